@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from backwater import looks, notebook, plots, style, tables, victims
+from backwater import looks, notebook, plots, style, tables, vega, victims
+from backwater.vega import Spec
 from backwater.views import comparison as comparing
 from backwater.views import flows as views
 
@@ -33,10 +34,9 @@ def _page(template: str, **content: object) -> str:
     return notebook.environment().get_template(template).render(bundle=_bundle(), **content)
 
 
-def _wide(chart: plots.Chart) -> dict[str, object]:
+def _wide(chart: Spec) -> Spec:
     """The chart's specification, as wide as the page lets it be."""
-    spec = plots.json_spec(chart)
-    return {**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    return vega.complete(chart) | {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def fragment(result: ResultDirectory) -> str:
@@ -45,9 +45,9 @@ def fragment(result: ResultDirectory) -> str:
     said = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
     picture, alt = "", ""
     if not tables.finished(result.flows).is_empty():
-        chart = plots.Plots(result).slowdown_cdf()
-        heading = plots.json_spec(chart)["title"]
-        picture, alt = plots.svg(chart), f"{heading['text']}: {heading['subtitle']}"
+        chart = plots.slowdown_cdf(plots.by_tag(result.flows), "traffic")
+        heading = chart["title"]
+        picture, alt = vega.svg(chart), f"{heading['text']}: {heading['subtitle']}"
     return notebook.fragment(
         [views.fct(result.flows), *views.fct_by_role(result.flows)],
         title=result.summary.name,
@@ -70,7 +70,7 @@ def report(results: Mapping[str, ResultDirectory]) -> str:
 
 
 def _run(label: str, result: ResultDirectory) -> dict[str, object]:
-    summary, plot = result.summary, plots.Plots(result)
+    summary, plot = result.summary, plots.Plots(result, _wide)
     return {
         "label": label,
         "summary": summary,
@@ -78,10 +78,10 @@ def _run(label: str, result: ResultDirectory) -> dict[str, object]:
         "pauses": views.time_under_pause(result.flows),
         "worst": [victims.causes(result), victims.paused(result)],
         "slowest": [victims.table(result, victims.slowest(result))],
-        "completion": [_wide(chart) for chart in (plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput())],
-        "fabric": [_wide(chart) for chart in (plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues())],
-        "timeline": [_wide(plot.pauses())],
-        "topology": [_wide(plot.topology())],
+        "completion": [plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput()],
+        "fabric": [plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues()],
+        "timeline": [plot.pauses()],
+        "topology": [plot.topology()],
         "scenario": json.dumps(
             {"scenario": summary.scenario, "effective": summary.effective}, indent=2, ensure_ascii=False
         ),
@@ -119,7 +119,7 @@ def comparison(grouped: Grouped) -> str:
     )
 
 
-def _completion_charts(groups: Mapping[str, pl.DataFrame]) -> Iterator[plots.Chart]:
+def _completion_charts(groups: Mapping[str, pl.DataFrame]) -> Iterator[Spec]:
     """For every tag that a group has, its completion times against size and their distribution, a line per group."""
     by_tag = {label: plots.by_tag(flows) for label, flows in groups.items()}
     for tag in dict.fromkeys(tag for tags in by_tag.values() for tag in tags):

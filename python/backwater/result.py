@@ -11,6 +11,8 @@ from backwater.directory import ResultDirectory
 from backwater.simulation import RunInterrupted
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from backwater._core import Progress
     from backwater.plots import Plots
     from backwater.scenario import Scenario
@@ -37,11 +39,12 @@ class Result(ResultDirectory):
         return why.explain(self, flow, threads, base_dir)
 
     @property
-    def plot(self) -> Plots:
-        """The charts of this result."""
-        from backwater.plots import Plots  # noqa: PLC0415 - charts are slow to import and not every user wants them
+    def plot(self) -> Plots[alt.Chart | alt.LayerChart]:
+        """The charts of this result, made with Altair."""
+        from backwater import vega  # noqa: PLC0415 - not every user wants charts
+        from backwater.plots import Plots  # noqa: PLC0415 - as above
 
-        return Plots(self)
+        return Plots(self, vega.altair)
 
     def _repr_html_(self) -> str:
         """The summary and the table of flow completion times, for notebooks."""

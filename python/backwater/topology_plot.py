@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import altair as alt
 import polars as pl
 
 from backwater import style
 from backwater.tables import largest
+from backwater.vega import Spec, field
 
 if TYPE_CHECKING:
     from backwater.looks import Look
@@ -185,7 +185,7 @@ def _told(topology: Topology, end_ps: int, cycle: Sequence[DeadQueue]) -> pl.Dat
 
 def topology_chart(
     topology: Topology, load: pl.DataFrame, end_ps: int, nodes: Mapping[str, Look], cycle: Sequence[DeadQueue]
-) -> alt.LayerChart | alt.FacetChart:
+) -> Spec:
     """Draws nodes and links.
 
     Args:
@@ -220,68 +220,78 @@ def topology_chart(
         .select(pl.exclude("rate_bps", "delay_ps", "a_port", "b_port"))
     )
     layers = [*_links(drawn), *_arrows(drawn), *_nodes(placed, nodes)]
-    return alt.layer(*layers).properties(width=style.WIDE, height=380)
+    return {"layer": layers, "width": style.WIDE, "height": 380}
 
 
-def _x() -> alt.X:
-    return alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+_X: Final = field("x:Q", axis=None, scale={"domain": [0, 1], "nice": False})
+_Y: Final = field("y:Q")
+# The other end of a line.
+_TO: Final[Spec] = {"x2": field("x2"), "y2": field("y2")}
 
 
-def _data(frame: pl.DataFrame) -> alt.InlineData:
-    return alt.InlineData(values=frame.to_dicts())
+def _data(frame: pl.DataFrame) -> Spec:
+    return {"values": frame.to_dicts()}
 
 
-def _links(drawn: pl.DataFrame) -> Iterator[alt.Chart]:
+def _links(drawn: pl.DataFrame) -> Iterator[Spec]:
     """The links, and in front of them the same wide and invisible, for the pointer."""
-    base = alt.Chart(_data(drawn)).encode(
-        x=_x(), x2="x2:Q", y=alt.Y("y:Q", axis=None, scale=alt.Scale(padding=18)), y2="y2:Q"
-    )
+    data = _data(drawn)
+    line = {"x": _X, "y": field("y:Q", axis=None, scale={"padding": 18}), **_TO}
     # Below 1: Vega-Lite makes one legend of two whose scales have the same domain.
     longest = min(0.999, max([0.0, *drawn["paused_share"]]) or 0.1)
-    lines = base.mark_rule(strokeCap="butt").encode(
-        color=alt.Color(
+    seen = line | {
+        "color": field(
             "mean_utilisation:Q",
             title="mean utilisation",
-            scale=alt.Scale(domain=[0, 1], range=list(style.LOAD_SCHEME)),
-            legend=alt.Legend(format="%", gradientLength=140, titleOrient="left", values=[0, 0.5, 1]),
+            scale={"domain": [0, 1], "range": list(style.LOAD_SCHEME)},
+            legend={"format": "%", "gradientLength": 140, "titleOrient": "left", "values": [0, 0.5, 1]},
         ),
-        strokeWidth=alt.StrokeWidth(
+        "strokeWidth": field(
             "paused_share:Q",
             title="time under PAUSE",
-            scale=alt.Scale(domain=[0, longest], clamp=True, range=[1, 7]),
-            legend=alt.Legend(
-                format="~%", tickCount=3, symbolType="stroke", symbolStrokeColor=style.INK, titleOrient="left"
-            ),
+            scale={"domain": [0, longest], "clamp": True, "range": [1, 7]},
+            legend={
+                "format": "~%",
+                "tickCount": 3,
+                "symbolType": "stroke",
+                "symbolStrokeColor": style.INK,
+                "titleOrient": "left",
+            },
         ),
-    )
+    }
     tooltip = [
-        alt.Tooltip("link:N"),
-        alt.Tooltip("rate:N"),
-        alt.Tooltip("delay:N"),
-        alt.Tooltip("peak_utilisation:Q", title="peak utilisation", format=".1%"),
-        alt.Tooltip("mean_utilisation:Q", title="mean utilisation", format=".1%"),
-        alt.Tooltip("paused_share:Q", title="time under PAUSE", format=".2%"),
+        field("link:N"),
+        field("rate:N"),
+        field("delay:N"),
+        field("peak_utilisation:Q", title="peak utilisation", format=".1%"),
+        field("mean_utilisation:Q", title="mean utilisation", format=".1%"),
+        field("paused_share:Q", title="time under PAUSE", format=".2%"),
     ]
+    lines: Spec = {"data": data, "mark": {"type": "rule", "strokeCap": "butt"}, "encoding": seen}
     if drawn["down"].count():
-        lines = lines.encode(
-            strokeDash=alt.StrokeDash(
-                "failed:N",
-                title=None,
-                scale=alt.Scale(domain=["was down"], range=[[5, 4]]),
-                legend=alt.Legend(symbolType="stroke", symbolSize=400),
-            )
-        ).transform_calculate(failed="datum.down ? 'was down' : null")
-        tooltip.append(alt.Tooltip("down:N", title="was down"))
+        seen["strokeDash"] = field(
+            "failed:N",
+            title=None,
+            scale={"domain": ["was down"], "range": [[5, 4]]},
+            legend={"symbolType": "stroke", "symbolSize": 400},
+        )
+        lines["transform"] = [{"calculate": "datum.down ? 'was down' : null", "as": "failed"}]
+        tooltip.append(field("down:N", title="was down"))
     yield lines
-    yield base.mark_rule(opacity=0, strokeWidth=11).encode(tooltip=tooltip)
+    wide = {"type": "rule", "opacity": 0, "strokeWidth": 11}
+    yield {"data": data, "mark": wide, "encoding": line | {"tooltip": tooltip}}
     failed = drawn.drop_nulls("down")
     if not failed.is_empty():
         middle = ((pl.col(axis) + pl.col(f"{axis}2")) / 2 for axis in "xy")
-        crosses = alt.Chart(_data(failed.with_columns(middle))).encode(x=_x(), y="y:Q", tooltip=tooltip)
-        yield crosses.mark_point(shape="cross", angle=45, size=90, filled=True, opacity=1, color=style.INK)
+        cross = {"shape": "cross", "angle": 45, "size": 90, "filled": True, "opacity": 1, "color": style.INK}
+        yield {
+            "data": _data(failed.with_columns(middle)),
+            "mark": {"type": "point", **cross},
+            "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+        }
 
 
-def _arrows(drawn: pl.DataFrame) -> Iterator[alt.Chart]:
+def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
     """The deadlock: an arrow on every link whose queue waits, in the direction of the data."""
     forward = drawn.select("x", "y", "x2", "y2", stuck="stuck_a")
     backward = drawn.select(x="x2", y="y2", x2="x", y2="y", stuck="stuck_b")
@@ -294,23 +304,24 @@ def _arrows(drawn: pl.DataFrame) -> Iterator[alt.Chart]:
         *(head.alias(name) for head, name in zip(heads, names, strict=True)),
         what=pl.lit("deadlock: each waits for the next"),
     )
-    base = alt.Chart(_data(rows)).encode(
-        stroke=alt.Stroke(
+    data = _data(rows)
+    looks = {
+        "stroke": field(
             "what:N",
             title=None,
-            scale=alt.Scale(range=[style.BAD]),
-            legend=alt.Legend(symbolType="stroke", labelLimit=300),
+            scale={"range": [style.BAD]},
+            legend={"symbolType": "stroke", "labelLimit": 300},
         ),
-        tooltip=[alt.Tooltip("stuck:N", title="deadlock")],
-    )
+        "tooltip": [field("stuck:N", title="deadlock")],
+    }
     slope = "atan2(scale('y', datum.y2) - scale('y', datum.y), scale('x', datum.x2) - scale('x', datum.x))"
-    yield base.mark_rule(strokeWidth=3).encode(x=_x(), x2="x2:Q", y="y:Q", y2="y2:Q")
-    yield base.mark_point(
-        shape="triangle-right", size=220, filled=True, opacity=1, fill=style.BAD, angle=alt.expr(f"180 / PI * {slope}")
-    ).encode(x=alt.X("at_x:Q", axis=None), y="at_y:Q")
+    shaft, head = {"type": "rule", "strokeWidth": 3}, {"shape": "triangle-right", "size": 220, "fill": style.BAD}
+    turned = {"type": "point", **head, "filled": True, "opacity": 1, "angle": {"expr": f"180 / PI * {slope}"}}
+    yield {"data": data, "mark": shaft, "encoding": {"x": _X, "y": _Y, **_TO, **looks}}
+    yield {"data": data, "mark": turned, "encoding": {"x": field("at_x:Q", axis=None), "y": field("at_y:Q"), **looks}}
 
 
-def _nodes(placed: pl.DataFrame, looks: Mapping[str, Look]) -> Iterator[alt.Chart]:
+def _nodes(placed: pl.DataFrame, looks: Mapping[str, Look]) -> Iterator[Spec]:
     """The nodes, in front of them the same larger and invisible, for the pointer, and names where there is room."""
     hosts = placed.filter(IS_HOST)["name"]
     half = min(14.0, style.WIDE / 2 / max(1, len(hosts)))
@@ -325,25 +336,38 @@ def _nodes(placed: pl.DataFrame, looks: Mapping[str, Look]) -> Iterator[alt.Char
     )
     roles = rows["role"].unique().sort()
     ramp = style.LAYER_COLOURS
-    base = alt.Chart(_data(rows)).encode(x=_x(), y="y:Q")
+    data = _data(rows)
     shades = [ramp[min(row, len(ramp) - 1)] for row in range(len(roles))]
     # Outlines are no encodings: those would get into the legend of the links.
-    stroke, width = alt.expr("datum.outline"), alt.expr("datum.width")
-    yield base.mark_point(filled=True, opacity=1, shape="square", stroke=stroke, strokeWidth=width).encode(
-        size=alt.Size("dot:Q", scale=None),
-        fill=alt.Fill(
-            "role:N",
-            title="node",
-            scale=alt.Scale(domain=roles.to_list(), range=shades),
-            legend=alt.Legend(titleOrient="left", symbolStrokeWidth=0.8, symbolStrokeColor=style.REFERENCE_COLOUR),
-        ),
-    )
-    yield base.mark_point(filled=True, opacity=0, size=4, shape=alt.expr("datum.area")).encode(
-        tooltip=[alt.Tooltip("name:N", title="node"), alt.Tooltip("role:N", title="kind")]
-    )
+    outlined = {"stroke": {"expr": "datum.outline"}, "strokeWidth": {"expr": "datum.width"}}
+    yield {
+        "data": data,
+        "mark": {"type": "point", "filled": True, "opacity": 1, "shape": "square", **outlined},
+        "encoding": {
+            "x": _X,
+            "y": _Y,
+            "size": field("dot:Q", scale=None),
+            "fill": field(
+                "role:N",
+                title="node",
+                scale={"domain": roles.to_list(), "range": shades},
+                legend={
+                    "titleOrient": "left",
+                    "symbolStrokeWidth": 0.8,
+                    "symbolStrokeColor": style.REFERENCE_COLOUR,
+                },
+            ),
+        },
+    }
+    tooltip = [field("name:N", title="node"), field("role:N", title="kind")]
+    yield {
+        "data": data,
+        "mark": {"type": "point", "filled": True, "opacity": 0, "size": 4, "shape": {"expr": "datum.area"}},
+        "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+    }
     fits = len(hosts) * (largest(hosts.str.len_chars()) + 1) * LETTER <= style.WIDE
     named = rows.filter(~IS_HOST | pl.lit(fits)).with_columns(dy=pl.when(pl.col("y") > 0).then(-17).otherwise(17))
-    names = alt.Chart(_data(named)).encode(x=_x(), y="y:Q", text="name:N")
-    dy = alt.expr("datum.dy")
-    yield names.mark_text(dy=dy, fontSize=10, stroke="white", strokeWidth=4)
-    yield names.mark_text(dy=dy, fontSize=10, color=style.INK)
+    data, at = _data(named), {"x": _X, "y": _Y, "text": field("name:N")}
+    name = {"type": "text", "dy": {"expr": "datum.dy"}, "fontSize": 10}
+    yield {"data": data, "mark": name | {"stroke": "white", "strokeWidth": 4}, "encoding": at}
+    yield {"data": data, "mark": name | {"color": style.INK}, "encoding": at}

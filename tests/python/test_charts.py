@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import ValidationError
 
-from backwater import Result, plots
+from backwater import Result, vega
 from backwater.experiment import charts, record
 from backwater.experiment.claims import Values
 from backwater.experiment.format.charts import BalancingOverTime
@@ -40,7 +40,7 @@ charts = [
 
 def picture(content: Content, number: int, values: Values, curves: list[record.Curve]) -> str:
     kept = record.Record.model_construct(curves=curves)
-    return plots.svg(charts.draw(content.charts[number], content, values, kept.curve))
+    return vega.svg(charts.draw(content.charts[number], content, values, kept.curve))
 
 
 def test_every_kind_of_chart_is_drawn(result: Result) -> None:
@@ -65,9 +65,7 @@ def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) ->
     assert rates.y[:4] == [100, 0, 50, 0]
     shares = kept['{"as": "share", "from": "0 s", "kind": "throughput", "ports": ["h*:0"]}']
     assert shares.y[:4] == pytest.approx([1 / 3, 0, 1 / 6, 0], abs=1e-5)
-    drawn = json.dumps(
-        plots.json_spec(charts.draw(content.charts[-4], content, {p: {} for p in points}, lambda *_: shares))
-    )
+    drawn = json.dumps(charts.draw(content.charts[-4], content, {p: {} for p in points}, lambda *_: shares))
     assert "share of the links' rates" in drawn
     mixed = 'charts = [{ kind = "throughput", title = "t", groups = { a = {}, b.as = "share" } }]'
     with pytest.raises(ValidationError, match="all be rates or all be shares"):
@@ -81,7 +79,7 @@ def test_a_chart_of_balancing_draws_what_switches_hold_together(result: Result) 
     held = next(curve for curve in curves if curve.of["kind"] == "balancing")
     assert held.y == [1, 6, 0, 0, 0, 0, 0, 0, 0, 0]
     chart = next(chart for chart in content.charts if isinstance(chart, BalancingOverTime))
-    drawn = json.dumps(plots.json_spec(charts.draw(chart, content, {p: {} for p in points}, lambda *_: held)))
+    drawn = json.dumps(charts.draw(chart, content, {p: {} for p in points}, lambda *_: held))
     assert '"title": "isolation paths"' in drawn
 
 
@@ -93,6 +91,5 @@ def test_distributions_over_seeds_count_the_runs_without_a_value() -> None:
     content = content_of(CHARTS)
     points = {Point({"scheme": "a", "load": "1"}, seed): {"m": float(seed) if seed < 3 else None} for seed in range(4)}
     drawn = charts.draw(content.charts[-1], content, points, no_curve)
-    (rows,) = drawn.to_dict(validate=False)["datasets"].values()
-    fractions = [row["fraction"] for row in rows]
+    fractions = [row["fraction"] for row in drawn["data"]["values"]]
     assert fractions == [0.25, 0.5, 0.75]

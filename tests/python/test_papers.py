@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import plots
+from backwater import vega
 from backwater.experiment import claims, witnesses
 from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
@@ -235,7 +235,7 @@ def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, m
             f"the page of {paper} is an earlier one until all is recorded; not yet: {', '.join(sorted(missing))}"
         )
     monkeypatch.chdir(PAPERS.parent)
-    monkeypatch.setattr(plots, "svg", lambda _: "")
+    monkeypatch.setattr(vega, "svg", lambda _: "")
     page = tmp_path / "RESULTS.md"
     outcome = command_line(
         "reproduce", paper, "--scale", "paper", "--recorded", "-o", tmp_path / "charts", "--markdown", page

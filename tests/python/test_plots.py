@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import polars as pl
 import pytest
 import vl_convert
 
-from backwater import Result, looks, plots, report, style
+from backwater import Result, looks, plots, report, style, vega
 from backwater.topology_plot import topology_chart
 from comparing import side_by_side
 from conftest import BUFFERS, END, FLOW_ROWS, FLOWS, US, write_result
@@ -20,7 +21,8 @@ OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")
 
 
 def spec(result: Result, name: str) -> dict[str, Any]:
-    return plots.json_spec(getattr(result.plot, name)())
+    found: dict[str, Any] = getattr(plots.Plots(result, vega.complete), name)()
+    return found
 
 
 def layers(chart: dict[str, Any]) -> list[dict[str, Any]]:
@@ -59,6 +61,28 @@ def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
     if isinstance(value, list):
         for inner in value:
             yield from words(inner)
+
+
+# --- form
+
+
+@pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
+def test_users_get_charts_that_altair_has_checked(
+    result: Result, quiet_result: Result, troubled: Result, name: str
+) -> None:
+    for subject in (result, quiet_result, troubled):
+        chart, drawn = getattr(subject.plot, name)(), spec(subject, name)
+        assert isinstance(chart, alt.LayerChart if "layer" in drawn else alt.Chart)
+        checked = chart.to_dict()
+        assert checked["title"] == drawn["title"]
+        assert [layer["encoding"] for layer in layers(checked)] == [layer["encoding"] for layer in layers(drawn)]
+
+
+def test_data_that_layers_share_are_in_a_chart_once(result: Result) -> None:
+    chart = spec(result, "topology")
+    shared = [layer["data"]["name"] for layer in layers(chart)]
+    assert shared == ["data-0"] * 2 + ["data-1"] * 2 + ["data-2"] * 2
+    assert chart["datasets"].keys() == {*shared}
 
 
 # --- colours
@@ -111,7 +135,7 @@ def test_the_seven_ports_that_caused_most_have_names() -> None:
     columns = {"queue": "h0:0", "cause": names, "start_ps": 0, "end_ps": US, "paused_ps": range(8), "pauses": 1}
     eight = pl.DataFrame(columns)
     for intervals, others in ((eight, ["other ports"]), (eight.tail(7), [])):
-        chart = plots.json_spec(plots.pause_timeline(intervals, 0, plots.Clock(END), looks.by_position(names)))
+        chart = plots.pause_timeline(intervals, 0, plots.Clock(END), looks.by_position(names))
         assert chart["encoding"]["color"]["scale"]["domain"] == [*names[:0:-1], *others]
 
 
@@ -149,8 +173,8 @@ def test_the_axes_of_a_comparison_span_the_longest_run(result: Result, tmp_path:
 
 def zooms(result: Result, name: str) -> set[str]:
     """The signals that hold what range of an axis is shown."""
-    vega: dict[str, Any] = vl_convert.vegalite_to_vega(spec(result, name))
-    return {signal["name"] for signal in vega["signals"] if signal["name"].startswith("zoom_")}
+    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(spec(result, name))
+    return {signal["name"] for signal in compiled["signals"] if signal["name"].startswith("zoom_")}
 
 
 @pytest.mark.parametrize("name", OVER_TIME)
@@ -181,7 +205,7 @@ def test_a_comparison_marks_the_deadlocks_of_all_runs(result: Result, troubled: 
 def test_the_name_of_a_mark_is_on_the_side_with_more_room() -> None:
     paused = pl.DataFrame({"time_ps": [0, END], "queues": [1.0, 2.0]})
     clock = plots.Clock(END, {"early": 30 * US, "late": 70 * US})
-    picture = plots.svg(plots.paused_queues({"": paused}, "", clock))
+    picture = vega.svg(plots.paused_queues({"": paused}, "", clock))
     anchors = re.findall(r'text-anchor="(\w+)"[^>]*>(early|late) at', picture)
     assert {*anchors} == {("start", "early"), ("end", "late")}
 
@@ -213,10 +237,10 @@ def test_colours_of_links_are_utilisation_from_0_to_1(result: Result) -> None:
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_each_scale_of_the_topology_has_a_legend(result: Result, share: float) -> None:
     columns = {"link": range(3), "peak_utilisation": 0.0, "mean_utilisation": 0.0, "paused_share": share}
-    chart = topology_chart(result.topology, pl.DataFrame(columns), END, {}, ()).to_dict()
-    vega: dict[str, Any] = vl_convert.vegalite_to_vega(chart)
-    assert [each["title"] for each in vega["legends"]] == ["mean utilisation", "time under PAUSE", "node"]
-    assert "encode" not in vega["legends"][1]
+    chart = topology_chart(result.topology, pl.DataFrame(columns), END, {}, ())
+    compiled: dict[str, Any] = vl_convert.vegalite_to_vega(vega.complete(chart))
+    assert [each["title"] for each in compiled["legends"]] == ["mean utilisation", "time under PAUSE", "node"]
+    assert "encode" not in compiled["legends"][1]
 
 
 def test_failed_links_are_dashed_and_say_when_they_were_down(result: Result, troubled: Result) -> None:
@@ -284,7 +308,7 @@ def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
     text = re.sub("<script>.*?</script>", "", report.report({"one": one}) + report.fragment(one), flags=re.DOTALL)
     assert "1 flow not counted" in text
     assert not re.findall(r"\b1 (?:\w+ )?(?:flows|switches|hosts|links|ports|queues|pauses|packets)\b", text)
-    subtitle = plots.json_spec(result.plot.pauses(rows=1))["title"]["subtitle"]
+    subtitle = plots.Plots(result, vega.complete).pauses(rows=1)["title"]["subtitle"]
     assert subtitle == "paused longest: 1 egress queue; 1 more not shown"
     assert (style.counted(1, "switch"), style.counted(2, "switch")) == ("1 switch", "2 switches")
 

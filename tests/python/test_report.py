@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import vl_convert
 
-from backwater import Result, plots, report, style
+from backwater import Result, plots, report, style, vega
 from backwater.topology_plot import collapse_hosts, place, topology_chart
 from comparing import side_by_side
 from conftest import END
@@ -35,7 +35,7 @@ def charts_of(html: str) -> int:
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_can_be_drawn(result: Result, quiet_result: Result, troubled: Result, name: str) -> None:
     for subject in (result, quiet_result, troubled):
-        assert plots.svg(getattr(subject.plot, name)()).startswith("<svg")
+        assert getattr(plots.Plots(subject, vega.svg), name)().startswith("<svg")
 
 
 def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
@@ -153,8 +153,8 @@ def test_hosts_have_their_names_where_they_fit(result: Result) -> None:
         topology.nodes = nodes
         topology.links = links.with_columns(rate_bps=100, delay_ps=1000)
         samples = pl.DataFrame([{"link": link} | load for link in range(links.height)])
-        chart = topology_chart(topology, samples, END, {}, ()).to_dict()
-        assert len(chart["datasets"][chart["layer"][-1]["data"]["name"]]) == names
+        chart = topology_chart(topology, samples, END, {}, ())
+        assert len(chart["layer"][-1]["data"]["values"]) == names
 
 
 def test_too_many_hosts_become_one_box_per_switch() -> None:
@@ -203,7 +203,7 @@ def test_areas_of_hosts_for_the_pointer_are_as_wide_as_there_is_room(result: Res
     result.topology.nodes, result.topology.links = nodes, links.with_columns(rate_bps=100, delay_ps=1000)
     load = dict.fromkeys(("peak_utilisation", "mean_utilisation", "paused_share"), pl.lit(0.0))
     samples = pl.DataFrame({"link": range(links.height)}).with_columns(**load)
-    chart = topology_chart(result.topology, samples, END, {}, ()).to_dict()
-    rows = chart["datasets"][chart["layer"][3]["data"]["name"]]
+    chart = topology_chart(result.topology, samples, END, {}, ())
+    rows = chart["layer"][3]["data"]["values"]
     half = style.WIDE / 2 / 64
     assert {row["area"] for row in rows if row["role"] == "host"} == {f"M-{half},-14H{half}V14H-{half}Z"}

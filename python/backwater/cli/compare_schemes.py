@@ -55,7 +55,7 @@ def compare_schemes(
     kept = Store(store)
     wanted = [job for scheme in schemes.all for job in scheme.jobs]
     run_all(kept, wanted, executor_of(executor, jobs, executor_options))
-    from backwater import plots  # noqa: PLC0415 - charts are slow to import
+    from backwater import vega  # noqa: PLC0415 - charts are slow to import
     from backwater.experiment import scheme_results as results  # noqa: PLC0415 - as above
 
     found = results.outcomes(schemes, kept)
@@ -64,6 +64,6 @@ def compare_schemes(
         console.out.print(console.table(results.refusals(schemes)))
     path = output or RESULTS / f"{schemes.name}-schemes.svg"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(plots.picture(results.picture(schemes, found), path.suffix))
+    path.write_bytes(vega.picture(results.picture(schemes, found), path.suffix))
     console.written(path)
     raise typer.Exit(int(not all(kept.has(job) for job in wanted)))

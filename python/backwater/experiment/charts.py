@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, assert_never
 
-import altair as alt
 import polars as pl
 
-from backwater import plots, style, tables
+from backwater import style, tables, vega
 from backwater.experiment.claims import Estimate, Values
 from backwater.experiment.format.charts import (
     BalancingOverTime,
@@ -29,8 +27,8 @@ from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Point
 from backwater.experiment.measures import by_kind, flows, ingress
 from backwater.experiment.record import Curve, asked, by_place
+from backwater.vega import Spec, field
 
-_LOG = alt.Scale(type="log", nice=False, padding=8)
 # Of a panel, where there are several.
 _PANEL_WIDTH = 260
 
@@ -39,7 +37,7 @@ _PANEL_WIDTH = 260
 Curves = Callable[[Mapping[str, Any], Mapping[str, str]], Curve]
 
 
-def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> plots.Chart:
+def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec:
     """A chart of points that have been measured.
 
     Args:
@@ -67,9 +65,9 @@ def _coordinates(chart: Chart, place: Mapping[str, str]) -> dict[str, str]:
     return {key: "" if axis is None else place[axis] for key, axis in axes.items()}
 
 
-def _colour(names: Sequence[str], title: str | None) -> alt.Color:
-    legend = alt.Legend(title=title) if len(names) > 1 else None
-    return alt.Color("series:N", scale=alt.Scale(domain=list(names), range=style.colours(names)), legend=legend)
+def _colour(names: Sequence[str], title: str | None) -> Spec:
+    legend = {"title": title} if len(names) > 1 else None
+    return field("series:N", scale={"domain": list(names), "range": style.colours(names)}, legend=legend)
 
 
 def _shown(content: Content, axis: str | None, frame: pl.DataFrame, column: str) -> list[str]:
@@ -78,17 +76,17 @@ def _shown(content: Content, axis: str | None, frame: pl.DataFrame, column: str)
     return [""] if axis is None else [name for name in content.axes[axis] if name in present]
 
 
-def _panels(chart: Chart, layers: list[alt.Chart], frame: pl.DataFrame, content: Content, note: str) -> plots.Chart:
+def _panels(chart: Chart, layers: list[Spec], frame: pl.DataFrame, content: Content, note: str) -> Spec:
     """The layers on the frame, in one panel or one per point of the facet's axis."""
     width = style.CHART_WIDTH if chart.facet is None else _PANEL_WIDTH
-    drawn: Any = alt.layer(*layers, data=plots.inline(frame)).properties(width=width, height=style.CHART_HEIGHT)
+    drawn: Spec = {"layer": layers, "width": width, "height": style.CHART_HEIGHT}
     if chart.facet is not None:
         names = _shown(content, chart.facet, frame, "facet")
-        drawn = drawn.facet(column=alt.Column("facet:N", title=chart.facet, sort=names))
-    return plots.themed(drawn, chart.title, note)
+        drawn = {"facet": {"column": field("facet:N", title=chart.facet, sort=names)}, "spec": drawn}
+    return vega.themed({"data": vega.inline(frame), **drawn}, chart.title, note)
 
 
-def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.Chart:
+def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     measure = content.measures[chart.measure]
     rows = []
     for points in by_place([*values]):
@@ -101,32 +99,32 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> plots.
             bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
             rows.append({**_coordinates(chart, points[0].place), **bounds})
     if not rows:
-        return plots.placeholder(chart.title, "No point has this measure.")
+        return vega.placeholder(chart.title, "No point has this measure.")
     frame = pl.DataFrame(rows)
     if chart.log:
         frame = frame.filter(pl.col("mean") > 0)
     unit = by_kind.unit(measure)
     title = f"{chart.measure} ({unit})" if unit else chart.measure
     names = _shown(content, chart.series, frame, "series")
-    y = partial(alt.Y, title=title, scale=_LOG if chart.log else alt.Scale(zero=True))
+    scale = vega.LOG if chart.log else {"zero": True}
+    y = {bound: field(f"{bound}:Q", title=title, scale=scale) for bound in ("mean", "low")}
     colour = _colour(names, chart.series)
-    base = alt.Chart()
-    layers: list[alt.Chart]
     if isinstance(chart, Bars):
-        x = alt.X("x:N", sort=_shown(content, chart.x, frame, "x"), title=chart.x, axis=alt.Axis(labelAngle=0))
-        offset = alt.XOffset("series:N", sort=names)
-        bar = base.mark_bar() if not chart.log else base.mark_point(filled=True, size=90, opacity=1)
-        layers = [
-            bar.encode(x=x, xOffset=offset, y=y("mean:Q"), color=colour),
-            base.mark_rule(color=style.INK).encode(x=x, xOffset=offset, y=y("low:Q"), y2="high:Q"),
-        ]
+        place = {
+            "x": field("x:N", sort=_shown(content, chart.x, frame, "x"), title=chart.x, axis={"labelAngle": 0}),
+            "xOffset": field("series:N", sort=names),
+        }
+        shape = {"type": "point", "filled": True, "size": 90, "opacity": 1} if chart.log else {"type": "bar"}
+        rule, of_rule = {"type": "rule", "color": style.INK}, {}
     else:
         frame = frame.with_columns(pl.col("x").cast(pl.Float64))
-        line = alt.X("x:Q", title=chart.x, scale=alt.Scale(zero=False, padding=12))
-        layers = [
-            base.mark_line(point=True, strokeWidth=2).encode(x=line, y=y("mean:Q"), color=colour),
-            base.mark_rule().encode(x=line, y=y("low:Q"), y2="high:Q", color=colour),
-        ]
+        place = {"x": field("x:Q", title=chart.x, scale={"zero": False, "padding": 12})}
+        shape = {"type": "line", "point": True, "strokeWidth": 2}
+        rule, of_rule = {"type": "rule"}, {"color": colour}
+    layers: list[Spec] = [
+        {"mark": shape, "encoding": {**place, "y": y["mean"], "color": colour}},
+        {"mark": rule, "encoding": {**place, "y": y["low"], "y2": field("high"), **of_rule}},
+    ]
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
@@ -141,7 +139,7 @@ def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
     return axes, note, "No ingress queue was stopped."
 
 
-def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
+def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
     axes, note, none = _words(chart)
     frames = []
     for points in by_place(wanted):
@@ -151,11 +149,11 @@ def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], cur
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, place).items()}
             frames.append(pl.DataFrame({"value": curve.x, "fraction": curve.y}).with_columns(**labels))
     if not frames:
-        return plots.placeholder(chart.title, none)
+        return vega.placeholder(chart.title, none)
     return _steps(chart, pl.concat(frames), content, axes, note)
 
 
-def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Chart:
+def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
     curves = []
     for points in by_place([*values]):
         measured = [value for point in points if (value := values[point][chart.measure]) is not None]
@@ -164,7 +162,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Cha
             curve = tables.cdf(pl.Series(measured)).with_columns(pl.col("fraction") * (len(measured) / len(points)))
             curves.append(curve.with_columns(**labels))
     if not curves:
-        return plots.placeholder(chart.title, "No run has this measure.")
+        return vega.placeholder(chart.title, "No run has this measure.")
     unit = by_kind.unit(content.measures[chart.measure])
     axes = (f"{chart.measure} ({unit})" if unit else chart.measure, "share of runs")
     return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
@@ -172,18 +170,18 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> plots.Cha
 
 def _steps(
     chart: Cdf | IngressCdf | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
-) -> plots.Chart:
+) -> Spec:
     """Distributions as steps; `axes` are the titles of x and y."""
-    x = alt.X(
-        "value:Q",
-        title=axes[0],
-        scale=_LOG if chart.log else alt.Scale(zero=False),
-        axis=alt.Axis(format="~s"),
-    )
-    y = alt.Y("fraction:Q", title=axes[1], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
-    colour = _colour(_shown(content, chart.series, frame, "series"), chart.series)
-    line = alt.Chart().mark_line(interpolate="step-after", strokeWidth=2)
-    return _panels(chart, [line.encode(x=x, y=y, color=colour)], frame, content, note)
+    scale = vega.LOG if chart.log else {"zero": False}
+    line = {
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
+        "encoding": {
+            "x": field("value:Q", title=axes[0], scale=scale, axis={"format": "~s"}),
+            "y": field("fraction:Q", title=axes[1], scale={"domain": [0, 1]}, axis={"format": "%"}),
+            "color": _colour(_shown(content, chart.series, frame, "series"), chart.series),
+        },
+    }
+    return _panels(chart, [line], frame, content, note)
 
 
 def _lines(chart: ChartOverTime) -> dict[str, dict[str, Any]]:
@@ -214,7 +212,7 @@ def _measured_over_time(chart: ChartOverTime) -> str:
     assert_never(chart)
 
 
-def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> plots.Chart:
+def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
     parts = []
     names: dict[str, None] = {}
     for points in by_place(wanted):
@@ -230,13 +228,17 @@ def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], 
             line = pl.DataFrame({"time": curve.x, "y": curve.y})
             parts.append(line.with_columns(series=pl.lit(name), facet=pl.lit(place["facet"])))
     if not parts:
-        return plots.placeholder(chart.title, "There is no result.")
+        return vega.placeholder(chart.title, "There is no result.")
     frame = pl.concat(parts)
     scale, unit = style.time_axis(round(max(frame["time"]) * tables.PS_PER_US))
     frame = frame.with_columns(pl.col("time") * (tables.PS_PER_US / scale))
-    x = alt.X("time:Q", title=f"simulated time ({unit})", scale=alt.Scale(zero=False, nice=False))
-    line_mark = alt.Chart().mark_line(strokeWidth=1.6)
     shares = isinstance(chart, OverTime) and chart.of_shares
-    y = alt.Y("y:Q", title=_measured_over_time(chart), axis=alt.Axis(format="%" if shares else "~s"))
-    layers = [line_mark.encode(x=x, y=y, color=_colour([*names], chart.series))]
-    return _panels(chart, layers, frame, content, "in the run with the first seed")
+    drawn = {
+        "mark": {"type": "line", "strokeWidth": 1.6},
+        "encoding": {
+            "x": field("time:Q", title=f"simulated time ({unit})", scale={"zero": False, "nice": False}),
+            "y": field("y:Q", title=_measured_over_time(chart), axis={"format": "%" if shares else "~s"}),
+            "color": _colour([*names], chart.series),
+        },
+    }
+    return _panels(chart, [drawn], frame, content, "in the run with the first seed")

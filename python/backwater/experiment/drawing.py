@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from backwater import plots
+from backwater import vega
 from backwater.experiment import charts
 from backwater.experiment.claims import Values
 from backwater.experiment.grid import Experiment
@@ -30,6 +30,6 @@ def draw(
         drawn = charts.draw(chart, experiment.content, values, record.curve)
         for suffix in suffixes:
             path = directory / f"{experiment.name}-{number}{suffix}"
-            path.write_bytes(plots.picture(drawn, suffix))
+            path.write_bytes(vega.picture(drawn, suffix))
             written.append(path)
     return written

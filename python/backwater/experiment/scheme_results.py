@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import altair as alt
 import polars as pl
 
-from backwater import plots, style, tables
+from backwater import plots, style, tables, vega
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
 from backwater.experiment.schemes import Scheme, Schemes
 from backwater.experiment.store import Store
 from backwater.style import listed
+from backwater.vega import Spec, field
 from backwater.views.view import View
 
 _OWN = "as in the file"
@@ -111,7 +111,7 @@ def refusals(schemes: Schemes) -> View:
     return View("Not applicable here", ("slot", "mechanism", "why"), rows, text_columns=3)
 
 
-def picture(schemes: Schemes, found: Sequence[Outcome]) -> plots.Chart:
+def picture(schemes: Schemes, found: Sequence[Outcome]) -> Spec:
     """The slowdown of every part of the traffic under every scheme: mean and 99th percentile."""
     tags = sorted({tag for each in found for result in each.results for tag in plots.by_tag(result.flows)})
     rows = [
@@ -128,24 +128,24 @@ def picture(schemes: Schemes, found: Sequence[Outcome]) -> plots.Chart:
     ]
     title = f"{schemes.name} under {len(found)} schemes"
     if not rows:
-        return plots.placeholder(title, "No flow has finished.")
+        return vega.placeholder(title, "No flow has finished.")
     slots = [*dict.fromkeys(str(row["slot"]) for row in rows)]
-    base = alt.Chart().encode(
-        y=alt.Y("scheme:N", title=None, sort=None),
-        color=alt.Color(
-            "tag:N",
-            title="traffic",
-            scale=alt.Scale(domain=tags, range=style.colours(tags)),
-        ),
-    )
-    x = alt.X("p99:Q", title=plots.SLOWDOWN, scale=alt.Scale(type="log", nice=False, padding=12))
-    layers = alt.layer(
-        base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=alt.X("mean:Q"), x2="p99:Q"),
-        base.mark_tick(thickness=2, size=12).encode(x="mean:Q"),
-        base.mark_point(filled=True, size=70, opacity=1).encode(x=x),
-        data=plots.inline(pl.DataFrame(rows)),
-    ).properties(width=style.CHART_WIDTH, height=alt.Step(18))
-    chart = layers.facet(
-        row=alt.Row("slot:N", title=None, sort=slots, header=alt.Header(labelAngle=0, labelAlign="left"))
-    ).resolve_scale(y="independent")
-    return plots.themed(chart, title, "tick: mean, dot: 99th percentile, of the flows that have finished")
+    of_scheme = {
+        "y": field("scheme:N", title=None, sort=None),
+        "color": field("tag:N", title="traffic", scale={"domain": tags, "range": style.colours(tags)}),
+    }
+    x = field("p99:Q", title=plots.SLOWDOWN, scale={"type": "log", "nice": False, "padding": 12})
+    marks = [
+        ({"type": "rule", "strokeWidth": 2, "opacity": 0.5}, {"x": field("mean:Q"), "x2": field("p99")}),
+        ({"type": "tick", "thickness": 2, "size": 12}, {"x": field("mean:Q")}),
+        ({"type": "point", "filled": True, "size": 70, "opacity": 1}, {"x": x}),
+    ]
+    layers = [{"mark": mark, "encoding": {**of_scheme, **at}} for mark, at in marks]
+    header = {"labelAngle": 0, "labelAlign": "left"}
+    chart = {
+        "data": vega.inline(pl.DataFrame(rows)),
+        "facet": {"row": field("slot:N", title=None, sort=slots, header=header)},
+        "spec": {"layer": layers, "width": style.CHART_WIDTH, "height": {"step": 18}},
+        "resolve": {"scale": {"y": "independent"}},
+    }
+    return vega.themed(chart, title, "tick: mean, dot: 99th percentile, of the flows that have finished")
