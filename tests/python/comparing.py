@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from backwater import Result
 from backwater.comparing.groups import Group, Grouped
-from conftest import FLOWS, RUN, flow, seal, write_result
+from small_result import RUN, flow, frame, seal, write_result
 
 
 def made(
@@ -23,7 +21,7 @@ def made(
     write_result(directory, scenario=scenario, seed=seed)
     if fct:
         rows = [flow(number, "background", ("h0", "h1"), 10_000, time) for number, time in enumerate(fct)]
-        pl.DataFrame(rows, schema=FLOWS).write_parquet(directory / "flows.parquet")
+        frame("flows", rows).write_parquet(directory / "flows.parquet")
     drops = dict.fromkeys(("buffer-full", "headroom", "link-down", "link-error", "time-to-live"), 0)
     return seal(directory, **{"scenario": scenario, "seed": seed, "fingerprint": f"{seed}", "drops": drops, **run})
 

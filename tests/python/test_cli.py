@@ -17,7 +17,7 @@ from backwater import simulation
 from backwater.cli.main import app
 from backwater.cli.run import _next_directory
 from backwater.directory import FILES, VIEW_DIRECTORY
-from conftest import RUN, write_result
+from small_result import RUN, write_result
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SMALL = """\

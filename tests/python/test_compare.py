@@ -22,7 +22,8 @@ from backwater.comparing.samples import Sample
 from backwater.experiment.claims import Estimate
 from backwater.views import comparison as views
 from comparing import made
-from conftest import END, US, command_line, seal
+from conftest import command_line
+from small_result import END, US, seal
 
 SEEDS = (1, 2, 3, 4, 5)
 SCHEMES: dict[str, dict[str, Any]] = {

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,8 @@ from typer.testing import Result as CommandResult
 from backwater.comparing.conditions import Condition, ConditionError, unit
 from backwater.experiment.format.measures import FlowMeasure, RunMeasure, UnfinishedMeasure
 from comparing import made
-from conftest import FLOWS, command_line, flow, seal
+from conftest import command_line
+from small_result import flow, frame, seal
 
 SLOW = {"network": {"mtu": "9 KB"}}
 
@@ -155,7 +155,7 @@ def kinds(tmp_path: Path) -> Path:
         flow(2, "incast", ("h0", "h2"), 10_000, None),
         flow(3, "other", ("h0", "h1"), 10_000, 8, measured=False) | {"role": None},
     ]
-    pl.DataFrame(rows, schema=FLOWS).write_parquet(directory / "flows.parquet")
+    frame("flows", rows).write_parquet(directory / "flows.parquet")
     return seal(directory, scenario=json.loads((directory / "run.json").read_text())["scenario"])
 
 
@@ -254,7 +254,7 @@ def test_a_seed_without_a_value_is_named(two: Path) -> None:
     assert f"mtu 9 KB, seed 3 ({two / 'b3'}) has no value: none of 1 flow has finished" in outcome.stderr
     made(two / "c", 1, {"network": {"mtu": "3 KB"}})
     rows = [flow(0, "elsewhere", ("h0", "h1"), 10_000, 2) | {"role": "background"}]
-    pl.DataFrame(rows, schema=FLOWS).write_parquet(two / "c" / "flows.parquet")
+    frame("flows", rows).write_parquet(two / "c" / "flows.parquet")
     document = json.loads((two / "c" / "run.json").read_text())
     seal(two / "c", scenario=document["scenario"])
     outcome = failing(two, "tag=elsewhere:unfinished > 3")

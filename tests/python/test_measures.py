@@ -19,7 +19,8 @@ from backwater.experiment.grid import Experiment
 from backwater.experiment.measures import by_kind, pauses, statistic
 from backwater.experiment.mistakes import unanswerable
 from backwater.summary import RunPath
-from conftest import FLOWS, PAUSES, QUEUES, US, content_of, flow
+from conftest import content_of
+from small_result import US, flow, frame, schema
 
 
 @pytest.mark.parametrize(
@@ -241,8 +242,8 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
     spine = pl.DataFrame({"name": "s1", "kind": "switch", "layer": 2})
     result.topology.nodes = pl.concat([result.topology.nodes, spine])
     rows = [("s0", 10 * US, 20 * US, 1), ("s0", 10 * US, None, None), ("s1", 20 * US, 40 * US, None)]
-    schema = {key: PAUSES[key] for key in ("peer", "start_ps", "end_ps", "hops")}
-    result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
+    columns = schema("pauses", "peer", "start_ps", "end_ps", "hops")
+    result.pauses = pl.DataFrame(rows, schema=columns, orient="row")
     for stat, expected in (('value = "duration", stat = "sum"', durations), ('stat = "rate"', rate)):
         text = f'measures.m = {{ kind = "pauses", {which}, {stat} }}'
         measure = content_of(text).measures["m"]
@@ -259,8 +260,8 @@ def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(resul
         ("h0", 0, 50 * US, 50 * US),
         ("h1", 0, 95 * US, None),
     ]
-    schema = {key: PAUSES[key] for key in ("node", "port", "start_ps", "end_ps")}
-    result.pauses = pl.DataFrame(rows, schema=schema, orient="row")
+    columns = schema("pauses", "node", "port", "start_ps", "end_ps")
+    result.pauses = pl.DataFrame(rows, schema=columns, orient="row")
     for which, expected in (
         (PausedLinksMeasure(kind="paused-links"), [0, 1, 1, 2, 0, 1, 0, 0, 0, 1]),
         (PausedLinksMeasure(kind="paused-links", of="switches"), [0, 1, 1, 2, 0, 0, 0, 0, 0, 0]),
@@ -298,7 +299,7 @@ def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(resul
 def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expected: float | None) -> None:
     held = [(10, 1, 400), (30, 1, 600), (40, 1, 600), (10, 2, 1000), (100, 2, 1000)]
     rows = [(time_us * US, "s0", port, length, 1, 0, 0) for time_us, port, length in held]
-    result.queues = pl.DataFrame(rows, schema=QUEUES, orient="row")
+    result.queues = frame("queues", rows)
     measure = content_of(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
     assert not isinstance(measure, AnalysisMeasure)
     assert by_kind.value(measure, result) == pytest.approx(expected)
@@ -329,7 +330,7 @@ def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
         flow(6, "other", ("h0", "h1"), 5_000, 2),
         flow(7, "other", ("h0", "h1"), 5_000, 2, measured=False),
     ]
-    result.flows = pl.DataFrame(rows, schema=FLOWS)
+    result.flows = frame("flows", rows)
     for stat, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
         measure = content_of(f'measures.m = {{ kind = "requests", {text}, stat = "{stat}" }}').measures["m"]
         assert not isinstance(measure, AnalysisMeasure)

@@ -14,7 +14,7 @@ import vl_convert
 from backwater import Result, looks, plots, report, style, vega
 from backwater.topology_plot import topology_chart
 from comparing import side_by_side
-from conftest import BUFFERS, END, FLOW_ROWS, FLOWS, US, write_result
+from small_result import END, FLOW_ROWS, US, frame, write_result
 
 OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
 OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")
@@ -111,7 +111,7 @@ def test_what_is_no_node_has_not_the_colour_of_one(result: Result) -> None:
 def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
     names = [f"s{number:02}" for number in range(30)]
     buffers = [(10 * US, name, 1000 - number, 0, 0) for number, name in enumerate(names)]
-    result.buffers = pl.DataFrame(buffers, schema=BUFFERS, orient="row")
+    result.buffers = frame("buffers", buffers)
     found = looks.of_result(result)
     assert found.nodes.keys() == {*names, "s0"}
     own = [look.colour for look in found.nodes.values() if look.colour != style.OTHER_COLOUR]
@@ -125,7 +125,7 @@ def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
 
 def test_colours_go_in_turns_to_buffers_headroom_queues_and_causes(result: Result) -> None:
     buffers = [(10 * US, "full", 2, 0, 0), (10 * US, "absorbing", 1, 0, 1)]
-    result.buffers = pl.DataFrame(buffers, schema=BUFFERS, orient="row")
+    result.buffers = frame("buffers", buffers)
     result.queues = result.queues.with_columns(node=pl.lit("queueing"))
     assert [*looks.of_result(result).nodes] == ["full", "absorbing", "queueing", "s0"]
 
@@ -303,7 +303,7 @@ def test_axes_have_words(troubled: Result, name: str) -> None:
 def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
     counts = {"total": 1, "finished": 1, "unfinished": 0, "endless": 0}
     one = Result.load(write_result(tmp_path / "one", flows=counts, pause_frames=1))
-    one.flows = pl.DataFrame(FLOW_ROWS[4:5], schema=FLOWS, orient="row")
+    one.flows = frame("flows", FLOW_ROWS[4:5])
     one.pauses = result.pauses.head(1)
     text = re.sub("<script>.*?</script>", "", report.report({"one": one}) + report.fragment(one), flags=re.DOTALL)
     assert "1 flow not counted" in text

@@ -7,7 +7,7 @@ import pytest
 import backwater
 from backwater import Result, ResultError
 from backwater.summary import Outcome
-from conftest import END, RUN, write_result
+from small_result import END, RUN, write_result
 
 
 def test_summary_is_typed(result: Result) -> None:

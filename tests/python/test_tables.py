@@ -4,7 +4,7 @@ from polars.testing import assert_frame_equal
 
 from backwater import Result, tables
 from backwater.views import flows as views
-from conftest import END, INTERVAL, US
+from small_result import END, INTERVAL, US
 
 
 def test_completion_times_are_grouped_by_tag_and_size(result: Result) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario, console, victims
-from conftest import PAUSES, seal, write_result
+from small_result import frame, seal, write_result
 
 
 def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
@@ -106,7 +106,7 @@ def test_added_queues_are_no_classes(result_directory: Path) -> None:
         ([*pauses, *added], "class 3 and 2 added queues"),
         ([*pauses, *added[:1], pauses[2] | {"queue": 4}], "classes 3, 4 and 1 added queue"),
     ):
-        pl.DataFrame(rows, schema=PAUSES).write_parquet(result_directory / "pauses.parquet")
+        frame("pauses", rows).write_parquet(result_directory / "pauses.parquet")
         result = Result.load(seal(result_directory))
         assert f"), {text}. Flows of h1 met there" in victims.main_cause(result)
         assert victims.causes(result).rows[0][2] == text

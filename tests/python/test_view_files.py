@@ -13,7 +13,7 @@ import backwater
 from backwater import Result, Scenario, _core, simulation
 from backwater.directory import DamagedError, ResultError
 from backwater.viewer import files
-from conftest import seal
+from small_result import seal
 from traced import INCAST
 
 

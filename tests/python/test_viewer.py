@@ -22,7 +22,8 @@ from backwater.directory import ResultError
 from backwater.exports import export
 from backwater.viewer import files, standalone
 from backwater.viewer.server import Server, Shown
-from conftest import command_line, write_result
+from conftest import command_line
+from small_result import write_result
 from traced import traced
 
 

@@ -14,8 +14,9 @@ from backwater.directory import ResultError
 from backwater.exports import export
 from backwater.why import Explanation, Wait, flow_called, words
 from backwater.why.explain import bytes_during, closed_meanwhile
-from conftest import PAUSES, US, WAITS, command_line, seal, write_result
+from conftest import command_line
 from example import VICTIM
+from small_result import US, frame, schema, seal, write_result
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +82,7 @@ def test_culprits_are_those_of_closures_while_the_packet_waited() -> None:
             ("s2", 20, 25, "s1"),
         )
     ]
-    pauses = pl.DataFrame(rows, {name: PAUSES[name] for name in rows[0]})
+    pauses = pl.DataFrame(rows, schema("pauses", *rows[0]))
     assert closed_meanwhile(steps, 0, 3, pauses, 100) == {root: [(10, 12), (20, 25), (30, 40)]}
 
 
@@ -151,7 +152,7 @@ def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> No
         )
     ]
     directory = write_result(tmp_path / "forgotten")
-    pl.DataFrame(rows, schema=WAITS, orient="row").write_parquet(directory / "waits.parquet")
+    frame("waits", rows).write_parquet(directory / "waits.parquet")
     found = Result.load(seal(directory)).why(0)
     assert found.steps[-1] == Wait(("s0", 2), "paused", None, US // 2)
     assert found.roots == ()

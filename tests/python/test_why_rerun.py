@@ -10,8 +10,9 @@ from backwater import Result, Scenario
 from backwater.directory import ResultError
 from backwater.why import DiffersError, Explanation, words
 from backwater.why.rerun import Rerun
-from conftest import command_line, write_result
+from conftest import command_line
 from example import VICTIM
+from small_result import write_result
 
 
 @pytest.fixture(scope="module")

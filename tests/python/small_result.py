@@ -1,0 +1,251 @@
+"""A small result directory with round numbers, from which expected figures follow by hand.
+
+Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampled every 10 µs.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+
+import backwater
+from backwater import Scenario
+from backwater._core import SCHEMA_VERSION
+
+US = 1_000_000
+INTERVAL = 10 * US
+END = 100 * US
+
+TOPOLOGY = {
+    "nodes": [
+        {"name": "h0", "kind": "host", "layer": 0},
+        {"name": "h1", "kind": "host", "layer": 0},
+        {"name": "h2", "kind": "host", "layer": 0},
+        {"name": "s0", "kind": "switch", "layer": 1},
+    ],
+    "links": [
+        {
+            "a": f"h{host}",
+            "a_port": 0,
+            "a_interface": None,
+            "b": "s0",
+            "b_port": host,
+            "b_interface": None,
+            "rate_bps": 100_000_000_000,
+            "delay_ps": US,
+        }
+        for host in range(3)
+    ],
+}
+
+
+def flow(
+    number: int,
+    tag: str,
+    ends: tuple[str, str],
+    size: int | None,
+    fct_us: int | None,
+    ideal_us: float = 1.0,
+    start_us: int = 0,
+    measured: bool = True,
+    blocked_us: int = 0,
+    disordered: tuple[int, int] = (0, 0),
+) -> dict[str, Any]:
+    finish = None if fct_us is None else (start_us + fct_us) * US
+    return {
+        "id": number,
+        "tag": tag,
+        "role": {"background": "vulnerable" if ends[1] == "h2" else "background"}.get(tag, tag),
+        "src": ends[0],
+        "dst": ends[1],
+        "class": 3,
+        "bytes": size,
+        "start_ps": start_us * US,
+        "receiver_finish_ps": finish,
+        "sender_finish_ps": None if finish is None else finish + 2 * US,
+        "fct_ps": None if fct_us is None else fct_us * US,
+        "ideal_fct_ps": int(ideal_us * US),
+        "slowdown": None if fct_us is None else fct_us / ideal_us,
+        "retransmitted_bytes": 0,
+        "paused_ps": 2 * blocked_us * US,
+        "blocked_ps": blocked_us * US,
+        "delivered_bytes": 0 if fct_us is None else size,
+        "arrived_packets": 0 if fct_us is None else -(-(size or 0) // 1000),
+        "disordered_packets": disordered[0],
+        "largest_degree": disordered[1],
+        "measured": measured,
+        "path": [0, int(ends[1][1:])],
+    }
+
+
+FLOW_ROWS = [
+    flow(0, "background", ("h0", "h2"), 10_000, 2),
+    flow(1, "background", ("h1", "h2"), 10_000, 4, blocked_us=6, disordered=(3, 2)),
+    flow(2, "background", ("h0", "h1"), 10_001, 3, ideal_us=1.5, start_us=5),
+    flow(3, "incast", ("h0", "h2"), 2_000_000, None),
+    flow(4, "background", ("h1", "h0"), 500, 70, start_us=1, measured=False),
+    flow(5, "background", ("h2", "h0"), None, None),
+]
+PAUSE_ROWS = [
+    ("h0", 0, "s0", 3, 10 * US, 20 * US, "s0", 2, None, None, None, 1, False),
+    ("h1", 0, "s0", 3, 15 * US, 25 * US, "s0", 2, None, None, None, 2, True),
+    ("h1", 0, "s0", 3, 30 * US, None, "s0", 0, None, None, None, None, False),
+]
+# A full link sends 125,000 B in a sample interval.
+PORT_ROWS = [
+    (10 * US, "h0", 0, "s0", 125_000, 0),
+    (10 * US, "s0", 2, "h2", 62_500, 0),
+    (30 * US, "h0", 0, "s0", 62_500, 37_500),
+]
+BUFFER_ROWS = [(10 * US, "s0", 1000, 1000, 0), (20 * US, "s0", 3000, 2500, 500), (30 * US, "s0", 0, 0, 0)]
+PATH_ROWS = [
+    (10 * US, "s0", "s1", 0, 2, 4 * US, False),
+    (10 * US, "s0", "s1", 1, 3, 0, True),
+    (20 * US, "s0", "s1", 0, 2, 2 * US, False),
+    (20 * US, "s1", "s0", 0, 2, 6 * US, False),
+]
+BALANCING_ROWS = [
+    (10 * US, "s0", "isolation_paths", 1),
+    (10 * US, "s0", "isolated_flows", 5),
+    (20 * US, "s0", "isolation_paths", 2),
+    (20 * US, "s1", "isolation_paths", 4),
+]
+GOODPUT_ROWS = [
+    (10 * US, "background", "vulnerable", 20_000),
+    (10 * US, "background", "background", 10_001),
+    (20 * US, "incast", "incast", 5_000),
+]
+REORDERING_ROWS = [
+    ("background", "vulnerable", True, 0, 17),
+    ("background", "vulnerable", True, 1, 1),
+    ("background", "vulnerable", True, 2, 2),
+    ("background", "background", True, 0, 11),
+    ("background", "background", False, 7, 1),
+]
+QUEUE_ROWS = [
+    (10 * US, "s0", 1, 400, 1, 0, 0),
+    (10 * US, "s0", 2, 1000, 1, 0, 0),
+    (20 * US, "h0", 0, 0, 0, 8, 1),
+]
+# In 1 µs a link carries 12,500 B.
+STOP_ROWS = [
+    ("s0", 0, "h0", 3, 1 * US, 2 * US, US, 12_500, 12_500, 1000, 1, 1),
+    ("s0", 0, "h0", 3, 10 * US, 20 * US, US, 12_500, 2_500, 3000, 1, 2),
+    ("s0", 1, "h1", 3, 15 * US, 25 * US, US, 6_250, 0, 500, 1, 2),
+    ("s0", 1, "h1", 3, 30 * US, None, US, 0, 0, 0, 1, 1),
+    ("s0", 0, "h0", 3, 40 * US, 40 * US, 0, 0, 0, 0, 1, 1),
+]
+HEADROOM_ROWS = [(1 * US, "s0", 1000, 1), (16 * US, "s0", 3500, 2)]
+SWITCH_ROWS = [("s0", 1, 3000, 0, 0, 0)]
+
+ROWS: Mapping[str, Sequence[Any]] = {
+    "flows": FLOW_ROWS,
+    "waits": [],
+    "pauses": PAUSE_ROWS,
+    "ports": PORT_ROWS,
+    "buffers": BUFFER_ROWS,
+    "queues": QUEUE_ROWS,
+    "stops": STOP_ROWS,
+    "headroom": HEADROOM_ROWS,
+    "switches": SWITCH_ROWS,
+    "goodput": GOODPUT_ROWS,
+    "paths": PATH_ROWS,
+    "balancing": BALANCING_ROWS,
+    "reordering": REORDERING_ROWS,
+}
+
+RUN: dict[str, Any] = {
+    "schema_version": SCHEMA_VERSION,
+    "outcome": "completed",
+    "write_error": None,
+    "events": 12_000,
+    "packet_hops": 5_000,
+    "cpu_seconds": 0.5,
+    "wall_seconds": 0.6,
+    "memory_bytes": 20_000_000,
+    "peak_rss_bytes": 30_000_000,
+    "drops": {"headroom": 0},
+    "unpromised_drops": 0,
+    "pause_frames": 3,
+    "port_pause_frames": 0,
+    "paused_ps": 90 * US,
+    "resume_frames": 2,
+    "counters": {},
+    "peak_buffer_bytes": 3000,
+    "peak_queues": 0,
+    "peak_filled_queues": 0,
+    "audit": {"verdict": "ok", "violations": []},
+    "deadlock": None,
+    "seed": 7,
+    "version": "0.1.0",
+    "commit": "0123456789abcdef",
+    "build_profile": "release",
+    "fingerprint": "00ff",
+    "scenario": {
+        "name": None,
+        "run": {"seed": 7, "warmup": "5 us"},
+        "network": {"mtu": "1000 B"},
+        "probes": {"sample_interval": "10 us"},
+        "traffic": [{"kind": "poisson", "load": 0.5}],
+    },
+    "flows": {"total": 6, "finished": 4, "unfinished": 1, "endless": 1},
+    "simulated_ps": END,
+}
+
+
+@cache
+def _schemas() -> dict[str, pl.Schema]:
+    """Schemas of all tables, taken from a run of three hosts for a microsecond."""
+    scenario = {
+        "run": {"until": "1 us"},
+        "topology": {"kind": "star", "hosts": 3},
+        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h1", "bytes": "1 B"}]}],
+    }
+    with TemporaryDirectory() as directory:
+        backwater.run(Scenario.from_dict(scenario), directory)
+        return {path.stem: pl.Schema(pl.read_parquet_schema(path)) for path in Path(directory).glob("*.parquet")}
+
+
+def schema(table: str, *columns: str) -> pl.Schema:
+    """Returns the schema of a table of a result, or of some of its columns."""
+    whole = _schemas()[table]
+    return pl.Schema({column: whole[column] for column in columns}) if columns else whole
+
+
+def frame(table: str, rows: Sequence[Any]) -> pl.DataFrame:
+    """Returns a table of a result with these rows."""
+    return pl.DataFrame(rows, schema=schema(table), orient="row")
+
+
+@cache
+def _contents(is_empty: bool) -> dict[str, bytes]:
+    """Files of the small result except `run.json`, by name."""
+    contents = {"topology.json": json.dumps(TOPOLOGY).encode()}
+    for table, rows in ROWS.items():
+        parquet = BytesIO()
+        frame(table, [] if is_empty else rows).write_parquet(parquet)
+        contents[f"{table}.parquet"] = parquet.getvalue()
+    return contents
+
+
+def write_result(directory: Path, *, is_empty: bool = False, **changes: Any) -> Path:  # noqa: ANN401 - any value of run.json
+    """Writes the small result, or one with empty tables; `changes` replace parts of `run.json`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in _contents(is_empty).items():
+        (directory / name).write_bytes(content)
+    return seal(directory, **changes)
+
+
+def seal(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - as above
+    """Writes the `run.json` that belongs to the files of a directory."""
+    contents = {path.name: path.read_bytes() for path in directory.iterdir() if path.name != "run.json"}
+    files = {name: {"bytes": len(content), "crc32": zlib.crc32(content)} for name, content in contents.items()}
+    content = json.dumps(RUN | changes | {"files": files}).removesuffix("}").encode()
+    (directory / "run.json").write_bytes(b'%s,\n  "checksum": %d\n}\n' % (content, zlib.crc32(content)))
+    return directory
