@@ -3,7 +3,7 @@
     python tests/rooms.py [SOURCES]
 
 Exit code 1 if a rule is broken. What tests import inside the files is left out; nothing else may import what is for
-tests alone.
+tests alone. In all crates, unit tests of more than 100 lines have a file of their own, `name/tests.rs`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ ROOMS: dict[str, set[str]] = {
 }
 # What all slots of the mechanisms share. Besides it, a slot knows none of that room but itself.
 SHARED = ("registry.rs", "plug_in.rs", "growth.rs", "cnm.rs")
+# Lines that unit tests may have inside the file that they test.
+LONGEST_INLINE_TESTS = 100
 # Files may import each other in circles of at most so many.
 LARGEST_CIRCLE = 3
 
@@ -130,9 +132,19 @@ def complaints() -> Iterator[str]:
             yield f"{len(circle)} files import each other in a circle: {names}"
 
 
+def long_tests(sources: Path) -> Iterator[str]:
+    """Unit tests that need a file of their own."""
+    for file in sorted(sources.rglob("*.rs")):
+        for match in TESTS.finditer(file.read_text(encoding="utf-8")):
+            if (lines := match[0].count("\n")) > LONGEST_INLINE_TESTS:
+                name, most = file.relative_to(sources), LONGEST_INLINE_TESTS
+                yield f"{name}: {lines} lines of unit tests: more than {most} go to tests.rs"
+
+
 def main() -> None:
     """Prints what is wrong, if anything is."""
-    found = sorted(set(complaints()))
+    crates = [SOURCES] if len(sys.argv) > 1 else sorted(SOURCES.parents[1].glob("*/src"))
+    found = sorted({*complaints(), *(line for crate in crates for line in long_tests(crate))})
     sys.stdout.writelines(f"{complaint}\n" for complaint in found)
     sys.exit(bool(found))
 

@@ -73,6 +73,15 @@ def test_an_import_that_breaks_a_rule_is_found(tmp_path: Path, file: str, line: 
     assert f"{file}: {complaint}" in found
 
 
+def test_long_unit_tests_have_a_file_of_their_own(tmp_path: Path) -> None:
+    room = tmp_path / "model"
+    room.mkdir()
+    for lines, complaints in ((100, ""), (101, "model/a.rs: 101 lines of unit tests: more than 100 go to tests.rs\n")):
+        body = "    // A line.\n" * (lines - 3)
+        (room / "a.rs").write_text(f"#[cfg(test)]\nmod tests {{\n{body}}}\n", encoding="utf-8")
+        assert check(tmp_path) == (bool(complaints), complaints, "")
+
+
 def test_a_circle_of_more_than_three_files_is_found(tmp_path: Path) -> None:
     room = tmp_path / "model"
     room.mkdir()

@@ -1,0 +1,163 @@
+use super::*;
+use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Footprint, Site};
+use crate::frame::record::Record;
+use crate::ids::{FlowId, PortId, PortIx};
+use crate::mechanisms::flow_control::FlowControlConfig;
+use crate::network::spec::NetworkSpec;
+use crate::testing::{admit, flow, frame, passage, star};
+use backwater_engine::Duration;
+
+const HOST: NodeId = NodeId(0);
+const SWITCH: NodeId = NodeId(3);
+const CLASS: Class = Class(3);
+
+/// Two of three hosts send 10 KB each to the third; the state of things at `at_us`.
+fn simulation(spec: NetworkSpec, at_us: u64) -> Simulation {
+    let flows = vec![flow(0, 2, 10_000, 0), flow(1, 2, 10_000, 0)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_us(at_us), 1);
+    simulation
+}
+
+#[test]
+fn a_violation_says_when_where_and_what() {
+    let violation = Violation::new(Time::ZERO + Duration::from_us(2), "sw0 port 1", "12 B are missing".into());
+    assert_eq!(violation.to_string(), "2 us at sw0 port 1: 12 B are missing");
+}
+
+const UNDER_WAY: u64 = 2;
+const AT_REST: u64 = 100;
+
+/// Places and faults, once something has been done that the model would never do.
+fn complaints(at_us: u64, id: NodeId, harm: impl FnOnce(&mut Node)) -> Vec<(String, String)> {
+    let mut simulation = simulation(star(3), at_us);
+    assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], at_us == AT_REST));
+    simulation.tamper(id, |node, _| harm(node));
+    found(&simulation)
+}
+
+fn found(simulation: &Simulation) -> Vec<(String, String)> {
+    simulation.audit().into_iter().map(|violation| (violation.place, violation.what)).collect()
+}
+
+fn complaint(place: &str, what: &str) -> Vec<(String, String)> {
+    vec![(place.into(), what.into())]
+}
+
+/// Host 0 makes eleven packets, 10,528 B with what is charged of their headers, and gets as many ACKs of 60 B.
+#[test]
+fn bytes_that_appear_or_vanish_at_a_node_are_found() {
+    let balance = |came, went| format!("{came} B came in or were made, but {went} B left and 0 B are held");
+    let (came, went) = (10_528 + 660, 10_528 + 660);
+    for (harm, came, went) in [
+        ((|node| node.interfaces.counters.received += 1) as fn(&mut Node), came + 1, went),
+        (|node| node.interfaces.counters.created += 1, came + 1, went),
+        (|node| node.interfaces.ports[0].start(&frame(3, 1), Time::NEVER), came, went + 1),
+        (|node| node.interfaces.counters.consumed += 1, came, went + 1),
+    ] {
+        assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(came, went)));
+        assert_eq!(complaints(UNDER_WAY, SWITCH, harm).len(), 1);
+    }
+}
+
+/// After 2 us all packets have come to the switch, 21,056 B, and twelve of 1000 B have left.
+#[test]
+fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
+    for at_us in [AT_REST, UNDER_WAY] {
+        let found = complaints(at_us, SWITCH, |node| {
+            let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
+            assert_eq!(admit(buffer, 2, CLASS, 1000, Time::ZERO), Ok(()));
+        });
+        let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
+        let total = format!("the buffer counts {} B in use, {standing} B are in queues", standing + 1000);
+        let expected = [("s0", "ingress 2 class 3: 1000 B charged, 0 B in queues"), ("s0", total.as_str())];
+        assert_eq!(found, expected.map(|(place, what)| (place.into(), what.into())));
+    }
+}
+
+/// The books of one queue and of another, which agree in sum.
+#[test]
+fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
+    let found = complaints(UNDER_WAY, SWITCH, |node| {
+        let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
+        buffer.release(&passage(0, CLASS, 1000), Time::ZERO);
+        assert_eq!(admit(buffer, 0, Class(4), 1000, Time::ZERO), Ok(()));
+    });
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
+    let close = |node: &mut Node| assert!(node.interfaces.ports[0].close(3, Time::ZERO, PortId(0).into()));
+    let what = "port 0 told its peer to stop {}, which has stopped {Queue(3)}";
+    assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
+    assert_eq!(complaints(UNDER_WAY, HOST, close), []);
+}
+
+/// Flow control of a switch that believes something.
+#[derive(Clone, Debug, Default)]
+struct Believer {
+    stopping: Vec<(PortIx, PauseScope)>,
+    leftover: Option<String>,
+}
+
+impl FlowControl for Believer {}
+
+impl Footprint for Believer {}
+
+impl FlowControlAccounts for Believer {
+    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+        self.stopping.clone()
+    }
+
+    fn leftover(&self) -> Option<String> {
+        self.leftover.clone()
+    }
+}
+
+impl crate::contract::Options for Believer {}
+
+impl FlowControlOptions for Believer {
+    type Instance = Believer;
+
+    fn facts(&self, _is_host: bool) -> FlowControlFacts {
+        FlowControlFacts::default()
+    }
+
+    fn build(&self, site: &Site<'_>) -> Believer {
+        if site.is_host { Believer::default() } else { self.clone() }
+    }
+}
+
+fn under(belief: Believer, at_us: u64) -> Vec<(String, String)> {
+    let mut spec = star(3);
+    spec.switch.flow_control = FlowControlConfig::custom(belief);
+    found(&simulation(spec, at_us))
+}
+
+#[test]
+fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
+    let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
+    let belief = Believer { stopping: vec![(1, scope)], ..Default::default() };
+    let what = "port 1 told its peer to stop {Flow(FlowId(7), Data)}, which has stopped {}";
+    assert_eq!(under(belief.clone(), AT_REST), complaint("s0", what));
+    assert_eq!(under(belief, UNDER_WAY), []);
+}
+
+#[test]
+fn what_flow_control_keeps_back_is_found_once_all_is_quiet() {
+    let belief = Believer { leftover: Some("a root".into()), ..Default::default() };
+    assert_eq!(under(belief.clone(), AT_REST), complaint("s0", "a root"));
+    assert_eq!(under(belief, UNDER_WAY), []);
+}
+
+#[test]
+fn a_record_that_is_not_freed_is_found_once_all_is_quiet() {
+    for (at_us, expected) in [(AT_REST, complaint("network", "frame records not freed: 1")), (UNDER_WAY, vec![])] {
+        let mut simulation = simulation(star(3), at_us);
+        simulation.tamper(HOST, |_, records| {
+            records.insert(Record::default());
+        });
+        assert_eq!(found(&simulation), expected);
+    }
+}

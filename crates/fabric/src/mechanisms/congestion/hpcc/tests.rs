@@ -1,0 +1,166 @@
+use super::*;
+use crate::testing::sender;
+
+const GBPS: u64 = 1_000_000_000;
+
+/// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
+fn reaction_point(config: HpccConfig) -> Hpcc {
+    Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
+}
+
+fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
+    Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
+}
+
+fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> u64 {
+    let mut telemetry = Telemetry::default();
+    stamps.iter().for_each(|stamp| telemetry.push(*stamp));
+    let now = stamps.last().unwrap().time;
+    let rtt = Duration::from_us(10);
+    point.on_ack(&AckView {
+        now,
+        arrived: None,
+        acked_bytes,
+        sent_bytes,
+        rtt,
+        hops: 0,
+        path: None,
+        telemetry: Some(&telemetry),
+    });
+    point.rate(now).bps()
+}
+
+/// Rates are cut to whole bits per second after a division in floating point.
+fn assert_rate(actual: u64, expected: u64) {
+    assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
+}
+
+/// Algorithm 1 by hand, one hop.
+#[test]
+fn three_acks_by_hand() {
+    let mut point = reaction_point(HpccConfig::default());
+    assert_eq!(point.window(), 125_000);
+    // The first ACK gives something to compare with, no more.
+    assert_eq!(ack(&mut point, 1000, 125_000, &[stamp(10, 0, 62_500)]), 100 * GBPS);
+    // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U = 1.5.
+    // W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
+    assert_rate(ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]), 63_373_333_333);
+    assert_eq!((point.reference.bps(), point.stage), (100 * GBPS, 0));
+    assert_eq!(point.window(), 79_216);
+    // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5 + 0.5 x 0.5 = 1.
+    // W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
+    assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
+    assert_rate(point.reference.bps(), 95_040_000_000);
+    assert_eq!((point.stage, point.committed_at), (0, 260_000));
+    // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as long as nothing is committed.
+    for us in [35, 45, 55] {
+        assert_rate(ack(&mut point, 200_000, 270_000, &[stamp(us, 156_250 + (us - 25) * 125, 0)]), 95_080_000_000);
+    }
+    assert_rate(point.reference.bps(), 95_040_000_000);
+    assert_eq!(point.stage, 0);
+    assert_rate(ack(&mut point, 260_001, 300_000, &[stamp(65, 161_250, 0)]), 95_080_000_000);
+    assert_rate(point.reference.bps(), 95_080_000_000);
+    assert_eq!(point.stage, 1);
+}
+
+/// After `max_stage` additive steps a multiplicative one, whatever U is.
+#[test]
+fn stages_are_counted_per_commit() {
+    let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });
+    point.reference = Rate::from_gbps(10);
+    ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
+    // Half busy: u = 0.5 every 10 us.
+    let commits = [(10, 10_040_000_000, 1), (20, 10_080_000_000, 2), (30, 19_192_000_000, 0), (40, 19_232_000_000, 1)];
+    for (us, rate, stage) in commits {
+        let sent = us * 1000;
+        assert_rate(ack(&mut point, sent - 1, sent, &[stamp(us, us * 6250, 0)]), rate);
+        assert_rate(point.reference.bps(), rate);
+        assert_eq!(point.stage, stage);
+    }
+}
+
+/// What a round trip ago was committed does not come back, nor does what ACKs tell of packets sent before: the next step is from the rate that was set, and is
+/// the first of `max_stage`.
+#[test]
+fn a_rate_that_is_set_is_the_reference() {
+    let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
+    ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
+    // Half busy: additive, committed.
+    ack(&mut point, 101, 200, &[stamp(10, 62_500, 0)]);
+    assert_eq!(point.stage, 1);
+    point.set_rate(Time::ZERO, Rate::from_gbps(40));
+    assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (40 * GBPS, 50_000));
+    // Three windows queued, for packets sent before 250 B had been.
+    assert_rate(ack(&mut point, 150, 250, &[stamp(20, 125_000, 375_000)]), 40 * GBPS);
+    assert_rate(ack(&mut point, 250, 300, &[stamp(30, 250_000, 375_000)]), 40 * GBPS);
+    // Half busy, and none queued: U = 0.5, additive.
+    assert_rate(ack(&mut point, 251, 310, &[stamp(40, 312_500, 0)]), 40_040_000_000);
+    assert_eq!((point.stage, point.committed_at), (1, 310));
+    // Line rate and half a window queued: U = 1.5, 40.04 G / (1.5 / 0.95) + 40 M.
+    ack(&mut point, 300, 320, &[stamp(45, 375_000, 62_500)]);
+    assert_rate(ack(&mut point, 311, 330, &[stamp(55, 500_000, 62_500)]), 25_398_666_666);
+    for (set, held) in [(1, 100_000_000), (200 * GBPS, 100 * GBPS)] {
+        point.set_rate(Time::ZERO, Rate::from_bps(set));
+        assert_eq!(point.rate(Time::ZERO).bps(), held);
+    }
+}
+
+/// A round trip is over when something is acknowledged that was sent after the last commit.
+#[test]
+fn the_last_byte_of_a_round_trip_does_not_commit() {
+    let mut point = reaction_point(HpccConfig::default());
+    ack(&mut point, 1000, 125_000, &[stamp(0, 0, 0)]);
+    // Half busy: additive.
+    ack(&mut point, 125_000, 200_000, &[stamp(10, 62_500, 0)]);
+    assert_eq!((point.stage, point.committed_at), (0, 125_000));
+    ack(&mut point, 125_001, 250_000, &[stamp(20, 125_000, 0)]);
+    assert_eq!((point.stage, point.committed_at), (1, 250_000));
+}
+
+/// A queue that has just come, or has just gone, is none that stands: the shorter of two lengths counts.
+#[test]
+fn a_queue_counts_that_was_there_at_both_ends_of_the_interval() {
+    let mut point = reaction_point(HpccConfig::default());
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
+    for (us, queue_bytes, utilisation) in [(10, 62_500, 1.0), (20, 125_000, 1.5), (30, 0, 1.0)] {
+        ack(&mut point, 2, 1_000_000, &[stamp(us, us * 12_500, queue_bytes)]);
+        assert!((point.utilisation - utilisation).abs() < 1e-12, "{} at {us} us", point.utilisation);
+    }
+}
+
+/// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and 15,625 B in its queue half a round trip.
+#[test]
+fn utilisation_is_relative_to_the_rate_of_the_port() {
+    let mut point = reaction_point(HpccConfig::default());
+    let stamp = |us, tx_bytes| Stamp { rate: Rate::from_gbps(25), ..stamp(us, tx_bytes, 15_625) };
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0)]);
+    ack(&mut point, 2, 1_000_000, &[stamp(10, 31_250)]);
+    assert!((point.utilisation - 1.5).abs() < 1e-12, "{}", point.utilisation);
+}
+
+/// The busiest hop counts, with the interval between its own stamps.
+#[test]
+fn the_busiest_hop_rules() {
+    let mut point = reaction_point(HpccConfig::default());
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
+    // Hop 1: 20 %, hop 2: 80 % of the line for 5 us. U = 0.5 x 1 + 0.5 x 0.8.
+    ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
+    assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
+    // Longer than T counts as T: U = 0.4.
+    ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 150_000, 0)]);
+    assert!((point.utilisation - 0.4).abs() < 1e-12, "{}", point.utilisation);
+}
+
+#[test]
+fn rates_end_at_the_lowest_and_at_line_rate() {
+    let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
+    ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
+    for us in 1..100 {
+        ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, us * 125_000, 10_000_000)]);
+    }
+    assert_eq!(point.current.bps(), 100_000_000);
+    for us in 100..200 {
+        ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, 99 * 125_000 + us, 0)]);
+    }
+    assert_eq!((point.current.bps(), point.window()), (100 * GBPS, 125_000));
+}

@@ -1,0 +1,152 @@
+use super::*;
+use crate::testing::sender;
+
+const GBPS: f64 = 1e9;
+
+/// 100 Gb/s and 10 us: a window of 125,000 B.
+fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
+    PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
+}
+
+fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
+    Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
+}
+
+fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) {
+    let mut telemetry = Telemetry::default();
+    stamps.iter().for_each(|stamp| telemetry.push(*stamp));
+    let now = stamps.last().unwrap().time;
+    let rtt = Duration::from_us(10);
+    point.on_ack(&AckView {
+        now,
+        arrived: None,
+        acked_bytes,
+        sent_bytes,
+        rtt,
+        hops: 0,
+        path: None,
+        telemetry: Some(&telemetry),
+    });
+}
+
+fn assert_near(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 1.0, "{actual} is not {expected}");
+}
+
+/// The paper's Algorithm 1 by hand: no margin, no floor, gamma 0.9, beta 1 Gb/s.
+#[test]
+fn three_acks_by_hand() {
+    let additive_increase = Rate::from_gbps(1);
+    let mut point =
+        reaction_point(PowerTcpConfig { eta: 1.0, lowest_current: 0.0, additive_increase, ..Default::default() });
+    assert_eq!((point.window(), point.current), (125_000, 100.0 * GBPS));
+    ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
+    assert_eq!(point.current, 100.0 * GBPS);
+    // 10 us later: sent at line rate, and 62,500 B in the queue. Current 1.5, voltage 1.5, power 2.25.
+    // 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100 G.
+    ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
+    assert_near(point.current, 50.9 * GBPS);
+    assert_eq!((point.window(), point.old), (63_625, 100.0 * GBPS));
+    // 5 us later the queue is empty: sent at line rate, nothing arrived. Power 0; average (2.25 + 0) / 2.
+    // 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The first round trip is over.
+    ack(&mut point, 125_001, 260_000, &[stamp(25, 187_500, 0)]);
+    assert_near(point.current, 85.99 * GBPS);
+    assert_eq!((point.old, point.taken_at), (point.current, 260_000));
+    // 5 us later: half of line rate. Power 0.5, average 0.8125; more than line rate would be wanted.
+    ack(&mut point, 130_000, 260_000, &[stamp(30, 218_750, 0)]);
+    assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
+}
+
+/// Both windows of the update, that of now and that of a round trip ago, are what another control has set: 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
+#[test]
+fn a_rate_that_is_set_is_the_old_one_too() {
+    let additive_increase = Rate::from_gbps(1);
+    let mut point =
+        reaction_point(PowerTcpConfig { eta: 1.0, lowest_current: 0.0, additive_increase, ..Default::default() });
+    ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
+    point.set_rate(Time::ZERO, Rate::from_gbps(40));
+    assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(40), 50_000));
+    ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
+    assert_near(point.current, 20.9 * GBPS);
+    for (set, held) in [(1, 100_000_000), (200_000_000_000, 100_000_000_000)] {
+        point.set_rate(Time::ZERO, Rate::from_bps(set));
+        assert_eq!(point.rate(Time::ZERO), Rate::from_bps(held));
+    }
+}
+
+/// The hop with the greatest power counts, with the interval between its own stamps; longer than tau counts as tau.
+#[test]
+fn the_hop_with_the_greatest_power_rules() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
+    // Hop 1 idles (counted as half busy), hop 2: 80 %, for 5 us.
+    ack(&mut point, 2, 1_000_000, &[stamp(5, 0, 0), stamp(6, 50_000, 0)]);
+    assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
+    ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 225_000, 0)]);
+    assert!((point.power - 0.7).abs() < 1e-12, "{}", point.power);
+}
+
+/// The path has become longer: what the new hop has sent in total is no measure yet. From the next ACK on it counts.
+#[test]
+fn a_hop_that_was_not_there_before_has_no_power_yet() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
+    ack(&mut point, 2, 1_000_000, &[stamp(10, 100_000, 0), stamp(11, 100_000_000, 0)]);
+    assert!((point.power - 0.8).abs() < 1e-12, "{}", point.power);
+    ack(&mut point, 3, 1_000_000, &[stamp(20, 200_000, 0), stamp(21, 100_112_500, 0)]);
+    assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
+}
+
+/// A paused port sends and receives nothing: its power is at least half.
+#[test]
+fn a_paused_port_is_no_invitation() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 125_000)]);
+    ack(&mut point, 2, 1_000_000, &[stamp(10, 0, 125_000)]);
+    // Current 0.5, voltage 2.
+    assert!((point.power - 1.0).abs() < 1e-12, "{}", point.power);
+}
+
+/// Algorithm 2 by hand: once per round trip.
+#[test]
+fn without_telemetry_power_comes_from_delays() {
+    let config = PowerTcpConfig { variant: Variant::Delay, delay_margin: 1.0, ..Default::default() };
+    let mut point = reaction_point(config);
+    let mut answer = |at_us: u64, rtt_us: u64, acked_bytes, sent_bytes| {
+        let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_us(rtt_us));
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: None,
+        });
+        (point.power, point.current / GBPS)
+    };
+    assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));
+    // 5 us later 5 us more: gradient 1, current 2, voltage 1.5. Half of tau: (1 + 3) / 2.
+    assert_eq!(answer(15, 15, 2000, 100_000), (2.0, 100.0));
+    // 10 us later as long: current 1, voltage 1.5. The round trip is over: 0.7 (100 / 1.5 + 0.15) + 0.3 x 100.
+    let (power, rate) = answer(25, 15, 100_001, 200_000);
+    assert!((power - 1.5).abs() < 1e-12 && (rate - (0.7 * (100.0 / 1.5 + 0.15) + 30.0)).abs() < 1e-9, "{power} {rate}");
+    // Back at 10 us at once: the gradient is at least -0.5.
+    let (power, _) = answer(30, 10, 110_000, 200_000);
+    assert!((power - 1.0).abs() < 1e-12, "{power}");
+}
+
+#[test]
+fn rates_end_at_the_lowest_and_at_line_rate() {
+    let mut point = reaction_point(PowerTcpConfig { additive_increase: Rate::from_bps(0), ..Default::default() });
+    ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
+    for us in 1..100 {
+        ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, us * 125_000, 100_000_000)]);
+    }
+    assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_bps(100_000_000), 125));
+    for us in 100..200 {
+        ack(&mut point, us * 10 + 1, us * 10 + 1, &[stamp(us * 10, 99 * 125_000 + us, 0)]);
+    }
+    assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
+}

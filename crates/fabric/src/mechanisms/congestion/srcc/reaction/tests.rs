@@ -1,0 +1,179 @@
+use super::*;
+use crate::frame::Protocol;
+use crate::frame::record::{Stamp, Telemetry};
+use crate::ids::{FlowId, NodeId};
+use crate::mechanisms::congestion::none::NoneConfig;
+use crate::mechanisms::congestion::srcc::notice::words_of;
+use crate::testing::sender;
+
+const GBPS: u64 = 1_000_000_000;
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+/// A base round-trip time of 8 us, so that T is 24 us.
+fn reaction_point(config: &SrccConfig) -> Srcc {
+    Srcc::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
+}
+
+fn alone() -> SrccConfig {
+    SrccConfig { base: Base::None(NoneConfig::default()), ..Default::default() }
+}
+
+fn hear(point: &mut Srcc, us: u64, from: u32, gbps: u64) -> u64 {
+    let words = words_of(Rate::from_gbps(gbps));
+    let notice = Notice { protocol: SRCC, from: PortId(from), flow: FlowId(0), to: NodeId(0), words };
+    point.on_notice(at(us), &notice);
+    point.rate(at(us)).bps()
+}
+
+/// Whatever governs between notices goes on from the rate that one names: also with the first ACK after it.
+#[test]
+fn a_notice_sets_the_rate_whatever_the_base() {
+    for base in [
+        Base::None(NoneConfig::default()),
+        Base::Dcqcn(Default::default()),
+        Base::Hpcc(Default::default()),
+        Base::Swift(Default::default()),
+    ] {
+        let is_windowed = matches!(base, Base::Swift(_));
+        let mut point = reaction_point(&SrccConfig { base, ..Default::default() });
+        assert_eq!(point.rate(at(0)).bps(), 100 * GBPS);
+        hear(&mut point, 1, 0, 25);
+        // Swift's window: 25 Gb/s in 8 us are 25 packets of 1000 B on the wire.
+        let rate =
+            |point: &mut Srcc, us| if is_windowed { point.window() / 952 * GBPS } else { point.rate(at(us)).bps() };
+        assert_eq!(rate(&mut point, 1), 25 * GBPS);
+        for queue_bytes in [0, 1_000_000] {
+            let mut telemetry = Telemetry::default();
+            telemetry.push(Stamp { time: at(2), tx_bytes: 100_000, queue_bytes, rate: Rate::from_gbps(100) });
+            point.on_ack(&AckView {
+                now: at(2),
+                arrived: None,
+                acked_bytes: 1000,
+                sent_bytes: 2000,
+                rtt: Duration::from_us(8),
+                hops: 4,
+                path: None,
+                telemetry: Some(&telemetry),
+            });
+            assert_eq!(rate(&mut point, 2), 25 * GBPS);
+        }
+    }
+}
+
+/// DCQCN's timer ticks 300 us later: half of the way to where it came from, or nowhere.
+#[test]
+fn what_a_notice_has_cut_recovers_as_after_a_cnp() {
+    let after = |adjustment| {
+        let mut point = reaction_point(&SrccConfig { adjustment, ..Default::default() });
+        assert_eq!(hear(&mut point, 1, 0, 20), 20 * GBPS);
+        assert_eq!(hear(&mut point, 2, 0, 50), if adjustment == Adjustment::Set { 50 } else { 20 } * GBPS);
+        point.rate(at(305)).bps()
+    };
+    assert_eq!([Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after), [60, 20, 50].map(|gbps| gbps * GBPS));
+}
+
+/// With either another control raises no rate; DCQCN's timer ticks 300 us later.
+#[test]
+fn another_control_lowers_or_cuts_the_rate() {
+    let mut lowered = reaction_point(&SrccConfig::default());
+    lowered.lower_rate(at(1), Rate::from_gbps(20));
+    lowered.lower_rate(at(2), Rate::from_gbps(50));
+    let mut cut = reaction_point(&SrccConfig::default());
+    cut.cut_rate(at(1), Rate::from_gbps(20));
+    cut.cut_rate(at(2), Rate::from_gbps(50));
+    let rates = [&mut lowered, &mut cut].map(|point| [2, 305].map(|us| point.rate(at(us)).bps() / GBPS));
+    assert_eq!(rates, [[20, 20], [20, 60]]);
+    // Whatever has no recovery of that kind is lowered.
+    let mut alone = reaction_point(&alone());
+    alone.cut_rate(at(1), Rate::from_gbps(20));
+    alone.cut_rate(at(2), Rate::from_gbps(50));
+    assert_eq!(alone.rate(at(2)).bps(), 20 * GBPS);
+}
+
+#[test]
+fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
+    let mut point = reaction_point(&SrccConfig { adjustment: Adjustment::Set, ..alone() });
+    assert_eq!(hear(&mut point, 0, 1, 40), 40 * GBPS);
+    // Another switch has more room, then less, then as much.
+    assert_eq!(hear(&mut point, 1, 2, 60), 40 * GBPS);
+    assert_eq!(hear(&mut point, 2, 3, 20), 20 * GBPS);
+    assert_eq!(hear(&mut point, 9, 2, 60), 20 * GBPS);
+    // 8 us after the last that held.
+    assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
+    // The same switch has changed its mind.
+    assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
+    // So has one that held, and then what another has said meanwhile holds.
+    let told = [(100, 1, 20), (101, 2, 40), (102, 1, 80), (109, 1, 90)]
+        .map(|(us, from, gbps)| hear(&mut point, us, from, gbps) / GBPS);
+    assert_eq!(told, [20, 20, 40, 90]);
+    // Of many, the last.
+    let told: Vec<u64> = (0..12).map(|port| hear(&mut point, 200, port, 10 + u64::from(port)) / GBPS).collect();
+    assert_eq!(told, [10, 10, 10, 10, 10, 10, 10, 10, 11, 12, 13, 14]);
+    point.heard.clear();
+    // Not beyond the line.
+    assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
+}
+
+/// Unless that is asked for. Where nothing else makes a rate grow, it grows later, by an eighth of what was named last.
+#[test]
+fn a_notice_raises_no_rate() {
+    for base in [Base::None(NoneConfig::default()), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default())] {
+        let mut point = reaction_point(&SrccConfig { base, ..Default::default() });
+        assert_eq!([(0, 25), (10, 50), (20, 20)].map(|(us, gbps)| hear(&mut point, us, 0, gbps) / GBPS), [25, 25, 20]);
+    }
+    let mut point = reaction_point(&SrccConfig { base: Base::Swift(Default::default()), ..Default::default() });
+    let windows = [(0, 25), (10, 50), (20, 20)].map(|(us, gbps)| {
+        hear(&mut point, us, 0, gbps);
+        point.window() / 952
+    });
+    assert_eq!(windows, [25, 25, 20]);
+    let mut point = reaction_point(&alone());
+    hear(&mut point, 0, 0, 24);
+    hear(&mut point, 10, 0, 80);
+    assert_eq!([33, 34].map(|us| point.rate(at(us)).bps() / GBPS), [24, 34]);
+}
+
+#[test]
+fn notices_of_others_are_none_of_ours() {
+    let mut point = reaction_point(&alone());
+    let notice = Notice {
+        protocol: Protocol::named("another"),
+        from: PortId(0),
+        flow: FlowId(0),
+        to: NodeId(0),
+        words: words_of(Rate::from_gbps(1)),
+    };
+    point.on_notice(at(0), &notice);
+    assert_eq!(point.rate(at(1)).bps(), 100 * GBPS);
+}
+
+/// By an eighth of what was named for every 24 us without a notice, or by what is set, up to line rate.
+#[test]
+fn without_a_base_the_rate_grows_where_no_notice_comes() {
+    let mut point = reaction_point(&alone());
+    hear(&mut point, 100, 0, 40);
+    let mut rate = |us| point.rate(at(us)).bps() / GBPS;
+    assert_eq!([rate(123), rate(124), rate(147), rate(148), rate(220)], [40, 45, 45, 50, 65]);
+    assert_eq!([rate(100 + 11 * 24), rate(100 + 12 * 24), rate(10_000)], [95, 100, 100]);
+    // A notice begins anew.
+    hear(&mut point, 20_000, 0, 8);
+    assert_eq!([20_023, 20_024].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
+    hear(&mut point, 20_030, 0, 8);
+    assert_eq!([20_053, 20_054].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
+    let steps =
+        SrccConfig { additive_increase: Some(Rate::from_gbps(30)), window: Some(Duration::from_us(10)), ..alone() };
+    let mut point = reaction_point(&steps);
+    hear(&mut point, 0, 0, 40);
+    assert_eq!([9, 10, 20].map(|us| point.rate(at(us)).bps() / GBPS), [40, 70, 100]);
+}
+
+/// The rate that another control sets is one to go on from as well.
+#[test]
+fn a_rate_that_is_set_grows_like_one_that_is_named() {
+    let mut point = reaction_point(&alone());
+    point.set_rate(at(0), Rate::from_gbps(16));
+    assert_eq!([23, 24].map(|us| point.rate(at(us)).bps() / GBPS), [16, 18]);
+}

@@ -1,0 +1,287 @@
+use super::*;
+use crate::testing;
+
+fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+/// 100 Gb/s, 8 us over four links; packets of 952 B that take 1000 B on the wire, of which 100 are on the way in 8 us.
+fn sender() -> SenderFacts {
+    SenderFacts { hops: 4, hop_rtt: us(2), ..testing::sender(Rate::from_gbps(100), us(8)) }
+}
+
+/// A target of 10 us, whatever the path and the window; the round-trip time is that of the last packet.
+fn fixed() -> SwiftConfig {
+    let [target, none] = [us(10), Duration::ZERO].map(Some);
+    let per_hop = none;
+    SwiftConfig { base_target: target, per_hop, fs_range: none, rtt_weight: Some(0.0), ..Default::default() }
+}
+
+fn reaction_point(config: SwiftConfig, cwnd: f64) -> Swift {
+    Swift { cwnd, ..Swift::new(&config, &sender()) }
+}
+
+/// The window after an ACK at `at_us` for `packets` more, of which the last had `delay_us`.
+fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
+    let acked_bytes = point.acked_bytes + packets * 952;
+    let (now, rtt) = (Time::ZERO + us(at_us), us(delay_us));
+    point.on_ack(&AckView {
+        now,
+        arrived: None,
+        acked_bytes,
+        sent_bytes: acked_bytes,
+        rtt,
+        hops: 4,
+        path: None,
+        telemetry: None,
+    });
+    point.cwnd
+}
+
+fn assert_near(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
+}
+
+/// Between windows of 1/4 and 100: alpha = 19 us / (2 - 0.1) = 10 us, beta = -1 us.
+#[test]
+fn the_target_grows_with_links_and_with_a_smaller_window() {
+    let config = SwiftConfig {
+        base_target: Some(us(5)),
+        per_hop: Some(us(2)),
+        fs_range: Some(us(19)),
+        fs_min_cwnd: Some(0.25),
+        ..Default::default()
+    };
+    for (hops, cwnd, target) in [
+        (0, 100.0, 5.0),
+        (2, 100.0, 9.0),
+        (6, 100.0, 17.0),
+        (0, 25.0, 6.0),
+        (0, 4.0, 9.0),
+        (4, 1.0, 22.0),
+        (0, 0.25, 24.0),
+        // No less and no more than that.
+        (0, 400.0, 5.0),
+        (0, 0.01, 24.0),
+    ] {
+        assert_near(reaction_point(config.clone(), cwnd).target(hops) / 1e6, target);
+    }
+}
+
+/// Below the target a packet more per window acknowledged; beyond it 1 - 0.8 (delay - target) / delay, and half at least.
+#[test]
+fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
+    let mut point = reaction_point(fixed(), 10.0);
+    assert_near(ack(&mut point, 10, 9, 1), 10.1);
+    assert_near(ack(&mut point, 11, 9, 2), 10.1 + 2.0 / 10.1);
+    point.cwnd = 10.0;
+    assert_near(ack(&mut point, 50, 16, 1), 7.0);
+    assert_near(ack(&mut point, 100, 100, 1), 7.0);
+    assert_near(ack(&mut point, 200, 100, 1), 3.5);
+    // At the target neither.
+    assert_near(ack(&mut point, 300, 10, 1), 3.5);
+}
+
+/// What comes within a round-trip time of a decrease tells of what has been answered.
+#[test]
+fn a_window_is_decreased_once_per_round_trip() {
+    let mut point = reaction_point(fixed(), 16.0);
+    assert_near(ack(&mut point, 50, 20, 1), 9.6);
+    assert_near(ack(&mut point, 69, 20, 1), 9.6);
+    assert_near(ack(&mut point, 70, 20, 1), 5.76);
+    // Below the target it grows meanwhile.
+    assert_near(ack(&mut point, 71, 9, 1), 5.76 + 1.0 / 5.76);
+    point.cwnd = 10.0;
+    point.on_loss(Time::ZERO + us(78), Loss::Answered);
+    assert_near(point.cwnd, 10.0);
+    // The round-trip time is 9 us now.
+    point.on_loss(Time::ZERO + us(79), Loss::Answered);
+    assert_near(point.cwnd, 5.0);
+    assert_near(ack(&mut point, 80, 20, 1), 5.0);
+}
+
+/// A packet of 1000 B in rtt / cwnd: half a packet in 8 us before the first ACK, in 20 us behind it.
+#[test]
+fn below_a_packet_the_window_is_paced_and_grows_by_whole_packets() {
+    let config = SwiftConfig { ai: Some(0.25), ..fixed() };
+    let mut point = reaction_point(config, 0.5);
+    assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_bps(500_000_000), 952));
+    assert_near(ack(&mut point, 50, 20, 1), 0.3);
+    assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_bps(120_000_000), 952));
+    assert_near(ack(&mut point, 51, 8, 2), 0.8);
+    assert_eq!(point.rate(Time::ZERO), Rate::from_bps(800_000_000));
+    // From one on by ACKs.
+    assert_near(ack(&mut point, 52, 8, 1), 1.05);
+    assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(100), 952));
+    point.cwnd = 2.99;
+    assert_eq!(point.window(), 2 * 952);
+}
+
+/// Half a packet in 20 ns would be 200 Gb/s, and half a packet in 100 ns is 40 Gb/s.
+#[test]
+fn a_small_window_is_paced_no_faster_than_the_line() {
+    for (rtt_ns, gbps) in [(20, 100), (100, 40)] {
+        let mut point = reaction_point(fixed(), 0.5);
+        point.rtt = rtt_ns as f64 * 1000.0;
+        assert_eq!(point.rate(Time::ZERO), Rate::from_gbps(gbps));
+    }
+}
+
+/// ACKs of 10, 5 and 12 packets in all, the second of which is late: 10 packets, none and 2.
+#[test]
+fn an_ack_that_is_late_acknowledges_nothing_and_takes_nothing_back() {
+    let mut point = reaction_point(fixed(), 100.0);
+    let mut ack = |at_us, packets: u64| {
+        point.on_ack(&AckView {
+            now: Time::ZERO + us(at_us),
+            arrived: None,
+            acked_bytes: packets * 952,
+            sent_bytes: 100 * 952,
+            rtt: us(9),
+            hops: 4,
+            path: None,
+            telemetry: None,
+        });
+        point.cwnd
+    };
+    assert_near(ack(10, 10), 100.1);
+    assert_near(ack(11, 5), 100.1);
+    assert_near(ack(12, 12), 100.1 + 2.0 / 100.1);
+}
+
+/// The first round-trip time, 2 us, and then three quarters of the past: 2 and 10 us give 4, 4 and 10 us 5.5, and those and 10 us 6.625.
+#[test]
+fn pacing_goes_by_the_smoothed_round_trip_time() {
+    let mut point = reaction_point(SwiftConfig { rtt_weight: Some(0.75), ai: Some(0.0), ..fixed() }, 0.5);
+    ack(&mut point, 10, 2, 1);
+    assert_eq!(point.rate(Time::ZERO), Rate::from_bps(2_000_000_000));
+    point.last_decrease = Some(Time::ZERO + us(20));
+    ack(&mut point, 20, 10, 1);
+    assert_eq!(point.rate(Time::ZERO), Rate::from_bps(1_000_000_000));
+    // And so does the time between two decreases.
+    ack(&mut point, 24, 10, 1);
+    assert_eq!(point.last_decrease, Some(Time::ZERO + us(20)));
+    ack(&mut point, 27, 10, 1);
+    assert_eq!(point.last_decrease, Some(Time::ZERO + us(27)));
+}
+
+#[test]
+fn windows_end_at_the_smallest_and_the_largest() {
+    let mut point = reaction_point(fixed(), 400.0);
+    assert_eq!(ack(&mut point, 0, 1, 1000), 400.0);
+    (1..40).for_each(|round| _ = ack(&mut point, round * 1000, 1000, 1));
+    assert_eq!(point.cwnd, 0.01);
+}
+
+/// A timeout is a loss like another, once per round trip; the fifth without an ACK between leaves the smallest window. What the receiver asks for
+/// ends a row.
+#[test]
+fn five_timeouts_in_a_row_leave_the_smallest_window() {
+    let mut point = reaction_point(fixed(), 64.0);
+    ack(&mut point, 0, 9, 0);
+    let mut lose = |at_us: u64, loss| {
+        point.on_loss(Time::ZERO + us(at_us), loss);
+        point.cwnd
+    };
+    assert_eq!([1000, 2000, 3000].map(|at| lose(at, Loss::TimedOut)), [32.0, 16.0, 8.0]);
+    assert_eq!(lose(4000, Loss::Answered), 4.0);
+    assert_eq!([5000, 6000].map(|at| lose(at, Loss::TimedOut)), [2.0, 1.0]);
+    ack(&mut point, 7000, 10, 0);
+    point.cwnd = 64.0;
+    let mut lose = |at_us: u64| {
+        point.on_loss(Time::ZERO + us(at_us), Loss::TimedOut);
+        point.cwnd
+    };
+    assert_eq!([8000, 8001, 9000, 9001, 9002].map(&mut lose), [32.0, 32.0, 16.0, 16.0, 0.01]);
+    assert_eq!(lose(10_000), 0.01);
+}
+
+/// 8 us at 25 Gb/s are 25 packets, and at 50 Mb/s a twentieth of one. A window that shrinks is not decreased again within the round trip.
+#[test]
+fn a_window_follows_a_rate_that_is_set() {
+    let mut point = reaction_point(fixed(), 100.0);
+    point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
+    assert_eq!((point.cwnd, point.window()), (25.0, 25 * 952));
+    assert_near(ack(&mut point, 57, 9, 1), 25.04);
+    assert_near(ack(&mut point, 58, 20, 1), 25.04);
+    assert_near(ack(&mut point, 70, 20, 1), 15.024);
+    // By the round-trip time of 20 us: 31.25 packets, and an eighth of one.
+    point.set_rate(Time::ZERO + us(71), Rate::from_bps(12_500_000_000));
+    assert_near(point.cwnd, 31.25);
+    assert_near(ack(&mut point, 90, 20, 1), 18.75);
+    point.set_rate(Time::ZERO + us(91), Rate::from_bps(50_000_000));
+    assert_eq!((point.rate(Time::ZERO), point.cwnd), (Rate::from_bps(50_000_000), 0.125));
+    // Line rate, and the smallest window.
+    point.set_rate(Time::ZERO + us(92), Rate::from_gbps(200));
+    assert_eq!(point.cwnd, 250.0);
+    point.set_rate(Time::ZERO + us(93), Rate::from_bps(1));
+    assert_eq!(point.cwnd, 0.01);
+}
+
+/// Nanoseconds of base target, per hop and fs_range; windows of flow scaling, beta, max_mdf, and windows; weight.
+#[test]
+fn profiles_have_the_parameters_of_their_sources() {
+    type Row = ([u64; 3], [f64; 2], [f64; 3], [f64; 3], f64);
+    let table: [(SwiftProfile, Row); 3] = [
+        // 8 us and 8 us over four links of 2 us; 16 us are 200 packets.
+        (SwiftProfile::Fabric, ([8000, 2000, 80_000], [0.1, 100.0], [1.0, 0.8, 0.5], [0.01, 100.0, 400.0], 0.7)),
+        (SwiftProfile::PyrrhaNs3, ([3000, 1500, 50_000], [0.1, 50.0], [1.0, 0.5, 0.5], [0.01, 100.0, 100.0], 0.7)),
+        (
+            SwiftProfile::Htsim,
+            ([20_000, 3050, 100_000], [0.1, 100.0], [1.0, 0.8, 0.5], [10.0 / 952.0, 12.0, 1000.0], 0.875),
+        ),
+    ];
+    for (profile, row) in table {
+        let p = SwiftConfig { profile, ..Default::default() }.parameters(&sender());
+        let ns = [p.base_target, p.per_hop, p.fs_range].map(|span| span.ps() / 1000);
+        let windows = [p.min_cwnd, p.initial_cwnd, p.max_cwnd];
+        let actual: Row = (ns, [p.fs_min_cwnd, p.fs_max_cwnd], [p.ai, p.beta, p.max_mdf], windows, p.rtt_weight);
+        assert_eq!(actual, row, "{profile:?}");
+    }
+}
+
+#[test]
+fn single_parameters_override_the_profile_and_what_follows_from_them() {
+    let config = |config: SwiftConfig| config.parameters(&sender());
+    let default = config(SwiftConfig::default());
+    // 8 us and 4 us, less four links of 1 us; 12 us are 150 packets.
+    let queueing = config(SwiftConfig { queueing: Some(us(4)), per_hop: Some(us(1)), ..Default::default() });
+    let expected = SwiftParameters { base_target: us(8), per_hop: us(1), fs_range: us(60), max_cwnd: 300.0, ..default };
+    assert_eq!(queueing, expected);
+    // More than the whole target for links: nothing is left.
+    assert_eq!(config(SwiftConfig { per_hop: Some(us(5)), ..Default::default() }).base_target, Duration::ZERO);
+    let small = config(SwiftConfig { max_cwnd: Some(10.0), ..Default::default() });
+    assert_eq!((small.initial_cwnd, small.max_cwnd), (10.0, 10.0));
+    let large = config(SwiftConfig { initial_cwnd: Some(500.0), ..Default::default() });
+    assert_eq!((large.initial_cwnd, large.max_cwnd), (500.0, 500.0));
+}
+
+/// What is said about the target.
+fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
+    let mut findings = Findings::default();
+    config.check_at(sender, &mut findings);
+    findings.into_vec().into_iter().map(|finding| finding.message).collect()
+}
+
+#[test]
+fn a_target_that_is_not_above_the_base_round_trip_time_is_told() {
+    let message = |hops: u8, target: u64, base: u64| {
+        format!(
+            "over {hops} links the target delay is {target} us, and base round-trip times are up to {base} us: packets are late without any queue, and \
+                 rates collapse"
+        )
+    };
+    let config = |base: u64, per_hop: u64| SwiftConfig {
+        base_target: Some(us(base)),
+        per_hop: Some(us(per_hop)),
+        ..Default::default()
+    };
+    assert_eq!(late(&SwiftConfig::default(), &sender()), [""; 0]);
+    assert_eq!(late(&config(1, 2), &sender()), [""; 0]);
+    assert_eq!(late(&config(0, 2), &sender()), [message(4, 8, 8)]);
+    assert_eq!(late(&config(4, 1), &sender()), [message(4, 8, 8)]);
+    // Long links at the hosts, short ones between switches: 7 us over two links, and 8 over four.
+    let edge = SenderFacts { hop_rtt: Duration::from_ns(500), ..sender() };
+    assert_eq!(late(&config(1, 2), &edge), [message(2, 5, 7)]);
+    assert_eq!(late(&SwiftConfig::default(), &edge), [""; 0]);
+}

@@ -1,0 +1,143 @@
+use super::*;
+use crate::testing::sender;
+
+const MBPS: u64 = 1_000_000;
+const GBPS: u64 = 1_000 * MBPS;
+
+fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
+    Timely::new(config, &sender(Rate::from_gbps(gbps), Duration::from_us(8)))
+}
+
+/// The rate after one more round trip that took `us`.
+fn round_trip(point: &mut Timely, us: u64) -> u64 {
+    let acked_bytes = point.updated_at + 1;
+    let sent_bytes = acked_bytes + 100_000;
+    let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
+    point.on_ack(&AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None });
+    point.rate(now).bps()
+}
+
+/// Rates are cut to whole bits per second after a multiplication in floating point.
+fn assert_rate(actual: u64, expected: u64) {
+    assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
+}
+
+/// Algorithm 1 by hand: alpha 0.875, beta 0.8, minRTT 20 us.
+#[test]
+fn between_the_thresholds_the_gradient_decides() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    // The first round trip only gives something to compare with.
+    assert_eq!(round_trip(&mut point, 100), 100 * GBPS);
+    // 4 us longer: the average is 3.5 us, the gradient 0.175, the factor 0.86.
+    assert_rate(round_trip(&mut point, 104), 86 * GBPS);
+    // As long again: the average is 0.4375 us, the factor 0.9825.
+    assert_rate(round_trip(&mut point, 104), 84_495 * MBPS);
+    // 8 us shorter: the average is negative, 100 Mb/s more.
+    assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);
+    // 40 us longer: the gradient is 35 / 20 less a little, and the factor is not below zero; the rate not below 100 Mb/s.
+    assert_rate(round_trip(&mut point, 136), 100 * MBPS);
+}
+
+#[test]
+fn beyond_the_thresholds_the_gradient_does_not_matter() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    round_trip(&mut point, 1000);
+    // Half as long, which is still above T_high: 1 - 0.8 (1 - 500 / 625).
+    assert_rate(round_trip(&mut point, 625), 84 * GBPS);
+    // Not above T_high any more, and shorter.
+    assert_rate(round_trip(&mut point, 500), 84_100 * MBPS);
+    round_trip(&mut point, 10);
+    round_trip(&mut point, 10);
+    // Longer, but below T_low.
+    assert_rate(round_trip(&mut point, 49), 84_400 * MBPS);
+    assert!(point.rtt_diff > 0.0);
+    // At T_low the gradient counts, which is positive.
+    assert!(round_trip(&mut point, 50) < 84_400 * MBPS);
+}
+
+#[test]
+fn the_sixth_increase_in_a_row_and_those_after_it_are_larger() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    point.current = Rate::from_gbps(10);
+    round_trip(&mut point, 10);
+    let rates: Vec<u64> = (0..7).map(|_| round_trip(&mut point, 10) / MBPS).collect();
+    assert_eq!(rates, [10_100, 10_200, 10_300, 10_400, 10_500, 11_000, 11_500]);
+    // A decrease begins the count anew: 1 - 0.8 (1 - 500 / 1000).
+    assert_rate(round_trip(&mut point, 1000), 6_900 * MBPS);
+    assert_rate(round_trip(&mut point, 10), 7_000 * MBPS);
+    point.current = Rate::from_gbps(100);
+    assert_eq!(round_trip(&mut point, 10), 100 * GBPS, "no more than line rate");
+}
+
+/// After six increases the seventh would be hyperactive: not where another control has set the rate. The gradient goes on.
+#[test]
+fn a_rate_that_is_set_begins_a_new_row_of_increases() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    (0..7).for_each(|_| assert_rate(round_trip(&mut point, 10), 100 * GBPS));
+    point.set_rate(Time::ZERO, Rate::from_gbps(20));
+    assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (20 * GBPS, u64::MAX));
+    assert_rate(round_trip(&mut point, 10), 20_100 * MBPS);
+    // 90 us longer: the average is 78.75 us, the factor not below zero.
+    assert_rate(round_trip(&mut point, 100), 100 * MBPS);
+    for (set, held) in [(1, 100 * MBPS), (200 * GBPS, 100 * GBPS)] {
+        point.set_rate(Time::ZERO, Rate::from_bps(set));
+        assert_eq!(point.rate(Time::ZERO).bps(), held);
+    }
+}
+
+/// ACKs for what was sent before the last update say nothing new.
+#[test]
+fn the_rate_is_updated_once_per_round_trip() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    let mut ack = |acked_bytes, sent_bytes, us| {
+        let (now, rtt) = (Time::ZERO, Duration::from_us(us));
+        point.on_ack(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: None,
+        });
+        point.rate(now).bps()
+    };
+    assert_eq!(ack(1000, 50_000, 100), 100 * GBPS);
+    assert_eq!(ack(2000, 51_000, 900), 100 * GBPS);
+    assert_eq!(ack(50_000, 99_000, 900), 100 * GBPS);
+    // Compared with the 100 us of the last update.
+    assert_rate(ack(51_000, 100_000, 104), 86 * GBPS);
+    assert_rate(ack(100_000, 149_000, 900), 86 * GBPS);
+    assert!(ack(101_000, 150_000, 900) < 86 * GBPS);
+}
+
+#[test]
+fn a_window_shrinks_with_the_rate() {
+    let mut point = reaction_point(&TimelyConfig { window: true, ..Default::default() }, 100);
+    assert_eq!(point.window(), 100_000);
+    point.current = Rate::from_gbps(25);
+    assert_eq!(point.window(), 25_000);
+    assert_eq!(reaction_point(&TimelyConfig::default(), 100).window(), u64::MAX);
+}
+
+/// Mb/s of additive, hyper and lowest rate.
+#[test]
+fn profiles_have_the_parameters_of_their_sources() {
+    for (profile, gbps, rates) in [
+        (TimelyProfile::HpccNs3, 25, [25, 125, 100]),
+        (TimelyProfile::HpccNs3, 100, [100, 500, 100]),
+        (TimelyProfile::HpccNs3, 400, [400, 2000, 100]),
+        (TimelyProfile::PyrrhaNs3, 100, [50, 100, 100]),
+    ] {
+        let p = profile.parameters(Rate::from_gbps(gbps));
+        let rates_of = [p.additive_increase, p.hyper_increase, p.min_rate].map(|rate| rate.bps() / MBPS);
+        assert_eq!(rates_of, rates, "{profile:?} at {gbps} Gb/s");
+        let times = [p.low_rtt, p.high_rtt, p.min_rtt].map(|span| span.ps() / 1_000_000);
+        assert_eq!((times, p.gain, p.beta), ([50, 500, 20], 0.875, 0.8));
+    }
+    let config = TimelyConfig { beta: Some(0.5), min_rtt: Some(Duration::from_us(5)), ..Default::default() };
+    let profile = TimelyProfile::HpccNs3.parameters(Rate::from_gbps(40));
+    let expected = TimelyParameters { beta: 0.5, min_rtt: Duration::from_us(5), ..profile };
+    assert_eq!(config.parameters(Rate::from_gbps(40)), expected);
+}

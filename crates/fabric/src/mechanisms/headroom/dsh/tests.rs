@@ -1,0 +1,350 @@
+use super::*;
+use crate::contract::need::{equation_1, worst_case};
+use crate::ids::NodeId;
+use crate::mechanisms::headroom::HeadroomConfig;
+use crate::mechanisms::headroom::sih::SihConfig;
+use crate::network::fabric::Fabric;
+use crate::testing::{admit, fabric, passage, star};
+use backwater_engine::Rate;
+
+/// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom, 3,000 B private.
+fn evaluation() -> (Fabric, DshConfig) {
+    let mut spec = star(32);
+    spec.switch.lossless = (1..8).map(Class).collect();
+    let none = Some(Bytes(0));
+    let config = DshConfig {
+        headroom: Some(Bytes(60_000)),
+        queue_resume_offset: none,
+        port_resume_offset: none,
+        ..Default::default()
+    };
+    (fabric(spec), config)
+}
+
+/// A switch of two ports, with 5,000 B of headroom each, nothing private, and `pool` bytes to share.
+fn two_ports(config: DshConfig, pool: u64) -> Dsh {
+    let config = DshConfig { private: Bytes(0), headroom: Some(Bytes(5000)), ..config };
+    let mut spec = star(2);
+    spec.switch.lossless = vec![CLASS];
+    spec.switch.headroom = HeadroomConfig::Dsh(config.clone());
+    spec.switch.buffer = Bytes(pool + 2 * 5000);
+    Dsh::new(&config, &fabric(spec).site(NodeId(2)))
+}
+
+const SWITCH: NodeId = NodeId(32);
+const CLASS: Class = Class(3);
+
+/// A packet of 1000 B every 80 ns, which is the rate of the link.
+fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Result<(), DropCause> {
+    *now += Duration::from_ns(80);
+    admit(dsh, ingress, class, 1000, *now)
+}
+
+#[test]
+fn the_first_threshold_of_the_evaluation_is_887_kb() {
+    let (fabric, config) = evaluation();
+    let site = fabric.site(SWITCH);
+    // 1.92 MB of insurance and 672 KB private leave 14.19 MB to share, where SIH leaves 2.67 MB.
+    assert_eq!(config.reserved(&site), 1_920_000 + 672_000);
+    let dsh = Dsh::new(&config, &site);
+    assert_eq!(dsh.shared_size, 14_185_216);
+    assert_eq!(dsh.shared_threshold(0), 886_576);
+}
+
+/// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes needs 5.33 MiB, 44.4 %, for SIH's headroom. And
+/// the evaluation's link, which it rounds to 60,000 B.
+#[test]
+fn equation_1_gives_the_figures_of_the_paper() {
+    let mut spec = star(2);
+    (spec.links[0].rate, spec.links[0].delay) = (Rate::from_gbps(40), Duration::from_ns(1500));
+    spec.links[1].delay = Duration::from_us(2);
+    let fabric = fabric(spec);
+    let ports = fabric.site(NodeId(2)).ports;
+    assert_eq!(equation_1(&ports[0], 1500), 21_840);
+    let total = (32 * 8 * 21_840) as f64 / f64::from(1 << 20);
+    assert_eq!(((total * 100.0).round(), (total / 12.0 * 1000.0).round()), (533.0, 444.0));
+    assert_eq!(equation_1(&ports[1], 1500), 56_840);
+}
+
+/// DSH section IV-F: with a single class it sets aside what SIH does.
+#[test]
+fn with_one_class_the_reserve_is_that_of_sih() {
+    let spec = star(32);
+    assert_eq!(spec.switch.lossless.len(), 1);
+    let fabric = fabric(spec);
+    let site = fabric.site(SWITCH);
+    assert_eq!(DshConfig::default().reserved(&site), SihConfig::default().reserved(&site));
+    let insurance = DshConfig::default().insurance(&site);
+    assert_eq!(insurance[0], worst_case(&site, &site.ports[0]));
+}
+
+/// A queue that grows at line rate needs all of the headroom: it is paused when it holds T - 60,000 B. No other queue is.
+#[test]
+fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
+    let (fabric, config) = evaluation();
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    while dsh.pressure(0, CLASS).full.is_empty() {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    // x beyond private bytes with x > (14,185,216 - x) / 16 - 60,000.
+    assert_eq!(dsh.beyond_private(0, CLASS), 778_000);
+    assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
+    // It may go on: T is no limit for a queue that has been paused, only for the port's queues together.
+    for _ in 0..200 {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
+    // It eases as soon as it is below: with no offset, at the very length.
+    while dsh.pressure(0, CLASS).eased.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).eased {
+        dsh.release(&passage(0, CLASS, 1000), now);
+    }
+    assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
+}
+
+/// The arrivals of `three_arrivals_by_hand` in `gradient`, two at one instant, of which the second teaches nothing about the rate.
+#[test]
+fn what_a_queue_needs_follows_from_how_it_grows() {
+    let (fabric, config) = evaluation();
+    let config = DshConfig { deviation_factor: 1.0, ..config };
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    let need = |dsh: &Dsh| dsh.queues[0][CLASS.index()].need;
+    assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 30_000));
+    assert_eq!((admit(&mut dsh, 0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
+    dsh.release(&passage(0, CLASS, 2000), now);
+    assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 26_250));
+}
+
+/// With offsets of 2000 B, a queue and a port go on 2000 B below their thresholds.
+#[test]
+fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
+    let (fabric, config) = evaluation();
+    let offset = Some(Bytes(2000));
+    let config = DshConfig { queue_resume_offset: offset, port_resume_offset: offset, ..config };
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    while dsh.pressure(0, CLASS).full.is_empty() {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    let mut steps = Vec::new();
+    while !dsh.pressure(0, CLASS).eased.has(CLASS) {
+        dsh.release(&passage(0, CLASS, 1000), now);
+        steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
+    }
+    // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which T has changed by 63 each.
+    assert_eq!((steps, dsh.beyond_private(0, CLASS)), (vec![false, false], 776_000));
+}
+
+/// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for its port. At T neither is full any
+/// more, and neither is eased: each waits for its own offset.
+#[test]
+fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
+    let config = DshConfig {
+        alpha: 1.0,
+        queue_resume_offset: Some(Bytes(0)),
+        port_resume_offset: Some(Bytes(2000)),
+        shared_headroom: false,
+        ..Default::default()
+    };
+    let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
+    let (none, class) = (ClassMask::NONE, ClassMask::of(CLASS));
+    let told = |dsh: &Dsh| {
+        let Pressure { full, eased, port } = dsh.pressure(0, CLASS);
+        (full, eased, port)
+    };
+    for _ in 0..5 {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    // 5,000 B, and T is 5,000.
+    assert_eq!(told(&dsh), (none, none, PortPressure::Between));
+    assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    assert_eq!(dsh.occupancy().headroom, 1000);
+    assert_eq!(told(&dsh), (class, none, PortPressure::Full));
+    let mut after_one_less = || {
+        dsh.release(&passage(0, CLASS, 1000), now);
+        told(&dsh)
+    };
+    assert_eq!(after_one_less(), (none, none, PortPressure::Between));
+    // 4,000 B are below T, which is 6,000, but not by more than 2,000.
+    assert_eq!(after_one_less(), (none, class, PortPressure::Between));
+    assert_eq!(after_one_less(), (none, class, PortPressure::Eased));
+}
+
+/// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the port's 5000 B, by which it is just not below T.
+#[test]
+fn a_queue_is_not_eased_at_its_threshold() {
+    let none = Some(Bytes(0));
+    let config = DshConfig { alpha: 1.0, queue_resume_offset: none, port_resume_offset: none, ..Default::default() };
+    let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
+    assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.shared_threshold(0)), (5000, 6000));
+    assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::Eased, ..Default::default() });
+}
+
+/// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
+#[test]
+fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
+    let config = DshConfig { alpha: 64.0, ..Default::default() };
+    let (mut dsh, mut now) = (two_ports(config, 10_500), Time::ZERO);
+    for _ in 0..11 {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (10_000, 1000));
+}
+
+/// The pool, of 10,000 B, is used up by one port, so that the other takes its insurance. That makes it full until the insurance is given back,
+/// however much of the pool is free by then.
+#[test]
+fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() {
+    let config = DshConfig { alpha: 64.0, ..Default::default() };
+    let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
+    for ingress in [0; 10].into_iter().chain([1]) {
+        assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
+    }
+    assert_eq!((dsh.occupancy().shared, dsh.headroom(1, CLASS)), (10_000, 1000));
+    (0..10).for_each(|_| dsh.release(&passage(0, CLASS, 1000), now));
+    assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
+    dsh.release(&passage(1, CLASS, 1000), now);
+    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
+}
+
+/// The window is over when more than 10 ms have passed since the first packet, which came after 80 ns.
+#[test]
+fn a_port_is_single_when_the_window_has_passed_and_not_before() {
+    let (fabric, config) = evaluation();
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    while dsh.pressure(0, CLASS).full.is_empty() {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    let over = Time::ZERO + Duration::from_ns(80) + Duration::from_ms(10);
+    for (at, is_full) in [(over, true), (over + Duration::from_ps(1), false)] {
+        assert_eq!(admit(&mut dsh, 0, CLASS, 64, at), Ok(()));
+        assert_eq!(dsh.pressure(0, CLASS).full.has(CLASS), is_full, "{at}");
+    }
+}
+
+/// A single class for more than 10 ms: the insurance is all its own, and it is paused at T itself.
+#[test]
+fn a_class_that_has_the_port_for_itself_needs_no_shared_headroom() {
+    let (fabric, config) = evaluation();
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    let length_when_full = |dsh: &mut Dsh, now: &mut Time| {
+        while dsh.pressure(0, CLASS).full.is_empty() {
+            assert_eq!(arrive(dsh, now, 0, CLASS), Ok(()));
+        }
+        let length = dsh.beyond_private(0, CLASS);
+        while dsh.held(0, CLASS) > 0 {
+            dsh.release(&passage(0, CLASS, 1000), *now);
+        }
+        length
+    };
+    assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
+    now += Duration::from_ms(10);
+    // x > (14,185,216 - x) / 16.
+    assert_eq!(length_when_full(&mut dsh, &mut now), 835_000);
+    // Another class comes along: the window starts again.
+    assert_eq!(arrive(&mut dsh, &mut now, 0, Class(4)), Ok(()));
+    assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
+}
+
+/// Seven queues together: the port is paused at 7 T; from there on the insurance takes what comes, to the last byte.
+#[test]
+fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
+    let (fabric, config) = evaluation();
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    let mut classes = (1..8).map(Class).cycle();
+    while dsh.pressure(0, CLASS).port != PortPressure::Full {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, classes.next().unwrap()), Ok(()));
+    }
+    // x > 7 (14,185,216 - x) / 16.
+    assert_eq!(dsh.occupancy(), Occupancy { used: 4_339_000, shared: 4_318_000, headroom: 0, peak: 4_339_000 });
+    assert_eq!(dsh.pressure(0, CLASS).full, dsh.lossless, "all queues are full as well");
+    let mut taken = 0;
+    while arrive(&mut dsh, &mut now, 0, CLASS).is_ok() {
+        taken += 1000;
+    }
+    assert_eq!((taken, dsh.occupancy().headroom, dsh.peak_headroom(0, CLASS)), (60_000, 60_000, 60_000));
+    assert_eq!(admit(&mut dsh, 0, CLASS, 1, now), Err(DropCause::Headroom));
+    // The other ports have theirs, and their share of the pool.
+    assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
+    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
+    // Insurance is given back first, whichever queue a packet leaves; until then the port stays full.
+    for left in (0..60).rev() {
+        assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+        dsh.release(&passage(0, Class(5), 1000), now);
+        assert_eq!(dsh.occupancy().headroom, left * 1000);
+    }
+    // Now the packet that made it full must leave again.
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+    dsh.release(&passage(0, Class(5), 1000), now);
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+}
+
+/// When other ports have filled the pool, a port that sends its private bytes' worth more goes to its insurance, and is stopped.
+#[test]
+fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
+    let (fabric, config) = evaluation();
+    let (mut dsh, mut now) = (Dsh::new(&DshConfig { alpha: 0.0, ..config }, &fabric.site(SWITCH)), Time::ZERO);
+    for _ in 0..3 {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    let told = dsh.pressure(0, CLASS);
+    assert_eq!((told.port, told.full, told.eased), (PortPressure::Eased, ClassMask::NONE, dsh.lossless));
+    assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
+    dsh.release(&passage(0, CLASS, 1000), now);
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+}
+
+/// The ablations: without shared headroom a queue ends at T, and what comes then takes the insurance and stops the port; without insurance
+/// what comes beyond the port's threshold is lost.
+#[test]
+fn what_is_missing_without_shared_headroom_or_without_insurance() {
+    let (fabric, config) = evaluation();
+    let (site, mut now) = (fabric.site(SWITCH), Time::ZERO);
+    let mut dsh = Dsh::new(&DshConfig { shared_headroom: false, ..config.clone() }, &site);
+    while dsh.pressure(0, CLASS).port != PortPressure::Full {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    // x <= (14,185,216 - x') / 16, where x' is x before the packet.
+    assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (834_000, 1000));
+    assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
+    let mut dsh = Dsh::new(&DshConfig { insurance: false, ..config }, &site);
+    assert_eq!(dsh.shared_size, 14_185_216 + 1_920_000);
+    while dsh.pressure(0, CLASS).port != PortPressure::Full {
+        assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
+    }
+    assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Err(DropCause::Headroom));
+}
+
+/// Of a pool of 10,000 B a lossy class gets its threshold, alpha times what is free, and no more than is free, to the byte.
+#[test]
+fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
+    for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {
+        let config = DshConfig { alpha, ..Default::default() };
+        let (mut dsh, lossy) = (two_ports(config, 10_000), Class(7));
+        assert_eq!(admit(&mut dsh, 0, lossy, most[0], Time::ZERO), Ok(()));
+        assert_eq!(admit(&mut dsh, 0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
+        assert_eq!(admit(&mut dsh, 0, lossy, most[1], Time::ZERO), Ok(()));
+        assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
+        assert_eq!(admit(&mut dsh, 0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
+        dsh.release(&passage(0, lossy, most[0]), Time::ZERO);
+        assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
+    }
+}
+
+/// Lossy classes share the pool under the same threshold, and have nothing else.
+#[test]
+fn a_lossy_class_ends_at_its_threshold() {
+    let (fabric, config) = evaluation();
+    let mut spec = fabric.spec;
+    spec.switch.lossless.retain(|class| *class != Class(7));
+    let fabric = crate::testing::fabric(spec);
+    let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
+    while arrive(&mut dsh, &mut now, 0, Class(7)).is_ok() {}
+    assert_eq!(admit(&mut dsh, 0, Class(7), 1000, now), Err(DropCause::BufferFull));
+    assert!(dsh.held(0, Class(7)).abs_diff(dsh.shared_threshold(0)) <= 1000);
+    assert_eq!(dsh.occupancy().headroom, 0);
+    assert_eq!(dsh.pressure(0, Class(7)).full, ClassMask::NONE);
+}

@@ -1,0 +1,130 @@
+use super::*;
+use crate::contract::note::DropCause;
+use crate::ids::{ClassMask, NodeId};
+use crate::mechanisms::headroom::HeadroomConfig;
+use crate::network::fabric::Fabric;
+use crate::testing::{admit, fabric, passage, star};
+
+/// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom and 3,000 B private each.
+fn evaluation() -> (Fabric, SihConfig) {
+    let mut spec = star(32);
+    spec.switch.lossless = (1..8).map(Class).collect();
+    (fabric(spec), SihConfig { headroom: Some(Bytes(60_000)), resume_offset: Some(Bytes(0)), ..Default::default() })
+}
+
+const CLASS: Class = Class(3);
+
+#[test]
+fn the_first_threshold_of_the_evaluation_is_167_kb() {
+    let (fabric, config) = evaluation();
+    let site = fabric.site(NodeId(32));
+    // 13.44 MB of headroom and 672 KB private leave 2.67 MB to share.
+    assert_eq!(config.reserved(&site), 13_440_000 + 672_000);
+    let sih = config.build(&site);
+    assert_eq!(sih.pools.free_shared(), 2_665_216);
+    assert_eq!(sih.shared_threshold(0), 166_576);
+}
+
+/// A single queue ends at alpha B_s / (1 + alpha) = 156,777 B, and eases as soon as it is below that.
+#[test]
+fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
+    let (fabric, config) = evaluation();
+    let mut sih = config.build(&fabric.site(NodeId(32)));
+    let (full, eased) = (ClassMask::of(CLASS), ClassMask::NONE);
+    let mut packets = 0;
+    while sih.pressure(0, CLASS).full.is_empty() {
+        assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
+        packets += 1;
+    }
+    // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
+    assert_eq!(packets, 3 + 156 + 1);
+    assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
+    assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased, ..Default::default() });
+    // No other queue's pressure changes.
+    assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
+    assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
+    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    assert_eq!(sih.occupancy().headroom, 0);
+    assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, false, true));
+}
+
+#[test]
+fn a_queue_eases_below_its_threshold_by_the_offset() {
+    let (fabric, config) = evaluation();
+    let config = SihConfig { resume_offset: Some(Bytes(2000)), ..config };
+    let mut sih = config.build(&fabric.site(NodeId(32)));
+    while sih.pressure(0, CLASS).full.is_empty() {
+        assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
+    }
+    // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951: only the last is 2,000 below.
+    let mut eased = Vec::new();
+    for _ in 0..3 {
+        sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+        eased.push(!sih.pressure(0, CLASS).eased.is_empty());
+    }
+    assert_eq!(eased, [false, false, true]);
+}
+
+/// Alpha 1 and 10,000 B to share: T = 10,000 - x.
+#[test]
+fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
+    let (headroom, resume_offset) = (Some(Bytes(5000)), Some(Bytes(2000)));
+    let config = SihConfig { alpha: 1.0, private: Bytes(0), headroom, resume_offset, ..Default::default() };
+    let mut spec = star(2);
+    spec.switch.headroom = HeadroomConfig::Sih(config.clone());
+    spec.switch.buffer = Bytes(10_000 + 2 * 5000);
+    let fabric = fabric(spec);
+    let mut sih = config.build(&fabric.site(NodeId(2)));
+    // At 4,000 B it is 2,000 B below T, and at 5,000 B it has reached it.
+    for (bytes, full, eased) in
+        [(1000, false, true), (2000, false, true), (3000, false, true), (4000, false, true), (5000, true, false)]
+    {
+        assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
+        assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, full, eased), "{bytes} B");
+    }
+    assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
+    assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
+    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    // 4,001 B, and T is 5,999: not far enough below.
+    assert_eq!(sih.pressure(0, CLASS), Pressure::default());
+}
+
+/// When others have taken the pool, the threshold is nothing: private bytes alone do not make a queue full.
+#[test]
+fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
+    let (fabric, config) = evaluation();
+    let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
+    assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
+    assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
+    assert_eq!(admit(&mut sih, 0, CLASS, 64, Time::ZERO), Ok(()));
+    assert_eq!(sih.pressure(0, CLASS).full, ClassMask::of(CLASS));
+    assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64, peak: 3064 });
+    // Headroom is drained first.
+    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0, peak: 3064 });
+    assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
+}
+
+#[test]
+fn headroom_ends_at_its_size() {
+    let (fabric, config) = evaluation();
+    let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
+    assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
+    for _ in 0..60 {
+        assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
+    }
+    assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
+    assert_eq!(sih.peak_headroom(0, CLASS), 60_000);
+}
+
+/// HPCC's simulator: alpha 1/8 at 100 Gb/s is 1/2 at 400.
+#[test]
+fn alpha_grows_with_the_rate_of_the_port_if_asked_to() {
+    let mut spec = star(2);
+    spec.links[1].rate = Rate::from_gbps(400);
+    let fabric = fabric(spec);
+    let config = SihConfig { alpha: 0.125, alpha_rate: Some(Rate::from_gbps(100)), ..Default::default() };
+    let sih = config.build(&fabric.site(NodeId(2)));
+    let shared = sih.pools.free_shared();
+    assert_eq!((sih.shared_threshold(0), sih.shared_threshold(1)), (shared / 8, shared / 2));
+}

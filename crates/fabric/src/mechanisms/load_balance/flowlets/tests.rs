@@ -1,0 +1,167 @@
+use super::*;
+use crate::ids::NodeId;
+use crate::model::interfaces::Interfaces;
+use crate::testing::{fabric, interfaces, port, star};
+use backwater_engine::random::Seed;
+
+const FLOW: FlowKey = FlowKey(7);
+
+fn at(ns: u64) -> Time {
+    Time::from_ps(ns * 1000)
+}
+
+/// Four ports, of which some are down.
+fn ports(down: &[usize]) -> Interfaces {
+    let mut node = interfaces((0..4).map(|_| port(100)).collect());
+    down.iter().for_each(|port| node.ports[*port].fail());
+    node
+}
+
+/// A timeout of 100 ns, and ageing after 1 us.
+fn flowlets() -> Flowlets {
+    with_gaps(Gaps::Exact)
+}
+
+fn with_gaps(gaps: Gaps) -> Flowlets {
+    Flowlets::new(Duration::from_ns(100), gaps, Duration::from_us(1))
+}
+
+/// What a packet finds: whether it starts a flowlet and the last way is remembered, and then takes `new`.
+fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut Interfaces, new: usize) -> (usize, Asked) {
+    let fabric = fabric(star(2));
+    let mut asked = Asked::No;
+    let view = View::new(now, &fabric, node);
+    let way = flowlets.way(flow, &[0, 1, 2, 3], &view, |before| {
+        asked = before.map_or(Asked::Unknown, Asked::After);
+        new
+    });
+    (way, asked)
+}
+
+#[derive(Debug, PartialEq)]
+enum Asked {
+    No,
+    Unknown,
+    After(usize),
+}
+
+#[test]
+fn a_flowlet_ends_with_a_gap_longer_than_the_timeout() {
+    let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+    assert_eq!(packet(&mut flowlets, FLOW, at(0), &mut node, 2), (2, Asked::Unknown));
+    // Every packet counts: the third is 200 ns behind the first, and 100 ns behind the second.
+    assert_eq!(packet(&mut flowlets, FLOW, at(100), &mut node, 3), (2, Asked::No));
+    assert_eq!(packet(&mut flowlets, FLOW, at(200), &mut node, 3), (2, Asked::No));
+    let late = Time::from_ps(300_001);
+    assert_eq!(packet(&mut flowlets, FLOW, late, &mut node, 3), (3, Asked::After(2)));
+    assert_eq!(packet(&mut flowlets, FLOW, at(400), &mut node, 0), (3, Asked::No));
+    // Another flow has a flowlet of its own.
+    assert_eq!(packet(&mut flowlets, FlowKey(8), at(400), &mut node, 0), (0, Asked::Unknown));
+}
+
+/// The bit is set at 100, 200, ... ns. A packet at 110 ns clears it; it is set at 200, and at 300 ns the flowlet has ended. One at 199 ns has that from 300 ns on as well.
+#[test]
+fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
+    for (last, next, ends) in
+        [(110, 299, false), (110, 300, true), (199, 299, false), (199, 300, true), (200, 399, false)]
+    {
+        let (mut flowlets, mut node) = (with_gaps(Gaps::AgeBit), ports(&[]));
+        packet(&mut flowlets, FLOW, at(last), &mut node, 1);
+        let (way, _) = packet(&mut flowlets, FLOW, at(next), &mut node, 2);
+        assert_eq!(way, if ends { 2 } else { 1 }, "{last} {next}");
+    }
+}
+
+/// The last way is remembered for 1 us to the picosecond, wherever in the periods of 1 us that begins and ends.
+#[test]
+fn a_flow_is_remembered_until_it_is_too_old() {
+    for start in [0, 1, 999_999, 1_500_000] {
+        for (gap, asked) in [(1_000_000, Asked::After(1)), (1_000_001, Asked::Unknown), (5_000_000, Asked::Unknown)] {
+            let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+            packet(&mut flowlets, FLOW, Time::from_ps(start), &mut node, 1);
+            let found = packet(&mut flowlets, FLOW, Time::from_ps(start + gap), &mut node, 3);
+            assert_eq!(found, (3, asked), "{start} {gap}");
+        }
+    }
+}
+
+/// 100 flows per us, each of one packet: never more than those of two periods.
+#[test]
+fn flows_that_are_gone_leave_nothing_behind() {
+    let (mut flowlets, mut node) = (flowlets(), ports(&[]));
+    for flow in 0..2000 {
+        packet(&mut flowlets, FlowKey(flow), at(flow * 10), &mut node, 0);
+        assert!(flowlets.flows.len() <= 200);
+    }
+    packet(&mut flowlets, FLOW, at(1_000_000), &mut node, 0);
+    assert_eq!(flowlets.flows.len(), 1);
+}
+
+#[test]
+fn a_flowlet_whose_link_is_down_chooses_at_once() {
+    let (mut flowlets, mut up) = (flowlets(), ports(&[]));
+    packet(&mut flowlets, FLOW, at(0), &mut up, 1);
+    assert_eq!(packet(&mut flowlets, FLOW, at(10), &mut ports(&[0, 2]), 3), (1, Asked::No));
+    assert_eq!(packet(&mut flowlets, FLOW, at(20), &mut ports(&[1]), 3), (3, Asked::After(1)));
+    // Where no link is up, it stays.
+    assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
+}
+
+/// Routes may change: what counts is the port, wherever it stands among the candidates, and if it is none any more, the flow chooses anew.
+#[test]
+fn a_flowlet_keeps_to_its_port() {
+    let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
+    let mut way = |ns, candidates: &[PortIx]| {
+        let view = View::new(at(ns), &fabric, &mut node);
+        flowlets.way(FLOW, candidates, &view, |before| before.unwrap_or(0))
+    };
+    assert_eq!(way(0, &[2, 3]), 0);
+    assert_eq!(way(10, &[0, 1, 2, 3]), 2);
+    assert_eq!(way(20, &[1, 3]), 0);
+    assert_eq!(way(30, &[0, 1]), 1);
+    // Also after a gap.
+    assert_eq!(way(500, &[3, 0, 1]), 2);
+}
+
+#[test]
+fn only_links_that_are_up_are_candidates() {
+    let fabric = fabric(star(2));
+    let mut draws = Seed(1).stream("test", 0);
+    for (down, left) in [(vec![], vec![0, 1, 2, 3]), (vec![0, 2], vec![1, 3]), (vec![0, 1, 2, 3], vec![0, 1, 2, 3])] {
+        let mut node = ports(&down);
+        let view = View::new(Time::ZERO, &fabric, &mut node);
+        assert_eq!(usable(&[0, 1, 2, 3], &view).collect::<Vec<_>>(), left);
+        let mut counts = [0u32; 4];
+        (0..4000).for_each(|_| counts[any_of(usable(&[0, 1, 2, 3], &view), &mut draws).unwrap()] += 1);
+        // Five standard deviations of 4000 draws are at most 158.
+        let fair = 4000 / left.len() as u32;
+        assert!((0..4).all(|way| counts[way].abs_diff(if left.contains(&way) { fair } else { 0 }) < 158));
+    }
+}
+
+/// Whatever goes by hash goes as with ECMP, and only what would leave through a link that is down goes elsewhere.
+#[test]
+fn a_hash_avoids_links_that_are_down() {
+    let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));
+    let ways = |down: &[usize]| {
+        let mut node = ports(down);
+        let view = View::new(Time::ZERO, &fabric, &mut node);
+        (0..400).map(|flow| by_hash(hash, FlowKey(flow), &[0, 1, 2, 3], &view)).collect::<Vec<_>>()
+    };
+    let all: Vec<_> = (0..400).map(|flow| hash.index(FlowKey(flow), 4)).collect();
+    assert_eq!([ways(&[]), ways(&[0, 1, 2, 3])], [all.clone(), all.clone()]);
+    for (before, now) in all.iter().zip(ways(&[1, 2])) {
+        assert!(if [0, 3].contains(before) { now == *before } else { [0, 3].contains(&now) });
+    }
+}
+
+/// What leaves a link that is down is spread: of some 200 flows each of the two that are up gets a half, but for chance: 5 standard deviations are 35.
+#[test]
+fn a_hash_spreads_the_flows_of_dead_links_over_those_that_are_up() {
+    let (fabric, hash, mut node) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)), ports(&[1, 2]));
+    let view = View::new(Time::ZERO, &fabric, &mut node);
+    let of_dead = (0..400).map(FlowKey).filter(|flow| [1, 2].contains(&hash.index(*flow, 4)));
+    let mut counts = [0u32; 4];
+    of_dead.for_each(|flow| counts[by_hash(hash, flow, &[0, 1, 2, 3], &view)] += 1);
+    assert!(counts[0].abs_diff(counts[3]) < 2 * 35 && counts[0] + counts[3] > 150, "{counts:?}");
+}

@@ -1,0 +1,196 @@
+use super::*;
+use crate::testing;
+use backwater_engine::Rate;
+
+fn facts() -> SenderFacts {
+    let mut facts = testing::sender(Rate::from_gbps(100), Duration::from_us(8));
+    facts.sizes.mtu = 1024;
+    facts
+}
+
+const NONE: [Psn; 0] = [];
+
+/// A cap of eight packets of 1024 B.
+fn sender() -> Box<Sender> {
+    IrnConfig { bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() }.sender(&facts())
+}
+
+/// What is sent next, as far as the sender lets it, of a flow of 100 packets.
+fn send(sender: &mut Sender, progress: &mut Progress) -> Vec<Psn> {
+    let next = || {
+        let psn = sender.next(progress, 100)?;
+        sender.on_sent(psn, progress);
+        Some(psn)
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn) {
+    assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: Some(expected - 1), path: None }, progress));
+}
+
+fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) -> bool {
+    sender.on_answer(&Answer { asks: true, expected, arrived: Some(arrived), path: None }, progress)
+}
+
+#[test]
+fn no_more_is_in_flight_than_the_path_holds() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
+    ack(&mut sender, &mut progress, 3);
+    assert_eq!(send(&mut sender, &mut progress), [8, 9, 10]);
+    // What has arrived early opens no room: the receiver's bitmap begins at what is missing.
+    assert!(nack(&mut sender, &mut progress, 3, 10));
+    assert_eq!(send(&mut sender, &mut progress), [3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(send(&mut sender, &mut progress), NONE);
+    assert_eq!(sender.next(&Progress { next: 100, acked: 95, highest: 100 }, 100), None);
+}
+
+/// The cap is that of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B, rounded up; and never more than the bitmap.
+#[test]
+fn the_cap_is_the_bdp_in_packets() {
+    let facts = facts();
+    assert_eq!(facts.bdp(), 100_000);
+    assert_eq!(IrnConfig::default().cap(&facts), 98);
+    assert_eq!(IrnConfig { bitmap: 64, ..Default::default() }.cap(&facts), 64);
+    assert_eq!(IrnConfig { bdp_cap: Some(Bytes(1)), ..Default::default() }.cap(&facts), 1);
+}
+
+/// Of 0 to 7, packets 2, 4 and 7 are lost.
+#[test]
+fn what_is_lost_is_sent_again_once_and_nothing_else() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress);
+    ack(&mut sender, &mut progress, 1);
+    ack(&mut sender, &mut progress, 2);
+    assert_eq!(send(&mut sender, &mut progress), [8, 9]);
+    // The first sign: 3 has come. 2 is lost; nothing is known of 4 and what follows.
+    assert!(nack(&mut sender, &mut progress, 2, 3));
+    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![2], 1));
+    // 5 has come: 4 is lost. 6 has come: nothing new, and 4 is not sent twice.
+    assert!(!nack(&mut sender, &mut progress, 2, 5));
+    assert_eq!(sender.settled(&progress), 3);
+    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![4], 2));
+    assert!(!nack(&mut sender, &mut progress, 2, 6));
+    assert_eq!(send(&mut sender, &mut progress), NONE);
+    // 8 has come: 7 is lost. The answer to 2 opens the way for what is new.
+    assert!(!nack(&mut sender, &mut progress, 2, 8));
+    assert_eq!(send(&mut sender, &mut progress), [7]);
+    ack(&mut sender, &mut progress, 4);
+    assert_eq!(send(&mut sender, &mut progress), [10, 11]);
+    ack(&mut sender, &mut progress, 7);
+    // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in between is no new loss.
+    assert!(!nack(&mut sender, &mut progress, 7, 10));
+    ack(&mut sender, &mut progress, 11);
+    assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (11, 0, false));
+    assert_eq!(send(&mut sender, &mut progress), [12, 13, 14, 15, 16, 17, 18]);
+    assert!(nack(&mut sender, &mut progress, 11, 12));
+}
+
+/// All of 0 to 7 are lost. The oldest is sent again when the timeout runs out; its answer lets a new one go, whose answer shows that all others are
+/// lost, but for those that get there.
+#[test]
+fn after_a_timeout_the_oldest_is_lost_and_of_the_others_what_answers_show() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress);
+    sender.on_timeout(&mut progress);
+    // It needs no window: none of the eight counts against it.
+    assert_eq!(sender.settled(&progress), 8);
+    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![0], 0));
+    ack(&mut sender, &mut progress, 1);
+    assert_eq!(send(&mut sender, &mut progress), [8]);
+    assert!(!nack(&mut sender, &mut progress, 1, 8));
+    assert_eq!(send(&mut sender, &mut progress), [1, 2, 3, 4, 5, 6, 7]);
+    // Lost again, but for 3: the next timeout is about all before 8.
+    assert!(!nack(&mut sender, &mut progress, 1, 3));
+    assert_eq!(send(&mut sender, &mut progress), NONE);
+    sender.on_timeout(&mut progress);
+    assert_eq!(send(&mut sender, &mut progress), [1, 2, 4, 5, 6, 7]);
+}
+
+/// A sender for which everything is lost when the timeout runs out.
+fn eager() -> Box<Sender> {
+    let config = IrnConfig { timeout_loses: TimeoutLoses::All, bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() };
+    config.sender(&facts())
+}
+
+/// All of 0 to 7 are lost but 5, whose answer is lost as well.
+#[test]
+fn after_a_timeout_all_may_be_lost_that_is_not_known_to_have_come() {
+    let (mut sender, mut progress) = (eager(), Progress::default());
+    send(&mut sender, &mut progress);
+    assert_eq!(sender.timeout(&progress), Some(Duration::from_us(320)));
+    sender.on_timeout(&mut progress);
+    assert_eq!(sender.settled(&progress), 8);
+    assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
+    // Lost again, but for 2: the timer runs out again.
+    assert!(!nack(&mut sender, &mut progress, 0, 2));
+    assert_eq!(send(&mut sender, &mut progress), NONE);
+    sender.on_timeout(&mut progress);
+    assert_eq!(send(&mut sender, &mut progress), [0, 1, 3, 4, 5, 6, 7]);
+    assert_eq!(sender.timeout(&Progress { next: 8, acked: 5, highest: 8 }), Some(Duration::from_us(100)));
+    assert_eq!(sender.timeout(&Progress { next: 8, acked: 4, highest: 8 }), Some(Duration::from_us(320)));
+}
+
+/// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4 once more: the timer runs out in recovery.
+#[test]
+fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
+    let (mut sender, mut progress) = (eager(), Progress::default());
+    send(&mut sender, &mut progress);
+    for arrived in [1, 2, 3, 5, 6, 7] {
+        nack(&mut sender, &mut progress, 0, arrived);
+    }
+    assert_eq!(send(&mut sender, &mut progress), [0, 4]);
+    sender.on_answer(&Answer { asks: false, expected: 4, arrived: Some(0), path: None }, &mut progress);
+    assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11]);
+    sender.on_timeout(&mut progress);
+    // One at a time, as a small window has it.
+    assert_eq!(sender.next(&progress, 100), Some(4));
+    sender.on_sent(4, &mut progress);
+    sender.on_answer(&Answer { asks: false, expected: 8, arrived: Some(4), path: None }, &mut progress);
+    assert_eq!((sender.next(&progress, 100), sender.settled(&progress)), (Some(8), 4));
+    assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14, 15]);
+}
+
+#[test]
+fn answers_that_are_late_do_no_harm() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress);
+    ack(&mut sender, &mut progress, 6);
+    assert!(!nack(&mut sender, &mut progress, 2, 4));
+    ack(&mut sender, &mut progress, 3);
+    assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (6, 0, false));
+}
+
+#[test]
+fn a_receiver_keeps_what_comes_early_and_asks_every_time() {
+    let mut receiver = IrnConfig { bitmap: 4, ..Default::default() }.receiver();
+    let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
+    assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
+    assert_eq!(
+        [on_data(3, 1), on_data(2, 1), on_data(3, 1)],
+        [true, true, false].map(|is_kept| Verdict::Nack { is_kept })
+    );
+    // There is no room for 5, whose place is that of 1.
+    assert_eq!(on_data(5, 1), Verdict::Ignore);
+    assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
+    assert_eq!(on_data(2, 4), Verdict::Duplicate);
+    // What has been delivered is forgotten: 6 and 7 have the places of 2 and 3.
+    assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
+}
+
+/// Of 0 to 7, packet 0 is lost: recovery is over once 7 is acknowledged, and 8, sent behind it, is a loss of its own.
+#[test]
+fn recovery_ends_when_all_is_acknowledged_that_had_been_sent_when_it_began() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress);
+    assert!(nack(&mut sender, &mut progress, 0, 1));
+    assert_eq!(send(&mut sender, &mut progress), [0]);
+    ack(&mut sender, &mut progress, 7);
+    assert!(sender.board.recovers());
+    assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14]);
+    ack(&mut sender, &mut progress, 8);
+    assert!(!sender.board.recovers());
+    assert!(nack(&mut sender, &mut progress, 8, 9));
+    assert_eq!(send(&mut sender, &mut progress), [8, 15]);
+}

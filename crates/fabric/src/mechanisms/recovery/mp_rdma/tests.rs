@@ -1,0 +1,164 @@
+use super::*;
+use crate::testing;
+use backwater_engine::Rate;
+
+/// A bitmap of eight packets.
+fn config() -> MpRdmaRecoveryConfig {
+    MpRdmaRecoveryConfig { bitmap: 8, ..Default::default() }
+}
+
+fn sender() -> Box<Sender> {
+    config().sender(&testing::sender(Rate::from_gbps(100), Duration::from_us(8)))
+}
+
+/// What is sent next of a flow of 100 packets, with a window of `window`.
+fn send(sender: &mut Sender, progress: &mut Progress, window: u32) -> Vec<Psn> {
+    let next = || {
+        let in_flight = progress.next - progress.acked - sender.settled(progress);
+        let psn = sender.next(progress, 100).filter(|_| in_flight < window)?;
+        sender.on_sent(psn, progress);
+        Some(psn)
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) {
+    let answer = Answer { asks: false, expected, arrived: Some(arrived), path: None };
+    assert!(!sender.on_answer(&answer, progress));
+}
+
+fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, thrown_away: Psn) -> bool {
+    sender.on_answer(&Answer { asks: true, expected, arrived: Some(thrown_away), path: None }, progress)
+}
+
+#[test]
+fn a_receiver_asks_when_a_packet_is_beyond_its_bitmap() {
+    let mut receiver = config().receiver();
+    let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
+    assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
+    assert_eq!([on_data(2, 1), on_data(8, 1), on_data(2, 1)], [Verdict::Keep, Verdict::Keep, Verdict::Duplicate]);
+    assert_eq!([on_data(9, 1), on_data(10, 1), on_data(9, 1)], [Verdict::Nack { is_kept: false }; 3]);
+    assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 2 });
+    assert_eq!(on_data(9, 3), Verdict::Keep);
+    assert_eq!(on_data(2, 3), Verdict::Duplicate);
+}
+
+/// What has come in another order opens the window for what is new, and is no loss.
+#[test]
+fn reordering_is_no_loss_and_what_has_arrived_is_not_in_flight() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    assert_eq!(send(&mut sender, &mut progress, 4), [0, 1, 2, 3]);
+    ack(&mut sender, &mut progress, 0, 2);
+    ack(&mut sender, &mut progress, 0, 3);
+    assert_eq!((sender.settled(&progress), send(&mut sender, &mut progress, 4)), (2, vec![4, 5]));
+    ack(&mut sender, &mut progress, 1, 0);
+    ack(&mut sender, &mut progress, 4, 1);
+    assert_eq!((sender.settled(&progress), progress.acked), (0, 4));
+    assert_eq!(send(&mut sender, &mut progress, 4), [6, 7]);
+}
+
+/// Of 0 to 11, packets 0, 3 and 6 are late or lost, 8 and 9 come and are thrown away, and nothing is known of 10 and 11.
+#[test]
+fn a_nack_has_what_was_not_answered_before_it_sent_again_once() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    assert_eq!(send(&mut sender, &mut progress, 12).len(), 12);
+    [1, 2, 4, 5, 7].iter().for_each(|arrived| ack(&mut sender, &mut progress, 0, *arrived));
+    assert!(nack(&mut sender, &mut progress, 0, 8));
+    // The oldest whatever the window; 3, 6 and 8 beside 0, 9, 10 and 11, which are in flight.
+    assert_eq!(send(&mut sender, &mut progress, 1), [0]);
+    assert_eq!((sender.settled(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
+    assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![3, 6, 8], 5));
+    // Another NACK is no news; 9 is lost as well.
+    assert!(!nack(&mut sender, &mut progress, 0, 9));
+    assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![9], 5));
+    ack(&mut sender, &mut progress, 3, 0);
+    assert_eq!(send(&mut sender, &mut progress, 7), [12]);
+    for (expected, arrived) in [(6, 3), (8, 6), (9, 8), (10, 9), (11, 10)] {
+        ack(&mut sender, &mut progress, expected, arrived);
+    }
+    // Until 11, sent before the first NACK, is acknowledged as well.
+    assert!(sender.board.recovers());
+    ack(&mut sender, &mut progress, 12, 11);
+    assert_eq!((sender.board.recovers(), sender.board.arrivals()), (false, 0));
+}
+
+/// Of 0 to 9, packet 0 is lost, and sent again because of 8 and 9, and these behind it. If they are thrown away once more, 0 has been lost once more: it is
+/// sent a third time, once for both.
+#[test]
+fn what_is_thrown_away_again_begins_another_repair() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress, 10);
+    (1..8).for_each(|arrived| ack(&mut sender, &mut progress, 0, arrived));
+    assert!(nack(&mut sender, &mut progress, 0, 8));
+    assert!(!nack(&mut sender, &mut progress, 0, 9));
+    assert_eq!(send(&mut sender, &mut progress, 3), [0, 8, 9]);
+    assert!(nack(&mut sender, &mut progress, 0, 8));
+    assert_eq!(send(&mut sender, &mut progress, 1), [0]);
+    assert!(!nack(&mut sender, &mut progress, 0, 9));
+    assert_eq!(send(&mut sender, &mut progress, 3), [8, 9]);
+    // So does what is new: it goes behind all that is sent again.
+    assert_eq!(send(&mut sender, &mut progress, 4), [10]);
+    assert!(nack(&mut sender, &mut progress, 0, 10));
+    assert_eq!(send(&mut sender, &mut progress, 4), [0, 8, 9, 10]);
+}
+
+/// Packets 0 to 3 are sent, 2 has come, and the timer runs out.
+#[test]
+fn after_a_timeout_what_was_not_answered_is_sent_again() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress, 4);
+    ack(&mut sender, &mut progress, 0, 2);
+    sender.on_timeout(&mut progress);
+    assert_eq!(sender.settled(&progress), 4);
+    assert_eq!(send(&mut sender, &mut progress, 2), [0, 1]);
+    assert_eq!(send(&mut sender, &mut progress, 4), [3, 4]);
+    // Lost once more, all of them.
+    sender.on_timeout(&mut progress);
+    assert_eq!(send(&mut sender, &mut progress, 4), [0, 1, 3, 4]);
+    ack(&mut sender, &mut progress, 1, 0);
+    ack(&mut sender, &mut progress, 3, 1);
+    ack(&mut sender, &mut progress, 5, 3);
+    assert!(!sender.board.recovers());
+}
+
+#[test]
+fn the_timeout_is_always_the_same_and_zero_is_none() {
+    let timeout = |rto| {
+        let config = MpRdmaRecoveryConfig { rto, ..Default::default() };
+        let facts = testing::sender(Rate::from_gbps(100), Duration::from_us(8));
+        [1, 100].map(|next| config.sender(&facts).timeout(&Progress { next, acked: 0, highest: next }))
+    };
+    assert_eq!(timeout(Duration::from_ms(8)), [Some(Duration::from_ms(8)); 2]);
+    assert_eq!(timeout(Duration::ZERO), [None; 2]);
+}
+
+/// A NACK for what has been repaired since is stale, and so is an ACK for what has been acknowledged.
+#[test]
+fn answers_that_are_late_do_no_harm() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress, 12);
+    ack(&mut sender, &mut progress, 4, 3);
+    ack(&mut sender, &mut progress, 4, 9);
+    assert!(!nack(&mut sender, &mut progress, 0, 9));
+    assert!(!nack(&mut sender, &mut progress, 0, 3));
+    ack(&mut sender, &mut progress, 1, 0);
+    assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (4, 1, false));
+    // One that has been thrown away is lost, whatever has come since.
+    assert!(nack(&mut sender, &mut progress, 0, 8));
+    assert_eq!(send(&mut sender, &mut progress, 12), [4, 5, 6, 7, 8, 12, 13, 14, 15, 16]);
+}
+
+/// Packets that have come do not hide those a bitmap's length behind them.
+#[test]
+fn what_is_beyond_the_bitmap_has_not_arrived() {
+    let (mut sender, mut progress) = (sender(), Progress::default());
+    send(&mut sender, &mut progress, 12);
+    ack(&mut sender, &mut progress, 0, 1);
+    assert!(nack(&mut sender, &mut progress, 0, 9));
+    send(&mut sender, &mut progress, 12);
+    // A place of the bitmap has been left by 1 when 9 comes to it.
+    for psn in [0, 2, 3, 4, 5, 6, 7, 8] {
+        ack(&mut sender, &mut progress, if psn == 0 { 2 } else { psn + 1 }, psn);
+    }
+    assert_eq!((progress.acked, sender.board.arrivals()), (9, 0));
+}

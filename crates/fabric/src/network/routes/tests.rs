@@ -1,0 +1,176 @@
+use super::*;
+use crate::network::spec::NetworkSpec;
+use crate::testing::network;
+use backwater_engine::Rate;
+
+fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    let routes = Routes::new(&spec.nodes, &wiring);
+    (wiring, routes)
+}
+
+/// h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and spine 6.
+fn leaf_spine() -> NetworkSpec {
+    network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
+}
+
+#[test]
+fn layers_count_from_the_hosts() {
+    let mut spec = leaf_spine();
+    spec.nodes.push(NodeSpec { name: "apart".into(), kind: NodeKind::Switch });
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    assert_eq!([0, 3, 4, 5, 6, 7, 8].map(|node| wiring.layer(NodeId(node))), [0, 0, 1, 1, 2, 2, 0]);
+}
+
+#[test]
+fn ports_are_numbered_in_the_order_of_the_links() {
+    let spec = leaf_spine();
+    let (wiring, _) = routes(&spec);
+    let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), ix).0).collect();
+    assert_eq!(peers, [0, 1, 6, 7, 6]);
+    for port in &wiring.ports {
+        let peer = &wiring.ports[port.peer.0 as usize];
+        assert_eq!((peer.peer, wiring.neighbour(port.node, port.ix)), (port.id, peer.node));
+    }
+    assert_eq!(wiring.links[8].map(|port| wiring.ports[port.0 as usize].node), [NodeId(4), NodeId(6)]);
+}
+
+/// Leaf 4 has three ways to leaf 5, two of them by spine 6, which has two to leaf 4.
+#[test]
+fn choices_are_those_of_switches_between_hosts() {
+    let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, PortIx)]| {
+        let (wiring, mut routes) = routes(spec);
+        by_hand.iter().for_each(|(node, target, port)| routes.set(NodeId(*node), NodeId(*target), *port));
+        routes.most_choices(&spec.nodes, &wiring)
+    };
+    let mut spec = leaf_spine();
+    assert_eq!(choices(&spec, &[]), 3);
+    // What is set by hand is no choice. Leaf 4 still has one to h3, leaf 5 to both, and spine 6 to leaf 4.
+    assert_eq!(choices(&spec, &[(4, 2, 2)]), 3);
+    assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2)]), 2);
+    assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2), (5, 0, 3), (5, 1, 3)]), 1);
+    // With no host behind leaf 5 there is nobody to choose for; of hosts, those with several links choose for themselves.
+    spec.links.retain(|link| link.a.0 < 2 || link.a.0 > 3);
+    assert_eq!(choices(&spec, &[]), 1);
+    assert_eq!(choices(&network(2, 2, &[(0, 2), (0, 3), (1, 2), (1, 3)]), &[]), 1);
+    assert_eq!(choices(&network(2, 2, &[(0, 2), (1, 3), (2, 3), (3, 2)]), &[]), 2);
+    assert_eq!(choices(&network(2, 0, &[(0, 1), (1, 0)]), &[]), 0);
+}
+
+#[test]
+fn all_equal_cost_ports_are_candidates_parallel_links_included() {
+    let (_, routes) = routes(&leaf_spine());
+    assert_eq!(routes.candidates(NodeId(0), NodeId(3)), [0]);
+    assert_eq!(routes.candidates(NodeId(4), NodeId(3)), [2, 3, 4]);
+    assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1]);
+    assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2]);
+    assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
+    // Switches are no targets unless asked for.
+    assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
+}
+
+/// From h0 to h3 over spine 6 or 7: at spine 6, the port of spine 7 is no longer on the way, though it is one to h3; nor is what lies behind.
+#[test]
+fn a_packet_meets_only_what_lies_ahead_of_it() {
+    let (wiring, routes) = routes(&leaf_spine());
+    let port = |node: u32, ix: usize| &wiring.of(NodeId(node))[ix];
+    let meets = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
+    let (of_spines, last) = ([port(6, 1), port(7, 1)], port(5, 1));
+    assert_eq!(of_spines.map(|port| meets(4, port)), [true, true]);
+    assert_eq!(of_spines.map(|port| meets(6, port)), [true, false]);
+    assert!(meets(6, last) && meets(0, last) && meets(5, last));
+    assert!(meets(0, port(4, 3)) && !meets(6, port(4, 3)) && !meets(0, port(4, 1)));
+}
+
+#[test]
+fn a_path_passes_its_waypoints() {
+    let spec = leaf_spine();
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
+    let mut routes = Routes::new(&spec.nodes, &wiring);
+    [6, 7].into_iter().for_each(|spine| routes.add(&spec.nodes, &wiring, NodeId(spine)));
+    let path = |via: &[u32], choice: usize| {
+        let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
+        routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice]).map(|way| way.to_vec())
+    };
+    assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
+    assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
+    assert_eq!(path(&[6], 1), Some(vec![0, 4, 1, 1]));
+    // Up, down, and up again to the other spine.
+    assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
+}
+
+/// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7; from h2 the way is short.
+#[test]
+fn shares_are_those_of_a_fluid() {
+    let (wiring, routes) = routes(&leaf_spine());
+    let shares = |sources: &[u32]| {
+        let sources: Vec<NodeId> = sources.iter().copied().map(NodeId).collect();
+        let shares = routes.shares(&wiring, &sources, NodeId(3)).into_iter();
+        let named = shares.map(|(port, share)| {
+            let port = &wiring.ports[port.0 as usize];
+            ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix), (share * 36.0).round() / 36.0)
+        });
+        named.collect::<BTreeMap<_, _>>()
+    };
+    let third = 1.0 / 3.0;
+    let up = [((4, 6, 2), third), ((4, 7, 3), third), ((4, 6, 4), third), ((6, 5, 1), 2.0 * third), ((7, 5, 1), third)];
+    let hosts = [((0, 4, 0), 0.5), ((1, 4, 0), 0.5), ((5, 3, 1), 1.0)];
+    assert_eq!(shares(&[0, 1]), BTreeMap::from_iter(up.into_iter().chain(hosts)));
+    assert_eq!(shares(&[2]), BTreeMap::from([((2, 5, 0), 1.0), ((5, 3, 1), 1.0)]));
+    // Two thirds cross the spines, one third is local.
+    let mixed = shares(&[0, 1, 2]);
+    assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
+}
+
+/// h1 has a link to each of two switches and would be a short cut; switches 3 and 4 are linked through 5.
+#[test]
+fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
+    let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
+    let (wiring, routes) = routes(&spec);
+    let path = routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]);
+    assert_eq!(path.as_deref(), Some([0, 2, 1, 1].as_slice()));
+    assert_eq!(routes.candidates(NodeId(1), NodeId(0)), [0]);
+    assert_eq!(routes.candidates(NodeId(1), NodeId(2)), [1]);
+    assert_eq!(routes.candidates(NodeId(3), NodeId(1)), [1]);
+}
+
+#[test]
+fn where_there_is_no_way_there_is_no_route() {
+    let spec = network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]);
+    let (wiring, routes) = routes(&spec);
+    assert_eq!(routes.candidates(NodeId(4), NodeId(2)), [] as [PortIx; 0]);
+    assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
+}
+
+/// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us each way.
+#[test]
+fn the_longest_round_trip_is_that_of_the_slowest_pair() {
+    let mut spec = leaf_spine();
+    let rtt = |spec: &NetworkSpec| {
+        let (wiring, routes) = routes(spec);
+        let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, 1000, 60);
+        (longest.ps(), hops, per_hop.ps())
+    };
+    let hop = 2_000_000 + 80_000 + 4_800;
+    assert_eq!(rtt(&spec), (4 * hop, 4, hop));
+    spec.links[2].rate = Rate::from_gbps(25);
+    // Within the rack of the slow host, two of its links; to the other rack, one and three others: two more hops are two fast ones less a slow.
+    let slow = 2_000_000 + 4 * 84_800;
+    assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
+    // One rack: two hosts on a switch.
+    assert_eq!(rtt(&crate::testing::star(2)), (2 * hop, 2, hop));
+}
+
+/// A pair with more links may have the shorter round trip: it says nothing of what a link adds.
+#[test]
+fn a_link_adds_what_the_shorter_ways_allow() {
+    let of = |pairs: &[(u8, u64)]| {
+        let trips = RoundTrips::of(&pairs.iter().map(|(hops, ps)| (*hops, Duration::from_ps(*ps))).collect());
+        (trips.longest.ps(), trips.hops, trips.per_hop.ps())
+    };
+    assert_eq!(of(&[(2, 10), (4, 18), (6, 24)]), (24, 6, 3));
+    assert_eq!(of(&[(2, 10), (4, 22), (6, 24)]), (24, 6, 1));
+    assert_eq!(of(&[(2, 40), (4, 30)]), (40, 2, 20));
+    assert_eq!(of(&[(2, 40), (4, 40)]), (40, 2, 20));
+    assert_eq!(of(&[]), (0, 0, 0));
+}
