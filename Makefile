@@ -38,15 +38,19 @@ $(BIN)/maturin: pyproject.toml | toolchain
 	$(BIN)/pip install --quiet --upgrade 'maturin>=1.16,<2'
 	@touch $@
 
-setup: toolchain $(BIN)/maturin ## Build the core and install everything into .venv
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --extras dev
+setup: toolchain $(BIN)/maturin ## Build the core and install Backwater into .venv
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+
+# A core with assertions: slower, and built with what the tests in Rust are built with.
+setup-tests: toolchain $(BIN)/maturin ## Build the core as tests need it, and install it with what tests and lint need
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile dev --extras dev
 
 demo: setup ## Run the quickstart scenario and say where its report lies
 	$(BIN)/backwater run scenarios/quickstart.toml -o $(DEMO) --force
 	@echo
 	@echo "Open $(abspath $(DEMO))/report.html in a browser."
 
-test: setup ## Run all tests, of Rust and of Python
+test: setup-tests ## Run all tests, of Rust and of Python
 	cargo test --workspace
 	$(BIN)/pytest
 
@@ -60,30 +64,30 @@ $(PAGE): node
 viewer: $(PAGE) ## Build the page of the viewer, which is committed (needs Node)
 	cp $(PAGE) python/backwater/viewer/page.html
 
-test-viewer: setup $(PAGE) ## Run the tests of the viewer, which need Node and Chromium (Debian: chromium)
+test-viewer: setup-tests $(PAGE) ## Run the tests of the viewer, which need Node and Chromium (Debian: chromium)
 	@command -v chromium >/dev/null || { echo "These tests need Chromium (Debian: apt install chromium)." >&2; exit 1; }
 	@cmp $(PAGE) python/backwater/viewer/page.html || { echo "The page that is committed is not what its sources make: make viewer builds it." >&2; exit 1; }
 	cd viewer && npm test --silent
 	$(BIN)/pip install --quiet "playwright>=1.65,<2"
 	$(BIN)/pytest tests/viewer
 
-test-cluster: setup ## Run the tests of sweeps on Ray and by submitit, which are installed for it
+test-cluster: setup-tests ## Run the tests of sweeps on Ray and by submitit, which are installed for it
 	$(BIN)/pip install --quiet "ray>=2.60,<3" "submitit>=1.5,<2"
 	$(BIN)/pytest tests/cluster
 
-test-wireshark: setup ## Run the tests that need tshark, which must be there (Debian: tshark)
+test-wireshark: setup-tests ## Run the tests that need tshark, which must be there (Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
 	$(BIN)/pytest tests/wireshark
 
 wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; with TARGET=aarch64-unknown-linux-gnu that for arm64
 	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || { echo "Rust cannot compile for $(TARGET) yet: rustup target add $(TARGET)" >&2; exit 1; }
 	$(BIN)/pip install --quiet 'maturin[zig]>=1.16,<2'
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --strip --zig --compatibility manylinux_2_17 --target $(TARGET) --out $(DIST)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile dist --locked --strip --zig --compatibility manylinux_2_17 --target $(TARGET) --out $(DIST)
 
 sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
 	$(BIN)/maturin sdist --out $(DIST)
 
-test-wheel: setup wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
+test-wheel: setup-tests wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
 	DIST=$(DIST) $(BIN)/pytest tests/wheel
 
 release: toolchain $(BIN)/maturin ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
@@ -94,7 +98,7 @@ publish: ## Upload what `make release VERSION=X.Y.Z` made
 	@git rev-parse --quiet --verify "refs/tags/v$(VERSION)" >/dev/null && ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
 	$(BIN)/twine upload dist/$(VERSION)/*
 
-lint: setup ## Check format, style and types
+lint: setup-tests ## Check format, style and types
 	cargo fmt --all --check
 	rustfmt --edition 2024 --check examples/on-off/src/lib.rs
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -112,7 +116,7 @@ format: $(BIN)/maturin ## Format all sources
 	$(BIN)/ruff format
 
 bench-binaries: setup
-	cargo build --release --quiet --package backwater-bench --package backwater-limit
+	cargo build --profile dist --quiet --package backwater-bench --package backwater-limit
 
 bench: bench-binaries ## Measure CPU time and memory of the scenarios in benches/, beside the bare kernel
 	@if [ -f $(NEW) ]; then mv $(NEW) $(OLD); fi
@@ -130,7 +134,7 @@ bench-instructions: bench-binaries ## Count instructions per packet-hop, and fai
 bench-threads: bench-binaries ## Measure the speed-up on two threads, and fail if results differ
 	$(BIN)/python benches/bench.py threads
 
-docs: setup ## Write the generated pages of docs/reference and build the site
+docs: setup-tests ## Write the generated pages of docs/reference and build the site
 	$(BIN)/python docs/generate.py
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.8,<10'
 	$(BIN)/mkdocs build --strict

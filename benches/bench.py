@@ -26,7 +26,7 @@ from rich.progress import track
 from rich.table import Table
 
 HERE = Path(__file__).parent
-BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "release"
+BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "dist"
 COUNTS = HERE / "instructions.json"
 MIB = 2**20
 KERNEL_HOPS = "10000000"
@@ -118,7 +118,7 @@ def call(package: str, scenario: str, *arguments: str, tool: Sequence[str] = ())
     """The figures that one of the two binaries prints."""
     binary = BINARIES / package
     if not binary.exists():
-        sys.exit(f"{binary} is missing: cargo build --release --package {package}")
+        sys.exit(f"{binary} is missing: cargo build --profile dist --package {package}")
     command = [*tool, str(binary), str(HERE / f"{scenario}.toml"), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode:

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 use backwater_fabric::network::spec::NodeKind;
+use backwater_identity::BUILD;
 use backwater_results::usage::{cpu_seconds, peak_rss_bytes};
 use backwater_results::{Run, RunError, Summary};
 use backwater_scenario::{Diagnostic, Document, Plan};
@@ -32,7 +33,7 @@ fn plan(scenario: &Path, overrides: &[String]) -> Result<Plan, Vec<Diagnostic>> 
 
 fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError> {
     let hosts = plan.spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
-    let run = Run::start(plan, output, threads)?;
+    let run = Run::start(plan, BUILD, output, threads)?;
     let (setup, begun) = (cpu_seconds(), Instant::now());
     let summary = drive(run)?;
     Ok(json!({

@@ -12,7 +12,8 @@ use backwater_engine::units::Quantity;
 use backwater_export::{ExportError, Window, view};
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
-use backwater_results::{BUILD, RunError, SCHEMA_VERSION, topology_json};
+use backwater_identity::BUILD;
+use backwater_results::{RunError, SCHEMA_VERSION, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
@@ -179,7 +180,7 @@ impl Plan {
     fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
         let wall = seconds_of(seconds)?;
         let plan = self.plan.clone();
-        let estimate = py.detach(|| backwater_results::estimate(plan, wall, Path::new(scratch)));
+        let estimate = py.detach(|| backwater_results::estimate(plan, BUILD, wall, Path::new(scratch)));
         estimate.map(Estimate).map_err(|error| run_error(&error))
     }
 
@@ -203,7 +204,7 @@ impl Plan {
     #[pyo3(signature = (output, threads, stop_ps = None))]
     fn start(&self, py: Python<'_>, output: &str, threads: usize, stop_ps: Option<u64>) -> PyResult<Run> {
         let (plan, stop) = (self.plan.clone(), stop_ps.map_or(Time::NEVER, Time::from_ps));
-        let run = py.detach(|| backwater_results::Run::start_until(plan, Path::new(output), threads, stop));
+        let run = py.detach(|| backwater_results::Run::start_until(plan, BUILD, Path::new(output), threads, stop));
         Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
     }
 }

@@ -121,6 +121,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
     use std::rc::Rc;
+    use temp_dir::TempDir;
 
     /// A disk with so much room left.
     #[derive(Clone, Default)]
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_reserve_takes_room_while_it_lives() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = TempDir::new().unwrap();
         let reserve = Reserve::take(directory.path()).unwrap();
         let held: u64 =
             fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();

@@ -1,5 +1,6 @@
 //! What a run will take of memory, as far as its beginning tells.
 
+use crate::Build;
 use crate::run::{Run, RunError};
 use crate::usage::Footprint;
 use backwater_engine::memory::Share;
@@ -44,11 +45,11 @@ const LOOKS: u32 = 32;
 ///
 /// # Errors
 /// As for [`Run::start`].
-pub fn estimate(plan: Plan, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
+pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
     let footprint = Footprint::start();
-    let mut run = Run::start(plan, scratch, 1)?;
+    let mut run = Run::start(plan, build, scratch, 1)?;
     let (begun, mut loads) = (Instant::now(), Vec::new());
     let mut is_done = false;
     while !is_done && begun.elapsed() < wall {

@@ -35,23 +35,15 @@ pub use summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcom
 pub use tables::SCHEMA_VERSION;
 pub use topology::{shortest_paths, topology_json};
 
-/// What the library was built from.
+/// Sources that a program was built from, as recorded in `run.json` and in the metadata of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build {
     /// Version of the package.
     pub version: &'static str,
     /// Commit, or `unknown` outside a checkout.
     pub commit: &'static str,
-    /// Cargo profile: `debug` or `release`.
+    /// Cargo profile: `debug`, `release` or `dist`.
     pub profile: &'static str,
     /// Hash of the sources that results follow from: with the same hash, a scenario has the same result.
     pub source: &'static str,
 }
-
-/// What this library was built from.
-pub const BUILD: Build = Build {
-    version: env!("CARGO_PKG_VERSION"),
-    commit: env!("BACKWATER_COMMIT"),
-    profile: env!("BACKWATER_PROFILE"),
-    source: env!("BACKWATER_SOURCE"),
-};

@@ -5,7 +5,7 @@ mod rows;
 mod samples;
 
 use self::open_tables::Tables;
-use crate::BUILD;
+use crate::Build;
 use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
@@ -79,6 +79,7 @@ pub struct Progress {
 pub struct Run {
     simulation: Simulation,
     plan: Plan,
+    build: Build,
     threads: usize,
     /// Events between two looks at the clock on the wall.
     events_between_looks: u64,
@@ -176,15 +177,21 @@ impl Run {
     ///
     /// # Errors
     /// The network is impossible, or the directory cannot be written.
-    pub fn start(plan: Plan, directory: &Path, threads: usize) -> Result<Run, RunError> {
-        Run::start_until(plan, directory, threads, Time::NEVER)
+    pub fn start(plan: Plan, build: Build, directory: &Path, threads: usize) -> Result<Run, RunError> {
+        Run::start_until(plan, build, directory, threads, Time::NEVER)
     }
 
     /// The same for a run that is interrupted when everything before `stop` has happened.
     ///
     /// # Errors
     /// As for [`Run::start`].
-    pub fn start_until(plan: Plan, directory: &Path, threads: usize, stop: Time) -> Result<Run, RunError> {
+    pub fn start_until(
+        plan: Plan,
+        build: Build,
+        directory: &Path,
+        threads: usize,
+        stop: Time,
+    ) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
         let (started, footprint) = (Instant::now(), Footprint::start());
         let shards = shards(&plan, threads);
@@ -213,7 +220,7 @@ impl Run {
         let terms: BTreeMap<_, _> = terms.zip((names.len() as u32..).map(Name)).collect();
         names.extend(Term::ALL.map(Term::name).into_iter().chain(PARTS).map(ToOwned::to_owned));
         let event_log = EventLog::new(&mut names);
-        let metadata = metadata(&plan);
+        let metadata = metadata(&plan, build);
         let nodes = plan.spec.nodes.len();
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
@@ -231,6 +238,7 @@ impl Run {
             stop,
             simulation,
             plan,
+            build,
             threads,
             events_between_looks: events_between_looks(shards, threads),
             directory: directory.into(),
@@ -430,7 +438,7 @@ impl Run {
         let mut summary = self.summarise(outcome, &switches);
         drop(self.reserve);
         let mut files = self.tables.finish()?;
-        let (names, metadata) = (every_name(&self.plan), metadata(&self.plan));
+        let (names, metadata) = (every_name(&self.plan), metadata(&self.plan, self.build));
         let of_nodes = &names[..self.plan.spec.nodes.len()];
         files.extend([
             write_table(&self.directory, "switches", of_nodes, &metadata, switches)?,
@@ -497,9 +505,9 @@ impl Run {
             peak_rss_bytes: peak_rss_bytes(),
             fingerprint: self.simulation.fingerprint().to_string(),
             seed: self.plan.run.seed,
-            version: BUILD.version,
-            commit: BUILD.commit,
-            build_profile: BUILD.profile,
+            version: self.build.version,
+            commit: self.build.commit,
+            build_profile: self.build.profile,
             plug_ins: self.plan.spec.plug_ins(),
             scenario: self.plan.resolved(),
             effective: self.effective(),
@@ -605,11 +613,11 @@ fn write_table<R: Row>(
 }
 
 /// What every table tells about where it comes from.
-fn metadata(plan: &Plan) -> [(String, String); 4] {
+fn metadata(plan: &Plan, build: Build) -> [(String, String); 4] {
     [
         ("backwater.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
-        ("backwater.version".to_owned(), BUILD.version.to_owned()),
-        ("backwater.commit".to_owned(), BUILD.commit.to_owned()),
+        ("backwater.version".to_owned(), build.version.to_owned()),
+        ("backwater.commit".to_owned(), build.commit.to_owned()),
         ("backwater.seed".to_owned(), plan.run.seed.to_string()),
     ]
 }

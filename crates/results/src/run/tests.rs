@@ -5,6 +5,9 @@ use crate::tables::PauseRow;
 use backwater_fabric::ids::NodeId;
 use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use temp_dir::TempDir;
+
+const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
 /// Many small flows.
 fn plan(microseconds: u32) -> Plan {
@@ -39,15 +42,15 @@ fn servers_are_told_from_other_hosts_and_one_that_failed_is_idle() {
     let topology = topology_json(&plan.spec);
     let kinds = topology["nodes"].as_array().unwrap().iter().map(|node| node["kind"].as_str().unwrap());
     assert_eq!(kinds.collect::<Vec<_>>(), [["relay"; 4], ["switch"; 4]].concat());
-    let directory = tempfile::tempdir().unwrap();
-    let summary = run(Run::start(plan, directory.path(), 2).unwrap()).finish().unwrap();
+    let directory = TempDir::new().unwrap();
+    let summary = run(Run::start(plan, BUILD, directory.path(), 2).unwrap()).finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.finished), (Outcome::Completed, 6));
 }
 
 #[test]
 fn a_run_leaves_complete_files_and_nothing_else() {
-    let directory = tempfile::tempdir().unwrap();
-    let summary = run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
+    let directory = TempDir::new().unwrap();
+    let summary = run(Run::start(plan(50), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
     assert_eq!(summary.outcome, Outcome::Completed);
     assert_eq!(summary.flows.total, plan(50).traffic.flows().count() as u64);
     let mut files: Vec<_> =
@@ -80,8 +83,8 @@ fn a_run_leaves_complete_files_and_nothing_else() {
 
 #[test]
 fn a_summary_has_the_checksums_of_all_files_and_of_itself() {
-    let directory = tempfile::tempdir().unwrap();
-    run(Run::start(plan(50), directory.path(), 1).unwrap()).finish().unwrap();
+    let directory = TempDir::new().unwrap();
+    run(Run::start(plan(50), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
     let content = |name: &str| fs::read(directory.path().join(name)).unwrap();
     let text = String::from_utf8(content(SUMMARY)).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -120,8 +123,8 @@ fn many_shards_do_not_make_looks_rare() {
 #[test]
 fn a_summary_says_how_many_shards_were_allowed() {
     let of = |text: &str, threads| {
-        let directory = tempfile::tempdir().unwrap();
-        let summary = run(Run::start(plan_of(text), directory.path(), threads).unwrap()).finish().unwrap();
+        let directory = TempDir::new().unwrap();
+        let summary = run(Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap()).finish().unwrap();
         (summary.effective["run.shards"].clone(), summary.scenario["run"]["shards"].clone())
     };
     assert_eq!(of(INCAST, 2), (2.into(), serde_json::Value::Null));
@@ -132,8 +135,8 @@ fn a_summary_says_how_many_shards_were_allowed() {
 #[test]
 fn where_a_run_stops_on_its_way_changes_no_file() {
     for (text, threads) in [(INCAST, 1), (INCAST, 2)] {
-        let directory = tempfile::tempdir().unwrap();
-        let start = || Run::start(plan_of(text), directory.path(), threads).unwrap();
+        let directory = TempDir::new().unwrap();
+        let start = || Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap();
         let expected = contents(run(start()));
         let (mut run, mut stops) = (start(), 0);
         while !run.advance(std::time::Duration::ZERO).done {
@@ -149,8 +152,8 @@ fn where_a_run_stops_on_its_way_changes_no_file() {
 fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
     let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
     let tables = |threads, wall| {
-        let directory = tempfile::tempdir().unwrap();
-        let mut run = Run::start(plan_of(&text), directory.path(), threads).unwrap();
+        let directory = TempDir::new().unwrap();
+        let mut run = Run::start(plan_of(&text), BUILD, directory.path(), threads).unwrap();
         while !run.advance(std::time::Duration::from_millis(wall)).done {}
         let files = contents(run).0;
         files
@@ -170,8 +173,8 @@ fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
 
 #[test]
 fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut run = Run::start(plan_of(INCAST), directory.path(), 1).unwrap();
+    let directory = TempDir::new().unwrap();
+    let mut run = Run::start(plan_of(INCAST), BUILD, directory.path(), 1).unwrap();
     while run.progress().time_ps < 40_000_000 {
         run.advance(std::time::Duration::ZERO);
     }
@@ -193,19 +196,19 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
 fn everything_before_the_end_of_an_interrupted_run_has_happened() {
     let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
     for (threads, slices) in [(1, 40), (1, 81), (2, 40), (3, 40), (3, 55)] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = TempDir::new().unwrap();
         let files = |run: Run| {
             let summary = run.finish().unwrap();
             assert_eq!(summary.outcome, Outcome::Interrupted);
             let tables = ["flows", "waits", "events"].map(|name| directory.path().join(format!("{name}.parquet")));
             (summary.simulated_ps, tables.map(|path| fs::read(path).unwrap()))
         };
-        let mut interrupted = Run::start(plan_of(&text), directory.path(), threads).unwrap();
+        let mut interrupted = Run::start(plan_of(&text), BUILD, directory.path(), threads).unwrap();
         for _ in 0..slices {
             interrupted.advance(std::time::Duration::ZERO);
         }
         let (end, found) = files(interrupted);
-        let again = Run::start_until(plan_of(&text), directory.path(), 1, Time::from_ps(end)).unwrap();
+        let again = Run::start_until(plan_of(&text), BUILD, directory.path(), 1, Time::from_ps(end)).unwrap();
         let (same_end, expected) = files(run(again));
         assert_eq!(end, same_end);
         assert!(found == expected, "{threads} threads, {slices} slices");
@@ -216,9 +219,9 @@ fn everything_before_the_end_of_an_interrupted_run_has_happened() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_table_that_can_not_be_written_ends_the_run() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = TempDir::new().unwrap();
     std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
-    let run = run(Run::start(plan(2000), directory.path(), 1).unwrap());
+    let run = run(Run::start(plan(2000), BUILD, directory.path(), 1).unwrap());
     assert_eq!(run.outcome, Some(Outcome::WriteError));
     assert!(run.simulation.now() < run.plan.run.until);
     let error = run.finish().unwrap_err().to_string();
@@ -230,12 +233,12 @@ fn a_table_that_can_not_be_written_ends_the_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_table_that_can_not_be_written_ends_the_run_before_its_next_look() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = TempDir::new().unwrap();
     std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
     let text = "run.until = \"50 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
         topology = { kind = \"star\", hosts = 16, rate = \"800 Gbps\" }\nswitch.buffer = \"64 MiB\"\n\
         traffic = [{ kind = \"poisson\", sizes = { fixed = \"1 B\" }, load = 0.8, load_counts = \"wire\" }]\n";
-    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
     assert_eq!(run.outcome, Some(Outcome::WriteError));
     assert!(run.simulation.now() < Time::ZERO + Duration::from_us(25), "{}", run.simulation.now());
 }
@@ -250,8 +253,8 @@ fn a_run_whose_flows_have_finished_is_completed_though_a_queue_is_kept() {
         { src = \"h0\", dst = \"h4\", bytes = \"2 MB\" }, { src = \"h1\", dst = \"h4\", bytes = \"2 MB\" },\n\
         { src = \"h6\", dst = \"h4\", bytes = \"2 MB\" }, { src = \"h2\", dst = \"h5\", bytes = \"2 MB\" },\n\
         { src = \"h2\", dst = \"h4\", bytes = \"200 KB\" }]\n";
-    let directory = tempfile::tempdir().unwrap();
-    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    let directory = TempDir::new().unwrap();
+    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
     assert!(run.simulation.is_empty() && !run.simulation.is_quiet());
     let summary = run.finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
@@ -264,8 +267,8 @@ fn a_run_whose_flows_have_finished_is_completed_though_probes_are_under_way() {
         load_balance = { kind = \"proteus\", probe_period = \"5 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2, delay = \"5 us\" }\n\
         [[traffic]]\nkind = \"permutation\"\nsizes = \"20 KB\"\nshift = 2\n";
-    let directory = tempfile::tempdir().unwrap();
-    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    let directory = TempDir::new().unwrap();
+    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
     assert!(!run.simulation.is_empty());
     let summary = run.finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
@@ -278,8 +281,8 @@ fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_po
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 1 }\n\
         faults = [{ link = [\"leaf0\", \"spine0\"], down = \"5 us\" }]\n\
         [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", bytes = \"200 KB\" }]\n";
-    let directory = tempfile::tempdir().unwrap();
-    let run = run(Run::start(plan_of(text), directory.path(), 1).unwrap());
+    let directory = TempDir::new().unwrap();
+    let run = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap());
     assert!(!run.simulation.is_empty());
     let summary = run.finish().unwrap();
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
@@ -294,8 +297,8 @@ fn every_packet_is_in_the_table_of_degrees_once() {
         [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h1\", \"h5\"], [\"h2\", \"h6\"]]\n\
         [[traffic]]\nkind = \"flows\"\ntag = \"inside\"\nflows = [{ src = \"h2\", dst = \"h3\", bytes = \"50 KB\", start = \"200 us\" }]\n";
     let rows = |threads| {
-        let directory = tempfile::tempdir().unwrap();
-        let mut run = run(Run::start(plan_of(text), directory.path(), threads).unwrap());
+        let directory = TempDir::new().unwrap();
+        let mut run = run(Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap());
         for outcome in run.simulation.unfinished() {
             run.write_flow(&outcome);
         }
@@ -327,8 +330,8 @@ fn every_packet_is_in_the_table_of_degrees_once() {
 /// Rows in order of end, those that had not ended last, and limits of each group of rows: a reader of a window can skip the others.
 #[test]
 fn a_window_of_time_needs_few_groups_of_the_pauses() {
-    let directory = tempfile::tempdir().unwrap();
-    let simulated = run(Run::start(plan_of(INCAST), directory.path(), 3).unwrap()).finish().unwrap();
+    let directory = TempDir::new().unwrap();
+    let simulated = run(Run::start(plan_of(INCAST), BUILD, directory.path(), 3).unwrap()).finish().unwrap();
     assert!(simulated.pause_frames > 10);
     let file = fs::File::open(directory.path().join("pauses.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();

@@ -4,6 +4,7 @@
 //! printed. Set-up and tolerances are in `docs/validation.md`.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
+use crate::table::table;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
@@ -17,12 +18,12 @@ use backwater_fabric::mechanisms::headroom::{HeadroomConfig, sih::SihConfig};
 use backwater_fabric::mechanisms::recovery::{RecoveryConfig, go_back_n::GoBackNConfig};
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use backwater_scenario::hpcc::read_topology;
-use flate2::read::GzDecoder;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use temp_dir::TempDir;
 
 /// What must hold of a case; see the README beside the runs.
 #[derive(Debug, Default, Deserialize, PartialEq)]
@@ -49,6 +50,12 @@ struct ReferenceFlow {
     ack_via: Option<u32>,
 }
 
+/// PAUSE frames that a port received.
+#[derive(Deserialize)]
+struct ReferencePauses {
+    pause: u64,
+}
+
 /// The runs that are part of the repository.
 const CARRIED: &str = "tests/data/calibration";
 
@@ -57,18 +64,12 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-fn table<T: for<'de> Deserialize<'de>>(case: &Path, name: &str) -> Vec<T> {
-    let file = File::open(case.join(name)).unwrap();
-    csv::Reader::from_reader(GzDecoder::new(file)).deserialize().collect::<Result<_, _>>().unwrap()
-}
-
 fn references(case: &Path) -> Vec<ReferenceFlow> {
-    table(case, "flows.csv.gz")
+    table(&case.join("flows.csv.gz"))
 }
 
 fn pauses(case: &Path) -> u64 {
-    let mut reader = csv::Reader::from_path(case.join("pfc_received.csv")).unwrap();
-    reader.records().map(|record| record.unwrap()[2].parse::<u64>().unwrap()).sum()
+    table::<ReferencePauses>(&case.join("pfc_received.csv")).iter().map(|port| port.pause).sum()
 }
 
 /// The scenario of a case: the facts of the README beside the runs and of the case's `config.txt`.
@@ -331,7 +332,7 @@ fn reference_runs_beside_the_repository_are_matched() {
 
 /// What is wrong with a folder that holds some of the cases of the repository, with these tolerances.
 fn mistakes_of(cases: &[&str], tolerances: &str) -> Vec<String> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = TempDir::new().unwrap();
     for case in cases {
         fs::create_dir(folder.path().join(case)).unwrap();
         for file in fs::read_dir(here(CARRIED).join(case)).unwrap().map(|file| file.unwrap()) {

@@ -15,4 +15,5 @@ mod hpcc;
 mod library;
 mod pyrrha_mix;
 mod refused;
+mod table;
 mod topology;

@@ -4,6 +4,7 @@
 //! and not recorded, and its framing lies between our two: so means of groups are compared, not flows. `docs/validation.md` has the figures.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
+use crate::table::table;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::ids::{Class, NodeId};
@@ -18,9 +19,8 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig, SwitchConfig};
 use backwater_scenario::hpcc::read_topology;
-use flate2::read::GzDecoder;
 use serde::Deserialize;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -118,8 +118,7 @@ fn an_incast_mix_is_matched_group_by_group() {
         writeln!(std::io::stderr(), "skipped: there is no run of Pyrrha's simulator beside the repository").unwrap();
         return;
     }
-    let file = GzDecoder::new(File::open(case.join("flows.csv.gz")).unwrap());
-    let flows: Vec<Reference> = csv::Reader::from_reader(file).deserialize().collect::<Result<_, _>>().unwrap();
+    let flows: Vec<Reference> = table(&case.join("flows.csv.gz"));
     let counts = [0, 1, 2].map(|of| flows.iter().filter(|flow| group(flow) == Some(of)).count());
     assert_eq!(counts, [720, 4570, 40_039], "the groups that the run's README tells of");
     let pfc = SwitchConfig {

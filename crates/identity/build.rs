@@ -1,4 +1,4 @@
-//! Tells the crate what it is built from: the commit, and a hash of everything that results follow from.
+//! Sets the commit, the profile, and a hash of everything that results follow from.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where results come from, seen from this crate. A commit that touches none of it changes no result.
-const SOURCES: [&str; 5] = ["../engine/src", "../fabric/src", "../scenario/src", "src", "../../data/sizes"];
+const SOURCES: [&str; 5] = ["../engine/src", "../fabric/src", "../scenario/src", "../results/src", "../../data/sizes"];
 /// The libraries that they are compiled with.
 const LOCK: &str = "../../Cargo.lock";
 
@@ -25,12 +25,19 @@ fn main() {
     println!("cargo::rerun-if-changed={LOCK}");
     libraries(&fs::read_to_string(LOCK).unwrap_or_default()).hash(&mut hasher);
     println!("cargo::rustc-env=BACKWATER_COMMIT={commit}");
-    println!("cargo::rustc-env=BACKWATER_PROFILE={}", std::env::var("PROFILE").unwrap_or_default());
+    println!("cargo::rustc-env=BACKWATER_PROFILE={}", profile().unwrap_or_default());
     println!("cargo::rustc-env=BACKWATER_SOURCE={:016x}", hasher.finish());
     println!("cargo::rerun-if-changed=build.rs");
     if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={head}");
     }
+}
+
+/// Name of the profile's folder: the variable `PROFILE` knows `debug` and `release` alone.
+fn profile() -> Option<String> {
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR")?);
+    // <profile>/build/<package>/out
+    Some(folder.ancestors().nth(3)?.file_name()?.to_str()?.to_owned())
 }
 
 /// The files below a path in the order of their names, or the path itself if it is one.
