@@ -10,19 +10,27 @@ OLD := bench-results/previous.json
 FUZZ_SECONDS ?= 600
 # The page of the viewer, as it is built.
 PAGE := viewer/dist/index.html
+# With LONG=1 all tests run, and properties with so many random cases.
+PYTEST := $(BIN)/pytest $(if $(LONG),-m 'long or not long')
+ifdef LONG
+export BACKWATER_CASES ?= 3000
+endif
 # Where wheels and source distributions go, and what a wheel is built for: this machine.
 DIST ?= dist
 TARGET ?= $(shell uname -m)-unknown-linux-gnu
 # The oldest Rust that compiles Backwater.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-# Where `make mutants-all` builds, apart from all else, and writes what it found.
-MUTANTS := target/mutants-all
+# Where cargo-mutants builds, apart from all else, and writes its results.
+MUTANTS := target/mutants
+# Commit at which the change begins whose lines `make mutants` changes.
+BASE ?= HEAD
+MUTATE = TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 cargo mutants --output $(MUTANTS)
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: $(PAGE) help node toolchain setup demo test test-cluster test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-all clean
+.PHONY: $(PAGE) help node toolchain setup setup-tests demo test test-long test-cluster test-viewer test-wheel test-wireshark viewer wheel sdist release publish lint format bench bench-binaries bench-compare bench-costs bench-instructions bench-threads docs fuzz mutants mutants-tool mutants-all clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,9 +58,12 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 	@echo
 	@echo "Open $(abspath $(DEMO))/report.html in a browser."
 
-test: setup-tests ## Run all tests, of Rust and of Python
+test: setup-tests ## Run the tests in Rust and Python
 	cargo test --workspace
-	$(BIN)/pytest
+	$(PYTEST)
+
+test-long: ## Run what `.ci/run` runs and all tests that take long, with many more random cases: hours
+	$(MAKE) LONG=1 test test-wireshark test-cluster test-viewer test-wheel
 
 node:
 	@command -v npm >/dev/null || { echo "The page of the viewer is built with Node: install Node 20.19 or later." >&2; exit 1; }
@@ -69,15 +80,15 @@ test-viewer: setup-tests $(PAGE) ## Run the tests of the viewer, which need Node
 	@cmp $(PAGE) python/backwater/viewer/page.html || { echo "The page that is committed is not what its sources make: make viewer builds it." >&2; exit 1; }
 	cd viewer && npm test --silent
 	$(BIN)/pip install --quiet "playwright>=1.65,<2"
-	$(BIN)/pytest tests/viewer
+	$(PYTEST) tests/viewer
 
 test-cluster: setup-tests ## Run the tests of sweeps on Ray and by submitit, which are installed for it
 	$(BIN)/pip install --quiet "ray>=2.60,<3" "submitit>=1.5,<2"
-	$(BIN)/pytest tests/cluster
+	$(PYTEST) tests/cluster
 
 test-wireshark: setup-tests ## Run the tests that need tshark, which must be there (Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
-	$(BIN)/pytest tests/wireshark
+	$(PYTEST) tests/wireshark
 
 wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; with TARGET=aarch64-unknown-linux-gnu that for arm64
 	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || { echo "Rust cannot compile for $(TARGET) yet: rustup target add $(TARGET)" >&2; exit 1; }
@@ -88,7 +99,7 @@ sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
 	$(BIN)/maturin sdist --out $(DIST)
 
 test-wheel: setup-tests wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
-	DIST=$(DIST) $(BIN)/pytest tests/wheel
+	DIST=$(DIST) $(PYTEST) tests/wheel
 
 release: toolchain $(BIN)/maturin ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
 	$(BIN)/pip install --quiet 'twine>=7,<8'
@@ -143,14 +154,16 @@ fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a 
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "Fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 1; }
 	set -e; for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
-mutants: toolchain ## Change the model in a hundred small ways, and check that a test notices each
-	$(PYTHON) tests/mutants/run.py
-
-mutants-all: toolchain ## Have cargo-mutants change whatever it can in the files that matter most; SHARD=0/8 takes an eighth
+mutants-tool: toolchain
 	@cargo mutants --version >/dev/null 2>&1 || { echo "Needs cargo-mutants: cargo install cargo-mutants" >&2; exit 1; }
-	mkdir -p $(MUTANTS)/build
-	BACKWATER_CASES=50 TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 \
-		cargo mutants --output $(MUTANTS) --sharding round-robin $(if $(SHARD),--shard $(SHARD))
+	@mkdir -p $(MUTANTS)/build
+
+mutants: mutants-tool ## Make small mistakes in the lines that changed since BASE (default: HEAD); tests must notice
+	git diff $(BASE) -- '*.rs' > $(MUTANTS)/change.diff
+	$(MUTATE) --in-diff $(MUTANTS)/change.diff
+
+mutants-all: mutants-tool ## Make small mistakes everywhere, which takes days; SHARD=0/10 takes a tenth
+	$(MUTATE) --sharding round-robin $(if $(SHARD),--shard $(SHARD))
 
 clean: ## Remove what was built, but no results
 	rm -rf target $(VENV)

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator
 
 from backwater import Result
 from backwater.topology import Port
-from viewing import Opened, Runs, Viewer
+from viewing import LARGE, Opened, Runs, Viewer
 
 # Branch of a tree: port, queue, bytes, and the branches behind it.
 Branch = tuple[str, int, int, list[Any]]
@@ -131,7 +131,7 @@ def test_trees_that_hold_most_come_first(opened: Opened, runs: Runs) -> None:
         assert set(order) == set(trees)
 
 
-@pytest.mark.parametrize("name", ["quickstart", "deadlock", "bcube", "large", "failing"])
+@pytest.mark.parametrize("name", ["quickstart", "deadlock", "bcube", LARGE, "failing"])
 def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]
     viewer, draw = opened(name), random.Random(name)

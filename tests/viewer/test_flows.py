@@ -8,7 +8,7 @@ import pytest
 
 from backwater import victims
 from backwater.exports import export
-from viewing import Opened, Runs
+from viewing import LARGE, Opened, Runs
 
 
 @pytest.mark.parametrize("name", ["readme", "bcube"])
@@ -40,7 +40,7 @@ def test_steps_are_those_of_the_waits(opened: Opened, runs: Runs, name: str) -> 
     viewer.picture(f"flow-{name}")
 
 
-@pytest.mark.parametrize("name", ["quickstart", "large"])
+@pytest.mark.parametrize("name", ["quickstart", LARGE])
 def test_any_flow_is_found_by_its_number(opened: Opened, runs: Runs, name: str) -> None:
     result, draw = runs[name], random.Random(2)
     viewer = opened(name)
@@ -173,7 +173,7 @@ def test_a_run_without_a_trace_says_so(opened: Opened) -> None:
     assert "probes.trace" in viewer.page.locator("main").inner_text()
 
 
-@pytest.mark.parametrize("name", ["readme", "quickstart", "large"])
+@pytest.mark.parametrize("name", ["readme", "quickstart", LARGE])
 def test_victims_are_those_of_the_report(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]
     viewer = opened(name)

@@ -195,6 +195,7 @@ def test_what_could_not_be_read_is_read_again(opened: Opened) -> None:
     viewer.complaints.clear()
 
 
+@pytest.mark.long
 def test_search_among_a_million_flows(opened: Opened, runs: Runs) -> None:
     (row,) = runs["large"].flows.filter(id=777_777).to_dicts()
     viewer = opened("large")
@@ -286,6 +287,7 @@ def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> 
     assert viewer.page.locator(".run-name").inner_text() == name
 
 
+@pytest.mark.long
 def test_a_large_run_opens_and_is_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     """Prints how long that takes; what is shown, other tests check."""
     result = runs["large"]

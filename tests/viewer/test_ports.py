@@ -23,7 +23,13 @@ def value(table: pl.DataFrame, port: Port, time: int, column: str = "bytes", **o
 
 @pytest.mark.parametrize(
     ("name", "port"),
-    [("readme", ("leaf0", 4)), ("readme", ("spine0", 1)), ("bcube", None), ("large", None), ("quickstart", None)],
+    [
+        ("readme", ("leaf0", 4)),
+        ("readme", ("spine0", 1)),
+        ("bcube", None),
+        pytest.param("large", None, marks=pytest.mark.long),
+        ("quickstart", None),
+    ],
 )
 def test_queues_are_those_of_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
     """With every sample on the screen; where no port is given, that with the most bytes in headroom at a time."""
@@ -72,6 +78,7 @@ def test_pauses_add_up_by_cause(opened: Opened, runs: Runs) -> None:
         assert shown == sums
 
 
+@pytest.mark.long
 def test_where_there_are_too_many_pauses_their_shares_add_up(opened: Opened, runs: Runs) -> None:
     """Of a port of the large run, over all of it and over a part: the time paused is that of the table."""
     result = runs["large"]

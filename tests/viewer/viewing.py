@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from playwright.sync_api import Page
 
 import backwater
@@ -52,8 +53,8 @@ STAR: Final[dict[str, Any]] = {
     "congestion_control": {"kind": "none"},
     "traffic": [{"kind": "incast", "degree": 290, "size": "200 KB", "receivers": "h0", "bursts": 1}],
 }
-# A million flows, 16 million samples, 30,000 pauses.
-LARGE: Final[dict[str, Any]] = {
+# A million flows, 16 million samples, 30,000 pauses: takes minutes.
+_LARGE: Final[dict[str, Any]] = {
     "topology": {"kind": "leaf-spine", "leaves": 8, "spines": 8, "hosts_per_leaf": 16},
     "run": {"until": "1700 us", "drain": "300 us"},
     "probes": {"sample_interval": "100 ns"},
@@ -82,7 +83,7 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "quickstart": lambda: Scenario.load(ROOT / "scenarios" / "quickstart.toml"),
     "deadlock": _deadlock,
     "bcube": lambda: Scenario.from_dict(BCUBE, name="bcube"),
-    "large": lambda: Scenario.from_dict(LARGE, name="large"),
+    "large": lambda: Scenario.from_dict(_LARGE, name="large"),
     # The example with less written down; and headers that no capture has.
     "unsampled": lambda: _example({"sample_interval": "0 s"}),
     "silent": lambda: _example({"pauses": False}),
@@ -91,6 +92,10 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "star": lambda: Scenario.from_dict(STAR, name="star"),
     "failing": lambda: Scenario.load(ROOT / "scenarios" / "link-failure.toml"),
 }
+
+
+# The largest run, as a parameter of tests that any run can pass.
+LARGE: Final = pytest.param("large", marks=pytest.mark.long)
 
 
 @dataclass

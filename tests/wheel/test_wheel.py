@@ -1,4 +1,8 @@
-"""Backwater for somebody who has nothing but a wheel or a source distribution; `make test-wheel` builds both."""
+"""Backwater for somebody who has nothing but a wheel or a source distribution; `make test-wheel` builds both.
+
+The wheel is installed and used. Of the source distribution the list of files is compared and the sources are checked;
+`make test-long` also compiles, installs and uses it.
+"""
 
 import base64
 import csv
@@ -9,6 +13,7 @@ import re
 import shutil
 import struct
 import subprocess
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -64,6 +69,13 @@ def tracked(*paths: str) -> set[str]:
     return set(listed.stdout.split("\0")) - {""}
 
 
+def unpacked(folder: Path) -> Path:
+    """Unpacks the source distribution into a folder; the folder of its sources."""
+    with tarfile.open(SDIST) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / f"backwater-{VERSION}"
+
+
 def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
@@ -72,7 +84,7 @@ def arch(wheel: Path) -> str:
     return wheel.stem.rpartition("manylinux_2_17_")[2]
 
 
-@pytest.fixture(scope="module", params=["wheel", "sdist"])
+@pytest.fixture(scope="module", params=["wheel", pytest.param("sdist", marks=pytest.mark.long)])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A virtual environment outside the clone, with the wheel or what comes of the source distribution alone."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -159,6 +171,35 @@ def test_the_core_is_for_the_processor_and_the_c_library_of_the_tag(wheel: Path)
     needed = {(int(major), int(minor)) for major, minor in re.findall(rb"GLIBC_(\d+)\.(\d+)", core)}
     assert max(needed) <= GLIBC
     assert len(core) < 30e6, "it was not stripped"
+
+
+def test_the_source_distribution_has_the_crates_the_package_and_all_that_is_shipped(tmp_path: Path) -> None:
+    sources = unpacked(tmp_path)
+    files = {path.relative_to(sources).as_posix() for path in sources.rglob("*") if path.is_file()}
+    alone = {
+        "Cargo.toml",
+        "Cargo.lock",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "PKG-INFO",
+        "release/build_backend.py",
+    }
+    package = {f"python/{name}" for name in expected() if not name.endswith(".so")}
+    assert files == alone | package | tracked("crates", "data", "release/build_backend.py")
+
+
+def test_the_source_distribution_needs_no_file_of_the_clone(tmp_path: Path) -> None:
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    done = subprocess.run(
+        ["cargo", "check", "--offline", "--locked", "--package", "backwater-python"],
+        cwd=unpacked(tmp_path),
+        env=os.environ | {"CARGO_TARGET_DIR": target, "GIT_CEILING_DIRECTORIES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_installed_is_the_package_and_all_that_is_shipped(installed: Path) -> None:

@@ -1,7 +1,7 @@
 //! The same network gives the same results: again, in other shards, on other threads, with its nodes in another order; and for ever.
 //!
 //! The files in `golden/` hold what fixed scenarios come to: a table to read, and the fingerprint of every frame's every arrival. They are the
-//! same for debug and release builds and on every machine. After a change that is meant, `UPDATE_GOLDEN=1 cargo test --test determinism`
+//! same for debug and release builds and on every machine. After a change that is meant, `UPDATE_GOLDEN=1 cargo test --test it determinism::`
 //! writes them anew.
 
 use crate::common;

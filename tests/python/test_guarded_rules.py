@@ -1,0 +1,48 @@
+"""The page of guarded rules names tests: each of them must exist."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FABRIC = ROOT / "crates" / "fabric"
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """The tests that the page names, each with the path of unit tests that its section states."""
+    prefix = ""
+    for line in (ROOT / "docs" / "guarded-rules.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            prefix = ""
+        elif match := re.match(r"Unit tests: `([^`]+)`\.", line):
+            prefix = match[1]
+        elif line.startswith("| ") and len(cells := line.strip("|").split("|")) == 4 and cells[2].strip().isdecimal():
+            for name in re.findall(r"`([^`]+)`", re.sub(r" \(target `\w+`\)", "", cells[3])):
+                yield prefix, name
+
+
+def sources(path: list[str]) -> list[Path]:
+    """The files in which a test with such a path may be."""
+    inside = FABRIC / "src" / "/".join(path[:-1])
+    unit = [inside.with_suffix(".rs"), inside / "mod.rs", inside / "tests.rs"] if path[-1:] == ["tests"] else []
+    return [*unit, FABRIC / "tests" / "it" / f"{path[-1]}.rs"] if path else [*(FABRIC / "tests").glob("*.rs")]
+
+
+def exists(prefix: str, name: str) -> bool:
+    *path, function = name.split("::")
+    stated = [*prefix.strip(":").split("::"), *path] if prefix else path
+    files = {file for each in (stated, path) for file in sources(each) if file.is_file()}
+    return any(re.search(rf"\bfn {function}\(", file.read_text(encoding="utf-8")) for file in files)
+
+
+def test_every_test_that_the_page_of_guarded_rules_names_exists() -> None:
+    tests = [*named()]
+    assert len(tests) > 400
+    assert [name for prefix, name in tests if not exists(prefix, name)] == []
+
+
+@pytest.mark.parametrize("name", ["pfc::no_such_test", "no_such_file::test", "mechanisms::pfc::tests::no_such_test"])
+def test_a_test_that_does_not_exist_is_noticed(name: str) -> None:
+    assert not exists("", name)
