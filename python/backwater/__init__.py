@@ -4,18 +4,61 @@
 >>> scenario = backwater.Scenario.load("scenarios/quickstart.toml")  # doctest: +SKIP
 >>> result = backwater.run(scenario)  # doctest: +SKIP
 >>> result.flows["slowdown"].quantile(0.99)  # doctest: +SKIP
+
+Public names are imported when they are first used: the command line needs few of them.
 """
 
-from backwater import extension  # noqa: F401 - chooses the core, so it comes before it
-from backwater._core import ScenarioError, version
-from backwater.analysis import Analysis, TofinoMemory, tofino_memory
-from backwater.directory import ResultError
-from backwater.result import Result, run
-from backwater.scenario import Scenario
-from backwater.simulation import InUseError, RunInterrupted
-from backwater.summary import Outcome, Summary
+from importlib import import_module
 
-__version__ = version()
+from backwater import extension  # noqa: F401 - chooses the core, so it comes before it
+
+# As in `typing`, which takes longer to import than all else here. Type checkers take it for true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from backwater._core import ScenarioError
+    from backwater.analysis import Analysis, TofinoMemory, tofino_memory
+    from backwater.directory import ResultError
+    from backwater.result import Result, run
+    from backwater.scenario import Scenario
+    from backwater.simulation import InUseError, RunInterrupted
+    from backwater.summary import Outcome, Summary
+
+    __version__: str
+else:
+    _MODULES = {
+        "Analysis": "analysis",
+        "InUseError": "simulation",
+        "Outcome": "summary",
+        "Result": "result",
+        "ResultError": "directory",
+        "RunInterrupted": "simulation",
+        "Scenario": "scenario",
+        "ScenarioError": "_core",
+        "Summary": "summary",
+        "TofinoMemory": "analysis",
+        "run": "result",
+        "tofino_memory": "analysis",
+    }
+
+    def __getattr__(name: str) -> object:
+        """Imports a public name, or a module of the package, when it is first used."""
+        if name == "__version__":
+            value = import_module("backwater._core").version()
+        elif name in _MODULES:
+            value = getattr(import_module(f"backwater.{_MODULES[name]}"), name)
+        else:
+            try:
+                return import_module(f"backwater.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"backwater.{name}":
+                    raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Analysis",

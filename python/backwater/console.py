@@ -13,24 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
-from backwater import style, victims
-from backwater.directory import read_summary
+from backwater import style
+from backwater.errors import BackwaterError
 from backwater.forecast import Forecast
-from backwater.views import flows as views
-from backwater.views.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +26,7 @@ if TYPE_CHECKING:
     from backwater import _core
     from backwater.directory import ResultDirectory
     from backwater.summary import Fact
+    from backwater.views.view import View
 
 # A file or a pipe has no width: wide enough that no table is folded.
 _PIPE_WIDTH: Final = 200
@@ -57,7 +46,7 @@ _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow",
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
 
 
-class UsageError(Exception):
+class UsageError(BackwaterError):
     """Something only the user can put right; shown as a message and a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -173,6 +162,9 @@ def summary(result: ResultDirectory) -> RenderableType:
 
     To be printed uncropped: it ends with a command to copy, which may be longer than a line.
     """
+    from backwater import victims  # noqa: PLC0415 - reads tables, which most commands do not
+    from backwater.views import flows as views  # noqa: PLC0415 - as above
+
     sides = Table.grid(padding=(0, 6))
     sides.add_row(_facts(result.summary.verdicts()), _facts(result.summary.costs()))
     alarms = [Text(alarm, "red") for alarm in result.summary.alarms()]
@@ -188,7 +180,8 @@ def summary(result: ResultDirectory) -> RenderableType:
 
 def as_json(result: ResultDirectory) -> str:
     """The summary and the tables of flow completion times for machines."""
-    from backwater import tables  # noqa: PLC0415 - only here
+    from backwater import tables  # noqa: PLC0415 - as above
+    from backwater.directory import read_summary  # noqa: PLC0415 - as above
 
     document = read_summary(result.directory)
     document["directory"] = str(result.directory)
@@ -219,18 +212,20 @@ def progress(
         forecast = Forecast(clock)
         yield lambda state: _tell(forecast.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
         return
+    from rich import progress as bars  # noqa: PLC0415 - slow to import, and for terminals alone
+
     columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=16),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[time]}"),
-        TextColumn("{task.fields[speed]}"),
-        TextColumn("{task.fields[flows]}"),
-        TextColumn("{task.fields[paused]}"),
-        TextColumn("ETA"),
-        TimeRemainingColumn(compact=True),
+        bars.SpinnerColumn(),
+        bars.BarColumn(bar_width=16),
+        bars.TaskProgressColumn(),
+        bars.TextColumn("{task.fields[time]}"),
+        bars.TextColumn("{task.fields[speed]}"),
+        bars.TextColumn("{task.fields[flows]}"),
+        bars.TextColumn("{task.fields[paused]}"),
+        bars.TextColumn("ETA"),
+        bars.TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=err, transient=True) as bar:
+    with bars.Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=1.0, time="building the network", speed="", flows="", paused="")
 
         def show(state: _core.Progress) -> None:
@@ -259,7 +254,15 @@ def counting(
         forecast = Forecast(clock)
         yield lambda done, total: _tell(forecast.line(f"{done:,} of {total:,} {what}", done, total))
         return
-    columns = (SpinnerColumn(), BarColumn(bar_width=32), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    from rich import progress as bars  # noqa: PLC0415 - as above
+
+    columns = (
+        bars.SpinnerColumn(),
+        bars.BarColumn(bar_width=32),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn(what),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

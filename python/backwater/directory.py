@@ -9,16 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import polars as pl
-
 from backwater._core import SCHEMA_VERSION
+from backwater.errors import EXIT_IO, BackwaterError
 from backwater.style import counted
 from backwater.summary import Summary
-from backwater.topology import Topology
 
 if TYPE_CHECKING:
     import tempfile
 
+    import polars as pl
+
+    from backwater.topology import Topology
 
 RUN_FILE: Final = "run.json"
 TOPOLOGY_FILE: Final = "topology.json"
@@ -57,12 +58,14 @@ PARTIAL_FILES: Final = (
 _CHECKSUM: Final = b',\n  "checksum": '
 
 
-class ResultError(Exception):
+class ResultError(BackwaterError):
     """A directory that does not hold the result of a run, or not what is asked of it."""
 
 
 class DamagedError(ResultError):
     """A file of a result that is missing, cannot be read, or is not what the run wrote."""
+
+    exit_code = EXIT_IO
 
 
 def read_summary(directory: Path) -> dict[str, Any]:
@@ -143,6 +146,8 @@ class ResultDirectory:
         return content
 
     def _table(self, name: str) -> pl.DataFrame:
+        import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
+
         return pl.read_parquet(self._content(f"{name}.parquet"))
 
     @cached_property
@@ -163,6 +168,8 @@ class ResultDirectory:
     @property
     def has_empty_trace(self) -> bool:
         """Whether the run was traced, and nothing of what the trace looks at has happened; reads one row at most."""
+        import polars as pl  # noqa: PLC0415 - as above
+
         is_traced = self.summary.scenario["probes"].get("trace") is not None
         return is_traced and pl.scan_parquet(self.directory / "events.parquet").head(1).collect().is_empty()
 
@@ -239,6 +246,8 @@ class ResultDirectory:
     @cached_property
     def topology(self) -> Topology:
         """The network that was simulated."""
+        from backwater.topology import Topology  # noqa: PLC0415 - as above
+
         return Topology(self._content(TOPOLOGY_FILE).decode())
 
     def __repr__(self) -> str:

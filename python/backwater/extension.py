@@ -2,20 +2,16 @@
 
 The variable `BACKWATER_EXTENSION` names the Python module. It holds for a process and all that it starts, such as the
 workers of a sweep, and is read once, when `backwater` is first imported: the package imports this file before the core.
+Every start of the command line does, so that it imports little by itself.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib
-import importlib.metadata
 import os
 import sys
-from pathlib import Path
-from typing import Final
 
-VARIABLE: Final = "BACKWATER_EXTENSION"
+VARIABLE = "BACKWATER_EXTENSION"
 
 
 def _choose() -> None:
@@ -23,6 +19,8 @@ def _choose() -> None:
     name = os.environ.get(VARIABLE)
     if not name:
         return
+    import importlib.metadata  # noqa: PLC0415 - slow to import
+
     try:
         module = importlib.import_module(name)
     except ImportError as error:
@@ -43,6 +41,9 @@ def _choose() -> None:
 @functools.cache
 def checksum() -> str:
     """Hash of the file of the core: a mechanism that was changed and built again under the same version is another."""
+    import hashlib  # noqa: PLC0415 - as above
+    from pathlib import Path  # noqa: PLC0415 - as above
+
     file = sys.modules["backwater._core"].__file__
     return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
 

@@ -12,7 +12,6 @@ import polars as pl
 
 from backwater import looks, notebook, plots, style, tables, vega, victims
 from backwater.vega import Spec
-from backwater.views import comparison as comparing
 from backwater.views import flows as views
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def comparison(grouped: Grouped) -> str:
     Distributions are of the flows of all runs of a group together; over time, the mean of the runs is drawn, and of
     buffers the largest.
     """
+    from backwater.views import comparison as comparing  # noqa: PLC0415 - slow to import, and only for comparisons
+
     clock = plots.Clock.of(grouped.runs)
     pools = {group.label: _Pool(group) for group in grouped.groups}
     received = {label: pool.received() for label, pool in pools.items()}

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from backwater._core import Plan
-from backwater.analysis import Analysis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backwater._core import Estimate
+    from backwater.analysis import Analysis
 
 
 # Flows that an analysis looks at, unless it is told otherwise.
@@ -153,6 +153,8 @@ class Scenario:
         Raises:
             ScenarioError: If a port or a protocol does not exist, or a flow cannot run.
         """
+        from backwater.analysis import Analysis  # noqa: PLC0415 - only here
+
         return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule, names))
 
     def resolved(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from backwater.directory import FILES, PARTIAL_FILES, ResultDirectory
+from backwater.errors import BackwaterError
 from backwater.viewer import files
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class RunInterrupted(KeyboardInterrupt):
         self.result = result
 
 
-class InUseError(Exception):
+class InUseError(BackwaterError):
     """Another process is writing to the result directory."""
 
 

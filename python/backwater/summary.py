@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, get_args
 
 from backwater import style, units
+from backwater.errors import EXIT_INTERRUPTED
 
 Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
 # Where `run.json` has a number, or what is there or not; what mechanisms count, `counters.NAME`, comes on top.
@@ -42,12 +43,7 @@ State = Literal["good", "bad", "warning", "plain"]
 # Queues from this one on are added by flow controls.
 CLASSES: Final = 8
 
-# Exit codes of the command line, which a pipeline can rely on.
-EXIT_INTERNAL: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_IO: Final = 7
-# A condition of `backwater compare --fail-if` holds.
-EXIT_CONDITION: Final = 8
+# Exit codes of the command line for outcomes.
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,
@@ -55,7 +51,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "stalled": 4,
     "time-limit": 5,
     "write-error": 6,
-    "interrupted": 130,
+    "interrupted": EXIT_INTERRUPTED,
 }
 # Those of runs that are results: a deadlock, a stall and the end of the time are results like any other.
 RESULT_CODES: Final = frozenset(EXIT_CODES[outcome] for outcome in ("completed", "deadlock", "stalled", "time-limit"))

@@ -12,7 +12,7 @@ from typer.testing import Result as CommandResult
 
 import backwater
 from backwater import Result, Scenario
-from backwater.cli.main import app
+from backwater.cli.app import app
 from backwater.experiment.format.content import Content
 from backwater.summary import Deadlock, DeadQueue
 from example import VICTIM

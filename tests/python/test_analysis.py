@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 import backwater
 from backwater.analysis import Analysis, Counterexample, Findings, Overflow, Queue
-from backwater.cli.main import app
+from backwater.cli.app import app
 
 # An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
 CONTENT: dict[str, Any] = {

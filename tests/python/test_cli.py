@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 import backwater
 from backwater import simulation
-from backwater.cli.main import app
+from backwater.cli.app import app
 from backwater.cli.run import _next_directory
 from backwater.directory import FILES, VIEW_DIRECTORY
 from small_result import RUN, write_result

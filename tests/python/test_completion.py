@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backwater import _core, shipped, starting
-from backwater.cli.main import app
+from backwater.cli.app import app
 from backwater.headroom import plan
 
 BASH = shutil.which("bash")

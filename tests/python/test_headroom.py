@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from backwater import units
-from backwater.cli.main import app
+from backwater.cli.app import app
 from backwater.headroom import cover, sonic, worst_case
 from backwater.headroom.plan import Plan, Spectrum, Switch, chips, delay_of, of_chip, spectrum
 

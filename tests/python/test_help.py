@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from backwater.cli.main import app
+from backwater.cli.app import app
 from conftest import command_line
 
 

@@ -12,8 +12,8 @@ from backwater import console
 from backwater.comparing import checks, document, groups
 from backwater.comparing.conditions import Condition, ConditionError
 from backwater.console import UsageError
+from backwater.errors import EXIT_CONDITION
 from backwater.style import counted
-from backwater.summary import EXIT_CONDITION
 from backwater.views import comparison as views
 
 

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from backwater import console
+from backwater import console, vega
 from backwater.cli.options import RESULTS, Overrides, ScenarioFile
 from backwater.cli.running import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
 from backwater.console import UsageError
+from backwater.experiment import scheme_results as results
 from backwater.experiment.executors import choice
 from backwater.experiment.mistakes import meant
 from backwater.experiment.schemes import SLOTS, Schemes
@@ -55,9 +56,6 @@ def compare_schemes(
     kept = Store(store)
     wanted = [job for scheme in schemes.all for job in scheme.jobs]
     run_all(kept, wanted, executor_of(executor, jobs, executor_options))
-    from backwater import vega  # noqa: PLC0415 - charts are slow to import
-    from backwater.experiment import scheme_results as results  # noqa: PLC0415 - as above
-
     found = results.outcomes(schemes, kept)
     console.out.print(console.table(results.table(schemes, found)))
     if schemes.refused:

@@ -1,28 +1,19 @@
-"""What all commands have in common: how their help is shown, and how they end."""
+"""Common parts of all commands: when they are imported, how their help is shown, and how they end."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import re
-import shlex
 import sys
-import traceback
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from backwater import _core, console
-from backwater.console import UsageError
-from backwater.directory import DamagedError, ResultError
-from backwater.experiment.executors.executor import ExecutorError
-from backwater.experiment.store import StoreError
-from backwater.simulation import InUseError
-from backwater.summary import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE
-
-# Set to anything to see where an internal error came from.
-TRACEBACK_VARIABLE: Final = "BACKWATER_TRACEBACK"
+from backwater.errors import EXIT_IO
 
 
 def _shown(parameters: list[Any]) -> list[Any]:
@@ -43,7 +34,7 @@ def _shown(parameters: list[Any]) -> list[Any]:
 
 
 def _usage(pieces: list[str]) -> list[str]:
-    """What the line of the usage consists of, with what is required as it is, and not in braces."""
+    """The parts of a usage line, without the braces around required arguments."""
     return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
 
@@ -68,12 +59,45 @@ class Command(TyperCommand):
         return _usage(super().collect_usage_pieces(ctx))
 
 
+class Later(Command):
+    """A command that is imported when it is called. Help of its group needs only its name and its first line of help.
+
+    The command `headroom plan` is the function `headroom_plan` of the module `backwater.cli.headroom.plan`.
+    """
+
+    def __init__(self, group: str, name: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self._words = [*filter(None, [group]), name.replace("-", "_")]
+
+    def load(self) -> Any:  # noqa: ANN401 - a class of Typer
+        """Imports the command."""
+        module = importlib.import_module(".".join(["backwater.cli", *self._words]))
+        alone = typer.Typer(add_completion=False)
+        alone.command(self.name, cls=Command)(getattr(module, "_".join(self._words)))
+        return typer.main.get_command(alone)
+
+
 class Commands(TyperGroup):
-    """The same for groups; turns exceptions into messages and exit codes, for every command in the same way."""
+    """A group of commands; turns exceptions into messages and exit codes, for every command in the same way.
+
+    Attributes:
+        summaries: The commands that are imported when they are called, with the first line of their help.
+    """
+
+    summaries: Mapping[str, str] = {}
+
+    def __init__(self, *, name: str, commands: dict[str, Any], **extra: Any) -> None:  # noqa: ANN401 - as in Typer
+        later = {command: Later(name, command, summary) for command, summary in self.summaries.items()}
+        super().__init__(name=name, commands={**later, **commands}, **extra)
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
         """The parameters, `--help` included."""
         return _shown(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as the method it replaces
+        """The command that arguments call, imported, and the rest of the arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, Later) else command, rest
 
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as the method it replaces
         """Runs a command, and ends the process."""
@@ -82,25 +106,10 @@ class Commands(TyperGroup):
                 return super().main(*args, **extra)
             finally:
                 _flush()
-        except _core.ScenarioError as error:
-            console.diagnostics(error.diagnostics)
-        except UsageError as error:
-            console.message(str(error), error.hint)
-        except DamagedError as error:
-            console.message(str(error))
-            sys.exit(EXIT_IO)
-        except (ExecutorError, InUseError, ResultError, StoreError) as error:
-            console.message(str(error))
-        except OSError as error:
-            console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
-            sys.exit(EXIT_IO)
-        except UnicodeDecodeError as error:
-            name = next(iter(getattr(error, "__notes__", [])), "a file")
-            console.message(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}")
         except Exception as error:
-            _internal_error(error)
-            sys.exit(EXIT_INTERNAL)
-        sys.exit(EXIT_USAGE)
+            from backwater.cli import failures  # noqa: PLC0415 - slow to import
+
+            sys.exit(failures.report(error))
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
         """Runs a command whose output may be cut off."""
@@ -118,14 +127,3 @@ def _flush() -> None:
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
-
-
-def _internal_error(error: Exception) -> None:
-    console.message(
-        f"internal error: {type(error).__name__}: {error}",
-        f"this is a bug of Backwater {_core.version()}; please report it with the command "
-        f"`{shlex.join(['backwater', *sys.argv[1:]])}`, the scenario and the output of `backwater doctor` "
-        f"({TRACEBACK_VARIABLE}=1 shows where it happened)",
-    )
-    if os.environ.get(TRACEBACK_VARIABLE):
-        console.err.print("".join(traceback.format_exception(error)), markup=False)

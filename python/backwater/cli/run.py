@@ -14,7 +14,7 @@ from rich.text import Text
 from backwater import console, simulation
 from backwater.cli.options import RESULTS, Overrides, ScenarioFile, Seed, load
 from backwater.cli.report import report_of
-from backwater.cli.view import prepare_ahead
+from backwater.cli.viewer_files import prepare_ahead
 from backwater.console import UsageError
 from backwater.directory import REPORT_FILE
 

@@ -10,13 +10,13 @@ import typer
 
 from backwater import console
 from backwater.console import UsageError
+from backwater.errors import EXIT_INTERRUPTED
 from backwater.experiment import sweep
 from backwater.experiment.executors import choice
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import LOG_FILE, Job, Store
-from backwater.summary import EXIT_CODES
 
 StoreDirectory = Annotated[
     Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
@@ -63,7 +63,7 @@ def run_all(store: Store, jobs: Sequence[Job], executor: Executor, shard: str = 
             "the same command goes on from there",
             severity="warning",
         )
-        raise typer.Exit(EXIT_CODES["interrupted"]) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     for failure in failures:
         console.message(
             f"{failure.name} failed: {failure.reason}",

@@ -12,9 +12,10 @@ import typer
 from rich.text import Text
 
 from backwater import console, exports
+from backwater.cli.viewer_files import prepare
 from backwater.console import UsageError
-from backwater.directory import ResultDirectory, ResultError
-from backwater.viewer import files, standalone
+from backwater.directory import ResultDirectory
+from backwater.viewer import standalone
 from backwater.viewer.server import HOST, Server, Shown
 
 # Where it is served unless another port is asked for.
@@ -84,23 +85,6 @@ def _labels(directories: list[Path], results: list[ResultDirectory]) -> list[str
     """What runs are called: by their scenarios, or where two of one name are shown, by their directories."""
     names = [result.summary.name for result in results]
     return names if len(set(names)) == len(names) else [str(directory) for directory in directories]
-
-
-def prepare(result: ResultDirectory, quiet: bool = False) -> Path:
-    """Makes the files that the viewer reads, unless they are there, and shows how far it is; where they are."""
-    with console.counting(quiet, "rows read") as tell:
-        return files.prepare(result, tell)
-
-
-def prepare_ahead(result: ResultDirectory, quiet: bool) -> None:
-    """The same at the end of a run, which is complete even if they cannot be made, or ^C leaves them out."""
-    try:
-        prepare(result, quiet)
-    except (ResultError, OSError, ValueError, KeyboardInterrupt) as error:
-        if not quiet:
-            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error
-            hint = "`backwater view` makes them"
-            console.message(f"the files of the viewer were not made: {reason}", hint, severity="warning")
 
 
 def _server(shown: list[Shown], port: int | None) -> Server:

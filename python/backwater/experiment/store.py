@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from backwater import _core, extension, locks
 from backwater.directory import DamagedError, ResultDirectory, ResultError
+from backwater.errors import BackwaterError
 from backwater.scenario import Scenario
 
 # What is run, in every directory of a point.
@@ -32,7 +33,7 @@ _MARK: Final = "lock"
 _KEY: Final = re.compile(r"[0-9a-f]{24}")
 
 
-class StoreError(Exception):
+class StoreError(BackwaterError):
     """The directory is no store."""
 
 

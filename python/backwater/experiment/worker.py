@@ -14,9 +14,9 @@ from pathlib import Path
 
 from backwater import simulation
 from backwater.directory import ResultError
+from backwater.errors import EXIT_IO
 from backwater.experiment.store import POINT_FILE, Job
 from backwater.scenario import Scenario
-from backwater.summary import EXIT_IO
 
 
 def _end_with_parent() -> None:

@@ -11,8 +11,8 @@ from backwater import console, units
 from backwater.cli.headroom.options import Generation
 from backwater.cli.options import quantity
 from backwater.console import UsageError
+from backwater.errors import EXIT_USAGE
 from backwater.headroom import cover, sonic, views, worst_case
-from backwater.summary import EXIT_USAGE
 
 
 def headroom_check(

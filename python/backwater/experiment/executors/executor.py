@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Protocol
 
+from backwater.errors import BackwaterError
+
 
 class LostError(Exception):
     """What made a run is gone, or was killed: the run is none of the fault, and can be made again."""
@@ -15,7 +17,7 @@ class StoppedError(Exception):
     """The executor has been stopped, and with it the run."""
 
 
-class ExecutorError(Exception):
+class ExecutorError(BackwaterError):
     """Runs cannot be made in this way."""
 
 

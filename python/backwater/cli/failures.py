@@ -1,0 +1,42 @@
+"""Errors of commands: messages and exit codes, the same for every command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import traceback
+from typing import Final
+
+from backwater import _core, console
+from backwater.errors import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE, BackwaterError
+
+# Set to anything to see where an internal error came from.
+TRACEBACK_VARIABLE: Final = "BACKWATER_TRACEBACK"
+
+
+def report(error: Exception) -> int:
+    """Prints an error; returns the exit code."""
+    match error:
+        case _core.ScenarioError():
+            console.diagnostics(error.diagnostics)
+            return EXIT_USAGE
+        case BackwaterError():
+            console.message(str(error), error.hint)
+            return error.exit_code
+        case OSError():
+            console.message(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            return EXIT_IO
+        case UnicodeDecodeError():
+            name = next(iter(getattr(error, "__notes__", [])), "a file")
+            console.message(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}")
+            return EXIT_USAGE
+    console.message(
+        f"internal error: {type(error).__name__}: {error}",
+        f"this is a bug of Backwater {_core.version()}; please report it with the command "
+        f"`{shlex.join(['backwater', *sys.argv[1:]])}`, the scenario and the output of `backwater doctor` "
+        f"({TRACEBACK_VARIABLE}=1 shows where it happened)",
+    )
+    if os.environ.get(TRACEBACK_VARIABLE):
+        console.err.print("".join(traceback.format_exception(error)), markup=False)
+    return EXIT_INTERNAL

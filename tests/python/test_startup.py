@@ -1,0 +1,110 @@
+"""Imports: each command loads the libraries that it needs, and no others."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import backwater
+from backwater.cli.app import app
+from backwater.cli.group import Commands, Later
+
+SCENARIO = Path(__file__).parents[2] / "scenarios/start.toml"
+# Libraries, and parts of Backwater, that take long to import.
+SLOW = {"altair", "jinja2", "jsonschema", "narwhals", "polars", "pydantic", "rich.progress", "vl_convert"}
+CORE = "backwater._core"
+# A module of a command that needs pydantic models, and the viewer's server.
+PARTS = {"backwater.experiment.format.content", "backwater.comparing.groups", "backwater.viewer.server"}
+
+
+def imported(*arguments: str | Path, code: str = "from backwater.cli.main import main; main()") -> set[str]:
+    """The modules of a fresh interpreter at its end: after a command, or other code."""
+    said = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    command = [sys.executable, "-c", said + code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {*done.stderr.split()}
+
+
+def later(group: Commands) -> list[Later]:
+    """The commands of a group and its groups that are imported when they are called."""
+    found: list[Later] = []
+    for command in group.commands.values():
+        assert isinstance(command, Commands | Later)
+        found += later(command) if isinstance(command, Commands) else [command]
+    return found
+
+
+def commands() -> list[Later]:
+    group = typer.main.get_command(app)
+    assert isinstance(group, Commands)
+    return later(group)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["headroom", "--help"]])
+def test_help_imports_no_command(arguments: list[str]) -> None:
+    modules = imported(*arguments)
+    assert "typer.rich_utils" in modules
+    # Where there are arguments, Typer takes pydantic to read them.
+    assert not modules & {*SLOW, *PARTS, CORE} - ({"pydantic"} if len(arguments) > 1 else set())
+    assert not [name for name in modules if name.startswith("backwater.experiment")]
+    assert not {f"backwater.cli.{name}" for name in ("run", "sweep", "view")} & modules
+
+
+def test_a_run_without_report_imports_no_library_of_tables(tmp_path: Path) -> None:
+    modules = imported("run", SCENARIO, "-o", tmp_path / "a", "--quiet", "--no-report")
+    assert {CORE, "backwater.viewer.files"} <= modules
+    assert not modules & {*SLOW, *PARTS} - {"pydantic"}
+    assert not [name for name in modules if name.startswith("backwater.experiment")]
+
+
+def test_a_run_with_a_report_imports_no_library_of_pictures(tmp_path: Path) -> None:
+    modules = imported("run", SCENARIO, "-o", tmp_path / "a", "--quiet")
+    assert {"polars", "jinja2", "backwater.report"} <= modules
+    assert not modules & {"altair", "jsonschema", "narwhals", "rich.progress", "vl_convert", *PARTS}
+    assert (tmp_path / "a/report.html").is_file()
+
+
+def test_the_worker_of_a_sweep_imports_no_library_of_tables() -> None:
+    modules = imported(code="import backwater.experiment.worker")
+    assert CORE in modules
+    assert not modules & {*SLOW, *PARTS}
+
+
+def test_the_package_imports_nothing_until_a_name_is_used() -> None:
+    assert CORE not in imported(code="import backwater")
+    assert not imported(code="import backwater; backwater.run, backwater.Result") & SLOW
+
+
+def test_public_names_are_there_and_others_are_not() -> None:
+    assert {*backwater.__all__} <= {*dir(backwater)}
+    assert all(getattr(backwater, name) is not None for name in backwater.__all__)
+    assert backwater.units.size("1 KB") == 1000
+    with pytest.raises(AttributeError, match="module 'backwater' has no attribute 'nothing'"):
+        getattr(backwater, "nothing")  # noqa: B009 - mypy knows that there is no such name
+
+
+def test_a_library_that_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lacking.py").write_text("import no_such_library\n", encoding="utf-8")
+    monkeypatch.setattr(backwater, "__path__", [*backwater.__path__, str(tmp_path)])
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        getattr(backwater, "lacking")  # noqa: B009 - as above
+
+
+@pytest.mark.parametrize("command", commands(), ids=lambda command: "-".join(command._words))
+def test_the_line_in_the_help_of_a_group_is_the_first_of_the_command(command: Later) -> None:
+    loaded = command.load()
+    assert (loaded.name, loaded.help.split("\n\n")[0]) == (command.name, command.help)
+
+
+def test_every_command_is_in_a_group() -> None:
+    """Finds the functions of the modules of `backwater.cli` that have the name of their module."""
+    package = Path(inspect.getfile(importlib.import_module("backwater.cli"))).parent
+    words = [path.relative_to(package).with_suffix("").parts for path in package.rglob("*.py")]
+    modules = {each: importlib.import_module(".".join(("backwater.cli", *each))) for each in words}
+    named = {each: getattr(module, "_".join(each), None) for each, module in modules.items()}
+    found = {each for each, function in named.items() if inspect.isfunction(function) and each != ("main",)}
+    assert found == {tuple(command._words) for command in commands()}
