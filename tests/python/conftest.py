@@ -1,5 +1,6 @@
 """Fixtures that several files share, and a small experiment."""
 
+import os
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,10 @@ from backwater.summary import Deadlock, DeadQueue
 from example import VICTIM
 from small_result import END, US, write_result
 
+# Cases of each property; `make test-long` asks for more.
+EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "25"))
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
-settings.register_profile("backwater", deadline=None, derandomize=True)
+settings.register_profile("backwater", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("backwater")
 
 

@@ -119,7 +119,16 @@ class Replay:
                     arrival = frame.until + delay
                     if (self.others[port], frame.kind, frame.flow, frame.psn, arrival) not in self.lost:
                         self.arrivals[peer, frame.flow, frame.psn, frame.kind].append((arrival, frame, port))
-        for arrivals in self.arrivals.values():
+        # Data packets that reached the receiver, and answers that reached the sender, by flow, in order.
+        self.data: dict[int, list[tuple[int, Frame, Port]]] = defaultdict(list)
+        self.answers: dict[int, list[tuple[int, Frame, Port]]] = defaultdict(list)
+        for (node, flow, _, kind), arrivals in self.arrivals.items():
+            arrivals.sort(key=lambda arrival: arrival[0])
+            if kind == "data" and node == self.flows[flow]["dst"]:
+                self.data[flow] += (arrival for arrival in arrivals if arrival[0] < self.end)
+            elif kind != "data" and node == self.flows[flow]["src"]:
+                self.answers[flow] += arrivals
+        for arrivals in self.data.values():
             arrivals.sort(key=lambda arrival: arrival[0])
 
     def _read(self, result: Result) -> None:
@@ -298,19 +307,11 @@ class Replay:
 
     def _data_at(self, flow: int, time: int) -> tuple[int, Frame, Port]:
         """The data packet of a flow that came to its receiver at `time`."""
-        (found,) = (arrival for arrival in self._data(flow) if arrival[0] == time)
+        arrivals = self.data[flow]
+        first = bisect.bisect_left(arrivals, time, key=lambda arrival: arrival[0])
+        last = bisect.bisect_right(arrivals, time, key=lambda arrival: arrival[0])
+        (found,) = arrivals[first:last]
         return found
-
-    def _data(self, flow: int) -> list[tuple[int, Frame, Port]]:
-        """All data packets of a flow that came to its receiver, in order."""
-        receiver = self.flows[flow]["dst"]
-        of_flow = (
-            arrivals
-            for (node, of, _, kind), arrivals in self.arrivals.items()
-            if (node, of, kind) == (receiver, flow, "data")
-        )
-        came = (arrival for arrivals in of_flow for arrival in arrivals if arrival[0] < self.end)
-        return sorted(came, key=lambda arrival: arrival[0])
 
     def _stays(self, visit: Visit, end: int) -> Counter[Term]:
         waits: Counter[Term] = Counter()
@@ -324,7 +325,7 @@ class Replay:
     def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
         """How many packets of a flow were delivered, and what they did and waited for from their first wires on."""
         expected, seen, waits = 0, set[int](), Counter[Term]()
-        for arrived, frame, port in self._data(flow):
+        for arrived, frame, port in self.data[flow]:
             assert frame.psn is not None
             is_new = frame.psn >= expected and frame.psn not in seen
             if is_new and frame.psn < expected + self.room:
@@ -337,14 +338,13 @@ class Replay:
     def window(self, flow: int) -> tuple[int, dict[Term, int]]:
         """How many ACKs opened a window that was full, and what these and their packets did and waited for."""
         count, waits, states = 0, Counter[Term](), self.senders[flow]
-        for (node, of, _, kind), arrivals in self.arrivals.items():
-            if (node, of) != (self.flows[flow]["src"], flow) or kind not in ("ack", "nack"):
-                continue
-            for arrived, frame, port in arrivals:
-                before, after = _at(states, arrived - 1), next((s for s in states if s.time == arrived), None)
-                if after is not None and before is not None and before.is_full() and not after.is_full():
-                    count += 1
-                    waits += self.journey(frame, port, arrived)[0]
+        for arrived, frame, port in self.answers[flow]:
+            before = _at(states, arrived - 1)
+            first = bisect.bisect_left(states, arrived, key=lambda state: state.time)
+            after = states[first] if first < len(states) and states[first].time == arrived else None
+            if after is not None and before is not None and before.is_full() and not after.is_full():
+                count += 1
+                waits += self.journey(frame, port, arrived)[0]
         return count, {term: length for term, length in waits.items() if length}
 
     def completion(self, flow: int) -> dict[Term, int]:

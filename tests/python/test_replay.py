@@ -2,38 +2,50 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import polars as pl
 import pytest
 
 import backwater
 from backwater import Result, Scenario
 from backwater.why.words import REASONS
+from conftest import EXAMPLES
 from replay import Replay, Term
+
+pytestmark = pytest.mark.xdist_group("replay")
 
 WITH_RELAYS = ("pfc", "pfc-star", "port-fc", "none")
 WITHOUT_RELAYS = ("pfc", "pyrrha", "pyrrha", "bfc", "per-flow", "none")
 RECOVERIES = ("go-back-n", "in-any-order", "irn", "mp-rdma")
 SCHEDULERS = ("round-robin", "lowest-first", "dwrr")
 HOST_SCHEDULERS = ("relay-first", "fair", "dwrr")
+# Fabrics with terms that few have: two in which packets wait for order, and two with a failed link.
+RARE = (168, 223, 71, 170)
+SEEDS = sorted({*range(2 * EXAMPLES), *RARE})
 
 
-def told(result: Result, flow: int, of: str) -> dict[Term, int]:
-    """What a run says of a flow."""
-    waits: Counter[Term] = Counter()
-    rows = result.waits.filter(pl.col("flow") == flow, pl.col("of") == of)
-    columns = ["node", "port", "term", "cause_node", "cause_port", "length_ps"]
-    for *term, length in rows.select(columns).iter_rows():
-        waits[tuple(term)] += length
-    return dict(waits)
+class Account(NamedTuple):
+    """Time of a flow in a table of waits."""
+
+    waits: Counter[Term]
+    packets: int
+    # Ports of the links that the packet crossed.
+    path: list[int]
 
 
-def said_in_order(result: Result, flow: int) -> Iterator[tuple[str, int, str]]:
-    """Node, port and reason of what the packet did that completed a flow."""
-    rows = result.waits.filter(pl.col("flow") == flow, pl.col("of") == "completion")
-    return rows.select("node", "port", "term").iter_rows()
+NOTHING: Final = Account(Counter(), 0, [])
+
+
+def accounts(result: Result) -> dict[tuple[int, str], Account]:
+    """Returns the accounts of a run by flow and kind."""
+    found: dict[tuple[int, str], Account] = {}
+    columns = ["flow", "of", "packets", "node", "port", "term", "cause_node", "cause_port", "length_ps"]
+    for flow, of, packets, *term, length in result.waits.select(columns).iter_rows():
+        account = found.setdefault((flow, of), Account(Counter(), packets, []))
+        account.waits[tuple(term)] += length
+        if term[2] == "serialisation":
+            account.path.append(term[1])
+    return found
 
 
 def _topology(draw: random.Random) -> dict[str, Any]:
@@ -151,26 +163,25 @@ def scenario(seed: int) -> dict[str, Any]:
 
 def _differences(result: Result) -> list[str]:
     """What a run says of its flows that is not so."""
-    replay, wrong = Replay(result), []
+    replay, wrong, told = Replay(result), [], accounts(result)
     for flow in result.flows.iter_rows(named=True):
-        number, said = flow["id"], told(result, flow["id"], "completion")
+        number = flow["id"]
+        said, _, path = told.get((number, "completion"), NOTHING)
         until = result.summary.simulated_ps if flow["fct_ps"] is None else flow["receiver_finish_ps"]
-        if sum(said.values()) != until - flow["start_ps"]:
-            wrong.append(f"flow {number}: {sum(said.values())} of {until - flow['start_ps']}")
+        if said.total() != until - flow["start_ps"]:
+            wrong.append(f"flow {number}: {said.total()} of {until - flow['start_ps']}")
         if any(reason == "unexplained" for _, _, reason, _, _ in said):
             wrong.append(f"flow {number}: not explained")
         seen = replay.completion(number)
-        if said != seen:
+        if dict(said) != seen:
             wrong.append(f"flow {number}: {dict(said.items() - seen.items())} is {dict(seen.items() - said.items())}")
         for of, (count, seen) in (("packets", replay.packets(number)), ("window", replay.window(number))):
-            rows = result.waits.filter(pl.col("flow") == number, pl.col("of") == of)
-            said, counted = told(result, number, of), next(iter(rows["packets"]), 0)
-            if (said, counted) != (seen, count):
+            said, counted, _ = told.get((number, of), NOTHING)
+            if (dict(said), counted) != (seen, count):
                 differing = dict(said.items() ^ seen.items())
                 wrong.append(f"{of} of {number}, {counted} and {count}: {differing}")
-        ways = [port for node, port, reason, *_ in said_in_order(result, number) if reason == "serialisation"]
-        if flow["fct_ps"] is not None and flow["path"] != ways:
-            wrong.append(f"flow {number} went {ways}, not {flow['path']}")
+        if flow["fct_ps"] is not None and flow["path"] != path:
+            wrong.append(f"flow {number} went {path}, not {flow['path']}")
     return wrong
 
 
@@ -183,8 +194,9 @@ class Checked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    """Runs the random fabrics: some 50 in 8 s of CPU time, since rare mechanisms must occur in some."""
     found = Checked({}, Counter())
-    for number in range(400):
+    for number in SEEDS:
         document = scenario(number)
         try:
             plan = Scenario.from_dict(document)
@@ -207,10 +219,12 @@ def test_every_term_is_that_of_a_replay_of_the_events(checked: Checked) -> None:
 
 
 def test_the_random_fabrics_have_everything(checked: Checked) -> None:
-    """More than 300 can run, and among them every mechanism and scheduler; every term is met in some."""
+    """Three of four can run, and among them every mechanism and scheduler; every term is met in some."""
     seen = checked.seen
-    assert seen["all"] > 300
+    assert seen["all"] > 0.75 * len(SEEDS)
     wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}
-    assert min(seen[kind] for kind in [*wanted, "faults"]) >= 10, seen
+    assert min(seen[kind] for kind in [*wanted, "faults"]) >= max(1, len(SEEDS) // 40), seen
     terms = [f"term {term}" for term in REASONS if term != "unexplained"]
-    assert min(seen[term] for term in [*terms, "of completion", "of packets", "of window"]) >= 3, seen
+    assert min(seen[term] for term in [*terms, "of completion", "of packets", "of window"]) >= max(
+        1, len(SEEDS) // 130
+    ), seen
