@@ -37,6 +37,7 @@ impl BitSet {
     }
 
     /// The members in ascending order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
         let members = move |bits| std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest);
@@ -46,6 +47,7 @@ impl BitSet {
     }
 
     /// The first member from `start` on.
+    #[inline]
     pub fn next_from(&self, start: usize) -> Option<usize> {
         let masked = |index: usize| match index.cmp(&(start / 64)) {
             Ordering::Less => 0,

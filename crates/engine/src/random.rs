@@ -34,6 +34,7 @@ impl Seed {
 }
 
 /// A bijective mixer of 64 bits (SplitMix64's finaliser): every input bit reaches every output bit.
+#[inline]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -46,11 +47,13 @@ pub struct Stream(Pcg64);
 
 impl Stream {
     /// A uniform real in `[0, 1)` with 53 random bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// A uniform integer in `0..n`; `n` must not be zero.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         // Lemire's multiply-and-reject: unbiased.
         let threshold = n.wrapping_neg() % n;
@@ -63,6 +66,7 @@ impl Stream {
     }
 
     /// True with probability `p`.
+    #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }

@@ -20,16 +20,19 @@ impl Time {
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `ps` picoseconds after the start.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
     /// Picoseconds since the start.
+    #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
     /// The span since `earlier`, zero when `earlier` is later.
+    #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -40,26 +43,31 @@ impl Duration {
     pub const ZERO: Duration = Duration(0);
 
     /// `ps` picoseconds.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Duration {
         Duration(ps)
     }
 
     /// `ns` nanoseconds.
+    #[inline]
     pub const fn from_ns(ns: u64) -> Duration {
         Duration(ns * 1_000)
     }
 
     /// `us` microseconds.
+    #[inline]
     pub const fn from_us(us: u64) -> Duration {
         Duration(us * 1_000_000)
     }
 
     /// `ms` milliseconds.
+    #[inline]
     pub const fn from_ms(ms: u64) -> Duration {
         Duration(ms * 1_000_000_000)
     }
 
     /// The span in picoseconds.
+    #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
@@ -71,6 +79,7 @@ impl Duration {
     }
 
     /// The span in seconds, for display and for formulas of real-valued time.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-12
     }
@@ -78,12 +87,14 @@ impl Duration {
 
 impl Add<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, span: Duration) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Duration> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Duration) {
         *self = *self + span;
     }
@@ -92,6 +103,7 @@ impl AddAssign<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
     /// The span from `earlier` to `self`; `earlier` must not be later (checked in debug builds).
+    #[inline]
     fn sub(self, earlier: Time) -> Duration {
         debug_assert!(self >= earlier, "time runs backwards: {self} - {earlier}");
         Duration(self.0 - earlier.0)
@@ -100,12 +112,14 @@ impl Sub<Time> for Time {
 
 impl Add for Duration {
     type Output = Duration;
+    #[inline]
     fn add(self, other: Duration) -> Duration {
         Duration(self.0 + other.0)
     }
 }
 
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, other: Duration) {
         self.0 += other.0;
     }
@@ -113,6 +127,7 @@ impl AddAssign for Duration {
 
 impl Sub for Duration {
     type Output = Duration;
+    #[inline]
     fn sub(self, other: Duration) -> Duration {
         Duration(self.0 - other.0)
     }
@@ -120,12 +135,14 @@ impl Sub for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Duration;
+    #[inline]
     fn mul(self, factor: u64) -> Duration {
         Duration(self.0 * factor)
     }
 }
 
 impl std::iter::Sum for Duration {
+    #[inline]
     fn sum<I: Iterator<Item = Duration>>(spans: I) -> Duration {
         spans.fold(Duration::ZERO, Add::add)
     }

@@ -21,6 +21,7 @@ pub struct Rate(u64);
 
 impl Bytes {
     /// The count as a plain integer.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -28,12 +29,14 @@ impl Bytes {
 
 impl Add for Bytes {
     type Output = Bytes;
+    #[inline]
     fn add(self, other: Bytes) -> Bytes {
         Bytes(self.0 + other.0)
     }
 }
 
 impl AddAssign for Bytes {
+    #[inline]
     fn add_assign(&mut self, other: Bytes) {
         self.0 += other.0;
     }
@@ -41,6 +44,7 @@ impl AddAssign for Bytes {
 
 impl Sub for Bytes {
     type Output = Bytes;
+    #[inline]
     fn sub(self, other: Bytes) -> Bytes {
         Bytes(self.0 - other.0)
     }
@@ -48,21 +52,25 @@ impl Sub for Bytes {
 
 impl Rate {
     /// `bps` bits per second.
+    #[inline]
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
     /// `gbps` times 10^9 bits per second.
+    #[inline]
     pub const fn from_gbps(gbps: u64) -> Rate {
         Rate(gbps * 1_000_000_000)
     }
 
     /// Bits per second.
+    #[inline]
     pub const fn bps(self) -> u64 {
         self.0
     }
 
     /// Time that `bytes` take at this rate, rounded to the nearest picosecond; [`Time::NEVER`]-like for rate zero.
+    #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::from_ps(u64::MAX);
@@ -77,6 +85,7 @@ impl Rate {
     }
 
     /// Whole bytes that fit into `span` at this rate (rounded down).
+    #[inline]
     pub fn bytes_in(self, span: Duration) -> u64 {
         (u128::from(self.0) * u128::from(span.ps()) / 8_000_000_000_000) as u64
     }
