@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -63,7 +64,7 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
     """What a file asks of a run that samples no such thing, or has no such node or traffic."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
-    topology = Topology(scenario.plan.topology())
+    network = _network(scenario.plan.topology())
     for path, asked in _asked(content):
         if isinstance(asked, SampleMeasure | Throughput | Queue | RelayedMeasure):
             message = "there are no samples to take it from"
@@ -87,14 +88,30 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
             yield Mistake(path, "pauses are not recorded: probes.pauses is false")
         if (tag := getattr(asked, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
-        yield from _unknown_nodes(path, asked, topology)
+        yield from _unknown_nodes(path, asked, network)
 
 
-def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> Iterator[Mistake]:
-    """Nodes and ports of which there are none."""
-    # Hosts that relay have a buffer, as switches do.
+@dataclass(frozen=True)
+class _Network:
+    """A topology, and the names of its nodes. Hosts that relay have a buffer and count as both."""
+
+    topology: Topology
+    hosts: list[str]
+    switches: list[str]
+
+
+@lru_cache(maxsize=4)
+def _network(text: str) -> _Network:
+    """Reads a topology; the points of a grid share few."""
+    topology = Topology(text)
     of_hosts, of_switches = pl.col("kind") != "switch", pl.col("kind") != "host"
     hosts, switches = (topology.nodes.filter(those)["name"].to_list() for those in (of_hosts, of_switches))
+    return _Network(topology, hosts, switches)
+
+
+def _unknown_nodes(path: tuple[str, ...], asked: Table, network: _Network) -> Iterator[Mistake]:
+    """Nodes and ports of which there are none."""
+    topology, hosts, switches = network.topology, network.hosts, network.switches
     for key in ("src", "dst", "hosts", "nodes", "by"):
         kind, known = ("switch", switches) if key in {"nodes", "by"} else ("host", hosts)
         if isinstance(asked, SampleMeasure) and asked.table == "queues":
@@ -103,7 +120,7 @@ def _unknown_nodes(path: tuple[str, ...], asked: Table, topology: Topology) -> I
             if not _core.chosen_names([name], known):
                 yield from _unknown((*path, key, str(index)), kind, name, known)
     if isinstance(asked, PausesMeasure) and asked.layer is not None:
-        layers = topology.nodes.filter(of_switches)["layer"].unique().sort().to_list()
+        layers = topology.nodes.filter(pl.col("kind") != "host")["layer"].unique().sort().to_list()
         if asked.layer not in layers:
             hint = f"allowed: {', '.join(map(str, layers))}"
             yield Mistake((*path, "layer"), "there is no switch in this layer", asked.layer, hint)
