@@ -1,5 +1,6 @@
 """The grid of an experiment: which runs there are, and the scenario of each."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,31 @@ def test_a_scale_wins_over_the_points_that_it_names(tiny: Path) -> None:
     assert [*untils.values()] == ["10 us", "5 us", "20 us", "30 us"]
 
 
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "papers").glob("*/*.toml")), ids=lambda path: path.stem)
+PAPERS = sorted((REPOSITORY / "papers").glob("*/*.toml"))
+
+
+def covering(points: Sequence[Point]) -> list[Point]:
+    """Points of the first seed that between them have every value of every axis."""
+    chosen, covered = list[Point](), set[tuple[str, str]]()
+    for point in points:
+        if not chosen or not point.place.items() <= covered:
+            chosen.append(point)
+            covered.update(point.place.items())
+    return chosen
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_papers_of_the_repository_are_sound_at_every_scale(path: Path) -> None:
     experiment = Experiment.load(path)
     assert {"small", "paper"} <= experiment.content.scales.keys()
+    for scale in experiment.content.scales:
+        assert experiment.plan(scale, covering(experiment.points(scale)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_point_of_the_papers_of_the_repository_is_sound(path: Path) -> None:
+    """Takes long: 12,000 points are planned, of which the test above takes one in ten."""
+    experiment = Experiment.load(path)
     for scale in experiment.content.scales:
         assert Study.plan(experiment, scale).points
