@@ -14,6 +14,7 @@ PAGE := viewer/dist/index.html
 PYTEST := $(BIN)/pytest $(if $(LONG),-m 'long or not long')
 ifdef LONG
 export BACKWATER_CASES ?= 3000
+export BACKWATER_EXAMPLES ?= 1000
 endif
 # Where wheels and source distributions go, and what a wheel is built for: this machine.
 DIST ?= dist
@@ -60,7 +61,7 @@ demo: setup ## Run the quickstart scenario and say where its report lies
 
 test: setup-tests ## Run the tests in Rust and Python
 	cargo test --workspace
-	$(PYTEST)
+	$(PYTEST) -n auto --dist loadgroup
 
 test-long: ## Run what `.ci/run` runs and all tests that take long, with many more random cases: hours
 	$(MAKE) LONG=1 test test-wireshark test-cluster test-viewer test-wheel
