@@ -1,15 +1,17 @@
-"""Exit codes of the command line, which a pipeline can rely on, and the base of errors that it reports."""
+"""Exit codes of the command line, which a pipeline can rely on, and the base of errors that it reports.
+
+The command line imports this file before it handles signals: it imports no other.
+"""
 
 from __future__ import annotations
 
-from typing import Final
-
-EXIT_INTERNAL: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_IO: Final = 7
+EXIT_INTERNAL = 1
+EXIT_USAGE = 2
+EXIT_IO = 7
 # A condition of `backwater compare --fail-if` holds.
-EXIT_CONDITION: Final = 8
-EXIT_INTERRUPTED: Final = 130
+EXIT_CONDITION = 8
+# By ^C or SIGTERM.
+EXIT_INTERRUPTED = 130
 
 
 class BackwaterError(Exception):

@@ -101,11 +101,17 @@ def simulate(
     A run ends, as if it had been interrupted, when everything before `stop_ps` has happened.
 
     Raises:
+        KeyboardInterrupt: On ^C before the simulation has started; there is no result then.
         ValueError: If there cannot be that many threads.
     """
     if not 1 <= threads <= MOST_THREADS:
         raise ValueError(f"threads = {threads}: must be from 1 to {MOST_THREADS}")
-    simulation = scenario.plan.start(str(directory), threads, stop_ps)
+    try:
+        simulation = scenario.plan.start(str(directory), threads, stop_ps)
+    except KeyboardInterrupt:
+        for name in PARTIAL_FILES:
+            (directory / name).unlink(missing_ok=True)
+        raise
     interrupted = False
     try:
         while not (state := simulation.advance(REPORT_INTERVAL_MS)).done:

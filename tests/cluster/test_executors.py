@@ -1,10 +1,12 @@
 """Sweeps on other machines: a Ray cluster of two workers, and jobs by submitit, which here are local processes."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -87,16 +89,20 @@ def test_on_ray_a_machine_is_lost(tmp_path: Path, cluster: Cluster) -> None:
     assert not list((store.directory / "running").iterdir())
 
 
-def test_a_sweep_on_ray_is_stopped_and_goes_on(tmp_path: Path, cluster: Cluster, local: Store) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_on_ray_is_stopped_and_goes_on(
+    tmp_path: Path, cluster: Cluster, local: Store, how: signal.Signals
+) -> None:
     study(tmp_path)
     store = Store(tmp_path / "store")
     command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", "ray"]
     command += ["--executor-option", f"address={cluster.address}"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         eventually(lambda: len(made(store)) >= 3)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+    assert "Traceback" not in errors
     assert f"{len(made(store))} of 12 runs are kept in store" in errors
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
     kept = made(store)
@@ -105,6 +111,49 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(tmp_path: Path, cluster: Cluster,
     assert "12 completed" in done.stdout
     assert kept.items() <= made(store).items()
     assert_equal(tmp_path, store, local)
+
+
+def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
+    """A sweep of runs of seconds in a session of its own, on a cluster of its own."""
+    study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
+    options = {"ray": ["num_cpus=2"], "submitit": ["cluster=local", f"folder={tmp_path}/logs"]}[kind]
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", kind]
+    command += [word for option in options for word in ("--executor-option", option)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def stopped(process: subprocess.Popen[str], how: signal.Signals, *, twice: bool) -> str:
+    """Signals a process and its group, as a terminal and batch systems do; what it then says."""
+    os.killpg(process.pid, how)
+    if twice:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.7)
+        if process.poll() is None:
+            os.killpg(process.pid, how)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors, errors
+    return errors
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["ray", "submitit"])
+def test_a_sweep_is_stopped_without_a_traceback(tmp_path: Path, kind: str, how: signal.Signals, twice: bool) -> None:
+    with begun(tmp_path, kind) as process:
+        eventually(lambda: bool(processes("backwater.experiment.worker", str(tmp_path))))
+        errors = stopped(process, how, twice=twice)
+    assert "0 of 12 runs are kept in store" in errors or (twice and "interrupted again" in errors)
+    eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
+
+
+@pytest.mark.parametrize("seconds", [1.5, 2.5, 3.5])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_is_stopped_while_ray_starts(tmp_path: Path, how: signal.Signals, seconds: float) -> None:
+    with begun(tmp_path, "ray") as process:
+        time.sleep(seconds)
+        stopped(process, how, twice=True)
 
 
 def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:

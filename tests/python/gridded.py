@@ -102,10 +102,10 @@ def processes(*words: str) -> list[int]:
     return found
 
 
-def kill_when_some_are_made(store: Store, *words: str) -> int:
+def kill_when_some_are_made(store: Store, *words: str, how: signal.Signals = signal.SIGKILL) -> int:
     """Kills a process with such a command line as soon as a quarter of the grid is there; its number."""
     eventually(lambda: len(made(store)) >= 3)
     eventually(lambda: bool(processes(*words)))
     victim = processes(*words)[0]
-    os.kill(victim, signal.SIGKILL)
+    os.kill(victim, how)
     return victim

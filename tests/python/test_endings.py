@@ -83,6 +83,7 @@ class Ends(Lost):
         (-signal.SIGSEGV, 1, "exit code -11"),
         (-signal.SIGKILL, 2, None),
         (-signal.SIGTERM, 2, None),
+        (-signal.SIGINT, 2, None),
     ],
 )
 @pytest.mark.usefixtures("tiny")

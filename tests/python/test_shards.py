@@ -233,15 +233,17 @@ def test_others_may_read_a_result_as_they_may_the_store(tmp_path: Path) -> None:
     assert stat.S_IMODE((store.directory / "points" / job(1).key).stat().st_mode) == 0o751
 
 
-def test_a_worker_that_is_killed_is_replaced(alone: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_is_killed_is_replaced(alone: Path, how: signal.Signals) -> None:
     local, of = locally(alone), study(alone)
     store, told = Store(alone / "store"), list[str]()
     with ThreadPoolExecutor(1) as pool:
-        victim = pool.submit(kill_when_some_are_made, store, "backwater.experiment.worker", str(store.directory))
+        worker = ("backwater.experiment.worker", str(store.directory))
+        victim = pool.submit(kill_when_some_are_made, store, *worker, how=how)
         assert sweep.run(store, [*of.jobs.values()], Local(2), tell=told.append) == []
         assert victim.result()
     assert len(told) == 1
-    assert told[0].endswith("its process was killed by SIGKILL; it is run again")
+    assert told[0].endswith(f"its process was killed by {how.name}; it is run again")
     assert contents(store) == contents(local)
     assert table(of, store).equals(table(of, local))
 

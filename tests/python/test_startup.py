@@ -69,7 +69,7 @@ def test_a_run_with_a_report_imports_no_library_of_pictures(tmp_path: Path) -> N
 
 
 def test_the_worker_of_a_sweep_imports_no_library_of_tables() -> None:
-    modules = imported(code="import backwater.experiment.worker")
+    modules = imported(code="from backwater import scenario, simulation; from backwater.experiment import store")
     assert CORE in modules
     assert not modules & {*SLOW, *PARTS}
 

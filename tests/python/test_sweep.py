@@ -63,18 +63,18 @@ def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
     assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -> None:
     with start_sweep(tiny) as process:
         while not made(Store(Path("store"))) and process.poll() is None:
             time.sleep(0.01)
-        # ^C at a terminal reaches all processes of the group.
-        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
+        # ^C at a terminal reaches all processes of the group, and SIGTERM those of a batch job.
+        (os.kill if how == signal.SIGKILL else os.killpg)(process.pid, how)
         _, errors = process.communicate(timeout=60)
-    assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), errors
+    assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130), errors
     kept = made(Store(Path("store")))
     assert 0 < len(kept) < 8
-    if how == signal.SIGINT:
+    if how != signal.SIGKILL:
         assert f"{len(kept)} of 8 runs are kept in store" in errors
         assert "Traceback" not in errors
         assert not Path("store/failed").exists()

@@ -390,7 +390,8 @@ def test_a_port_in_use_is_an_error_if_it_was_asked_for(result: Result) -> None:
         assert f"port {server.server_port} is in use" in done.stderr
 
 
-def test_the_command_serves_until_it_is_interrupted(result: Result) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_interrupted(result: Result, how: signal.Signals) -> None:
     arguments = [sys.executable, "-m", "backwater", "view", str(result.directory), "--port", "0", "--no-browser"]
     environment = {"SSH_CONNECTION": "1 2 3 4", "COLUMNS": "200"}
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -403,7 +404,7 @@ def test_the_command_serves_until_it_is_interrupted(result: Result) -> None:
         connection.request("GET", "/runs.json")
         assert json.loads(connection.getresponse().read())["runs"][0]["label"] == "incast"
         connection.close()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         assert process.wait(timeout=60) == 0
 
 

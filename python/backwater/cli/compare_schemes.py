@@ -44,7 +44,7 @@ def compare_schemes(
     The traffic is the same in all runs. What has been run before is not run again.
 
     Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
-    written, 130 interrupted.
+    written, 130 interrupted by ^C or SIGTERM.
     """
     if output is not None and output.suffix not in {".svg", ".pdf"}:
         raise UsageError(f"{output} is neither .svg nor .pdf")

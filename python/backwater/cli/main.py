@@ -1,10 +1,13 @@
-"""The command `backwater`: the first file of the command line that is imported."""
+"""The command `backwater`: handles signals before it imports anything else."""
 
 from __future__ import annotations
+
+from backwater import interrupts
 
 
 def main() -> None:
     """Entry point of the command `backwater`."""
-    from backwater.cli.app import run  # noqa: PLC0415 - slow to import
+    interrupts.install()
+    from backwater.cli import app  # noqa: PLC0415 - slow to import
 
-    run()
+    interrupts.run(app.run)

@@ -65,7 +65,7 @@ def reproduce(
     """Run the figures of a paper, or experiments of your own; draw them, and set their claims against the results.
 
     Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 7 a file
-    could not be read or written; 130 interrupted.
+    could not be read or written; 130 interrupted by ^C or SIGTERM.
     """
     if target == "list":
         console.out.print(console.table(reproduction.figures_table(targets.figures())))

@@ -66,8 +66,8 @@ def run(
     """Simulate a scenario.
 
     Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
-    5 time limit, 6 results could not be written any more, 7 a file could not be read or written, 130 interrupted (after
-    6 and 130 the partial result is valid).
+    5 time limit, 6 results could not be written any more, 7 a file could not be read or written, 130 interrupted by ^C
+    or SIGTERM (after 6 and 130 the partial result is valid).
     """
     scenario = load(file, overrides, seed)
     silent = quiet or as_json

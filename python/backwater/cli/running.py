@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from backwater import console
+from backwater import console, interrupts
 from backwater.console import UsageError
 from backwater.errors import EXIT_INTERRUPTED
 from backwater.experiment import sweep
@@ -37,7 +37,8 @@ def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) 
     pairs = [option.partition("=") for option in options or []]
     if wrong := [key for key, equals, _ in pairs if not equals]:
         raise UsageError(f"--executor-option {wrong[0]} is not KEY=VALUE")
-    return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
+    with interrupts.kept():
+        return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
 
 def choose_scale(experiment: Experiment, scale: str | None) -> str:

@@ -79,7 +79,7 @@ def sweep(
     What has been run before is not run again, and other sweeps may use the store meanwhile.
 
     Exit codes: 0 ok, 1 some runs have no result or internal error, 2 usage or scenario error, 7 a file could not be
-    read or written, 130 interrupted.
+    read or written, 130 interrupted by ^C or SIGTERM.
     """
     if output is not None and output.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"{output} is neither .csv nor .parquet")

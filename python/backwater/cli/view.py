@@ -49,7 +49,7 @@ def view(
 ) -> None:
     """Show a run in a browser: the fabric over time, congestion trees, ports, flows and packets.
 
-    The page is served on this machine alone, until ^C.
+    The page is served on this machine alone, until ^C or SIGTERM.
     """
     if len(directories) > 2:  # noqa: PLR2004 - side by side
         raise UsageError("two results at most are shown side by side")

@@ -16,8 +16,8 @@ from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.style import counted
 from backwater.summary import RESULT_CODES
 
-# Somebody else, or a machine without memory, has ended a process.
-_KILLED: Final = {-signal.SIGKILL, -signal.SIGTERM}
+# Exit codes of workers that a user, a batch system or a machine without memory has ended.
+_KILLED: Final = {-signal.SIGINT, -signal.SIGKILL, -signal.SIGTERM}
 # How often a run is begun before it has failed, if who makes it is lost each time.
 _ATTEMPTS: Final = 3
 # Between two looks at what other sweeps are doing.

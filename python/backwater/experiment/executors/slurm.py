@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import submitit
 from submitit.core.utils import FailedJobError, UncompletedJobError
+from submitit.local import local as on_this_machine
 
 from backwater.experiment.executors.executor import ExecutorError, LostError, unseen
 from backwater.experiment.executors.local import perform
@@ -15,6 +20,20 @@ from backwater.experiment.executors.stoppable import Stoppable
 
 # Jobs in the queue at once, unless it is asked for another number.
 _WIDTH: Final = 64
+
+
+@contextmanager
+def _detached() -> Iterator[None]:
+    """Has submitit start jobs on this machine in sessions of their own, so that ^C at a terminal reaches none of them.
+
+    A job is ended by SIGINT, for which its process prints a traceback.
+    """
+    popen = partial(subprocess.Popen, start_new_session=True, stderr=subprocess.DEVNULL)
+    on_this_machine.subprocess = SimpleNamespace(Popen=popen)
+    try:
+        yield
+    finally:
+        on_this_machine.subprocess = subprocess
 
 
 class Submitit(Stoppable[Any]):
@@ -42,9 +61,14 @@ class Submitit(Stoppable[Any]):
             raise ExecutorError(f"submitit: {error}") from error
 
     def _begin(self, directory: Path, base_dir: Path) -> Any:  # noqa: ANN401 - as submitit has it
-        return self._executor.submit(perform, str(directory), str(base_dir))
+        with _detached():
+            return self._executor.submit(perform, str(directory), str(base_dir))
 
     def _wait(self, run: Any, directory: Path) -> int:  # noqa: ANN401 - as above
+        run.wait()
+        if self._stopped:
+            # A job that was cancelled leaves no result, which submitit would wait for.
+            raise LostError(f"its job {run.job_id} was cancelled")
         try:
             exit_code: int = run.result()
         except FailedJobError as error:

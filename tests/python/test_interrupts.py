@@ -1,0 +1,259 @@
+"""^C and SIGTERM: real processes that are signalled in every phase of a command."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backwater import Result, Scenario, simulation
+from backwater._core import Plan
+from backwater.directory import FILES, PARTIAL_FILES, RUN_FILE
+from backwater.experiment.store import Job, Store
+from gridded import eventually
+
+START = Path(__file__).parents[2] / "scenarios/start.toml"
+ENDLESS = """
+topology = { kind = "star", hosts = 3 }
+run = { until = "100 s" }
+traffic = [{ kind = "poisson", sizes = "websearch-dctcp", load = 0.5 }]
+"""
+BOTH = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+# Files that a run has from its start to its end.
+WHILE_IT_RUNS = {*PARTIAL_FILES} - {
+    f"{name}.partial" for name in ("run.json", "switches.parquet", "reordering.parquet")
+}
+# Signals further apart than half a second are two.
+APART = 0.7
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "endless.toml").write_text(ENDLESS, encoding="utf-8")
+    return tmp_path
+
+
+@contextmanager
+def started(*arguments: str | Path, **options: str) -> Iterator[subprocess.Popen[str]]:
+    """A process with its output, which is killed if it does not end."""
+    command = [sys.executable, *map(str, arguments)]
+    env = os.environ | {"TMPDIR": str(Path.cwd()), **options}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """The exit code and the output of a process that is to end soon, without a traceback."""
+    output, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors, errors
+    assert "internal error" not in errors, errors
+    return process.returncode, output, errors
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()} if directory.exists() else set()
+
+
+def simulates(directory: Path) -> None:
+    """Waits until a run has started."""
+    eventually(lambda: names(directory) >= WHILE_IT_RUNS)
+    time.sleep(0.3)
+
+
+@BOTH
+def test_a_run_that_is_stopped_leaves_a_valid_result(how: signal.Signals) -> None:
+    with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
+        simulates(Path("out"))
+        process.send_signal(how)
+        code, output, _ = ended(process)
+    assert code == 130
+    assert re.search("Outcome +interrupted", output)
+    result = Result.load("out")
+    result.verify()
+    assert result.summary.outcome == "interrupted"
+    assert result.summary.simulated_ps > 0
+    assert names(Path("out")) == {*FILES, "view"}
+
+
+def test_signals_to_a_process_and_to_its_group_are_one() -> None:
+    with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
+        simulates(Path("out"))
+        # As `timeout` does, and batch systems do.
+        for _ in range(3):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.02)
+        code, _, errors = ended(process)
+    assert code == 130
+    assert "interrupted" not in errors
+    assert Result.load("out").summary.outcome == "interrupted"
+
+
+@pytest.mark.parametrize("module", ["typer", "rich", "polars", "jinja2"])
+@BOTH
+def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: str, here: Path) -> None:
+    (here / f"{module}.py").write_text('import time; print("ready", flush=True); time.sleep(60)', encoding="utf-8")
+    with started("-m", "backwater", "run", START, "-o", "out", "--quiet", PYTHONPATH=str(here)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(how)
+        assert ended(process) == (130, "", "")
+    # The last two are imported for the report.
+    assert names(Path("out")) == ({*FILES} - {"report.html"} if module in {"polars", "jinja2"} else set())
+
+
+@pytest.mark.parametrize("file", ["report.html", "switches.parquet.partial"])
+@BOTH
+def test_a_second_signal_ends_a_run_at_once_that_writes_its_report_or_its_tables(
+    how: signal.Signals, file: str
+) -> None:
+    with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
+        simulates(Path("out"))
+        # The run waits for a reader of this file.
+        os.mkfifo(f"out/{file}")
+        process.send_signal(how)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(APART)
+        if file == "report.html":
+            eventually(Path("out", RUN_FILE).exists)
+        process.send_signal(how)
+        code, _, errors = ended(process)
+    assert code == 130
+    assert errors.endswith("\ninterrupted again: ended at once; what was being written is incomplete\n")
+    assert Path("out", RUN_FILE).exists() == (file == "report.html")
+
+
+def test_a_signal_while_a_run_starts_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def start(self, output: str, *_: object) -> None:
+            for name in PARTIAL_FILES:
+                Path(output, name).touch()
+            raise KeyboardInterrupt
+
+    scenario = Scenario.load(START)
+    monkeypatch.setattr(scenario, "plan", Interrupted())
+    for output in (None, here / "out"):
+        with pytest.raises(KeyboardInterrupt):
+            simulation.run(scenario, output)
+    assert not [*(here / "out").iterdir()]
+    assert isinstance(Scenario.load(START).plan, Plan)
+
+
+@BOTH
+def test_a_command_that_is_stopped_leaves_no_temporary_files(how: signal.Signals, here: Path) -> None:
+    command = ["-m", "backwater", "explain", "endless.toml", "--memory"]
+    with started(*command) as process:
+        eventually(lambda: any(path.name == ".reserve" for path in here.glob("backwater-*/.reserve")))
+        process.send_signal(how)
+        code, _, errors = ended(process)
+    assert (code, errors) == (130, "")
+    assert not [*here.glob("backwater-*")]
+
+
+SCRIPT = """
+import atexit, os, signal, sys, threading, time
+from backwater import interrupts
+
+def ready():
+    print("ready", flush=True)
+
+def endless():
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        pass
+
+class Held:
+    def __del__(self):
+        ready()
+        endless()
+
+def command():
+    BODY
+
+interrupts.install()
+interrupts.run(command)
+"""
+PHASES = {
+    "a command": "ready(); endless()",
+    "a command that goes on": "ready()\n    try: endless()\n    except KeyboardInterrupt: time.sleep(60)",
+    "a text": 'ready(); exec("endless()")',
+    "a finalizer": "Held()",
+    "a panic": "ready()\n    try: endless()\n    except KeyboardInterrupt: raise BaseException('panic') from None",
+    "a lock": "ready(); lock = threading.Lock(); lock.acquire(); lock.acquire()",
+    "a pool": (
+        "from concurrent.futures import ThreadPoolExecutor; ThreadPoolExecutor(1).submit(time.sleep, 60); ready()"
+    ),
+    "a thread": "threading.Thread(target=time.sleep, args=(60,)).start(); ready()",
+    "the end": "atexit.register(endless); ready()",
+    "a library": (
+        "\n    with interrupts.kept(): signal.signal(signal.SIGTERM, lambda *_: sys.exit(15)); "
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+        "\n    ready(); endless()"
+    ),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@BOTH
+def test_in_every_phase_two_signals_end_a_process_without_a_traceback(how: signal.Signals, phase: str) -> None:
+    # As a module, which Python ends otherwise than a script.
+    Path("script.py").write_text(SCRIPT.replace("BODY", PHASES[phase]), encoding="utf-8")
+    with started("-m", "script") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        process.send_signal(how)
+        is_over = phase not in {"a command that goes on"}
+        time.sleep(APART)
+        assert (process.poll() is not None) == is_over
+        process.send_signal(how)
+        code, _, errors = ended(process)
+    assert code == 130
+    assert errors.startswith("interrupted again") != is_over
+
+
+@BOTH
+def test_a_signal_ends_the_worker_of_a_sweep_without_a_result(how: signal.Signals) -> None:
+    store, job = Store(Path("store")), Job.of("endless", Scenario.load("endless.toml"), Path())
+    store.open()
+    directory = store.begin(job)
+    # It ends with its standard input.
+    with started("-m", "backwater.experiment.worker", directory, ".") as process:
+        simulates(directory)
+        process.send_signal(how)
+        assert ended(process) == (-how, "", "")
+    assert "run.json" not in names(directory)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    body = "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupts.install()"
+    with started("-c", SCRIPT.replace("BODY", "ready(); endless()").replace("interrupts.install()", body)) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(APART)
+        process.send_signal(signal.SIGTERM)
+        assert ended(process)[0] == 130
+
+
+def test_the_library_sets_no_handlers() -> None:
+    code = f"""
+import signal, backwater, backwater.cli.app, backwater.cli.main, backwater.cli.running
+backwater.run(backwater.Scenario.load({str(START)!r}))
+backwater.cli.running.executor_of("local", 1, [])
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+"""
+    with started("-c", code) as process:
+        assert ended(process)[0] == 0
