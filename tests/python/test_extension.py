@@ -1,9 +1,11 @@
 """A crate with a mechanism of its own, as somebody else would make it: from an empty folder to runs and sweeps."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,9 @@ from backwater.extension import VARIABLE
 from backwater.result import Result
 from conftest import edited
 
+# One worker builds the crate, once.
+pytestmark = pytest.mark.xdist_group("machine")
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/on-off"
 # Of the example's files, all but the mechanism.
@@ -21,10 +26,12 @@ AROUND_THE_MECHANISM = ("Cargo.toml", "pyproject.toml", "incast.toml", "sweep.to
 
 
 def build(folder: Path) -> Path:
-    """Builds the crate in a folder as `pip install` would, and says where its module is."""
-    # Libraries that are built are kept for the next time, the crate itself is not.
-    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    env = os.environ | {"CARGO_TARGET_DIR": f"{target}/examples", "CARGO_PROFILE_DEV_DEBUG": "false"}
+    """Builds the crate in a folder as `pip install` would, and says where its module is.
+
+    The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
+    once more, as libraries from outside the workspace, without optimisation: 10 s of CPU time where they have changed.
+    """
+    env = os.environ | {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
     wheels, site = folder / "wheels", folder / "site"
     python = sys.executable
     maturin = [str(Path(python).with_name("maturin")), "build", "--profile", "dev", "--interpreter", python]
@@ -36,17 +43,30 @@ def build(folder: Path) -> Path:
     return site
 
 
-class Crate:
-    """A folder with a copy of the example, built."""
+def profile() -> str:
+    """Returns a configuration of Cargo with which libraries are built as for the tests in Rust."""
+    dev = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["dev"]
+    lines = [f"profile.dev.debug = {json.dumps(dev['debug'])}"]
+    for name, options in dev["package"].items():
+        if not name.startswith("backwater-"):
+            lines += [f'profile.dev.package."{name}".{key} = {json.dumps(value)}' for key, value in options.items()]
+    return "\n".join(lines)
 
-    def __init__(self, folder: Path, version: str) -> None:
+
+class Crate:
+    """A folder with a copy of the example, built once, with a version that Backwater does not have."""
+
+    version = "0.7.3"
+
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("target"))
         # The versions that Backwater itself was built with, which are there already.
         shutil.copy(ROOT / "Cargo.lock", folder)
-        edited(
-            folder / "Cargo.toml", ("../../crates", f"{ROOT}/crates"), ('version = "0.1.0"', f'version = "{version}"')
-        )
+        own = ('version = "0.1.0"', f'version = "{self.version}"')
+        edited(folder / "Cargo.toml", ("../../crates", f"{ROOT}/crates"), own)
+        (folder / ".cargo").mkdir()
+        (folder / ".cargo/config.toml").write_text(profile(), encoding="utf-8")
         self.site = build(folder)
 
     def backwater(self, *arguments: str | Path, module: str = "on_off") -> subprocess.CompletedProcess[str]:
@@ -64,7 +84,7 @@ class Crate:
 
 @pytest.fixture(scope="module")
 def crate(tmp_path_factory: pytest.TempPathFactory) -> Crate:
-    return Crate(tmp_path_factory.mktemp("empty") / "on-off", "0.1.0")
+    return Crate(tmp_path_factory.mktemp("empty") / "on-off")
 
 
 def test_the_example_is_short() -> None:
@@ -78,7 +98,7 @@ def test_it_runs_is_reported_and_compared(crate: Crate) -> None:
     crate.done("run", "incast.toml", "-o", "on-off")
     crate.done("run", "incast.toml", "-o", "pfc", "--set", 'switch.flow_control={kind="pfc"}')
     ours, pfc = (Result.load(crate.folder / name) for name in ("on-off", "pfc"))
-    assert ours.summary.plug_ins == {"flow_control.on-off": "0.1.0"}
+    assert ours.summary.plug_ins == {"flow_control.on-off": Crate.version}
     assert pfc.summary.plug_ins == {}
     assert ours.summary.scenario["switch"]["flow_control"] == {"kind": "on-off", "hold": "5 us"}
     for result in (ours, pfc):
@@ -98,7 +118,7 @@ def test_it_runs_is_reported_and_compared(crate: Crate) -> None:
     assert Result.load(crate.folder / "longer").summary.counters["stops"] < ours.summary.counters["stops"]
 
     crate.done("report", "on-off", "-o", "report.html")
-    assert "flow_control.on-off 0.1.0" in (crate.folder / "report.html").read_text()
+    assert f"flow_control.on-off {Crate.version}" in (crate.folder / "report.html").read_text()
     for order in (("on-off", "pfc"), ("pfc", "on-off")):
         [stops] = [line for line in crate.done("compare", *order).splitlines() if line.startswith("Stops")]
         assert stops.split() == ["Stops", str(ours.summary.counters["stops"])]
@@ -111,18 +131,20 @@ def points(crate: Crate, store: Path) -> set[str]:
     return {point.name for point in (store / "points").iterdir()}
 
 
-def test_the_key_of_a_result_has_the_version_of_what_ran(crate: Crate, tmp_path: Path) -> None:
+def test_the_key_of_a_result_has_the_module_that_ran(crate: Crate, tmp_path: Path) -> None:
     store = tmp_path / "store"
     first = points(crate, store)
     assert len(first) == 2
     assert points(crate, store) == first
-    # Of another version, the mechanism is run again, and PFC is not.
-    newer = Crate(tmp_path / "newer", "0.2.0")
-    second = points(newer, store)
+    # With another file of the module, the mechanism is run again, and PFC is not.
+    [module] = crate.site.glob("on_off/*.so")
+    with module.open("ab") as file:
+        file.write(b"built again")
+    second = points(crate, store)
     assert first < second
     [added] = second - first
     summary = Result.load(store / "points" / added).summary
-    assert summary.plug_ins == {"flow_control.on-off": "0.2.0"}
+    assert summary.plug_ins == {"flow_control.on-off": Crate.version}
 
 
 def test_mistakes_are_told_as_those_of_built_in_mechanisms_are(crate: Crate) -> None:
@@ -162,7 +184,7 @@ def test_a_module_that_is_none_is_refused(crate: Crate) -> None:
         assert last.endswith(told)
 
 
-def test_what_runs_built_in_mechanisms_alone_is_the_same_in_every_build(
+def test_a_key_has_the_versions_of_mechanisms_and_the_file_of_the_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def keys(checksum: str) -> list[str]:
@@ -171,6 +193,7 @@ def test_what_runs_built_in_mechanisms_alone_is_the_same_in_every_build(
         return [Job("a", {"name": "a"}, tmp_path, each).key for each in versions]
 
     before, after = keys("before"), keys("after")
+    # Runs with built-in mechanisms alone have the same key in every build.
     assert before[0] == after[0]
     # Versions are forgotten; a module that was built again is another one.
     assert len({*before, *after}) == 5
