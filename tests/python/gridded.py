@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -104,8 +105,16 @@ def processes(*words: str) -> list[int]:
 
 def kill_when_some_are_made(store: Store, *words: str, how: signal.Signals = signal.SIGKILL) -> int:
     """Kills a process with such a command line as soon as a quarter of the grid is there; its number."""
+    victims: list[int] = []
+
+    def is_killed() -> bool:
+        for process in processes(*words)[:1]:
+            # It may have come to its end meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(process, how)
+                victims.append(process)
+        return bool(victims)
+
     eventually(lambda: len(made(store)) >= 3)
-    eventually(lambda: bool(processes(*words)))
-    victim = processes(*words)[0]
-    os.kill(victim, how)
-    return victim
+    eventually(is_killed)
+    return victims[0]

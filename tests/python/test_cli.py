@@ -123,7 +123,9 @@ def test_a_directory_takes_one_process_at_a_time_and_a_killed_one_leaves_it(smal
         left = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
         assert process.poll() is None
         process.kill()
-    assert left == files
+    # The process itself may have begun more of them.
+    assert files
+    assert files.items() <= left.items()
     assert refused.exit_code == 2
     assert "another process is writing to out" in refused.stderr
     assert command_line("run", small, "-q", "-o", "out", "--force").exit_code == 0

@@ -16,6 +16,8 @@ from backwater.experiment.store import Store
 from conftest import command_line
 from gridded import study
 
+pytestmark = pytest.mark.xdist_group("machine")
+
 
 class Lost:
     """Loses every run so often."""

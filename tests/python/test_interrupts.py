@@ -18,6 +18,8 @@ from backwater.directory import FILES, PARTIAL_FILES, RUN_FILE
 from backwater.experiment.store import Job, Store
 from gridded import eventually
 
+pytestmark = pytest.mark.xdist_group("machine")
+
 START = Path(__file__).parents[2] / "scenarios/start.toml"
 ENDLESS = """
 topology = { kind = "star", hosts = 3 }

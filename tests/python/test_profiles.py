@@ -4,6 +4,11 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
+
+# Cargo holds locks.
+pytestmark = pytest.mark.xdist_group("machine")
+
 ROOT = Path(__file__).parents[2]
 
 

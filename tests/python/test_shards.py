@@ -26,6 +26,9 @@ from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
 
+# Processes that are started, waited for and killed have the machine to themselves.
+pytestmark = pytest.mark.xdist_group("machine")
+
 # --- parts
 
 
@@ -72,6 +75,12 @@ def test_shards_make_all_runs_and_the_last_one_shows_them(tiny: Path) -> None:
 # --- several processes at once
 
 
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """All runs of the grid, made one by one."""
+    return locally(tmp_path_factory.mktemp("local"))
+
+
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
@@ -83,8 +92,8 @@ def shard(directory: Path, part: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: Path) -> None:
-    local, of = locally(alone), study(alone)
+def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: Path, local: Store) -> None:
+    of = study(alone)
     store = Store(alone / "store")
     shards = [shard(alone, f"{number}/3") for number in (1, 2, 3)]
     eventually(lambda: len(made(store)) >= 3)
@@ -234,9 +243,8 @@ def test_others_may_read_a_result_as_they_may_the_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_worker_that_is_killed_is_replaced(alone: Path, how: signal.Signals) -> None:
-    local, of = locally(alone), study(alone)
-    store, told = Store(alone / "store"), list[str]()
+def test_a_worker_that_is_killed_is_replaced(alone: Path, local: Store, how: signal.Signals) -> None:
+    of, store, told = study(alone), Store(alone / "store"), list[str]()
     with ThreadPoolExecutor(1) as pool:
         worker = ("backwater.experiment.worker", str(store.directory))
         victim = pool.submit(kill_when_some_are_made, store, *worker, how=how)

@@ -22,6 +22,8 @@ from backwater.experiment.study import Study
 from conftest import LOSING, command_line, edited
 from gridded import made
 
+pytestmark = pytest.mark.xdist_group("machine")
+
 
 def key(path: Path, name: str = "small") -> str:
     experiment = Experiment.load(path)

@@ -13,6 +13,9 @@ from backwater import Result, Scenario, _core, victims
 from backwater.viewer import files
 from traced import INCAST
 
+# One worker simulates the runs, once.
+pytestmark = pytest.mark.xdist_group("view")
+
 BRANCHING, CHUNK = 4, 64
 # Four levels of samples, pauses of all lengths, and flows that do not end.
 SCENARIO: dict[str, Any] = {
