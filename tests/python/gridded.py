@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from backwater.directory import PARTIAL_FILES
 from backwater.experiment.executors.local import Local
 from backwater.experiment.grid import Experiment
 from backwater.experiment.store import Store
@@ -43,6 +44,17 @@ dcqcn.congestion_control = { kind = "dcqcn" }
 p99 = { kind = "flows", stat = "p99" }
 pauses = { kind = "run", path = "pause_frames" }
 """
+
+
+# Files that the directory of a run has from its start to its end.
+WHILE_IT_RUNS = {*PARTIAL_FILES} - {
+    f"{name}.partial" for name in ("run.json", "switches.parquet", "reordering.parquet")
+}
+
+
+def names(directory: Path) -> set[str]:
+    """The files of a directory, of which there are none if it does not exist."""
+    return {path.name for path in directory.iterdir()} if directory.exists() else set()
 
 
 def study(directory: Path, text: str = GRID) -> Study:

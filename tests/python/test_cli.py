@@ -17,6 +17,7 @@ from backwater import simulation
 from backwater.cli.app import app
 from backwater.cli.run import _next_directory
 from backwater.directory import FILES, VIEW_DIRECTORY
+from gridded import WHILE_IT_RUNS, eventually, names
 from small_result import RUN, write_result
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -110,8 +111,7 @@ def endless(small: Path) -> subprocess.Popen[str]:
     small.write_text(SMALL.replace('until = "20 us"', 'until = "10 s"').replace("[[traffic]]", ENDLESS))
     command = [sys.executable, "-m", "backwater", "run", str(small), "-o", "out", "--no-report"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not Path("out/flows.parquet.partial").exists() and process.poll() is None:
-        time.sleep(0.05)
+    eventually(lambda: names(Path("out")) >= WHILE_IT_RUNS or process.poll() is not None)
     return process
 
 

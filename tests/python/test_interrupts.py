@@ -16,7 +16,7 @@ from backwater import Result, Scenario, simulation
 from backwater._core import Plan
 from backwater.directory import FILES, PARTIAL_FILES, RUN_FILE
 from backwater.experiment.store import Job, Store
-from gridded import eventually
+from gridded import WHILE_IT_RUNS, eventually, names
 
 pytestmark = pytest.mark.xdist_group("machine")
 
@@ -27,10 +27,6 @@ run = { until = "100 s" }
 traffic = [{ kind = "poisson", sizes = "websearch-dctcp", load = 0.5 }]
 """
 BOTH = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-# Files that a run has from its start to its end.
-WHILE_IT_RUNS = {*PARTIAL_FILES} - {
-    f"{name}.partial" for name in ("run.json", "switches.parquet", "reordering.parquet")
-}
 # Signals further apart than half a second are two.
 APART = 0.7
 
@@ -63,12 +59,8 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-def names(directory: Path) -> set[str]:
-    return {path.name for path in directory.iterdir()} if directory.exists() else set()
-
-
 def simulates(directory: Path) -> None:
-    """Waits until a run has started."""
+    """Waits until a run has started, and simulated something."""
     eventually(lambda: names(directory) >= WHILE_IT_RUNS)
     time.sleep(0.3)
 
