@@ -20,7 +20,7 @@ from example import VICTIM
 from small_result import END, US, write_result
 
 # Cases of each property; `make test-long` asks for more.
-EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "100"))
 # The same cases every time, and as long as it takes: machines that run tests may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("backwater")
