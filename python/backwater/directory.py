@@ -148,7 +148,8 @@ class ResultDirectory:
     def _table(self, name: str) -> pl.DataFrame:
         import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
 
-        return pl.read_parquet(self._content(f"{name}.parquet"))
+        # Names are few, and compared and grouped often.
+        return pl.read_parquet(self._content(f"{name}.parquet")).with_columns(pl.col(pl.String).cast(pl.Categorical))
 
     @cached_property
     def flows(self) -> pl.DataFrame:

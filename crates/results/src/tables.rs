@@ -4,21 +4,15 @@
 //! their name only when complete.
 
 use crate::disk::{FileSum, Keeper};
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Int32Array, ListArray, PrimitiveArray, RecordBatch,
-    StringArray,
-};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use backwater_columns::{Column, Encode, Text, field, is_text, list_field, schema, write_group};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::ids::NodeId;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::schema::types::ColumnPath;
-use std::collections::HashMap;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,163 +27,110 @@ impl From<NodeId> for Name {
     }
 }
 
-/// What a column can hold.
+/// A type of cells.
 pub trait Cell: Clone {
-    /// Whether a row may have no value.
-    const IS_OPTIONAL: bool = false;
+    /// Declares a column of such cells.
+    fn field(name: &str) -> TypePtr;
 
-    /// How the file holds it.
-    fn data_type() -> DataType;
-
-    /// The values of a column, whose names are among `names`.
-    ///
-    /// # Errors
-    /// A name is not among them.
-    fn array(cells: impl Iterator<Item = Self>, names: &ArrayRef) -> Result<ArrayRef, ArrowError>;
+    /// Collects a column, whose names are indices into `names`.
+    fn column(cells: impl Iterator<Item = Self>, names: &[Text]) -> Column;
 }
 
-/// A cell that is a number in the file.
-pub trait Number: Copy {
-    /// The type of that number.
-    type Type: ArrowPrimitiveType;
+/// A cell that is a value in the file.
+pub trait Plain: Clone {
+    /// The type of that value.
+    type Value: Encode;
 
-    /// The number.
-    fn number(self) -> <Self::Type as ArrowPrimitiveType>::Native;
+    /// Returns the value.
+    fn value(self) -> Self::Value;
 }
 
-/// Each type, what it is in the file, and how it gets there.
-macro_rules! numbers {
-    ($($cell:ty: $number:ty = $convert:expr),+ $(,)?) => {
-        $(impl Number for $cell {
-            type Type = $number;
+/// Each type, what it is in the file, and its conversion.
+macro_rules! plain {
+    ($($cell:ty: $value:ty = $convert:expr),+ $(,)?) => {
+        $(impl Plain for $cell {
+            type Value = $value;
 
-            fn number(self) -> <$number as ArrowPrimitiveType>::Native {
+            fn value(self) -> $value {
                 $convert(self)
             }
         })+
     };
 }
 
-numbers! {
-    u8: UInt8Type = std::convert::identity,
-    u16: UInt16Type = std::convert::identity,
-    u32: UInt32Type = std::convert::identity,
-    u64: UInt64Type = std::convert::identity,
-    f64: Float64Type = std::convert::identity,
-    Time: Int64Type = |time: Time| time.ps() as i64,
-    Duration: Int64Type = |span: Duration| span.ps() as i64,
+plain! {
+    bool: bool = std::convert::identity,
+    u8: u8 = std::convert::identity,
+    u16: u16 = std::convert::identity,
+    u32: u32 = std::convert::identity,
+    u64: u64 = std::convert::identity,
+    f64: f64 = std::convert::identity,
+    Time: i64 = |time: Time| time.ps() as i64,
+    Duration: i64 = |span: Duration| span.ps() as i64,
+    Vec<u8>: Vec<u8> = std::convert::identity,
 }
 
-impl<T: Number> Cell for T {
-    fn data_type() -> DataType {
-        T::Type::DATA_TYPE
+impl<T: Plain> Cell for T {
+    fn field(name: &str) -> TypePtr {
+        field::<T::Value>(name, false)
     }
 
-    fn array(cells: impl Iterator<Item = T>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(PrimitiveArray::<T::Type>::from_iter_values(cells.map(T::number))))
+    fn column(cells: impl Iterator<Item = T>, _: &[Text]) -> Column {
+        Column::required(cells.map(T::value))
     }
 }
 
-impl<T: Number> Cell for Option<T> {
-    const IS_OPTIONAL: bool = true;
-
-    fn data_type() -> DataType {
-        T::data_type()
+impl<T: Plain> Cell for Option<T> {
+    fn field(name: &str) -> TypePtr {
+        field::<T::Value>(name, true)
     }
 
-    fn array(cells: impl Iterator<Item = Option<T>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(cells.map(|cell| cell.map(T::number)).collect::<PrimitiveArray<T::Type>>()))
+    fn column(cells: impl Iterator<Item = Option<T>>, _: &[Text]) -> Column {
+        Column::optional(cells.map(|cell| cell.map(T::value)))
     }
 }
 
 impl Cell for Name {
-    fn data_type() -> DataType {
-        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    fn field(name: &str) -> TypePtr {
+        field::<Text>(name, false)
     }
 
-    fn array(cells: impl Iterator<Item = Name>, names: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let keys = Int32Array::from_iter_values(cells.map(|Name(index)| index as i32));
-        Ok(Arc::new(DictionaryArray::try_new(keys, names.clone())?))
+    fn column(cells: impl Iterator<Item = Name>, names: &[Text]) -> Column {
+        Column::required(cells.map(|Name(index)| names[index as usize].clone()))
     }
 }
 
 impl Cell for Option<Name> {
-    const IS_OPTIONAL: bool = true;
-
-    fn data_type() -> DataType {
-        Name::data_type()
+    fn field(name: &str) -> TypePtr {
+        field::<Text>(name, true)
     }
 
-    fn array(cells: impl Iterator<Item = Option<Name>>, names: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let keys: Int32Array = cells.map(|cell| cell.map(|Name(index)| index as i32)).collect();
-        Ok(Arc::new(DictionaryArray::try_new(keys, names.clone())?))
-    }
-}
-
-impl Cell for bool {
-    fn data_type() -> DataType {
-        DataType::Boolean
-    }
-
-    fn array(cells: impl Iterator<Item = bool>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(cells.map(Some).collect::<BooleanArray>()))
-    }
-}
-
-impl Cell for Option<bool> {
-    const IS_OPTIONAL: bool = true;
-
-    fn data_type() -> DataType {
-        DataType::Boolean
-    }
-
-    fn array(cells: impl Iterator<Item = Option<bool>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(cells.collect::<BooleanArray>()))
-    }
-}
-
-/// Bytes.
-impl Cell for Option<Vec<u8>> {
-    const IS_OPTIONAL: bool = true;
-
-    fn data_type() -> DataType {
-        DataType::Binary
-    }
-
-    fn array(cells: impl Iterator<Item = Option<Vec<u8>>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(BinaryArray::from_iter(cells)))
+    fn column(cells: impl Iterator<Item = Option<Name>>, names: &[Text]) -> Column {
+        Column::optional(cells.map(|cell| cell.map(|Name(index)| names[index as usize].clone())))
     }
 }
 
 /// Numbers of ports.
 impl Cell for Option<Vec<u16>> {
-    const IS_OPTIONAL: bool = true;
-
-    fn data_type() -> DataType {
-        DataType::List(Arc::new(Field::new_list_field(DataType::UInt16, true)))
+    fn field(name: &str) -> TypePtr {
+        list_field::<u16>(name)
     }
 
-    fn array(cells: impl Iterator<Item = Option<Vec<u16>>>, _: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let lists = cells.map(|ports| ports.map(|ports| ports.into_iter().map(Some)));
-        Ok(Arc::new(ListArray::from_iter_primitive::<UInt16Type, _, _>(lists)))
+    fn column(cells: impl Iterator<Item = Option<Vec<u16>>>, _: &[Text]) -> Column {
+        Column::lists(cells)
     }
 }
 
 /// A row of a table.
 pub trait Row: Clone {
-    /// The columns: name, type, whether a row may have no value, meaning.
-    fn fields() -> Vec<Field>;
+    /// Name and meaning of each column.
+    const MEANINGS: &[(&str, &str)];
 
-    /// The columns of `rows`, whose names are among `names`.
-    ///
-    /// # Errors
-    /// A name is not among them.
-    fn columns(rows: &[Self], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError>;
-}
+    /// Declares the columns.
+    fn fields() -> Vec<TypePtr>;
 
-fn field<T: Cell>(name: &str, meaning: &str) -> Field {
-    let meaning = [("description".to_owned(), meaning.trim().to_owned())];
-    Field::new(name, T::data_type(), T::IS_OPTIONAL).with_metadata(HashMap::from(meaning))
+    /// Collects the columns of `rows`, whose names are indices into `names`.
+    fn columns(rows: &[Self], names: &[Text]) -> Vec<Column>;
 }
 
 /// A row whose fields are the columns of its table: what is said of them here is in the file as well.
@@ -202,12 +143,14 @@ macro_rules! row {
         }
 
         impl Row for $row {
-            fn fields() -> Vec<Field> {
-                vec![$(field::<$cell>(stringify!($column), concat!($($meaning),+))),+]
+            const MEANINGS: &[(&str, &str)] = &[$((stringify!($column), concat!($($meaning),+))),+];
+
+            fn fields() -> Vec<TypePtr> {
+                vec![$(<$cell>::field(stringify!($column))),+]
             }
 
-            fn columns(rows: &[$row], names: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
-                Ok(vec![$(Cell::array(rows.iter().map(|row| row.$column.clone()), names)?),+])
+            fn columns(rows: &[$row], names: &[Text]) -> Vec<Column> {
+                vec![$(Cell::column(rows.iter().map(|row| row.$column.clone()), names)),+]
             }
         }
     };
@@ -636,11 +579,9 @@ pub struct TableError {
 /// Changes whenever a column changes its name, type or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// Rows held in memory before they are encoded.
-const BATCH: usize = 1 << 12;
-/// Encoded bytes held in memory before they are written: a row group.
-const ROW_GROUP: usize = 2 << 20;
-/// Bytes of a page, which the encoder of every column holds besides.
+/// Rows held in memory before they are encoded and written: a row group.
+const ROW_GROUP: usize = 1 << 14;
+/// Bytes of a page, which the encoder of a column holds besides.
 const PAGE: usize = 64 << 10;
 
 /// Writes one table.
@@ -649,9 +590,8 @@ pub struct TableWriter<R> {
     file: String,
     path: PathBuf,
     partial: PathBuf,
-    names: ArrayRef,
-    schema: Arc<Schema>,
-    writer: ArrowWriter<Keeper<File>>,
+    names: Vec<Text>,
+    writer: SerializedFileWriter<Keeper<File>>,
     /// Rows not yet encoded.
     rows: Vec<R>,
     /// Why rows could not be encoded.
@@ -672,29 +612,27 @@ impl<R: Row> TableWriter<R> {
         let file = format!("{name}.parquet");
         let (path, partial) = (directory.join(&file), directory.join(format!("{file}.partial")));
         let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
-        let schema = Arc::new(Schema::new(R::fields()));
-        let metadata = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        let fields = R::fields();
         let level = ZstdLevel::try_new(1).map_err(|cause| fail(cause.into()))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_data_page_size_limit(PAGE)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_key_value_metadata(Some(metadata))
+            .set_key_value_metadata(Some(with_meanings::<R>(metadata)))
             .set_dictionary_enabled(false);
-        let properties =
-            schema.fields().iter().fold(properties, |properties, field| encoding(properties, field)).build();
+        let properties = fields.iter().fold(properties, |properties, field| encoding(properties, field)).build();
         let opened = File::create(&partial).map_err(|cause| fail(cause.into()))?;
-        let writer = ArrowWriter::try_new(Keeper::new(opened), schema.clone(), Some(properties))
+        let writer = SerializedFileWriter::new(Keeper::new(opened), schema(fields), Arc::new(properties))
             .map_err(|cause| fail(cause.into()))?;
-        let names: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-        Ok(TableWriter { file, path, partial, names, schema, writer, rows: Vec::with_capacity(BATCH), broken: None })
+        let names = names.iter().map(|name| Text::from(name.as_str())).collect();
+        Ok(TableWriter { file, path, partial, names, writer, rows: Vec::new(), broken: None })
     }
 
     /// Appends a row. What the disk cannot take is kept: [`TableWriter::failure`] reports it.
     #[inline]
     pub fn push(&mut self, row: R) {
         self.rows.push(row);
-        if self.rows.len() == BATCH {
+        if self.rows.len() == ROW_GROUP {
             let encoded = self.encode();
             self.broken = self.broken.take().or(encoded.err());
         }
@@ -707,12 +645,14 @@ impl<R: Row> TableWriter<R> {
         Some(format!("{}: {cause}", self.path.display()))
     }
 
-    /// Encodes the rows held in memory.
+    /// Encodes the rows held in memory, if there are any.
     fn encode(&mut self) -> Result<(), ParquetError> {
-        let columns = R::columns(&self.rows, &self.names);
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let written = write_group(&mut self.writer, R::columns(&self.rows, &self.names));
         self.rows.clear();
-        self.writer.write(&RecordBatch::try_new(self.schema.clone(), columns?)?)?;
-        if self.writer.in_progress_size() >= ROW_GROUP { self.writer.flush() } else { Ok(()) }
+        written
     }
 
     /// Completes the file and gives it its name; that name, and what was written. What was kept is written now.
@@ -733,17 +673,26 @@ impl<R: Row> TableWriter<R> {
     }
 }
 
-/// What suits a column: of names, a dictionary; of times and small numbers, differences, as neighbours are close; sizes as they are, since they
-/// come again and again.
-fn encoding(properties: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
-    let column = ColumnPath::from(field.name().as_str());
-    match field.data_type() {
-        DataType::Dictionary(..) => properties
+/// Returns `metadata` with the meaning of every column, a JSON object under the key `columns`.
+fn with_meanings<R: Row>(metadata: &[(String, String)]) -> Vec<KeyValue> {
+    let meaning = |(column, meaning): &(&str, &str)| ((*column).to_owned(), meaning.trim().into());
+    let meanings: serde_json::Map<_, _> = R::MEANINGS.iter().map(meaning).collect();
+    let meanings = ("columns".to_owned(), serde_json::Value::from(meanings).to_string());
+    metadata.iter().cloned().chain([meanings]).map(|(key, value)| KeyValue::new(key, value)).collect()
+}
+
+/// Chooses a column's encoding: of names, a dictionary; of times and small numbers, differences, as neighbours are close; sizes as they
+/// are, since they are repeated.
+fn encoding(properties: WriterPropertiesBuilder, field: &Type) -> WriterPropertiesBuilder {
+    let column = ColumnPath::from(field.name());
+    if is_text(field) {
+        return properties
             .set_column_dictionary_enabled(column.clone(), true)
-            .set_column_statistics_enabled(column, EnabledStatistics::None),
-        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::Int64 => {
-            properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
-        }
-        _ => properties,
+            .set_column_statistics_enabled(column, EnabledStatistics::None);
     }
+    let is_size = field.get_basic_info().logical_type_ref() == Some(&LogicalType::integer(64, false));
+    let is_close = field.is_primitive()
+        && !is_size
+        && matches!(field.get_physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
+    if is_close { properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED) } else { properties }
 }

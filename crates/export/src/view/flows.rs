@@ -4,13 +4,10 @@ use crate::ExportError;
 use crate::run::Run;
 use crate::tables::Rows;
 use crate::view::sheet::Sheet;
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, Float64Array, Int32Array, ListArray, StringArray};
-use arrow_schema::{DataType, Field};
+use backwater_columns::{Column, Text, field, list_field};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Of `flows.parquet`.
 pub(super) const COLUMNS: [&str; 15] = [
@@ -101,7 +98,7 @@ impl Flows {
         let (tag, role) = (rows.names("tag")?, rows.names("role")?);
         for row in 0..rows.len() {
             let (mut node, mut way) = (src(row), Vec::new());
-            for port in path(row).unwrap_or_default() {
+            for port in path(row).unwrap_or_default().iter().map(|port| *port as u16) {
                 way.push(run.port_number((node, port)));
                 node = run.links.get(&(node, port)).map_or(node, |link| link.to.0);
             }
@@ -139,17 +136,10 @@ impl Flows {
     /// Writes `flows.parquet` into `output`; how many there are, and those that suffered most.
     pub(super) fn write(mut self, output: &Path, waits: &Waits, end: u64) -> Result<Value, ExportError> {
         self.flows.sort_unstable_by_key(|flow| flow.id);
-        let of = |names: &[&str], kind: &DataType| -> Vec<_> {
-            names.iter().map(|name| ((*name).to_owned(), kind.clone())).collect()
-        };
-        let list = DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true)));
-        let columns = [
-            of(&["id", "src", "dst", "class"], &DataType::Int32),
-            of(&["tag", "role"], &DataType::Utf8),
-            of(&NUMBERS, &DataType::Float64),
-            of(&["path"], &list),
-        ];
-        let mut sheet = Sheet::create(output, "flows", &columns.concat())?;
+        let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
+        let columns = columns.chain(["tag", "role"].iter().map(|name| field::<Text>(name, true)));
+        let columns = columns.chain(NUMBERS.iter().map(|name| field::<f64>(name, false)));
+        let mut sheet = Sheet::create(output, "flows", columns.chain([list_field::<i32>("path")]).collect())?;
         sheet.write(&self.flows, |flows| self.columns(flows, waits, end))?;
         sheet.finish()?;
         let most = |key: &dyn Fn(&Flow) -> f64| -> Vec<Value> {
@@ -164,17 +154,11 @@ impl Flows {
         }))
     }
 
-    fn columns(&self, flows: &[Flow], waits: &Waits, end: u64) -> Vec<ArrayRef> {
-        let whole = |of: &dyn Fn(&Flow) -> u32| -> ArrayRef {
-            Arc::new(Int32Array::from_iter_values(flows.iter().map(|flow| of(flow) as i32)))
-        };
-        let words = |of: &dyn Fn(&Flow) -> Option<u32>| -> ArrayRef {
-            Arc::new(flows.iter().map(|flow| of(flow).map(|word| &self.words[word as usize])).collect::<StringArray>())
-        };
-        let numbers = |i: usize| -> ArrayRef {
-            Arc::new(Float64Array::from_iter_values(flows.iter().map(|flow| numbers_of(flow, waits, end)[i])))
-        };
-        let paths = flows.iter().map(|flow| Some(flow.path.iter().map(|port| Some(*port as i32))));
+    fn columns(&self, flows: &[Flow], waits: &Waits, end: u64) -> Vec<Column> {
+        let whole = |of: &dyn Fn(&Flow) -> u32| Column::required(flows.iter().map(|flow| of(flow) as i32));
+        let word = |word: u32| Text::from(self.words[word as usize].as_str());
+        let words = |of: &dyn Fn(&Flow) -> Option<u32>| Column::optional(flows.iter().map(|flow| of(flow).map(word)));
+        let numbers = |i: usize| Column::required(flows.iter().map(|flow| numbers_of(flow, waits, end)[i]));
         let mut columns = vec![
             whole(&|flow| flow.id as u32),
             whole(&|flow| flow.src),
@@ -183,7 +167,7 @@ impl Flows {
         ];
         columns.extend([words(&|flow| Some(flow.tag)), words(&|flow| flow.role)]);
         columns.extend((0..NUMBERS.len()).map(numbers));
-        columns.push(Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(paths)));
+        columns.push(Column::lists(flows.iter().map(|flow| Some(flow.path.iter().map(|port| *port as i32)))));
         columns
     }
 }

@@ -9,14 +9,13 @@ use crate::tables::Rows;
 use crate::view::BRANCHING;
 use crate::view::pyramid::bins_of_levels;
 use crate::view::sheet::Sheet;
-use arrow_array::{ArrayRef, Float64Array, Int32Array};
-use arrow_schema::DataType;
+use backwater_columns::{Column, Encode, field};
+use parquet::schema::types::TypePtr;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::{replace, take};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Of `pauses.parquet`.
 pub(super) const COLUMNS: [&str; 12] = [
@@ -91,19 +90,15 @@ pub(super) struct Pauses {
 
 impl Pauses {
     pub(super) fn create(output: &Path, run: &Run) -> Result<Pauses, ExportError> {
-        let of = |names: &[&str], kind: DataType| -> Vec<_> {
-            names.iter().map(|name| ((*name).to_owned(), kind.clone())).collect()
-        };
-        let (whole, exact) = (DataType::Int32, DataType::Float64);
-        let keys = of(&["level", "port", "queue"], whole.clone());
-        let times = of(&["start", "end", "parent_start"], exact.clone());
-        let others = of(&["open", "cause", "via", "parent_queue", "hops"], whole.clone());
-        let shares = [of(&["bin", "cause"], whole), of(&["paused"], exact)].concat();
+        let keys = of::<i32>(&["level", "port", "queue"]);
+        let times = of::<f64>(&["start", "end", "parent_start"]);
+        let others = of::<i32>(&["open", "cause", "via", "parent_queue", "hops"]);
+        let shares = [of::<i32>(&["bin", "cause"]), of::<f64>(&["paused"])].concat();
         let width = if run.sample_ps > 0 { run.sample_ps } else { run.end_ps / BINS + 1 };
         let bins = run.end_ps.div_ceil(width).min(u32::MAX.into()) as u32;
         Ok(Pauses {
-            intervals: Sheet::create(output, "pauses", &[keys.clone(), times, others].concat())?,
-            paused: Sheet::create(output, "paused", &[keys, shares].concat())?,
+            intervals: Sheet::create(output, "pauses", [keys.clone(), times, others].concat())?,
+            paused: Sheet::create(output, "paused", [keys, shares].concat())?,
             width,
             end: run.end_ps,
             levels: bins_of_levels(bins).map(|_| Level::default()).collect(),
@@ -224,24 +219,26 @@ impl Pauses {
     }
 }
 
-fn share_columns(level: usize, shares: &[Share]) -> Vec<ArrayRef> {
-    let numbers =
-        |of: &dyn Fn(&Share) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(shares.iter().map(of))) };
+/// Declares columns called `names`.
+fn of<V: Encode>(names: &[&str]) -> Vec<TypePtr> {
+    names.iter().map(|name| field::<V>(name, false)).collect()
+}
+
+fn share_columns(level: usize, shares: &[Share]) -> Vec<Column> {
+    let numbers = |of: &dyn Fn(&Share) -> i32| Column::required(shares.iter().map(of));
     vec![
         numbers(&|_| level as i32),
         numbers(&|share| share.port as i32),
         numbers(&|share| share.queue.into()),
         numbers(&|share| share.bin as i32),
         numbers(&|share| share.cause as i32),
-        Arc::new(Float64Array::from_iter_values(shares.iter().map(|share| share.paused as f64))),
+        Column::required(shares.iter().map(|share| share.paused as f64)),
     ]
 }
 
-fn interval_columns(level: usize, rows: &[Interval]) -> Vec<ArrayRef> {
-    let numbers =
-        |of: &dyn Fn(&Interval) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(rows.iter().map(of))) };
-    let times =
-        |of: &dyn Fn(&Interval) -> f64| -> ArrayRef { Arc::new(Float64Array::from_iter_values(rows.iter().map(of))) };
+fn interval_columns(level: usize, rows: &[Interval]) -> Vec<Column> {
+    let numbers = |of: &dyn Fn(&Interval) -> i32| Column::required(rows.iter().map(of));
+    let times = |of: &dyn Fn(&Interval) -> f64| Column::required(rows.iter().map(of));
     vec![
         numbers(&|_| level as i32),
         numbers(&|pause| pause.port as i32),

@@ -7,11 +7,9 @@
 use crate::ExportError;
 use crate::view::sheet::Sheet;
 use crate::view::{BRANCHING, FEW};
-use arrow_array::{ArrayRef, Float64Array, Int32Array};
-use arrow_schema::DataType;
+use backwater_columns::{Column, field};
 use std::mem::take;
 use std::path::Path;
-use std::sync::Arc;
 
 /// The most values of a row.
 const MOST: usize = 3;
@@ -71,10 +69,10 @@ impl Pyramid {
         samples: u32,
         rows: u64,
     ) -> Result<Pyramid, ExportError> {
-        let keys = ["level", "place", "queue", "bin"].map(|name| (name.to_owned(), DataType::Int32));
+        let keys = ["level", "place", "queue", "bin"].map(|name| field::<i32>(name, false));
         let bounds =
-            |(name, _): &(&str, Absent)| ["min", "max"].map(|bound| (format!("{name}_{bound}"), DataType::Float64));
-        let columns: Vec<_> = keys.into_iter().chain(values.iter().flat_map(bounds)).collect();
+            |(name, _): &(&str, Absent)| ["min", "max"].map(|bound| field::<f64>(&format!("{name}_{bound}"), false));
+        let columns = keys.into_iter().chain(values.iter().flat_map(bounds)).collect();
         // As many bins as have that many rows, or fewer.
         let width = |level: usize| {
             let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
@@ -84,7 +82,7 @@ impl Pyramid {
         let levels = bins_of_levels(samples).enumerate();
         let levels = levels.map(|(level, bins)| Level { bins, width: width(level), ..Default::default() });
         Ok(Pyramid {
-            sheet: Sheet::create(output, name, &columns)?,
+            sheet: Sheet::create(output, name, columns)?,
             absent: values.iter().map(|(_, absent)| *absent).collect(),
             levels: levels.collect(),
         })
@@ -156,17 +154,15 @@ impl Pyramid {
     }
 }
 
-fn columns(level: usize, rows: &[Row], values: usize) -> Vec<ArrayRef> {
-    let numbers =
-        |of: &dyn Fn(&Row) -> i32| -> ArrayRef { Arc::new(Int32Array::from_iter_values(rows.iter().map(of))) };
-    let keys: [ArrayRef; 4] = [
+fn columns(level: usize, rows: &[Row], values: usize) -> Vec<Column> {
+    let numbers = |of: &dyn Fn(&Row) -> i32| Column::required(rows.iter().map(of));
+    let keys = [
         numbers(&|_| level as i32),
         numbers(&|row| row.place),
         numbers(&|row| row.queue),
         numbers(&|row| row.bin as i32),
     ];
-    let bounds = (0..values).flat_map(|i| [0, 1].map(|bound| (i, bound))).map(|(i, bound)| -> ArrayRef {
-        Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.values[i][bound])))
-    });
+    let bounds = (0..values).flat_map(|i| [0, 1].map(|bound| (i, bound)));
+    let bounds = bounds.map(|(i, bound)| Column::required(rows.iter().map(move |row| row.values[i][bound])));
     keys.into_iter().chain(bounds).collect()
 }

@@ -3,10 +3,8 @@
 use crate::ExportError;
 use crate::tables::Rows;
 use crate::view::sheet::Sheet;
-use arrow_array::{ArrayRef, Float64Array, Int32Array};
-use arrow_schema::DataType;
+use backwater_columns::{Column, field};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Of `events.parquet`.
 pub(super) const COLUMNS: [&str; 6] = ["time_ps", "event", "flow", "rate_bps", "in_flight_bytes", "window_bytes"];
@@ -28,18 +26,14 @@ impl Senders {
     }
 
     pub(super) fn write(mut self, output: &Path) -> Result<(), ExportError> {
-        let kinds = [("flow", DataType::Int32)]
-            .into_iter()
-            .chain(["time", "rate", "in_flight", "window"].map(|name| (name, DataType::Float64)));
-        let columns: Vec<_> = kinds.map(|(name, kind)| (name.to_owned(), kind)).collect();
+        let values = ["time", "rate", "in_flight", "window"].map(|name| field::<f64>(name, false));
+        let columns = [field::<i32>("flow", false)].into_iter().chain(values).collect();
         // Stable: events of a flow stay in order.
         self.0.sort_by_key(|(flow, _)| *flow);
-        let mut sheet = Sheet::create(output, "senders", &columns)?;
+        let mut sheet = Sheet::create(output, "senders", columns)?;
         sheet.write(&self.0, |rows| {
-            let flows: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|(flow, _)| *flow as i32)));
-            let value = |i: usize| -> ArrayRef {
-                Arc::new(Float64Array::from_iter_values(rows.iter().map(|(_, values)| values[i])))
-            };
+            let flows = Column::required(rows.iter().map(|(flow, _)| *flow as i32));
+            let value = |i: usize| Column::required(rows.iter().map(|(_, values)| values[i]));
             [flows].into_iter().chain((0..4).map(value)).collect()
         })?;
         sheet.finish()
