@@ -23,7 +23,7 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, RouteSpec, SwitchGroup};
 use proptest::prelude::*;
 
 const DATA: u64 = 80_000;
@@ -265,6 +265,31 @@ fn a_lost_tail_is_sent_again_when_the_timer_runs_out() {
     assert_eq!(outcomes[0].acknowledged, Some(Time::from_ps(resent + DATA + 1 + ACK + 1)));
     assert_eq!(outcomes[0].retransmitted, 952);
     assert_delivered(&simulation, &outcomes);
+}
+
+/// Data and ACKs pass different spines. Every ACK is lost on its wire, so that all data is sent again. The sender is done
+/// when the first ACK after that arrives, with data on its way: the flow is forgotten when that has arrived as well.
+#[test]
+fn a_flow_whose_acks_were_lost_is_not_forgotten_before_its_last_packet_has_arrived() {
+    let mut spec = leaf_spine();
+    let route = |node, to, next| RouteSpec { node: NodeId(node), to: NodeId(to), next: NodeId(next) };
+    spec.routes = vec![route(6, 3, 8), route(7, 0, 9)];
+    spec.recovery = go_back_n(Duration::from_us(4), Duration::from_us(100));
+    // From leaf 7 to spine 9: no ACK gets along it between two failures.
+    spec.links[9].delay = Duration::from_us(10);
+    spec.faults = [9, 18, 27].map(|us| fault(9, at_ns(us * 1000), at_ns(us * 1000 + 100))).to_vec();
+    let packets = 200;
+    let mut simulation = Simulation::new(spec, vec![flow(0, 3, packets * 1024, 0)], 1).unwrap();
+    let outcome = (1..10_000).find_map(|step| {
+        simulation.run_until(at_ns(step * 100), 1);
+        simulation.take_finished().pop()
+    });
+    let outcome = outcome.expect("the flow is done within a millisecond");
+    let lost = simulation.totals().drops[DropCause::LinkDown as usize];
+    assert!(lost > packets / 2, "{lost}");
+    assert!(outcome.retransmitted > 0);
+    assert_eq!(outcome.arrived, packets + outcome.retransmitted / 1024);
+    assert_eq!(simulation.audit(), []);
 }
 
 #[test]
