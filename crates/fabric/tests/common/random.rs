@@ -1,4 +1,6 @@
 //! Random small fabrics that cannot deadlock, with random mechanisms and traffic.
+//!
+//! Large strategies are boxed: their trees would overflow the stack of a test.
 
 use super::{link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -459,12 +461,12 @@ fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = 
 }
 
 /// Random fabrics with PFC, in which nothing is ever lost; the retransmission timer is off.
-pub fn lossless() -> impl Strategy<Value = Case> {
+pub fn lossless() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), FAR_APART)
 }
 
 /// The same without links that take a second for what others take a microsecond for.
-pub fn lossless_at_common_rates() -> impl Strategy<Value = Case> {
+pub fn lossless_at_common_rates() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), &[100_000])
 }
 
@@ -472,7 +474,7 @@ pub fn lossless_at_common_rates() -> impl Strategy<Value = Case> {
 const FAR_APART: &[u64] = &[10, 100, 1000, 800_000, 1_600_000];
 
 /// The same under DSH, with up to seven lossless classes and more traffic.
-pub fn under_dsh() -> impl Strategy<Value = Case> {
+pub fn under_dsh() -> BoxedStrategy<Case> {
     cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed(), FAR_APART)
 }
 
@@ -481,11 +483,11 @@ fn cases(
     most: usize,
     headroom: BoxedStrategy<HeadroomConfig>,
     rates: &'static [u64],
-) -> impl Strategy<Value = Case> {
+) -> BoxedStrategy<Case> {
     let classes = subsequence((1..8).map(Class).collect::<Vec<_>>(), classes);
-    (shapes(), classes).prop_flat_map(move |(shape, classes)| {
+    let drawn = (shapes(), classes).prop_flat_map(move |(shape, classes)| {
         let hosts = shape.hosts;
-        let mechanisms = (flow_control(), headroom.clone(), congestion());
+        let mechanisms = (flow_control().boxed(), headroom.clone(), congestion().boxed());
         let scheduler = prop_oneof![
             Just(SchedulerConfig::RoundRobin {}),
             (100u64..4000).prop_map(|quantum| SchedulerConfig::Dwrr { quantum: Bytes(quantum) })
@@ -494,9 +496,9 @@ fn cases(
         let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
-        let paths = (paths(&shape), in_any_order());
+        let paths = (paths(&shape).boxed(), in_any_order().boxed());
         let options = (scheduler, paths, acks, (framing, mtu), room, any::<u64>());
-        (links(&shape, rates), flows(hosts, classes.clone(), most), mechanisms, options).prop_map(
+        (links(&shape, rates).boxed(), flows(hosts, classes.clone(), most).boxed(), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), options)| {
                 let (scheduler, (mut paths, in_any_order), acks, (framing, mtu), room, seed) = options;
                 // It chooses paths itself.
@@ -551,7 +553,8 @@ fn cases(
                 Case { spec, flows }
             },
         )
-    })
+    });
+    drawn.boxed()
 }
 
 /// The most that any switch sets aside.
@@ -564,7 +567,7 @@ pub fn reserved(spec: &NetworkSpec) -> u64 {
 }
 
 /// Random fabrics without flow control, whose small buffers lose packets, and a recovery that puts up with that.
-pub fn lossy() -> impl Strategy<Value = Case> {
+pub fn lossy() -> BoxedStrategy<Case> {
     let irn = (prop::option::of(1u64..200_000), 16u32..5000, 0u32..6).prop_map(|(cap, bitmap, few)| {
         RecoveryConfig::Irn(IrnConfig { bdp_cap: cap.map(Bytes), bitmap, few, ..Default::default() })
     });
@@ -573,7 +576,7 @@ pub fn lossy() -> impl Strategy<Value = Case> {
     let recovery = prop_oneof![2 => irn, 1 => mp_rdma, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
     // Every queue has room for a packet, or it would never get through.
     let options = (recovery, 0.5f64..4.0, 60_000u64..400_000, any::<bool>());
-    (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
+    let drawn = (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
         |(Case { mut spec, flows }, (mut recovery, alpha, buffer, is_listed))| {
             if let (CongestionConfig::MpRdma(_), RecoveryConfig::GoBackN(_)) = (&spec.congestion, &recovery) {
                 recovery = RecoveryConfig::InAnyOrder(Default::default());
@@ -588,5 +591,6 @@ pub fn lossy() -> impl Strategy<Value = Case> {
             (spec.recovery, spec.load_balance) = (recovery, LoadBalanceConfig::Ecmp(Default::default()));
             Case { spec, flows }
         },
-    )
+    );
+    drawn.boxed()
 }

@@ -99,7 +99,7 @@ fn schemes() -> impl Strategy<Value = Case> {
         prop::option::weighted(0.5, 0u64..50),
         prop::option::weighted(0.2, 0.0f64..0.05),
     );
-    let bases = prop_oneof![3 => lossless(), 1 => lossy(), 1 => relayed()];
+    let bases = prop_oneof![3 => lossless(), 1 => lossy(), 1 => relayed().boxed()];
     (bases, slots, schedulers, troubles).prop_map(|(mut case, slots, schedulers, (fault, reconvergence, errors))| {
         let spec = &mut case.spec;
         let (flow_control, headroom, congestion, balancer, recovery) = slots;
