@@ -25,7 +25,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MUTANTS := target/mutants
 # Commit at which the change begins whose lines `make mutants` changes.
 BASE ?= HEAD
-MUTATE = TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 cargo mutants --output $(MUTANTS)
+MUTATE = TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 cargo mutants --output $(MUTANTS) --test-tool nextest
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -156,7 +156,7 @@ fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a 
 	set -e; for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
 mutants-tool: toolchain
-	@cargo mutants --version >/dev/null 2>&1 || { echo "Needs cargo-mutants: cargo install cargo-mutants" >&2; exit 1; }
+	@cargo mutants --version >/dev/null 2>&1 && cargo nextest --version >/dev/null 2>&1 || { echo "Needs cargo-mutants and cargo-nextest: cargo install --locked cargo-mutants cargo-nextest" >&2; exit 1; }
 	@mkdir -p $(MUTANTS)/build
 
 mutants: mutants-tool ## Make small mistakes in the lines that changed since BASE (default: HEAD); tests must notice
