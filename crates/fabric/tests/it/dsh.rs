@@ -180,12 +180,12 @@ fn a_port_level_pause_spares_the_control_class_alone() {
 
 // -------------------------------------------------------------------------------------------------------------------- the promise
 
-/// Nothing is ever lost, in a thousand random fabrics, down to the smallest buffer: private bytes and insurance, and a byte to share. In many
+/// Nothing is ever lost, in random fabrics, down to the smallest buffer: private bytes and insurance, and a byte to share. In many
 /// of them queues and ports are stopped.
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));
-    let config = common::cases(1000);
+    let config = common::cases(250);
     let quarter = config.cases / 4;
     let mut runner = TestRunner::new(config);
     let run = runner.run(&under_dsh(), |Case { spec, flows }| {

@@ -389,7 +389,7 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
 }
 
 proptest! {
-    #![proptest_config(common::cases(1000))]
+    #![proptest_config(common::cases(400))]
 
     /// No ingress queue of a thousand random fabrics ever uses more headroom than the default: Equation 1 of DSH, for frames and response
     /// times that it was made for.

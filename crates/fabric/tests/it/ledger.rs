@@ -122,7 +122,7 @@ fn schemes() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(600))]
+    #![proptest_config(common::cases(250))]
 
     /// The time of every flow is explained in full, whatever becomes of it, and nobody does anything else because it is written down.
     #[test]

@@ -79,7 +79,7 @@ fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
 }
 
 proptest! {
-    #![proptest_config(common::cases(400))]
+    #![proptest_config(common::cases(150))]
 
     /// Order and secession in random fabrics: no packet of a flow overtakes another (Go-Back-N would send again), all arrive, and nothing is
     /// left of any root, queue or count (the audit looks). With a queue for every root, no flow waits for a port that it does not pass.
