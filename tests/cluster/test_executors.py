@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import cloudpickle
 import pytest
 import ray
+from _pytest.mark.structures import ParameterSet
 from ray.cluster_utils import Cluster
 from submitit.core.utils import UncompletedJobError
 
@@ -113,6 +115,17 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
     assert_equal(tmp_path, store, local)
 
 
+def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
+    """All combinations, every second one for long runs of the tests only: each two choices are still met together."""
+    combinations = product(*(enumerate(values) for values in choices))
+    return [
+        pytest.param(
+            *(value for _, value in combination), marks=[pytest.mark.long] * (sum(i for i, _ in combination) % 2)
+        )
+        for combination in combinations
+    ]
+
+
 def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
     """A sweep of runs of seconds in a session of its own, on a cluster of its own."""
     study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
@@ -137,9 +150,9 @@ def stopped(process: subprocess.Popen[str], how: signal.Signals, *, twice: bool)
     return errors
 
 
-@pytest.mark.parametrize("twice", [False, True])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("kind", ["ray", "submitit"])
+@pytest.mark.parametrize(
+    ("kind", "how", "twice"), every_other(["ray", "submitit"], [signal.SIGINT, signal.SIGTERM], [False, True])
+)
 def test_a_sweep_is_stopped_without_a_traceback(tmp_path: Path, kind: str, how: signal.Signals, twice: bool) -> None:
     with begun(tmp_path, kind) as process:
         eventually(lambda: bool(processes("backwater.experiment.worker", str(tmp_path))))
@@ -148,8 +161,7 @@ def test_a_sweep_is_stopped_without_a_traceback(tmp_path: Path, kind: str, how: 
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
 
 
-@pytest.mark.parametrize("seconds", [1.5, 2.5, 3.5])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("how", "seconds"), every_other([signal.SIGINT, signal.SIGTERM], [1.5, 2.5, 3.5]))
 def test_a_sweep_is_stopped_while_ray_starts(tmp_path: Path, how: signal.Signals, seconds: float) -> None:
     with begun(tmp_path, "ray") as process:
         time.sleep(seconds)
