@@ -1,7 +1,8 @@
 //! Columns of Parquet files, written and read a row group at a time.
 //!
-//! [`field`] and [`list_field`] declare columns, [`schema`] a file of them. A [`Column`] holds the values of one row group,
-//! which [`write_group`] writes. [`read`] reads one back as [`Cells`]. Everything else (properties, metadata, statistics) is the `parquet` crate's.
+//! [`field`] and [`list_field`] declare columns, [`schema`] a file of them. A [`Column`] holds the
+//! values of one row group, which [`write_group`] writes. [`read`] reads a column back as [`Cells`].
+//! Everything else (properties, metadata, statistics) is the `parquet` crate's.
 
 mod read;
 mod write;
@@ -75,7 +76,8 @@ pub fn field<V: Encode>(name: &str, is_optional: bool) -> TypePtr {
     built(primitive.with_repetition(repetition).with_logical_type(V::logical_type()).build())
 }
 
-/// Declares a column of lists of `V`, of which a row may have none: three levels, as the format's `LogicalTypes.md` asks for.
+/// Declares a column of lists of `V`; a row may lack its list. The three levels are those of the
+/// Parquet format's `LogicalTypes.md`.
 pub fn list_field<V: Encode>(name: &str) -> TypePtr {
     let items = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -94,7 +96,7 @@ pub fn schema(fields: Vec<TypePtr>) -> TypePtr {
 }
 
 fn built(declared: Result<Type, ParquetError>) -> TypePtr {
-    // The library refuses logical types that do not fit the physical one, and widths; those of `values!` fit.
+    // The library refuses a logical type that does not fit its physical type. All in `values!` fit.
     Arc::new(declared.expect("types that fit"))
 }
 
