@@ -1,7 +1,7 @@
 //! Columns of Parquet files, written and read a row group at a time.
 //!
-//! [`field`] and [`list_field`] declare columns, [`schema`] a file of them. A [`Column`] holds the
-//! values of one row group, which [`write_group`] writes. [`read`] reads a column back as [`Cells`].
+//! [`field`] and [`list_field`] declare columns, [`schema`] a file of them. A [`Column`] holds
+//! the values of one row group, which [`write_group`] writes. [`read`] reads it back as [`Cells`].
 //! Everything else (properties, metadata, statistics) is the `parquet` crate's.
 
 mod read;

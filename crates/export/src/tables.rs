@@ -40,8 +40,8 @@ pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
     Ok(file.metadata().file_metadata().num_rows() as u64)
 }
 
-/// Calls `handle` with every row group of a table, of which it reads `columns`. With a `window`, skips
-/// row groups whose `time_ps`, the first column, lies outside it.
+/// Calls `handle` with every row group of a table, of which it reads `columns`. With a `window`,
+/// skips row groups whose `time_ps`, the first column, lies outside it.
 pub(crate) fn read(
     path: &Path,
     columns: &[&str],

@@ -180,8 +180,8 @@ fn a_port_level_pause_spares_the_control_class_alone() {
 
 // -------------------------------------------------------------------------------------------------------------------- the promise
 
-/// Nothing is lost in random fabrics, down to the smallest buffer: private bytes, insurance, and a byte
-/// to share. In many of them queues and ports are stopped.
+/// Nothing is lost in random fabrics, down to the smallest buffer: private bytes, insurance, and a
+/// byte to share. In many of them queues and ports are stopped.
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));
