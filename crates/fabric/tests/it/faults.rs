@@ -268,8 +268,8 @@ fn a_lost_tail_is_sent_again_when_the_timer_runs_out() {
 }
 
 /// Data and ACKs pass different spines. Every ACK is lost, so that all data is sent again. The
-/// first ACK that arrives completes the sender, with data still in flight. The flow is forgotten only
-/// when that data has arrived.
+/// first ACK that arrives completes the sender, with data still in flight. The flow is forgotten
+/// only when that data has arrived.
 #[test]
 fn a_flow_whose_acks_were_lost_is_not_forgotten_before_its_last_packet_has_arrived() {
     let mut spec = leaf_spine();
