@@ -8,7 +8,7 @@ use backwater_fabric::contract::{
     FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, Starting, View,
 };
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
-use backwater_fabric::frame::Direction;
+use backwater_fabric::frame::{Direction, PacketKind};
 use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -491,7 +491,8 @@ fn four_spines() -> NetworkSpec {
     spec
 }
 
-/// The uplinks of leaves, as leaf, port and link, at which a packet has joined a queue while the link was down and that of another uplink was not.
+/// The uplinks of leaves, as leaf, port and time, at which a packet has joined a queue while the link was down and that of another uplink was not.
+/// Notices are left out: they go back the way their packet has come.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
@@ -503,7 +504,10 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
         faults.any(|fault| fault.down <= at && at < fault.up)
     };
     let misplaced = |traced: Traced| {
-        let Action::Noted(Note::Enqueued { port, .. }) = traced.what else { return None };
+        let Action::Noted(Note::Enqueued { port, kind, .. }) = traced.what else { return None };
+        if kind == PacketKind::Notice {
+            return None;
+        }
         let facts = &simulation.fabric().wiring.ports[port.0 as usize];
         let leaf = facts.node.0.checked_sub(8).filter(|leaf| *leaf < 2)? as usize;
         let uplink = usize::from(facts.ix).checked_sub(4)?;
