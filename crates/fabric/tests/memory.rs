@@ -6,6 +6,7 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -31,10 +32,19 @@ fn compare(spec: NetworkSpec, flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
     simulation.take_pauses();
-    simulation.take_finished();
+    let with_finished = simulation.memory().flows.bytes;
+    let finished = simulation.take_finished();
+    let of_finished = (finished.capacity() * size_of::<FlowOutcome>()) as u64;
+    assert_eq!(with_finished - simulation.memory().flows.bytes, of_finished);
+    drop(finished);
     let change = region.change();
     let memory = simulation.memory();
     println!("{memory:#?}");
+    let fabric = simulation.fabric();
+    assert_eq!(
+        (memory.nodes.count, memory.ports.count),
+        (fabric.spec.nodes.len() as u64, fabric.wiring.ports.len() as u64)
+    );
     let allocated = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
     (allocated - memory.reserved as f64, memory.total() as f64)
 }

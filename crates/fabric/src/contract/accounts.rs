@@ -103,3 +103,20 @@ pub struct Occupancy {
     /// The most that has been in use at once so far.
     pub peak: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    struct Plain;
+    impl Footprint for Plain {}
+    impl FlowControlAccounts for Plain {}
+
+    #[test]
+    fn by_default_a_packet_keeps_the_queue_stopped_that_it_has_come_from() {
+        let (frame, at) = (testing::frame(3, 1000), testing::passage(1, Class(3), 1000));
+        let keeps = |ingress, queue| Plain.keeps_stopped(ingress, PauseScope::Queue(queue), &frame, at);
+        assert_eq!([keeps(1, 3), keeps(1, 4), keeps(0, 3), keeps(0, 4)], [true, false, false, false]);
+    }
+}

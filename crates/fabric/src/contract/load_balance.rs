@@ -169,6 +169,7 @@ impl FlowHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn keys(count: u64) -> impl Iterator<Item = FlowKey> {
         (0..count).map(|flow| FlowKey(mix(flow << 1)))
@@ -185,6 +186,15 @@ mod tests {
         let (total, ports) = (counts.iter().sum::<u64>() as f64, counts.len() as f64);
         let deviation = (total / ports * (1.0 - 1.0 / ports)).sqrt();
         assert!(counts.iter().all(|count| (*count as f64 - total / ports).abs() < 5.0 * deviation), "{counts:?}");
+    }
+
+    #[test]
+    fn flows_have_keys_of_their_own_on_each_path() {
+        for path in 0..4 {
+            let keys: BTreeSet<_> = (0..64).map(|bit| FlowKey(1 << bit).with(Some(Entropy(path))).0).collect();
+            assert_eq!(keys.len(), 64);
+        }
+        assert_eq!(FlowKey(7).with(None), FlowKey(7));
     }
 
     #[test]

@@ -40,7 +40,7 @@ const _: () = assert!(size_of::<Queued>() == 48);
 impl Queued {
     /// Its place in `queue` of `egress`.
     #[inline]
-    pub(crate) fn passage(&self, egress: PortIx, queue: QueueIx) -> Passage {
+    pub fn passage(&self, egress: PortIx, queue: QueueIx) -> Passage {
         let Queued { frame, ingress, came, note, .. } = self;
         let (class, bytes) = (frame.class(), frame.size.charge);
         Passage { ingress: *ingress, egress, queue, came: *came, class, bytes, note: *note }

@@ -2,15 +2,16 @@
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::note::Note;
+use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{PathHeader, Record, Records};
 use backwater_fabric::frame::{
     Body, Control, Frame, Notice, Packet, PacketKind, Pfc, Protocol, Psn, Route, Signal, Timestamp,
 };
-use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx};
+use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
-use backwater_fabric::model::fifo::Frames;
+use backwater_fabric::model::fifo::{Frames, Queued};
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::sink::{Env, Sink, Wakeup};
@@ -391,6 +392,18 @@ impl Script {
         };
         let port = self.fabric.wiring.ports[port.0 as usize].ix;
         Some(Sent { at: at.ps(), port, says, done: done.ps() })
+    }
+
+    /// How many packets that are queued here keep `scope` stopped, upstream of `ingress`.
+    pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
+        let keeps = |queued: &Queued, port: &Port, queue| {
+            self.node.flow_control().keeps_stopped(ingress, scope, &queued.frame, queued.passage(port.ix, queue))
+        };
+        let of_queue =
+            |port: &Port, queue| port.frames(queue, &self.frames).filter(|queued| keeps(queued, port, queue)).count();
+        let of_port =
+            |port: &Port| (0..port.queue_count() as QueueIx).map(|queue| of_queue(port, queue)).sum::<usize>();
+        self.node.ports().iter().map(of_port).sum()
     }
 
     /// What a mechanism has counted by this name.

@@ -305,6 +305,20 @@ fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
     assert!(lost(|default| default * 9 / 10) > 0);
 }
 
+/// A frame of 1122 B takes 9973 1/3 ps at 900 Gb/s, and 9973 ps on the clock: in 2 ms some seven pass more than the rate allows.
+#[test]
+fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
+    let setting = Setting { mtu: 1024, gbps: 900, delay_ps: 1_000_000_000, response_ps: 0 };
+    let mut spec = setting.spec();
+    spec.switch.buffer = Bytes(1 << 30);
+    let fabric = Fabric::new(spec).unwrap();
+    let need = exact_need(&fabric.site(SWITCH), &fabric.site(SWITCH).ports[SENDER as usize]);
+    let (window, packet) = (2 * setting.delay_ps, setting.charge());
+    let (frames, by_rate) = (window / 9973, window * setting.gbps / 8000 / setting.wire());
+    assert!(frames > by_rate + 5);
+    assert!(need >= frames * packet, "{need} for {frames} frames of {packet} B");
+}
+
 /// Under DSH the PFC frames of the port and an earlier one of the class may stand in front of a PAUSE as well.
 #[test]
 fn the_need_of_dsh_allows_for_two_pfc_frames_more() {

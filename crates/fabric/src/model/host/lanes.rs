@@ -117,3 +117,25 @@ impl Lanes {
         self.cursor = cursor;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every third of 100 places lives; 48 was served last.
+    #[test]
+    fn closing_gaps_changes_nobodys_turn() {
+        let round = (0..100).map(|place| if place % 3 == 0 { place } else { NO_SLOT }).collect();
+        let mut lanes = Lanes { round, cursor: 48, live: 34, classes: ClassMask::of(Class(3)), ..Lanes::default() };
+        for place in (0..100).step_by(3) {
+            lanes.ready.insert(place);
+            lanes.ready_of[3].insert(place);
+        }
+        let mut moved = Vec::new();
+        lanes.close_gaps(|slot, place| moved.push((slot, place)));
+        assert_eq!(moved, (0..34).map(|place| (3 * place, place)).collect::<Vec<_>>());
+        let next = |open| lanes.next(open).map(|place| lanes.round[place as usize]);
+        assert_eq!((next(ClassMask::ALL), next(ClassMask::of(Class(2)))), (Some(51), None));
+        assert_eq!(lanes.round.len(), 34);
+    }
+}

@@ -216,6 +216,10 @@ fn a_window_follows_a_rate_that_is_set() {
     assert_eq!(point.cwnd, 250.0);
     point.set_rate(Time::ZERO + us(93), Rate::from_bps(1));
     assert_eq!(point.cwnd, 0.01);
+    // The window that there is: an ACK may decrease it within the round trip.
+    let mut point = reaction_point(fixed(), 25.0);
+    point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
+    assert_near(ack(&mut point, 57, 20, 1), 15.0);
 }
 
 /// Nanoseconds of base target, per hop and fs_range; windows of flow scaling, beta, max_mdf, and windows; weight.

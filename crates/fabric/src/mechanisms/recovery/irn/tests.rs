@@ -194,3 +194,16 @@ fn recovery_ends_when_all_is_acknowledged_that_had_been_sent_when_it_began() {
     assert!(nack(&mut sender, &mut progress, 8, 9));
     assert_eq!(send(&mut sender, &mut progress), [8, 15]);
 }
+
+/// Bits are used again: a receiver of a long flow takes no more memory than one of a short flow.
+#[test]
+fn a_receiver_takes_no_more_than_its_bitmap() {
+    let mut receiver = IrnConfig { bitmap: 64, ..Default::default() }.receiver();
+    let mut sizes = std::collections::BTreeSet::new();
+    for expected in (0..10_000).step_by(2) {
+        receiver.on_data(expected + 1, expected, Time::ZERO);
+        receiver.on_data(expected, expected, Time::ZERO);
+        sizes.insert(receiver.heap_bytes());
+    }
+    assert_eq!(sizes.len(), 1);
+}

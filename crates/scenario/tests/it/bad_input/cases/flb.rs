@@ -101,6 +101,13 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"flb-rc\"\ninitial_window = \"2000 B\"\n[host]\nack_every = 3\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:33:18: error: congestion_control.initial_window = \"2000 B\": must be at least 2001 B: an ACK answers host.ack_every packets",
+        ],
+    ),
+    (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"bcube\"\nn = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:11:1: error: load_balance: flb is for hosts that do not forward, and here are some that relay"],

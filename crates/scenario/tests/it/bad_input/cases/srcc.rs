@@ -18,6 +18,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:34:9: error: congestion_control.q_pfc = \"17 MiB\": must be at most the buffer, 16 MiB",
         ],
     ),
+    (DCQCN, "kind = \"srcc\"\nthreshold = \"static\"\nstatic_threshold = \"16 MiB\"", &[]),
     (DCQCN, "kind = \"srcc\"\nwindow = \"2 us\"\ncount_window = \"20 us\"", &[]),
     (
         DCQCN,
