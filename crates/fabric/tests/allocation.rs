@@ -20,14 +20,14 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations (growth included) and packet-hops of one millisecond, after ten to warm up.
-fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (usize, u64) {
+/// Allocations (growth included) and packet-hops of one millisecond, after so many to warm up.
+fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize, u64) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let millisecond = |n: u64| Time::ZERO + Duration::from_ms(n);
-    simulation.run_until(millisecond(10), 1);
+    simulation.run_until(millisecond(warm_up), 1);
     let before = simulation.totals().packet_hops;
     let region = Region::new(ALLOCATOR);
-    simulation.run_until(millisecond(11), 1);
+    simulation.run_until(millisecond(warm_up + 1), 1);
     let change = region.change();
     (change.allocations + change.reallocations, simulation.totals().packet_hops - before)
 }
@@ -74,14 +74,14 @@ impl PathChoice for Turn {
 fn packets_and_events_do_not_allocate() {
     let endless = |src, dst| flow(src, dst, FlowSpec::ENDLESS, 0);
     let ring = (0..8).map(|host| endless(host, (host + 1) % 8)).collect();
-    let (allocations, hops) = steady_state(star(8, 100, 1000), ring);
+    let (allocations, hops) = steady_state(star(8, 100, 1000), ring, 4);
     println!("uncongested: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
 
     // PFC at work: each pause that has ended is kept for measurement, in a list that doubles; nothing else may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
-    let (allocations, hops) = steady_state(star(8, 100, 1000), incast);
+    let (allocations, hops) = steady_state(star(8, 100, 1000), incast, 10);
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
@@ -101,7 +101,7 @@ fn packets_and_events_do_not_allocate() {
         (spec.load_balance, spec.congestion) = (load_balance, congestion);
         spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         let across = (0..8).map(|host| endless(host, (host + 4) % 8)).collect();
-        let (allocations, hops) = steady_state(spec, across);
+        let (allocations, hops) = steady_state(spec, across, 4);
         println!("{kind}: {allocations} allocations in {hops} packet-hops");
         assert!(hops > 100_000);
         assert_eq!(allocations, 0);

@@ -284,6 +284,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cause_is_called_as_here_in_lower_case() {
+        for cause in DropCause::ALL {
+            assert_eq!(cause.name().replace('-', ""), format!("{cause:?}").to_lowercase());
+        }
+    }
+
+    #[test]
     fn disorder_counts_packets_by_degree() {
         let mut disorder = Disorder::default();
         assert_eq!((disorder.packets(), disorder.largest()), (0, 0));

@@ -21,6 +21,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const REVERSE: u32 = 0;
 const SENDER: u32 = 1;
@@ -364,6 +365,25 @@ fn ports_without_a_link_count_as_the_one_that_needs_most() {
         };
         assert_eq!(reserved(&[25, 100], Some(5)), reserved(&[25, 100, 100, 100, 100], None), "{}", headroom.name());
     }
+}
+
+#[test]
+fn what_is_in_force_are_options_with_a_value_for_every_port() {
+    let fabric = Fabric::new(star(3, 100, 1000)).unwrap();
+    let named: BTreeMap<_, Vec<_>> = HeadroomConfig::all()
+        .iter()
+        .map(|headroom| {
+            let (options, in_force) =
+                (serde_json::to_value(headroom).unwrap(), headroom.in_force(&fabric.site(SWITCH)));
+            for (name, values) in &in_force {
+                assert!(options.get(name).is_some(), "{}: {name}", headroom.name());
+                assert_eq!(values.len(), 3, "{}: {name}", headroom.name());
+            }
+            (headroom.name(), in_force.into_iter().map(|(name, _)| name).collect())
+        })
+        .collect();
+    assert_eq!(named["static"], ["headroom", "xon"]);
+    assert_eq!(named["dsh"], ["headroom", "queue_resume_offset", "port_resume_offset"]);
 }
 
 /// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.

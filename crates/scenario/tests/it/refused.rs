@@ -69,5 +69,9 @@ fn assert_few_are_refused(name: &str, strategy: impl Strategy<Value = Case>) {
 #[test]
 fn planning_refuses_hardly_any_case_of_the_lossless_properties() {
     assert_few_are_refused("lossless", lossless());
+}
+
+#[test]
+fn planning_refuses_hardly_any_case_under_dsh() {
     assert_few_are_refused("under DSH", under_dsh());
 }

@@ -102,6 +102,19 @@ fn frames_without_a_gap_between_them_are_one_burst() {
     assert_eq!(begin(late).0, late);
 }
 
+/// 80 ns after its start: also if the link fails in between, and starts no other.
+#[test]
+fn a_frame_leaves_in_its_time_whether_the_link_is_up_or_not() {
+    let mut port = port(SchedulerConfig::RoundRobin {});
+    port.start(&queued(3, 1000).frame, Time::ZERO);
+    let free = [port.free_at(), port.busy_until];
+    port.fail();
+    assert_eq!(
+        (free, port.free_at(), port.busy_until),
+        ([Time::from_ps(80_000); 2], Time::from_ps(80_000), Time::NEVER)
+    );
+}
+
 #[test]
 fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
     let (mut port, mut frames) = (port(SchedulerConfig::RoundRobin {}), Frames::default());

@@ -317,3 +317,10 @@ fn it_runs_where_there_are_leaves_and_spines() {
     assert!(applies(3, false).is_err_and(|why| why.ends_with("and there are 3")));
     assert!(applies(2, true).is_err_and(|why| why.contains("a host must have one link")));
 }
+
+/// Below the shortest timeout that anybody has used, receivers should stand reordering.
+#[test]
+fn short_timeouts_reorder() {
+    let reorders = |us| CongaConfig { flowlet_timeout: Duration::from_us(us), ..Default::default() }.reorders();
+    assert_eq!([reorders(49), reorders(50), reorders(500)], [true, false, false]);
+}
