@@ -87,6 +87,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     /// Golden draws: a change here changes every result ever published.
     #[test]
@@ -113,5 +114,18 @@ mod tests {
         assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
         let mean = (0..n).map(|_| stream.below(10) as f64).sum::<f64>() / f64::from(n);
         assert!((mean - 4.5).abs() < 0.03, "{mean}");
+    }
+
+    /// 10,000 of each order, within five standard deviations.
+    #[test]
+    fn all_orders_are_equally_likely() {
+        let mut stream = Seed(4).stream("test", 0);
+        let mut counts = BTreeMap::new();
+        for _ in 0..60_000 {
+            let mut items = [1, 2, 3];
+            stream.shuffle(&mut items);
+            *counts.entry(items).or_insert(0u32) += 1;
+        }
+        assert!(counts.len() == 6 && counts.values().all(|count| count.abs_diff(10_000) < 457), "{counts:?}");
     }
 }

@@ -171,3 +171,16 @@ impl fmt::Debug for Duration {
         fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_added_taken_away_and_written() {
+        let spans = [1, 2_500_000].map(Duration::from_us);
+        assert_eq!(spans.map(Duration::as_secs_f64), [1e-6, 2.5]);
+        assert_eq!(spans.into_iter().sum::<Duration>() - spans[1], spans[0]);
+        assert_eq!([Time::ZERO + spans[0], Time::NEVER].map(|time| time.to_string()), ["1 us", "never"]);
+    }
+}
