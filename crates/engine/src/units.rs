@@ -394,6 +394,7 @@ mod tests {
         assert!(message("fast").contains("does not start with a number"));
         assert!(message("100 parsec").contains("not one of the units"));
         assert!(message("0.5 bps").contains("finer than the base unit"));
+        assert!(message(&format!("0.{} Tbps", "1".repeat(60))).contains("finer than the base unit"));
         assert!(message("-1 Gbps").contains("is negative"));
         assert!(message("-Gbps").contains("does not start with a number"));
         assert!(message("99999999999999 Tbps").contains("too large"));
@@ -413,6 +414,26 @@ mod tests {
             assert_eq!(cut.times(43).ps(), 43 * ps / 1000 * 1000);
             assert_eq!(Rate::from_gbps(gbps).time_for(1000).ps(), 1000 * ps);
         }
+    }
+
+    /// A byte takes 4000/3 ps at 6 Gb/s, and 8000/7 ps at 7 Gb/s.
+    #[test]
+    fn times_are_rounded_to_the_nearest_picosecond() {
+        let times = |gbps| [1, 2, 3, 4].map(|bytes| ByteTime::of(Rate::from_gbps(gbps)).times(bytes).ps());
+        assert_eq!((times(6), times(7)), ([1333, 2667, 4000, 5333], [1143, 2286, 3429, 4571]));
+        for rate in (1..1000).map(|step| Rate::from_bps(1_234_567_891 * step)) {
+            let exact = 8_000_000_000_000u128 << ByteTime::FRACTION_BITS;
+            let kept = u128::from(ByteTime::of(rate).scaled) * u128::from(rate.0);
+            assert!(2 * exact.abs_diff(kept) <= rate.0.into(), "{rate}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_added_and_taken_away() {
+        let mut sum = Bytes(1000) + Bytes(24);
+        sum += Bytes(3);
+        assert_eq!((sum, sum - Bytes(27)), (Bytes(1027), Bytes(1000)));
+        assert_eq!(format!("{:?} {:?}", sum, Rate::from_gbps(1)), "1027 B 1 Gbps");
     }
 
     proptest! {
