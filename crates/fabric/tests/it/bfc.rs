@@ -6,6 +6,7 @@
 use crate::common::script::{Says, Script};
 use crate::common::{flow, star};
 use backwater_engine::Bytes;
+use backwater_fabric::contract::FlowControlAccounts as _;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::frame::{Control, PacketKind, Signal};
 use backwater_fabric::ids::Class;
@@ -116,6 +117,32 @@ fn a_flow_that_ends_while_it_is_paused_holds_back_no_other() {
     host.arrive_control(100_000, 0, pause);
     host.arrive_answer(1_000_000, 0, 0, PacketKind::Ack, 1);
     expect!(host, 5_000_000..5_080_000 ps, port 0, Data(3, 0));
+}
+
+/// The queue of a flow that has ended, 8, is the next one's: a PAUSE for queue 9 stops nobody.
+#[test]
+fn a_flow_of_bfc_takes_the_queue_of_one_that_has_ended() {
+    let flow_control = FlowControlConfig::Bfc(BfcConfig::default());
+    let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
+    (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
+    let mut pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
+    if let Control::Custom { words, .. } = &mut pause {
+        words[0] = 9;
+    }
+    let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)], 0);
+    expect!(host, 0..80_000 ps, port 0, Data(3, 0));
+    host.arrive_control(100_000, 0, pause);
+    host.arrive_answer(1_000_000, 0, 0, PacketKind::Ack, 1);
+    expect!(host, 5_000_000..5_080_000 ps, port 0, Data(3, 0));
+}
+
+#[test]
+fn queues_of_bfc_in_use_are_counted() {
+    let mut s = script(FlowControlConfig::Bfc(BfcConfig::default()), vec![packets(0, 2), packets(1, 2)]);
+    for (flow, used) in [(0, 1), (1, 2), (1, 2)] {
+        s.arrive_data(1000, flow as u16, flow, 0);
+        assert_eq!(s.node.flow_control().most_queues_used(), used);
+    }
 }
 
 /// At a host, ACKs are in the queue of their class, which cannot be named in a PAUSE: a PAUSE because of them would stop the wrong packets, or none.
