@@ -215,42 +215,35 @@ fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
     }
 }
 
-/// Of 31 packets from one neighbour and 20 from another the first have more than two one-hop BDPs, and less than one when 17 of them have left:
-/// they stand one by one behind each other, and so 16 of the second have left by then.
+/// 31 packets from one neighbour and 20 from another, one by one behind each other. Together, the 31st is more than two one-hop BDPs, and less than one
+/// remains when 37 have left. Of the first neighbour alone, it is its own 31st, and its 17th to leave: 16 of the other have left by then.
 #[test]
-fn a_neighbour_is_paused_for_its_own_packets_if_the_metric_is_per_ingress() {
-    let config = PyrrhaConfig { relay_metric: RelayMetric::PerIngress, ..Default::default() };
-    let mut s = Script::new(&line(config), vec![packets(0, 4, 100), packets(1, 4, 100)], 7);
-    let p6 = s.fabric.wiring.of(NodeId(8)).last().expect("it has four ports").id;
-    s.arrive_pyrrha(0, P7, pause(p6, 1));
-    for psn in 0..31 {
-        let now = 100_000 + 80_000 * u64::from(psn);
-        s.arrive_data(now, 0, 0, psn);
-        if psn < 20 {
-            s.arrive_data(now, 1, 1, psn);
+fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
+    for (relay_metric, paused, longest, resumed) in
+        [(RelayMetric::Queue, vec![0, 1], 15, 37), (RelayMetric::PerIngress, vec![0], 30, 17 + 16)]
+    {
+        let config = PyrrhaConfig { relay_metric, ..Default::default() };
+        let mut s = Script::new(&line(config), vec![packets(0, 4, 100), packets(1, 4, 100)], 7);
+        let p6 = s.fabric.wiring.of(NodeId(8)).last().expect("it has four ports").id;
+        s.arrive_pyrrha(0, P7, pause(p6, 1));
+        for psn in 0..31 {
+            let now = 100_000 + 80_000 * u64::from(psn);
+            s.arrive_data(now, 0, 0, psn);
+            if psn < 20 {
+                s.arrive_data(now, 1, 1, psn);
+            }
         }
+        let to_all = |at, frame| paused.iter().map(|port| (at, *port, Says::Pyrrha(frame))).collect::<Vec<_>>();
+        assert_eq!(signals(&mut s, 9_000_000), to_all(100_000 + 80_000 * longest, pause(p6, 2)));
+        let keep = |scope| [0, 1, 2].map(|ingress| s.keep_stopped(ingress, scope));
+        let all = if relay_metric == RelayMetric::Queue { [51; 3] } else { [31, 20, 0] };
+        assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (all, [31, 20, 0]));
+        assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
+        assert_eq!(s.node.flow_control().stopped(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
+        s.arrive_pyrrha(10_000_000, P7, resume(p6));
+        let resumes = signals(&mut s, 10_000_000 + 80_000 * 50);
+        assert_eq!(resumes, to_all(10_000_000 + 80_000 * (resumed - 1), resume(p6)));
     }
-    assert_eq!(signals(&mut s, 9_000_000), [(100_000 + 80_000 * 30, 0, Says::Pyrrha(pause(p6, 2)))]);
-    let keep = |scope| [0, 1, 2].map(|ingress| s.keep_stopped(ingress, scope));
-    assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), ([31, 20, 0], [31, 20, 0]));
-    assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
-    assert_eq!(s.node.flow_control().stopped(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
-    s.arrive_pyrrha(10_000_000, P7, resume(p6));
-    let resumes = signals(&mut s, 10_000_000 + 80_000 * 50);
-    assert_eq!(resumes, [(10_000_000 + 80_000 * (17 + 16 - 1), 0, Says::Pyrrha(resume(p6)))]);
-}
-
-/// Whatever stands in the queue keeps it long: also what has come from another neighbour.
-#[test]
-fn all_packets_of_a_root_keep_its_neighbours_paused() {
-    let mut s = Script::new(&line(PyrrhaConfig::default()), vec![packets(0, 4, 100), packets(1, 5, 100)], 7);
-    let p6 = s.fabric.wiring.of(NodeId(8)).last().expect("it has four ports").id;
-    s.arrive_pyrrha(0, P7, pause(p6, 1));
-    (0..31).for_each(|psn| s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn));
-    s.link_change(2_600_000, P7, false);
-    s.arrive_data(2_700_000, 1, 1, 0);
-    let keep = |scope| [0, 1].map(|ingress| s.keep_stopped(ingress, scope));
-    assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), ([31, 31], [31, 1]));
 }
 
 /// A packet that comes to the queue of a closed root at 100 ns has waited for a PAUSE until it opens.

@@ -187,3 +187,19 @@ impl Sets {
         self.known.heap_bytes() + self.lanes.heap_bytes() + roots + waits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_found_by_the_roots_and_the_size_of_their_sets() {
+        let set =
+            |queue, packets, roots: &[u32]| Set { roots: roots.iter().copied().map(PortId).collect(), queue, packets };
+        let known = vec![set(8, 1, &[1]), set(9, 0, &[1]), set(10, 1, &[1, 2]), set(11, 1, &[5])];
+        let sets = Sets { known, ..Sets::default() };
+        let queues = |roots: &[PortId], count| sets.queues_with(roots, count).collect::<Vec<_>>();
+        let [one, two, nine] = [1, 2, 9].map(PortId);
+        assert_eq!((queues(&[one], 1), queues(&[one, nine], 2), queues(&[two], 1)), (vec![8], vec![10], vec![]));
+    }
+}
