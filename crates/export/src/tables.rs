@@ -12,9 +12,9 @@ use std::path::Path;
 
 /// Rows of a row group, and the columns of them that were asked for.
 pub(crate) struct Rows<'a> {
-    len: usize,
-    columns: Vec<(&'a str, Option<Cells>)>,
-    path: &'a Path,
+    pub(crate) len: usize,
+    pub(crate) columns: Vec<(&'a str, Option<Cells>)>,
+    pub(crate) path: &'a Path,
 }
 
 /// A column of whole numbers.

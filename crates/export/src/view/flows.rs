@@ -219,3 +219,21 @@ fn summary(flow: &Flow, end: u64) -> Value {
         "blocked": flow.blocked,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_columns::Cells;
+    use std::path::Path;
+
+    #[test]
+    fn rows_of_waits_are_numbered_through_all_groups() {
+        let mut waits = Waits::default();
+        for flows in [[1, 1, 2], [3, 3, 3], [4, 4, 1]] {
+            let cells = Cells::Numbers(flows.map(Some).to_vec());
+            let group = Rows { len: 3, columns: vec![("flow", Some(cells))], path: Path::new("waits.parquet") };
+            waits.read(&group).unwrap();
+        }
+        assert_eq!(waits.of, BTreeMap::from([(1, (0, 3)), (2, (2, 1)), (3, (3, 3)), (4, (6, 2))]));
+    }
+}

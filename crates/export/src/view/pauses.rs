@@ -88,13 +88,18 @@ pub(super) struct Pauses {
     causes: BTreeMap<u32, u64>,
 }
 
+/// Width of the bins of level 0, ps: that of samples, or what makes [`BINS`] at most.
+fn width_of(sample_ps: u64, end_ps: u64) -> u64 {
+    if sample_ps > 0 { sample_ps } else { end_ps / BINS + 1 }
+}
+
 impl Pauses {
     pub(super) fn create(output: &Path, run: &Run) -> Result<Pauses, ExportError> {
         let keys = of::<i32>(&["level", "port", "queue"]);
         let times = of::<f64>(&["start", "end", "parent_start"]);
         let others = of::<i32>(&["open", "cause", "via", "parent_queue", "hops"]);
         let shares = [of::<i32>(&["bin", "cause"]), of::<f64>(&["paused"])].concat();
-        let width = if run.sample_ps > 0 { run.sample_ps } else { run.end_ps / BINS + 1 };
+        let width = width_of(run.sample_ps, run.end_ps);
         let bins = run.end_ps.div_ceil(width).min(u32::MAX.into()) as u32;
         Ok(Pauses {
             intervals: Sheet::create(output, "pauses", [keys.clone(), times, others].concat())?,
@@ -252,4 +257,18 @@ fn interval_columns(level: usize, rows: &[Interval]) -> Vec<Column> {
         numbers(&|pause| pause.parent.map_or(UNKNOWN, |(queue, _)| queue as i32)),
         numbers(&|pause| pause.hops.map_or(UNKNOWN, |hops| hops as i32)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_without_samples_are_as_small_as_their_number_allows() {
+        for end in [0, 1, BINS - 1, BINS, BINS + 1, 1_000_000_000_000] {
+            let width = width_of(0, end);
+            assert!(end.div_ceil(width) <= BINS && (width - 1) * BINS <= end, "{width} of {end}");
+        }
+        assert_eq!(width_of(7, 100), 7);
+    }
 }
