@@ -242,8 +242,11 @@ def test_pauses_are_all_there_at_the_level_of_their_length(result: Result, view:
     assert Counter(written.select(columns).rows()) == Counter(rows)
     assert written["level"].n_unique() > 1
     assert written.filter(open=1).height > 0
+    chunks: Counter[int] = Counter()
     for level, start, ending in written.select("level", "start", "end").iter_rows():
         span = CHUNK * width * BRANCHING**level
+        assert start // span >= chunks[level], "the chunks of a level stand in order"
+        chunks[level] = start // span
         assert ending - start <= span
         assert level == 0 or ending - start > span // BRANCHING
 

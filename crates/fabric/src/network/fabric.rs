@@ -575,6 +575,7 @@ mod tests {
     use crate::mechanisms::congestion::CongestionConfig;
     use crate::mechanisms::load_balance::LoadBalanceConfig;
     use crate::mechanisms::load_balance::spray::SprayConfig;
+    use crate::network::spec::RouteSpec;
     use crate::testing::{fabric, flow, network};
 
     /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7: which spine is chosen packet by packet.
@@ -606,11 +607,41 @@ mod tests {
             let (port, route) = fabric.route(FlowId(0), &flow, Direction::Data);
             let first = fabric.wiring.of(NodeId(0))[usize::from(port)].id;
             flow.data_via = via.iter().copied().map(NodeId).collect();
-            fabric.onward(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first).count()
+            let onward = fabric.onward(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);
+            (onward.count(), fabric.carries_route(&flow))
         };
-        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [3, 3]);
+        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(3, true); 2]);
         spec.congestion = CongestionConfig::MpRdma(Default::default());
-        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [1, 3]);
+        assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(1, false), (3, false)]);
+    }
+
+    /// Hosts 0 and 1 at the ends of a line of switches from 2 on.
+    fn line(switches: u32) -> NetworkSpec {
+        let between = (2..switches + 1).map(|switch| (switch, switch + 1));
+        network(2, switches, &[(0, 2), (switches + 1, 1)].into_iter().chain(between).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_pinned_path_is_a_way_of_seven_hops_at_most() {
+        let refusal = |spec: NetworkSpec, via: &[u32]| {
+            let mut flow = flow(0, 1, 1000, 0);
+            flow.data_via = via.iter().copied().map(NodeId).collect();
+            fabric(spec).check_flow(&flow).err().map(|error| error.reason)
+        };
+        assert_eq!(refusal(line(6), &[2, 3, 4, 5, 6, 7]), None);
+        let too_long = Some("its pinned path has more than 7 hops".to_owned());
+        assert_eq!(refusal(line(7), &[2, 3, 4, 5, 6, 7, 8]), too_long);
+        let no_way = network(3, 4, &[(0, 3), (1, 3), (2, 4), (4, 5), (5, 6)]);
+        assert_eq!(refusal(no_way, &[3, 4]), Some("there is no way along its pinned path".to_owned()));
+    }
+
+    #[test]
+    fn a_route_leads_to_a_switch_or_to_the_host_itself() {
+        let is_fine = |to, next| {
+            let routes = vec![RouteSpec { node: NodeId(2), to: NodeId(to), next: NodeId(next) }];
+            Fabric::new(NetworkSpec { routes, ..line(2) }).is_ok()
+        };
+        assert_eq!([is_fine(0, 0), is_fine(1, 3), is_fine(1, 0), is_fine(0, 3)], [true, true, false, true]);
     }
 
     /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.

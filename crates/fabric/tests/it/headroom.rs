@@ -18,6 +18,7 @@ use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::model::node::Node;
 use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use proptest::prelude::*;
@@ -384,6 +385,27 @@ fn what_is_in_force_are_options_with_a_value_for_every_port() {
         .collect();
     assert_eq!(named["static"], ["headroom", "xon"]);
     assert_eq!(named["dsh"], ["headroom", "queue_resume_offset", "port_resume_offset"]);
+}
+
+#[test]
+fn a_buffer_that_is_too_small_is_told_by_how_much() {
+    let mut spec = star(3, 100, 1000);
+    let reserved = reserved(&spec);
+    let refusal = |buffer| {
+        spec.switch.buffer = Bytes(buffer);
+        Fabric::new(spec.clone()).err().map(|errors| errors[0].to_string())
+    };
+    let [fits, short] = [reserved + 1, reserved - 99_999].map(refusal);
+    assert_eq!(fits, None);
+    assert!(short.as_ref().is_some_and(|short| short.ends_with("which is 100 KB short")), "{short:?}");
+}
+
+#[test]
+fn a_switch_says_the_threshold_of_its_policy() {
+    let mut spec = star(3, 100, 1000);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(12_345), ..Default::default() });
+    let node = Node::new(&Fabric::new(spec).unwrap(), SWITCH);
+    assert_eq!(node.pipeline().unwrap().threshold(0, Class(3)), Some(12_345));
 }
 
 /// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.

@@ -16,6 +16,7 @@ use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Rel
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -469,6 +470,20 @@ fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
     assert!(drops > 0);
     assert_eq!((simulation.violations(), simulation.totals().unpromised_drops), (vec![], drops));
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (400_000, vec![]));
+}
+
+/// Buffers of servers have no bound unless one is set.
+#[test]
+fn servers_that_pass_pauses_on_are_lossless_as_long_as_nothing_bounds_their_buffers() {
+    let mut spec = bcube(2, 100, 1000);
+    spec.switch.flow_control = pfc(Relaying::Forward);
+    let mut promise = |buffer| {
+        spec.host.relay.buffer = buffer;
+        let fabric = Fabric::new(spec.clone()).unwrap();
+        fabric.promise(fabric.wiring.of(NodeId(1))[0].id)
+    };
+    let bounded = promise(Some(Bytes(1 << 30)));
+    assert_eq!((promise(None), bounded), (Promise::Lossless, Promise::Unpromised { any_class: false }));
 }
 
 /// A BCube of servers with any kind of PFC, schedulers and thresholds, and its flows.

@@ -58,6 +58,11 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
+        "private = \"3 KB\"",
+        "private = \"3 KB\", alpha_rate = \"0 bps\"",
+        &["s.toml:29:75: error: switch.headroom.alpha_rate = \"0 bps\": must be greater than zero"],
+    ),
+    (
         "[congestion_control]",
         "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
         &[
