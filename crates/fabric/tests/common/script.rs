@@ -394,7 +394,7 @@ impl Script {
         Some(Sent { at: at.ps(), port, says, done: done.ps() })
     }
 
-    /// How many packets that are queued here keep `scope` stopped, upstream of `ingress`.
+    /// The number of packets queued here that keep `scope` stopped, upstream of `ingress`.
     pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
         let keeps = |queued: &Queued, port: &Port, queue| {
             self.node.flow_control().keeps_stopped(ingress, scope, &queued.frame, queued.passage(port.ix, queue))

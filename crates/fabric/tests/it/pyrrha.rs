@@ -215,8 +215,9 @@ fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
     }
 }
 
-/// 31 packets from one neighbour and 20 from another, one by one behind each other. Together, the 31st is more than two one-hop BDPs, and less than one
-/// remains when 37 have left. Of the first neighbour alone, it is its own 31st, and its 17th to leave: 16 of the other have left by then.
+/// 31 packets from one neighbour and 20 from another, one by one behind each other. Together, the 31st is
+/// more than two one-hop BDPs, and less than one remains when 37 have left. Of the first neighbour alone, it
+/// is its own 31st, and its 17th to leave: 16 of the other have left by then.
 #[test]
 fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
     for (relay_metric, paused, longest, resumed) in
