@@ -154,7 +154,7 @@ fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[P
     dependencies.cycle().is_some() && ports.iter().zip(ports.iter().cycle().skip(1)).all(waits)
 }
 
-/// In how many of 40 cases of random flows in BCubes there is a deadlock, each of which is a cycle of the analysis.
+/// Runs 40 BCubes with random flows, and counts deadlocks: each must be a cycle of the analysis.
 fn locked(protocol: &str) -> usize {
     let mut draws = Seed(5).stream("test", 0);
     let mut draw = |below: u32| draws.below(below.into()) as u32;

@@ -43,6 +43,17 @@ fn packets(src: u32, dst: u32) -> FlowSpec {
     flow(src, dst, 952 * 1000, 0)
 }
 
+/// The frame by which the switch stops the queue or flow called `name`.
+fn pause(flow_control: &FlowControlConfig, name: u32) -> Control {
+    let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
+    (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
+    let mut pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
+    if let Control::Custom { words, .. } = &mut pause {
+        words[0] = name;
+    }
+    pause
+}
+
 /// With one queue, the upstream is stopped by the first packet beyond 15,000 B; with two, by the first beyond 7,500 B.
 #[test]
 fn queues_that_are_active_share_a_one_hop_bdp() {
@@ -88,13 +99,8 @@ fn a_link_that_comes_back_has_all_its_gates_open() {
     for (flow_control, name) in
         [(FlowControlConfig::Bfc(BfcConfig::default()), 8), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
     {
-        let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
-        (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
-        let mut pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
         // The queue in which the host keeps the flow, or the flow.
-        if let Control::Custom { words, .. } = &mut pause {
-            words[0] = name;
-        }
+        let pause = pause(&flow_control, name);
         let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 2 * 952, 0)], 0);
         expect!(host, 0..80_000 ps, port 0, Data(3, 0));
         host.arrive_control(10_000, 0, pause);
@@ -109,9 +115,7 @@ fn a_link_that_comes_back_has_all_its_gates_open() {
 #[test]
 fn a_flow_that_ends_while_it_is_paused_holds_back_no_other() {
     let flow_control = FlowControlConfig::PerFlow(PerFlowConfig {});
-    let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
-    (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
-    let pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
+    let pause = pause(&flow_control, 0);
     let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)], 0);
     expect!(host, 0..80_000 ps, port 0, Data(3, 0));
     host.arrive_control(100_000, 0, pause);
@@ -123,12 +127,7 @@ fn a_flow_that_ends_while_it_is_paused_holds_back_no_other() {
 #[test]
 fn a_flow_of_bfc_takes_the_queue_of_one_that_has_ended() {
     let flow_control = FlowControlConfig::Bfc(BfcConfig::default());
-    let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
-    (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
-    let mut pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
-    if let Control::Custom { words, .. } = &mut pause {
-        words[0] = 9;
-    }
+    let pause = pause(&flow_control, 9);
     let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)], 0);
     expect!(host, 0..80_000 ps, port 0, Data(3, 0));
     host.arrive_control(100_000, 0, pause);

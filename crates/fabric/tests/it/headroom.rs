@@ -307,7 +307,8 @@ fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
     assert!(lost(|default| default * 9 / 10) > 0);
 }
 
-/// A frame of 1122 B takes 9973 1/3 ps at 900 Gb/s, and 9973 ps on the clock: in 2 ms some seven pass more than the rate allows.
+/// A frame of 1122 B takes 9973 1/3 ps at 900 Gb/s, and 9973 ps on the clock: in 2 ms some seven
+/// frames more pass than the rate allows.
 #[test]
 fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
     let setting = Setting { mtu: 1024, gbps: 900, delay_ps: 1_000_000_000, response_ps: 0 };

@@ -215,14 +215,15 @@ fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
     }
 }
 
-/// 31 packets from one neighbour and 20 from another, one by one behind each other. Together, the 31st is
-/// more than two one-hop BDPs, and less than one remains when 37 have left. Of the first neighbour alone, it
-/// is its own 31st, and its 17th to leave: 16 of the other have left by then.
+/// 31 packets from one neighbour and 20 from another come by turns. Two one-hop BDPs are 30
+/// packets, one is 15. By the queue, the 31st packet of all pauses, and the 37th to leave resumes.
+/// By ingress it is the first neighbour's 31st, and its 17th to leave, with 16 of the other gone.
 #[test]
 fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
-    for (relay_metric, paused, longest, resumed) in
-        [(RelayMetric::Queue, vec![0, 1], 15, 37), (RelayMetric::PerIngress, vec![0], 30, 17 + 16)]
-    {
+    for (relay_metric, paused, longest, resumed, keepers) in [
+        (RelayMetric::Queue, vec![0, 1], 15, 37, [51; 3]),
+        (RelayMetric::PerIngress, vec![0], 30, 17 + 16, [31, 20, 0]),
+    ] {
         let config = PyrrhaConfig { relay_metric, ..Default::default() };
         let mut s = Script::new(&line(config), vec![packets(0, 4, 100), packets(1, 4, 100)], 7);
         let p6 = s.fabric.wiring.of(NodeId(8)).last().expect("it has four ports").id;
@@ -237,8 +238,7 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
         let to_all = |at, frame| paused.iter().map(|port| (at, *port, Says::Pyrrha(frame))).collect::<Vec<_>>();
         assert_eq!(signals(&mut s, 9_000_000), to_all(100_000 + 80_000 * longest, pause(p6, 2)));
         let keep = |scope| [0, 1, 2].map(|ingress| s.keep_stopped(ingress, scope));
-        let all = if relay_metric == RelayMetric::Queue { [51; 3] } else { [31, 20, 0] };
-        assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (all, [31, 20, 0]));
+        assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (keepers, [31, 20, 0]));
         assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
         assert_eq!(s.node.flow_control().stopped(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
         s.arrive_pyrrha(10_000_000, P7, resume(p6));

@@ -491,8 +491,8 @@ fn four_spines() -> NetworkSpec {
     spec
 }
 
-/// The uplinks of leaves, as leaf, port and time, at which a packet has joined a queue while the link was
-/// down and that of another uplink was not. Notices are left out: they go back the way their packet has come.
+/// Packets that joined the queue of a leaf's uplink that was down while another was not: leaf, port
+/// and time. Notices are left out: they go back the way their packet has come.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
