@@ -116,7 +116,7 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
 
 
 def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
-    """All combinations, every second one for long runs of the tests only: each two choices are still met together."""
+    """All combinations, every second one marked long: of three choices, every two still meet; of two, each occurs."""
     combinations = product(*(enumerate(values) for values in choices))
     return [
         pytest.param(
