@@ -1,5 +1,6 @@
-"""The tests in Rust and the extension that the tests in Python use share all that is compiled."""
+"""What is compiled is shared by the tests in Rust and in Python, and tests that cannot share a machine do not."""
 
+import os
 import subprocess
 import tomllib
 from pathlib import Path
@@ -31,3 +32,9 @@ def test_wheels_are_built_for_speed_and_editable_installs_are_built_fast() -> No
     profiles = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
     assert profiles[maturin["profile"]]["lto"] == "fat"
     assert profiles[maturin["editable-profile"]]["lto"] == "off"
+
+
+def test_tests_of_a_group_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist keeps the group of a test in its name; with a pytest that does not fit, it silently has no groups."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@machine"), "run pytest with --dist loadgroup, and with pytest before 9.2"
