@@ -29,7 +29,7 @@ def build(folder: Path) -> Path:
     """Builds the crate in a folder as `pip install` would, and says where its module is.
 
     The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
-    once more, as libraries from outside the workspace, without optimisation: 10 s of CPU time where they have changed.
+    once more, as libraries from outside the workspace, without optimisation: 50 s of CPU time where they have changed.
     """
     env = os.environ | {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
     wheels, site = folder / "wheels", folder / "site"
@@ -46,8 +46,9 @@ def build(folder: Path) -> Path:
 def profile() -> str:
     """Returns a configuration of Cargo with which libraries are built as for the tests in Rust."""
     dev = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["dev"]
-    lines = [f"profile.dev.debug = {json.dumps(dev['debug'])}"]
-    for name, options in dev["package"].items():
+    packages = dev.pop("package")
+    lines = [f"profile.dev.{key} = {json.dumps(value)}" for key, value in dev.items()]
+    for name, options in packages.items():
         if not name.startswith("backwater-"):
             lines += [f'profile.dev.package."{name}".{key} = {json.dumps(value)}' for key, value in options.items()]
     return "\n".join(lines)
