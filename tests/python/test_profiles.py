@@ -1,6 +1,7 @@
-"""What is compiled is shared by the tests in Rust and in Python, and tests that cannot share a machine do not."""
+"""Builds are shared by all tests, and each profile is used for what it is good for."""
 
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -34,7 +35,16 @@ def test_wheels_are_built_for_speed_and_editable_installs_are_built_fast() -> No
     assert profiles[maturin["editable-profile"]]["lto"] == "off"
 
 
+def test_no_crate_has_examples_that_are_not_run() -> None:
+    """`doctest = false` spares rustdoc the search for examples in crates that have none."""
+    for manifest in ROOT.glob("crates/*/Cargo.toml"):
+        assert tomllib.loads(manifest.read_text(encoding="utf-8"))["lib"]["doctest"] is False
+        for source in manifest.parent.glob("src/**/*.rs"):
+            fences = re.findall(r"^ *//[/!] *```(.*)$", source.read_text(encoding="utf-8"), re.MULTILINE)
+            assert set(fences[::2]) <= {"text", "ignore"}, source
+
+
 def test_tests_of_a_group_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist keeps the group of a test in its name; with a pytest that does not fit, it silently has no groups."""
+    """pytest-xdist adds the group to the name of a test. With a pytest that it does not know, it silently does not."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         assert request.node.nodeid.endswith("@machine"), "run pytest with --dist loadgroup, and with pytest before 9.2"
