@@ -14,13 +14,16 @@ PAGE := viewer/dist/index.html
 PYTEST := $(BIN)/pytest $(if $(LONG),-m 'long or not long')
 ifdef LONG
 export BACKWATER_CASES ?= 3000
+export PROPTEST_CASES ?= 3000
 export BACKWATER_EXAMPLES ?= 1000
 endif
 # Where wheels and source distributions go, and what a wheel is built for: this machine.
 DIST ?= dist
 TARGET ?= $(shell uname -m)-unknown-linux-gnu
-# The oldest Rust that compiles Backwater.
+# The oldest Rust that has all that Backwater uses: docs/decisions/0018.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+# The version of ruff that lint wants.
+RUFF := $(shell sed -n 's/^ *"\(ruff[^"]*\)",/\1/p' pyproject.toml)
 # Where cargo-mutants builds, apart from all else, and writes its results.
 MUTANTS := target/mutants
 # Commit at which the change begins whose lines `make mutants` changes.
@@ -63,7 +66,7 @@ test: setup-tests ## Run the tests in Rust and Python
 	cargo test --workspace
 	$(PYTEST) -n auto --dist loadgroup
 
-test-long: ## Run what `.ci/run` runs and all tests that take long, with many more random cases: hours
+test-long: ## Run all tests, also those that take long, with many more random cases: hours
 	$(MAKE) LONG=1 test test-wireshark test-cluster test-viewer test-wheel
 
 node:
@@ -123,6 +126,7 @@ lint: setup-tests ## Check format, style and types
 	$(BIN)/python docs/generate.py --check
 
 format: $(BIN)/maturin ## Format all sources
+	$(BIN)/pip install --quiet '$(RUFF)'
 	cargo fmt --all
 	rustfmt --edition 2024 examples/on-off/src/lib.rs
 	$(BIN)/ruff format
@@ -160,6 +164,7 @@ mutants-tool: toolchain
 	@mkdir -p $(MUTANTS)/build
 
 mutants: mutants-tool ## Make small mistakes in the lines that changed since BASE (default: HEAD); tests must notice
+	@new=$$(git ls-files --others --exclude-standard '*.rs'); test -z "$$new" || { echo "These files are new, and no part of the change before git add -N:" $$new >&2; exit 1; }
 	git diff $(BASE) -- '*.rs' > $(MUTANTS)/change.diff
 	$(MUTATE) --in-diff $(MUTANTS)/change.diff
 

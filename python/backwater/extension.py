@@ -1,8 +1,9 @@
 """Chooses the compiled core: Backwater's own, or the extension module of a crate with mechanisms of its own.
 
 The variable `BACKWATER_EXTENSION` names the Python module. It holds for a process and all that it starts, such as the
-workers of a sweep, and is read once, when `backwater` is first imported: the package imports this file before the core.
-Every start of the command line does, so that it imports little by itself.
+workers of a sweep, and is read once, when `backwater` is first imported: the package imports this file before all else.
+The module itself is imported in place of the core, when the command line handles signals already. Every start of the
+command line imports this file, so that it imports little by itself.
 """
 
 from __future__ import annotations
@@ -11,15 +12,37 @@ import functools
 import os
 import sys
 
+# As in `backwater/__init__.py`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
 VARIABLE = "BACKWATER_EXTENSION"
+CORE = "backwater._core"
 
 
-def _choose() -> None:
-    """Makes the module that the variable names the core. Raises ImportError if it is none."""
-    name = os.environ.get(VARIABLE)
-    if not name:
-        return
-    import importlib.metadata  # noqa: PLC0415 - slow to import
+class _Chosen:
+    """Finds and loads the core for Python's import system: the module that the variable names."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        from importlib.machinery import ModuleSpec  # noqa: PLC0415 - slow to import
+
+        return ModuleSpec(name, self) if name == CORE else None  # type: ignore[arg-type]
+
+    def create_module(self, _: ModuleSpec) -> ModuleType:
+        return _module(self.name)
+
+    def exec_module(self, _: ModuleType) -> None:
+        """It has been executed, under its own name."""
+
+
+def _module(name: str) -> ModuleType:
+    """Imports the module of that name. Raises ImportError if it cannot be the core."""
+    import importlib.metadata  # noqa: PLC0415 - as above
 
     try:
         module = importlib.import_module(name)
@@ -35,7 +58,7 @@ def _choose() -> None:
         raise ImportError(
             f"{VARIABLE}={name}: it was built with Backwater {theirs}, but this is {ours}: build it again"
         )
-    sys.modules["backwater._core"] = module
+    return module
 
 
 @functools.cache
@@ -44,8 +67,9 @@ def checksum() -> str:
     import hashlib  # noqa: PLC0415 - as above
     from pathlib import Path  # noqa: PLC0415 - as above
 
-    file = sys.modules["backwater._core"].__file__
+    file = sys.modules[CORE].__file__
     return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
 
 
-_choose()
+if os.environ.get(VARIABLE):
+    sys.meta_path.insert(0, _Chosen(os.environ[VARIABLE]))

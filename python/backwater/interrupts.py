@@ -97,9 +97,12 @@ def run(command: Callable[[], None]) -> None:
 
 
 def _handle(*_: object) -> None:
-    if _State.is_orderly and not _State.is_raised:
-        _State.is_raised = True
-        raise KeyboardInterrupt
+    if _State.is_raised:
+        return
+    if not _State.is_orderly:
+        os._exit(EXIT_INTERRUPTED)
+    _State.is_raised = True
+    raise KeyboardInterrupt
 
 
 def _watch(receiver: int) -> None:
@@ -110,7 +113,8 @@ def _watch(receiver: int) -> None:
             continue
         now = time.monotonic()
         if first is None:
-            if not _State.is_orderly:
+            # The handler may have run already, and a short command ended in order.
+            if not (_State.is_orderly or _State.is_raised):
                 os._exit(EXIT_INTERRUPTED)
             first = now
         elif now - first > _SAME_SECONDS:

@@ -16,6 +16,7 @@ from backwater import Result, Scenario, simulation
 from backwater._core import Plan
 from backwater.directory import FILES, PARTIAL_FILES, RUN_FILE
 from backwater.experiment.store import Job, Store
+from backwater.extension import VARIABLE
 from gridded import WHILE_IT_RUNS, eventually, names
 
 pytestmark = pytest.mark.xdist_group("machine")
@@ -93,11 +94,12 @@ def test_signals_to_a_process_and_to_its_group_are_one() -> None:
     assert Result.load("out").summary.outcome == "interrupted"
 
 
-@pytest.mark.parametrize("module", ["typer", "rich", "polars", "jinja2"])
+@pytest.mark.parametrize("module", ["typer", "rich", "polars", "jinja2", "extension"])
 @BOTH
 def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: str, here: Path) -> None:
     (here / f"{module}.py").write_text('import time; print("ready", flush=True); time.sleep(60)', encoding="utf-8")
-    with started("-m", "backwater", "run", START, "-o", "out", "--quiet", PYTHONPATH=str(here)) as process:
+    options = {"PYTHONPATH": str(here)} | ({VARIABLE: module} if module == "extension" else {})
+    with started("-m", "backwater", "run", START, "-o", "out", "--quiet", **options) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(how)
@@ -214,6 +216,34 @@ def test_in_every_phase_two_signals_end_a_process_without_a_traceback(how: signa
         code, _, errors = ended(process)
     assert code == 130
     assert errors.startswith("interrupted again") != is_over
+
+
+# It ends before the thread that receives the signal has its turn.
+ORDERLY = """
+    atexit.register(time.sleep, 0.2)
+    try:
+        ready()
+        endless()
+    except KeyboardInterrupt:
+        print("in order")
+"""
+
+
+@BOTH
+def test_a_command_that_a_signal_ends_in_order_says_all_that_it_has_to_say(how: signal.Signals) -> None:
+    with started("-c", SCRIPT.replace("BODY", ORDERLY)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(how)
+        assert ended(process) == (0, "in order\n", "")
+
+
+@BOTH
+def test_no_signal_is_lost_before_a_command_begins(how: signal.Signals) -> None:
+    sent = f"os.kill(os.getpid(), {int(how)}); interrupts.run(command)"
+    script = SCRIPT.replace("BODY", "endless()").replace("interrupts.run(command)", sent)
+    with started("-c", script) as process:
+        assert ended(process) == (130, "", "")
 
 
 @BOTH

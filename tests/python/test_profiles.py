@@ -28,11 +28,21 @@ def test_tests_and_extension_need_their_packages_with_the_same_features() -> Non
     assert extension - tests == set()
 
 
+def test_a_key_of_results_has_the_sources_of_all_crates_that_make_them() -> None:
+    tree = packages("--package", "backwater-results", "--edges", "normal,build")
+    made = {line.split()[0].removeprefix("backwater-") for line in tree if line.startswith("backwater-")}
+    build = (ROOT / "crates/identity/build.rs").read_text(encoding="utf-8")
+    assert set(re.findall(r'"\.\./(\w+)/src"', build)) == made
+
+
 def test_wheels_are_built_for_speed_and_editable_installs_are_built_fast() -> None:
     maturin = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
     profiles = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
     assert profiles[maturin["profile"]]["lto"] == "fat"
     assert profiles[maturin["editable-profile"]]["lto"] == "off"
+    # The settings of `release` for a package hold in `dist` as well.
+    packages = profiles["release"]["package"] | profiles["dist"]["package"]
+    assert {profiles["dist"]["opt-level"], *(options["opt-level"] for options in packages.values())} == {3}
 
 
 def test_no_crate_has_examples_that_are_not_run() -> None:

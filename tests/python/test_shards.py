@@ -26,7 +26,7 @@ from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
 
-# Processes that are started, waited for and killed have the machine to themselves.
+# Processes that are started, waited for and killed are not waited for by two tests at once.
 pytestmark = pytest.mark.xdist_group("machine")
 
 # --- parts
