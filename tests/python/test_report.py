@@ -49,9 +49,9 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
 def test_the_shipped_script_is_that_of_the_installed_vl_convert() -> None:
     shipped = (Path(report.__file__).parent / "templates/vega.js").read_bytes()
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    assert shipped == made.encode(), "vl-convert-python has another version: run make docs"
     # The script is an element of a page.
-    assert b"</script" not in shipped
+    made = made.replace("</script", "<\\/script")
+    assert shipped == made.encode(), "vl-convert-python has another version: run make docs"
 
 
 def test_a_report_is_the_same_every_time(result: Result, troubled: Result) -> None:

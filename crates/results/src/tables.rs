@@ -576,7 +576,7 @@ pub struct TableError {
     cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Changes whenever a column changes its name, type or meaning.
+/// Changes whenever a column changes its name, its Parquet type or its meaning.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// Rows held in memory before they are encoded and written: a row group.
