@@ -29,7 +29,7 @@ def _detached() -> Iterator[None]:
     A job is ended by SIGINT, for which its process prints a traceback.
     """
     popen = partial(subprocess.Popen, start_new_session=True, stderr=subprocess.DEVNULL)
-    on_this_machine.subprocess = SimpleNamespace(Popen=popen)
+    on_this_machine.subprocess = SimpleNamespace(**vars(subprocess) | {"Popen": popen})
     try:
         yield
     finally:
