@@ -48,7 +48,9 @@ else:
             value = getattr(import_module(f"backwater.{_MODULES[name]}"), name)
         else:
             try:
-                return import_module(f"backwater.{name}")
+                # `__main__` would be the command line.
+                if name.isidentifier() and not name.startswith("__"):
+                    return import_module(f"backwater.{name}")
             except ModuleNotFoundError as error:
                 if error.name != f"backwater.{name}":
                     raise

@@ -89,11 +89,16 @@ def run(command: Callable[[], None]) -> None:
         _State.exit_code = end.code
         raise
     except BaseException:
-        # Libraries make other exceptions of KeyboardInterrupt, as PyO3 does of one in the import of its module.
+        # PyO3, for one, makes another exception of KeyboardInterrupt in the import of its module.
         if not _State.is_raised:
             raise
         _State.exit_code = EXIT_INTERRUPTED
         sys.exit(EXIT_INTERRUPTED)
+
+
+def is_raised() -> bool:
+    """Returns true if a signal has raised KeyboardInterrupt. Libraries may have made another exception of it."""
+    return _State.is_raised
 
 
 def _handle(*_: object) -> None:

@@ -94,10 +94,26 @@ def test_signals_to_a_process_and_to_its_group_are_one() -> None:
     assert Result.load("out").summary.outcome == "interrupted"
 
 
-@pytest.mark.parametrize("module", ["typer", "rich", "polars", "jinja2", "extension"])
+SLEEPS = 'import time; print("ready", flush=True); time.sleep(60)'
+# As pydantic does.
+TRANSLATES = f"""
+try:
+    {SLEEPS}
+except KeyboardInterrupt as error:
+    raise ValueError("no model can be built") from error
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        *((name, SLEEPS) for name in ("typer", "rich", "polars", "jinja2", "extension")),
+        ("polars", TRANSLATES),
+    ],
+)
 @BOTH
-def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: str, here: Path) -> None:
-    (here / f"{module}.py").write_text('import time; print("ready", flush=True); time.sleep(60)', encoding="utf-8")
+def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: str, source: str, here: Path) -> None:
+    (here / f"{module}.py").write_text(source, encoding="utf-8")
     options = {"PYTHONPATH": str(here)} | ({VARIABLE: module} if module == "extension" else {})
     with started("-m", "backwater", "run", START, "-o", "out", "--quiet", **options) as process:
         assert process.stdout is not None

@@ -96,8 +96,10 @@ def test_public_names_are_there_and_others_are_not() -> None:
     assert {*backwater.__all__} <= {*dir(backwater)}
     assert all(getattr(backwater, name) is not None for name in backwater.__all__)
     assert backwater.units.size("1 KB") == 1000
-    with pytest.raises(AttributeError, match="module 'backwater' has no attribute 'nothing'"):
-        getattr(backwater, "nothing")  # noqa: B009 - mypy knows that there is no such name
+    # The second would be the command line.
+    for name in ("nothing", "__main__", "a.b"):
+        with pytest.raises(AttributeError, match=f"module 'backwater' has no attribute '{name}'"):
+            getattr(backwater, name)
 
 
 def test_a_library_that_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import sys
 import traceback
 from typing import Final
 
-from backwater import _core, console
-from backwater.errors import EXIT_INTERNAL, EXIT_IO, EXIT_USAGE, BackwaterError
+from backwater import _core, console, interrupts
+from backwater.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_IO, EXIT_USAGE, BackwaterError
 
 # Set to anything to see where an internal error came from.
 TRACEBACK_VARIABLE: Final = "BACKWATER_TRACEBACK"
@@ -31,6 +31,9 @@ def report(error: Exception) -> int:
             name = next(iter(getattr(error, "__notes__", [])), "a file")
             console.message(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}")
             return EXIT_USAGE
+    if interrupts.is_raised():
+        # Pydantic, for one, makes another exception of KeyboardInterrupt while it builds a model.
+        return EXIT_INTERRUPTED
     console.message(
         f"internal error: {type(error).__name__}: {error}",
         f"this is a bug of Backwater {_core.version()}; please report it with the command "
