@@ -48,7 +48,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    fn new(limit: QueueIx) -> Pool {
+    pub(super) fn new(limit: QueueIx) -> Pool {
         Pool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
     }
 

@@ -202,4 +202,22 @@ mod tests {
         let [one, two, nine] = [1, 2, 9].map(PortId);
         assert_eq!((queues(&[one], 1), queues(&[one, nine], 2), queues(&[two], 1)), (vec![8], vec![10], vec![]));
     }
+
+    #[test]
+    fn a_queue_that_runs_empty_waits_for_nobody() {
+        let mut pool = Pool::new(4);
+        let mut sets = Sets::default();
+        sets.add(0, None);
+        let (queue, number) = sets.place(&[PortId(1)], &mut pool);
+        sets.add(queue, Some(number));
+        assert!(sets.any_waits() && sets.is_held(queue));
+        // What waits at a dead port is lost out of turn.
+        sets.take(queue, Some(number), &mut pool);
+        assert!(!sets.any_waits());
+        // The packet in the ordinary queue has nothing to do with what comes next.
+        sets.take(0, None, &mut pool);
+        let (queue, number) = sets.place(&[PortId(1)], &mut pool);
+        sets.add(queue, Some(number));
+        assert!(!sets.any_waits() && !sets.is_held(queue));
+    }
 }
