@@ -26,7 +26,7 @@ from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
 
-# Processes that are started, waited for and killed are not waited for by two tests at once.
+# They start, wait for and kill processes: one worker runs them one after the other.
 pytestmark = pytest.mark.xdist_group("machine")
 
 # --- parts
