@@ -178,6 +178,10 @@ mod tests {
 
     #[test]
     fn spans_are_added_taken_away_and_written() {
+        assert_eq!(
+            [Duration::from_ms(2), Duration::from_us(2000), Duration::from_ns(2_000_000)].map(Duration::ps),
+            [2_000_000_000; 3]
+        );
         let spans = [1, 2_500_000].map(Duration::from_us);
         assert_eq!(spans.map(Duration::as_secs_f64), [1e-6, 2.5]);
         assert_eq!(spans.into_iter().sum::<Duration>() - spans[1], spans[0]);

@@ -6,13 +6,17 @@ use proptest::prelude::*;
 #[test]
 fn quantities_read_exactly() {
     for text in ["400 Gbps", "400Gbps", "400 Gb/s", "400G", " 0.4  T ", "400_000 M", "400000000K"] {
-        assert_eq!(text.parse(), Ok(Rate::from_gbps(400)), "{text}");
+        assert_eq!(text.parse().map(Rate::bps), Ok(400_000_000_000), "{text}");
     }
     for text in ["1.5 us", "1.5us", "1500ns", "0.0015 ms", "1.5 \u{b5}s", "1.5\u{3bc}s"] {
         assert_eq!(text.parse(), Ok(Duration::from_ns(1500)), "{text}");
     }
-    for (text, bytes) in [("113MiB", 113 << 20), ("113 MiB", 113 << 20), ("64 KB", 64_000), ("64kB", 64_000)] {
-        assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+    // 2^-18 GiB: the most digits that a whole number of bytes can need.
+    let finest = "0.000003814697265625 GiB";
+    for (text, bytes) in
+        [("113MiB", 113 << 20), ("113 MiB", 113 << 20), ("64 KB", 64_000), ("64kB", 64_000), (finest, 4096)]
+    {
+        assert_eq!(text.parse().map(Bytes::get), Ok(bytes), "{text}");
     }
 }
 
