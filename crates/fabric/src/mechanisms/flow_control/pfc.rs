@@ -387,7 +387,6 @@ impl FlowControlOptions for PfcConfig {
             protocols: vec![Protocol::PFC],
             pfc: Some(self.terms()),
             is_lossless: true,
-            bounds_queues: false,
             is_spared_by_errors: self.pause == PauseModel::UntilResume,
             passes_on: self.relays == Relaying::Forward,
             ..Default::default()
