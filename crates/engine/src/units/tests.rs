@@ -11,7 +11,7 @@ fn quantities_read_exactly() {
     for text in ["1.5 us", "1.5us", "1500ns", "0.0015 ms", "1.5 \u{b5}s", "1.5\u{3bc}s"] {
         assert_eq!(text.parse(), Ok(Duration::from_ns(1500)), "{text}");
     }
-    // 2^-18 GiB: the most digits that a whole number of bytes can need.
+    // 2^-18 GiB has 18 decimals, the most that are read.
     let finest = "0.000003814697265625 GiB";
     for (text, bytes) in
         [("113MiB", 113 << 20), ("113 MiB", 113 << 20), ("64 KB", 64_000), ("64kB", 64_000), (finest, 4096)]
