@@ -256,6 +256,25 @@ def test_a_worker_that_is_killed_is_replaced(alone: Path, local: Store, how: sig
     assert table(of, store).equals(table(of, local))
 
 
+# Python imports it before anything of ours.
+STRUCK = """
+import os, pathlib, signal
+if not (struck := pathlib.Path(__file__).with_name("struck")).exists():
+    struck.touch()
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_a_worker_that_is_killed_while_it_starts_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(STRUCK, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    store, told = Store(tmp_path / "store"), list[str]()
+    jobs = [*study(tmp_path).jobs.values()]
+    assert sweep.run(store, jobs[:1], Local(1), tell=told.append) == []
+    assert len(told) == 1
+    assert told[0].endswith("its process was killed by SIGINT; it is run again")
+
+
 # --- locks and claims
 
 

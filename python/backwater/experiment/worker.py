@@ -51,4 +51,5 @@ def main(directory: Path, base_dir: str) -> int:
 if __name__ == "__main__":
     # Ends the process, as SIGTERM does; Python would raise KeyboardInterrupt, for a partial result.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

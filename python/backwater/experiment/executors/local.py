@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,15 @@ class Local(Stoppable["subprocess.Popen[bytes]"]):
     def _begin(self, directory: Path, base_dir: Path) -> subprocess.Popen[bytes]:
         command = [sys.executable, *_WORKER, str(directory), str(base_dir)]
         with (directory / LOG_FILE).open("wb") as log:
-            # A session of its own, so that ^C reaches this process alone, and its standard input held open.
-            return subprocess.Popen(  # noqa: S603 - our own interpreter
-                command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
+            # An interpreter that starts makes an error of SIGINT: it waits until the worker takes it.
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                # A session of its own, so that ^C reaches this process alone, and its standard input held open.
+                return subprocess.Popen(  # noqa: S603 - our own interpreter
+                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def _wait(self, run: subprocess.Popen[bytes], directory: Path) -> int:  # noqa: ARG002 - others need it
         with run:
