@@ -26,10 +26,10 @@ class Local(Stoppable["subprocess.Popen[bytes]"]):
     def _begin(self, directory: Path, base_dir: Path) -> subprocess.Popen[bytes]:
         command = [sys.executable, *_WORKER, str(directory), str(base_dir)]
         with (directory / LOG_FILE).open("wb") as log:
-            # An interpreter that starts makes an error of SIGINT: it waits until the worker takes it.
+            # While its interpreter starts, SIGINT would be an error: it waits for the worker.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
-                # A session of its own, so that ^C reaches this process alone, and its standard input held open.
+                # In a session of its own ^C does not reach it; its standard input stays open.
                 return subprocess.Popen(  # noqa: S603 - our own interpreter
                     command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
                 )
