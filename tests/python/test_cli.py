@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import backwater
-from backwater import simulation
+from backwater import _core, simulation
 from backwater.cli.app import app
 from backwater.cli.run import _next_directory
 from backwater.directory import FILES, VIEW_DIRECTORY
@@ -416,6 +416,11 @@ def test_schema_is_json_schema() -> None:
     schema = json.loads(command_line("schema").stdout)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert "traffic" in schema["properties"]
+
+
+def test_the_version_is_that_of_the_core() -> None:
+    outcome = command_line("--version")
+    assert (outcome.exit_code, outcome.stdout) == (0, f"backwater {_core.version()}\n")
 
 
 def test_doctor_names_versions() -> None:

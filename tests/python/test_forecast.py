@@ -1,9 +1,11 @@
+import io
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from backwater import console
 from backwater.experiment import sweep
@@ -13,6 +15,8 @@ from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
 MS = 10**9
+# The line of a bar is gone.
+CLEARED = "\x1b[2K"
 
 
 class Clock:
@@ -71,7 +75,7 @@ def simulated(quiet: bool, *reports: tuple[float, int]) -> None:
         for second, time_ps in reports:
             clock.now = 1000 + second
             if tell is not None:
-                state: Any = SimpleNamespace(time_ps=time_ps, end_ps=5 * MS)
+                state: Any = SimpleNamespace(time_ps=time_ps, end_ps=5 * MS, events=7000, live_flows=1, paused_ports=3)
                 tell(state)
 
 
@@ -88,6 +92,31 @@ def test_a_run_tells_the_simulated_time(capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_is_told_where_nothing_is_wanted(run: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     run()
     assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """A terminal in place of standard error."""
+    file = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=file, force_terminal=True, width=120))
+    return file
+
+
+def test_a_terminal_shows_how_far_a_run_is(terminal: io.StringIO) -> None:
+    simulated(False, (0, 0), (1, 2 * MS))
+    shown = terminal.getvalue()
+    assert "building the network" in shown
+    for part in ("40%", "2 ms of 5 ms", "events/s", "1 live flow", "3 paused ports", "ETA"):
+        assert part in shown
+    assert shown.endswith(CLEARED)
+
+
+def test_a_terminal_shows_how_many_runs_have_ended(terminal: io.StringIO) -> None:
+    counted((0, 0), (1, 7))
+    shown = terminal.getvalue()
+    assert "7/20" in shown
+    assert "runs" in shown
+    assert shown.endswith(CLEARED)
 
 
 def test_a_sweep_reports_while_no_run_has_ended(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
