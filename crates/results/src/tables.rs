@@ -696,3 +696,38 @@ fn encoding(properties: WriterPropertiesBuilder, field: &Type) -> WriterProperti
         && matches!(field.get_physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
     if is_close { properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED) } else { properties }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use temp_dir::TempDir;
+
+    #[test]
+    fn columns_have_their_meaning_and_an_encoding_that_suits_them() {
+        let directory = TempDir::new().unwrap();
+        let names = ["h0".to_owned()];
+        let version = [("version".to_owned(), "0".to_owned())];
+        let mut table = TableWriter::create(directory.path(), "goodput", &names, &version).unwrap();
+        for i in 0..2000 {
+            table.push(GoodputRow { time_ps: Time::from_ps(i), tag: Name(0), role: None, delivered_bytes: i % 3 });
+        }
+        table.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(directory.path().join("goodput.parquet")).unwrap()).unwrap();
+        let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap().iter();
+        let metadata: Vec<_> = pairs.map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap())).collect();
+        assert_eq!(metadata[0], ("version", "0"));
+        let meanings: serde_json::Value = serde_json::from_str(metadata[1].1).unwrap();
+        assert_eq!((metadata[1].0, &meanings["time_ps"]), ("columns", &"time of the sample, ps".into()));
+        assert_eq!(meanings.as_object().unwrap().len(), 4);
+
+        let group = &reader.metadata().row_groups()[0];
+        let is = |column: usize, encoding| group.column(column).encodings().any(|each| each == encoding);
+        let encodings = [Encoding::DELTA_BINARY_PACKED, Encoding::RLE_DICTIONARY];
+        let found = [0, 1, 2, 3].map(|column| encodings.map(|encoding| is(column, encoding)));
+        // Time, tag, role, bytes.
+        assert_eq!(found, [[true, false], [false, true], [false, true], [false, false]]);
+        let has_limits = [0, 1, 2, 3].map(|column| group.column(column).statistics().is_some());
+        assert_eq!(has_limits, [true, false, false, true]);
+    }
+}

@@ -194,7 +194,7 @@ impl Source<'_> {
 
     /// Pauses; the width of the bins of the lowest level, and the ports that caused them.
     fn pauses(&mut self, output: &Path) -> Result<Value, ExportError> {
-        let mut pauses = Pauses::create(output, &self.run)?;
+        let mut pauses = Pauses::create(output, self.run.sample_ps, self.run.end_ps)?;
         self.read("pauses", &pauses::COLUMNS, |rows, run| pauses.read(rows, run))?;
         pauses.finish()
     }

@@ -94,18 +94,18 @@ fn width_of(sample_ps: u64, end_ps: u64) -> u64 {
 }
 
 impl Pauses {
-    pub(super) fn create(output: &Path, run: &Run) -> Result<Pauses, ExportError> {
+    pub(super) fn create(output: &Path, sample_ps: u64, end_ps: u64) -> Result<Pauses, ExportError> {
         let keys = of::<i32>(&["level", "port", "queue"]);
         let times = of::<f64>(&["start", "end", "parent_start"]);
         let others = of::<i32>(&["open", "cause", "via", "parent_queue", "hops"]);
         let shares = [of::<i32>(&["bin", "cause"]), of::<f64>(&["paused"])].concat();
-        let width = width_of(run.sample_ps, run.end_ps);
-        let bins = run.end_ps.div_ceil(width).min(u32::MAX.into()) as u32;
+        let width = width_of(sample_ps, end_ps);
+        let bins = end_ps.div_ceil(width).min(u32::MAX.into()) as u32;
         Ok(Pauses {
             intervals: Sheet::create(output, "pauses", [keys.clone(), times, others].concat())?,
             paused: Sheet::create(output, "paused", [keys, shares].concat())?,
             width,
-            end: run.end_ps,
+            end: end_ps,
             levels: bins_of_levels(bins).map(|_| Level::default()).collect(),
             next: 0,
             causes: BTreeMap::new(),
@@ -260,15 +260,4 @@ fn interval_columns(level: usize, rows: &[Interval]) -> Vec<Column> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bins_without_samples_are_as_small_as_their_number_allows() {
-        for end in [0, 1, BINS - 1, BINS, BINS + 1, 1_000_000_000_000] {
-            let width = width_of(0, end);
-            assert!(end.div_ceil(width) <= BINS && (width - 1) * BINS <= end, "{width} of {end}");
-        }
-        assert_eq!(width_of(7, 100), 7);
-    }
-}
+mod tests;

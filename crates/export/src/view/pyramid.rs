@@ -60,6 +60,13 @@ pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(samples), |bins| (*bins > FEW).then(|| bins.div_ceil(BRANCHING)))
 }
 
+/// Bins of a chunk of a level: as many as have that many rows, or fewer, where so many samples have so many rows together.
+fn width(level: usize, samples: u32, rows: u64) -> u32 {
+    let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
+    let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));
+    widths.rev().find(|width| u64::from(*width) <= bins).unwrap_or(BINS)
+}
+
 impl Pyramid {
     /// A pyramid called `name` in `output`, of so many samples; all of them together have about so many rows.
     pub(super) fn create(
@@ -73,14 +80,9 @@ impl Pyramid {
         let bounds =
             |(name, _): &(&str, Absent)| ["min", "max"].map(|bound| field::<f64>(&format!("{name}_{bound}"), false));
         let columns = keys.into_iter().chain(values.iter().flat_map(bounds)).collect();
-        // As many bins as have that many rows, or fewer.
-        let width = |level: usize| {
-            let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
-            let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));
-            widths.rev().find(|width| u64::from(*width) <= bins).unwrap_or(BINS)
-        };
         let levels = bins_of_levels(samples).enumerate();
-        let levels = levels.map(|(level, bins)| Level { bins, width: width(level), ..Default::default() });
+        let levels =
+            levels.map(|(level, bins)| Level { bins, width: width(level, samples, rows), ..Default::default() });
         Ok(Pyramid {
             sheet: Sheet::create(output, name, columns)?,
             absent: values.iter().map(|(_, absent)| *absent).collect(),
@@ -165,4 +167,27 @@ fn columns(level: usize, rows: &[Row], values: usize) -> Vec<Column> {
     let bounds = (0..values).flat_map(|i| [0, 1].map(|bound| (i, bound)));
     let bounds = bounds.map(|(i, bound)| Column::required(rows.iter().map(move |row| row.values[i][bound])));
     keys.into_iter().chain(bounds).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_level_has_a_quarter_of_the_bins_until_they_are_few() {
+        let bins = |samples| bins_of_levels(samples).collect::<Vec<_>>();
+        assert_eq!(bins(5000), [5000, 1250, 313, 79, 20]);
+        assert_eq!((bins(FEW), bins(FEW + 1), bins(0)), (vec![FEW], vec![FEW + 1, 17], vec![0]));
+    }
+
+    /// 8192 rows at level 0 and 524,288 above; a sample has 100 rows.
+    #[test]
+    fn chunks_have_about_as_many_rows_as_wanted() {
+        let widths = |rows_of_a_sample: u64| [0, 1, 2].map(|level| width(level, 1000, 1000 * rows_of_a_sample));
+        assert_eq!(widths(100), [64, 1024, 1024]);
+        assert_eq!(widths(3000), [16, 64, 64]);
+        assert_eq!(widths(8), [1024; 3]);
+        assert_eq!(widths(9), [256, 1024, 1024]);
+        assert_eq!((widths(40_000), widths(0)), ([16; 3], [1024; 3]));
+    }
 }

@@ -64,3 +64,44 @@ impl Sheet {
 fn write_error(path: &Path, cause: impl std::error::Error + Send + Sync + 'static) -> ExportError {
     ExportError::Write { path: path.into(), cause: std::io::Error::other(cause) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backwater_columns::{Text, field};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::file::statistics::Statistics;
+    use temp_dir::TempDir;
+
+    /// By their limits a reader finds the row groups that it needs.
+    #[test]
+    fn numbers_have_limits_and_an_encoding_that_suits_them() {
+        let directory = TempDir::new().unwrap();
+        let fields = vec![field::<i32>("bin", false), field::<f64>("most", false), field::<Text>("name", false)];
+        let mut sheet = Sheet::create(directory.path(), "some", fields).unwrap();
+        let columns = |rows: &[i32]| {
+            let most = rows.iter().map(|row| f64::from(*row) / 2.0);
+            vec![
+                Column::required(rows.iter().copied()),
+                Column::required(most),
+                Column::required(rows.iter().map(|_| Text::from("text"))),
+            ]
+        };
+        let rows: Vec<i32> = (0..GROUP as i32 + 1).collect();
+        sheet.write(&rows, columns).unwrap();
+        sheet.finish().unwrap();
+        let file = File::open(directory.path().join("some.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let groups = reader.metadata().row_groups();
+        assert_eq!(groups.iter().map(|group| group.num_rows()).collect::<Vec<_>>(), [GROUP as i64, 1]);
+        let encodings: [Vec<_>; 3] = std::array::from_fn(|i| groups[0].column(i).encodings().collect());
+        assert!(encodings[0].contains(&Encoding::DELTA_BINARY_PACKED), "{encodings:?}");
+        assert!(encodings[1].contains(&Encoding::BYTE_STREAM_SPLIT), "{encodings:?}");
+        let limits = |i: usize| match groups[0].column(i).statistics() {
+            Some(Statistics::Int32(limits)) => limits.max_opt().map(|most| f64::from(*most)),
+            Some(Statistics::Double(limits)) => limits.max_opt().copied(),
+            _ => None,
+        };
+        assert_eq!([0, 1, 2].map(limits), [Some(16_383.0), Some(8191.5), None]);
+    }
+}

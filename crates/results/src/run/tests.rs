@@ -302,10 +302,9 @@ fn every_packet_is_in_the_table_of_degrees_once() {
         for outcome in run.simulation.unfinished() {
             run.write_flow(&outcome);
         }
-        let (tags, nodes) = (run.plan.traffic.tags.clone(), run.plan.spec.nodes.len());
-        let row = |row: ReorderingRow| {
-            (tags[row.tag.0 as usize - nodes].clone(), row.role.is_some(), row.measured, row.degree, row.packets)
-        };
+        let names = every_name(&run.plan);
+        let name = |name: Name| names[name.0 as usize].clone();
+        let row = |row: ReorderingRow| (name(row.tag), row.role.map(name), row.measured, row.degree, row.packets);
         run.reordering().into_iter().map(row).collect::<Vec<_>>()
     };
     let all = rows(1);
@@ -320,9 +319,10 @@ fn every_packet_is_in_the_table_of_degrees_once() {
     assert_eq!((packets("inside", true, false), packets("inside", true, true)), (49, 0));
     assert!(packets("long-lived", false, true) > 0 && packets("long-lived", false, false) > 1000);
     assert_eq!(packets("long-lived", true, false), 0);
-    let keys: Vec<_> = all.iter().map(|row| (&row.0, row.1, row.2, row.3)).collect();
+    let keys: Vec<_> = all.iter().map(|row| (&row.0, &row.1, row.2, row.3)).collect();
     assert!(
-        all.iter().all(|row| row.1 && row.4 > 0)
+        all.iter().all(|row| row.4 > 0 && (row.1.as_deref() == Some("incast")) == (row.0 == "incast"))
+            && all.iter().all(|row| FlowRole::NAMES.contains(&row.1.as_deref().unwrap()))
             && keys.iter().collect::<std::collections::BTreeSet<_>>().len() == keys.len()
     );
 }
@@ -373,4 +373,95 @@ fn a_window_of_time_needs_few_groups_of_the_pauses() {
     });
     let limits: Vec<_> = limits.collect();
     assert!(limits.len() > 1 && limits.windows(2).all(|pair| pair[0].1 < pair[1].0), "{limits:?}");
+}
+
+/// Cells of a column, as text.
+fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
+    let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
+    let rows = SerializedFileReader::new(file).unwrap().into_iter();
+    let cell = |row: parquet::record::Row| {
+        let (_, field) = row.get_column_iter().find(|(column, _)| *column == name).unwrap();
+        field.to_string().trim_matches('"').to_owned()
+    };
+    rows.map(|row| cell(row.unwrap())).collect()
+}
+
+/// Three switches in a ring on which all flows go the same way round, and two hosts beside it.
+const RING: &str = "run.until = \"1 ms\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"50 us\" }\n\
+    switch = { buffer = \"1 MB\", headroom = { kind = \"static\", xoff = \"30 KB\", xon = \"20 KB\" } }\n\
+    topology = { kind = \"custom\", hosts = [\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"], switches = [\"s0\", \"s1\", \"s2\"], links = [\n\
+    { a = \"h0\", b = \"s0\" }, { a = \"h1\", b = \"s1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s0\" }, { a = \"h4\", b = \"s0\" },\n\
+    { a = \"s0\", b = \"s1\" }, { a = \"s1\", b = \"s2\" }, { a = \"s2\", b = \"s0\" }] }\n\
+    routes = [{ at = \"s0\", to = \"h2\", next = \"s1\" }, { at = \"s1\", to = \"h0\", next = \"s2\" }, { at = \"s2\", to = \"h1\", next = \"s0\" }]\n\
+    [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h2\", bytes = \"10 MB\" },\n\
+    { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n";
+const BESIDE: &str = "[[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
+
+/// The second check confirms what the first one has found.
+#[test]
+fn a_deadlock_is_named_when_two_checks_have_seen_it() {
+    let text = format!("{RING}{BESIDE}").replace("probes = {", "probes = { ingress = true,");
+    let directory = TempDir::new().unwrap();
+    let summary = run(Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Deadlock, 100_000_000));
+    let FlowCounts { total, finished, unfinished, endless } = summary.flows;
+    assert_eq!((total, finished, unfinished, endless), (4, 0, 3, 1));
+    let deadlock = summary.deadlock.unwrap();
+    assert!(deadlock.onset_ps < 50_000_000);
+    let queue = |queue: &DeadQueue| {
+        let flows = queue.flows.iter().map(|flow| (flow.id, flow.src.clone(), flow.dst.clone()));
+        (queue.name.clone(), queue.peer.clone(), flows.map(|(id, src, dst)| format!("{id} {src} {dst}")).collect())
+    };
+    let expected = [
+        ("s0:3", "s1", ["0 h0 h2", "2 h2 h1"]),
+        ("s1:2", "s2", ["0 h0 h2", "1 h1 h0"]),
+        ("s2:2", "s0", ["1 h1 h0", "2 h2 h1"]),
+    ];
+    let expected =
+        expected.map(|(name, peer, flows)| (name.to_owned(), peer.to_owned(), flows.map(String::from).to_vec()));
+    assert_eq!(deadlock.cycle.iter().map(queue).collect::<Vec<_>>(), expected);
+
+    // The host and the switch before each switch are still told to stop.
+    assert_eq!(column(&directory, "stops", "end_ps").iter().filter(|end| *end == "null").count(), 6);
+    assert_eq!(column(&directory, "switches", "node"), ["s0", "s1", "s2"]);
+    let peaks = column(&directory, "switches", "peak_buffer_bytes");
+    assert_eq!(peaks.iter().map(|peak| peak.parse().unwrap()).max(), Some(summary.peak_buffer_bytes));
+    assert!(summary.peak_buffer_bytes > deadlock.cycle[0].bytes);
+}
+
+#[test]
+fn what_load_balancers_hold_is_sampled_by_its_name() {
+    let text = "run.until = \"50 us\"\nload_balance.kind = \"letflow\"\nprobes = { paths = true, sample_interval = \"10 us\" }\n\
+        topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
+        [[traffic]]\nkind = \"permutation\"\nsizes = \"100 KB\"\nshift = 2\n";
+    let directory = TempDir::new().unwrap();
+    run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let what = column(&directory, "balancing", "what");
+    assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
+}
+
+/// Those of flows that are done with as well, at the times of samples and no others.
+#[test]
+fn all_bytes_that_arrive_are_in_the_table_of_goodput() {
+    let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
+        probes = { goodput = true, sample_interval = \"20 us\", deadlock_check = \"30 us\" }\n\
+        traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";
+    let directory = TempDir::new().unwrap();
+    let summary = run(Run::start(plan_of(text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let numbers = |name| column(&directory, "goodput", name).into_iter().map(|cell| cell.parse::<u64>().unwrap());
+    assert!(numbers("time_ps").all(|time| time > 0 && time % 20_000_000 == 0));
+    let (all, sampled) = (10_000 * summary.flows.finished, numbers("delivered_bytes").sum::<u64>());
+    // What came after the last sample is in none.
+    assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
+}
+
+#[test]
+fn a_run_counts_its_own_cpu_time() {
+    let (before, wall) = (crate::usage::cpu_seconds(), std::time::Instant::now());
+    while crate::usage::cpu_seconds() < before + 0.1 {
+        assert!(wall.elapsed().as_secs() < 60);
+    }
+    let (directory, before) = (TempDir::new().unwrap(), crate::usage::cpu_seconds());
+    let summary = run(Run::start(plan(20), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    assert!(summary.cpu_seconds > 0.0 && summary.cpu_seconds <= crate::usage::cpu_seconds() - before);
 }
