@@ -65,7 +65,8 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }
 
-/// `memory` at `until`, if flows and frames go on growing as in the second half of the time of `loads`, to so many frames and flows at most.
+/// `memory` at `until`, if flows and frames go on growing as in the second half of the time of
+/// `loads`, up to so many frames and flows.
 fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flows): (f64, f64)) -> Memory {
     let Some(last) = loads.last() else { return memory };
     let now = last.at.ps();
@@ -159,8 +160,8 @@ mod tests {
         assert_eq!(estimate.total(), 7 + 70 + 5000 + 10_000 + 2000 + 30_000);
     }
 
-    /// A full frame is charged with 1102 B and takes 1122 B of a wire: 1000 of them in each of 3 buffers; 10 on each way of 4 links, 20 on each of 2 others, and
-    /// one more that is being sent.
+    /// A full frame is charged with 1102 B and takes 1122 B of a wire: 1000 of them in each of 3
+    /// buffers; 10 on each way of 4 links, 20 on each of 2 others, and one more that is being sent.
     #[test]
     fn as_many_frames_as_buffers_and_wires_hold() {
         let text = "run.until = \"1 us\"\nnetwork.mtu = \"1024 B\"\nswitch.buffer = \"1102 KB\"\ntraffic = [{ kind = \"permutation\", sizes = \"1 KB\" }]\n\

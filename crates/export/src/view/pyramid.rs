@@ -60,7 +60,8 @@ pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(samples), |bins| (*bins > FEW).then(|| bins.div_ceil(BRANCHING)))
 }
 
-/// Bins of a chunk of a level: as many as have that many rows, or fewer, where so many samples have so many rows together.
+/// Bins of a chunk of a level: the most that have as many rows as [`ROWS`] says, or fewer, where
+/// `samples` have `rows` together.
 fn width(level: usize, samples: u32, rows: u64) -> u32 {
     let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
     let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));

@@ -54,7 +54,8 @@ fn rows<const N: usize>(directory: &TempDir, name: &str) -> Vec<[u64; N]> {
     reader.get_row_iter(None).unwrap().map(|row| numbers(row.unwrap())).collect()
 }
 
-/// What is written of `intervals()`: the pauses' level, port, queue, start and end; the shares' level, port, queue, bin, cause and length.
+/// Writes `intervals()` and reads it back: level, port, queue, start and end of each pause; level,
+/// port, queue, bin, cause and length of each share.
 fn written() -> (Vec<[u64; 5]>, Vec<[u64; 6]>) {
     let directory = TempDir::new().unwrap();
     let mut pauses = Pauses::create(directory.path(), WIDTH, END).unwrap();
