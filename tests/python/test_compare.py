@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import backwater
@@ -324,6 +324,14 @@ SETTINGS = st.dictionaries(
 
 
 @given(st.lists(SETTINGS, min_size=1, max_size=6, unique_by=lambda each: json.dumps(each, sort_keys=True)))
+# Two settings tell the first group from the last; the order of paths differs from group to group.
+@example(
+    [
+        {"switch.flow_control.kind": "a", "load": "a", "ecn.kmin": "a", "mtu": "a"},
+        {"mtu": "a"},
+        {"switch.flow_control.kind": "a", "load": "a"},
+    ]
+)
 def test_labels_are_different_short_and_the_same_for_the_same_settings(settings: list[dict[str, Any]]) -> None:
     directories = [[Path(f"/results/{number}")] for number in range(len(settings))]
     found = labels(settings, {"switch.flow_control.kind", "load"}, directories)

@@ -54,9 +54,10 @@ def _split(paths: Sequence[str]) -> list[list[str]]:
 def _telling(settings: Sequence[Settings], written: Set[str]) -> list[str]:
     """Settings that tell all groups apart: kinds if they do, then what else scenarios say, then what follows from it.
 
-    Of those it takes time and again one that tells most groups apart, the first of them, until no other helps.
+    Of those it takes time and again one that tells most groups apart, the first of them by its path, until no other
+    helps.
     """
-    paths = differing(settings)
+    paths = sorted(differing(settings))
     kinds = [path for path in paths if path.endswith(".kind")]
     chosen: list[str] = []
     keys: list[tuple[str, ...]] = [() for _ in settings]
