@@ -76,11 +76,11 @@ def expected(
     return bounds
 
 
-# As many samples as several chunks of several levels have.
+# As many samples as several chunks of several levels have, and events as several row groups have.
 LONG: dict[str, Any] = {
     "run": {"until": "1 ms", "drain": "0 s"},
     "topology": {"kind": "star", "hosts": 3},
-    "probes": {"sample_interval": "100 ns", "flows": False},
+    "probes": {"sample_interval": "100 ns", "flows": False, "trace": {"until": "300 us"}},
     "traffic": [{"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.7, "hosts": ["h0", "h1", "h2"]}],
 }
 
@@ -327,6 +327,13 @@ def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path
         blocked.select("id", "blocked_ps").iter_rows()
     )
     assert {row["isComplete"] for row in lists["slowdown"]} == {True, False}
+
+
+def test_the_index_knows_times_of_events_in_all_row_groups(long_result: Result) -> None:
+    view, events = files.prepare(long_result), long_result.events
+    index = json.loads((view / _core.VIEW_INDEX).read_text())["events"]
+    assert index["rows"] == events.height > 2 * 2**14
+    assert index["times"] == events["time_ps"][:: index["step"]].to_list()
 
 
 def test_the_index_leads_to_events_and_senders(result: Result, view: Path) -> None:
