@@ -105,14 +105,8 @@ fn most_frames(plan: &Plan) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backwater_scenario::Document;
+    use crate::run::tests::{BUILD, plan_of};
     use temp_dir::TempDir;
-
-    const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
-
-    fn plan(text: &str) -> Plan {
-        Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
-    }
 
     fn of(count: u64, bytes: u64) -> Share {
         Share { count, bytes }
@@ -167,7 +161,7 @@ mod tests {
         let text = "run.until = \"1 us\"\nnetwork.mtu = \"1024 B\"\nswitch.buffer = \"1102 KB\"\ntraffic = [{ kind = \"permutation\", sizes = \"1 KB\" }]\n\
             topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_delay = \"897.6 ns\",\n\
             uplink_rate = \"400 Gbps\", uplink_delay = \"448.8 ns\" }\n";
-        assert_eq!(most_frames(&plan(text)), 3.0 * 1000.0 + 4.0 * 2.0 * 11.0 + 2.0 * 2.0 * 21.0);
+        assert_eq!(most_frames(&plan_of(text)), 3.0 * 1000.0 + 4.0 * 2.0 * 11.0 + 2.0 * 2.0 * 21.0);
     }
 
     #[test]
@@ -176,7 +170,7 @@ mod tests {
             traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";
         let of = |wall| {
             let directory = TempDir::new().unwrap();
-            estimate(plan(text), BUILD, wall, directory.path()).unwrap().simulated_ps
+            estimate(plan_of(text), BUILD, wall, directory.path()).unwrap().simulated_ps
         };
         assert_eq!(of(Duration::from_secs(600)), 20_000_000);
         assert_eq!(of(Duration::ZERO), 0);

@@ -643,4 +643,4 @@ fn rename(directory: &Path, from: &str, to: &str) -> Result<(), RunError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,7 +7,7 @@ use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use temp_dir::TempDir;
 
-const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
+pub(crate) const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
 /// Many small flows.
 fn plan(microseconds: u32) -> Plan {
@@ -17,7 +17,7 @@ fn plan(microseconds: u32) -> Plan {
     ))
 }
 
-fn plan_of(text: &str) -> Plan {
+pub(crate) fn plan_of(text: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
 }
 
@@ -333,14 +333,8 @@ fn a_window_of_time_needs_few_groups_of_the_pauses() {
     let directory = TempDir::new().unwrap();
     let simulated = run(Run::start(plan_of(INCAST), BUILD, directory.path(), 3).unwrap()).finish().unwrap();
     assert!(simulated.pause_frames > 10);
-    let file = fs::File::open(directory.path().join("pauses.parquet")).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    let ends = reader.get_row_iter(None).unwrap().map(|row| {
-        let row = row.unwrap();
-        let (_, field) = row.get_column_iter().find(|(name, _)| *name == "end_ps").unwrap();
-        if let parquet::record::Field::Long(end) = field { *end } else { i64::MAX }
-    });
-    assert!(ends.is_sorted());
+    let ends = column(&directory, "pauses", "end_ps");
+    assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
 
     // More of them than a test can simulate, with starts that compress little.
     let mut table = TableWriter::create(directory.path(), "many", &["h0".to_owned()], &[]).unwrap();
@@ -387,30 +381,29 @@ fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
 }
 
 /// Three switches in a ring on which all flows go the same way round, and two hosts beside it.
-const RING: &str = "run.until = \"1 ms\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"50 us\" }\n\
+const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_interval = \"0 s\", deadlock_check = \"50 us\" }\n\
     switch = { buffer = \"1 MB\", headroom = { kind = \"static\", xoff = \"30 KB\", xon = \"20 KB\" } }\n\
     topology = { kind = \"custom\", hosts = [\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"], switches = [\"s0\", \"s1\", \"s2\"], links = [\n\
     { a = \"h0\", b = \"s0\" }, { a = \"h1\", b = \"s1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s0\" }, { a = \"h4\", b = \"s0\" },\n\
     { a = \"s0\", b = \"s1\" }, { a = \"s1\", b = \"s2\" }, { a = \"s2\", b = \"s0\" }] }\n\
     routes = [{ at = \"s0\", to = \"h2\", next = \"s1\" }, { at = \"s1\", to = \"h0\", next = \"s2\" }, { at = \"s2\", to = \"h1\", next = \"s0\" }]\n\
     [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h2\", bytes = \"10 MB\" },\n\
-    { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n";
-const BESIDE: &str = "[[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
+    { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n\
+    [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
 
 /// The second check confirms what the first one has found.
 #[test]
 fn a_deadlock_is_named_when_two_checks_have_seen_it() {
-    let text = format!("{RING}{BESIDE}").replace("probes = {", "probes = { ingress = true,");
     let directory = TempDir::new().unwrap();
-    let summary = run(Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    let summary = run(Run::start(plan_of(RING), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Deadlock, 100_000_000));
     let FlowCounts { total, finished, unfinished, endless } = summary.flows;
     assert_eq!((total, finished, unfinished, endless), (4, 0, 3, 1));
     let deadlock = summary.deadlock.unwrap();
     assert!(deadlock.onset_ps < 50_000_000);
     let queue = |queue: &DeadQueue| {
-        let flows = queue.flows.iter().map(|flow| (flow.id, flow.src.clone(), flow.dst.clone()));
-        (queue.name.clone(), queue.peer.clone(), flows.map(|(id, src, dst)| format!("{id} {src} {dst}")).collect())
+        let flows = queue.flows.iter().map(|DeadFlow { id, src, dst }| format!("{id} {src} {dst}"));
+        (queue.name.clone(), queue.peer.clone(), flows.collect())
     };
     let expected = [
         ("s0:3", "s1", ["0 h0 h2", "2 h2 h1"]),
@@ -440,9 +433,9 @@ fn what_load_balancers_hold_is_sampled_by_its_name() {
     assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
 }
 
-/// Those of flows that are done with as well, at the times of samples and no others.
+/// At the times of samples and no others.
 #[test]
-fn all_bytes_that_arrive_are_in_the_table_of_goodput() {
+fn goodput_has_the_bytes_of_flows_that_are_done_with() {
     let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
         probes = { goodput = true, sample_interval = \"20 us\", deadlock_check = \"30 us\" }\n\
         traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";

@@ -80,9 +80,10 @@ fn level(pause: &Interval) -> u64 {
     (0..5).find(|level| pause.end - pause.start <= 64 * width(*level)).unwrap_or(5)
 }
 
-fn is_in_order(of: impl Iterator<Item = (u64, u64)>) -> bool {
+/// Checks that the chunks of each level stand in order.
+fn is_in_order(mut of: impl Iterator<Item = (u64, u64)>) -> bool {
     let mut last = [0; 6];
-    of.into_iter().all(|(level, chunk)| std::mem::replace(&mut last[level as usize], chunk) <= chunk)
+    of.all(|(level, chunk)| std::mem::replace(&mut last[level as usize], chunk) <= chunk)
 }
 
 #[test]
