@@ -6,7 +6,7 @@ use crate::contract::load_balance::Entropy;
 use crate::contract::options::{Findings, InForce, Options};
 use crate::contract::station::Station;
 use crate::frame::record::Telemetry;
-use crate::frame::{Notice, Protocol, Psn};
+use crate::frame::{Cnp, Notice, Protocol, Psn};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
@@ -68,6 +68,11 @@ pub trait CongestionOptions: Options {
 
     /// Whether reaction points ask to be called by the clock ([`ReactionPoint::wake_at`]).
     fn needs_wakes(&self) -> bool {
+        false
+    }
+
+    /// Returns true if notification points use timers ([`NotificationPoint::wake_at`]).
+    fn needs_receiver_timers(&self) -> bool {
         false
     }
 
@@ -134,10 +139,8 @@ pub trait CongestionPoint: Station {}
 pub struct Notification {
     /// Echo congestion in the packet's ACK (which is then sent at once).
     pub echo: bool,
-    /// Send a CNP frame.
-    pub cnp: bool,
-    /// The rate that the CNP tells the sender, if it tells one.
-    pub rate: Option<Rate>,
+    /// CNP frame to send.
+    pub cnp: Option<Cnp>,
 }
 
 /// Notification point: what a receiver reports about one flow.
@@ -147,6 +150,18 @@ pub trait NotificationPoint: Footprint + Send {
     /// A data packet of the flow has arrived, of `wire_bytes`; `marked` is its ECN mark.
     fn on_data(&mut self, _now: Time, _marked: bool, _wire_bytes: u64) -> Notification {
         Notification::default()
+    }
+
+    /// Time of the next timer ([`CongestionOptions::needs_receiver_timers`]); [`Time::NEVER`] if
+    /// none is set. Only [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) change it, and no
+    /// timer fires once the flow is complete.
+    fn wake_at(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The timer has fired. Returns the CNP to send, if any.
+    fn on_wake(&mut self, _now: Time) -> Option<Cnp> {
+        None
     }
 }
 
@@ -168,8 +183,8 @@ pub trait ReactionPoint: Footprint + Send {
     /// An ACK (or NACK) has arrived.
     fn on_ack(&mut self, _ack: &AckView<'_>) {}
 
-    /// A CNP has arrived, as a frame or as the echo in an ACK; the rate that it tells, if it tells one.
-    fn on_cnp(&mut self, _now: Time, _rate: Option<Rate>) {}
+    /// A CNP has arrived, as a frame or as the echo in an ACK.
+    fn on_cnp(&mut self, _now: Time, _cnp: Cnp) {}
 
     /// A notice of a switch about the flow has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}

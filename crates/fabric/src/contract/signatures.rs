@@ -11,6 +11,6 @@ pub(crate) use crate::contract::recovery::*;
 pub(crate) use crate::contract::station::*;
 pub(crate) use crate::contract::view::*;
 pub(crate) use crate::frame::cause::Causes;
-pub(crate) use crate::frame::{Control, Frame, Notice, Psn};
+pub(crate) use crate::frame::{Cnp, Control, Frame, Notice, Psn};
 pub(crate) use crate::ids::{Class, FlowId, PortIx, QueueIx};
 pub(crate) use backwater_engine::{Duration, Rate, Time};

@@ -10,7 +10,7 @@ pub mod route;
 
 pub use control::{Control, Pfc, Protocol, Signal};
 pub use notice::Notice;
-pub use record::{RecordRef, Trail};
+pub use record::{Cnp, RecordRef, Trail};
 pub use route::{MAX_HOPS, NextHop, Route, TIME_TO_LIVE};
 
 use crate::frame::framing::FrameSize;

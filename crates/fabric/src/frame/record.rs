@@ -58,10 +58,19 @@ pub struct Echo {
     pub arrived: Psn,
     /// Links that it has passed.
     pub hops: u8,
-    /// The rate that a CNP tells the sender.
-    pub rate: Option<Rate>,
+    /// Verdict of a CNP.
+    pub verdict: Option<Cnp>,
     /// The path that the packet has taken, where its host has chosen one.
     pub path: Option<u16>,
+}
+
+/// Verdict of a receiver on a flow, carried by a CNP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cnp {
+    /// Congested; the rate at which the flow arrives, if the receiver measures it.
+    Congested(Option<Rate>),
+    /// Not congested: the sender may speed up (PCN).
+    NotCongested,
 }
 
 /// The egress ports that a packet has taken so far, from its source host on; [`MAX_HOPS`] at most.
@@ -427,7 +436,7 @@ mod tests {
             causes: Some(Causes::default()),
             notice: Some(notice),
             trail: Some(trail),
-            echo: Some(Echo { arrived: 8, hops: 3, rate: Some(Rate::from_gbps(1)), path: Some(9) }),
+            echo: Some(Echo { arrived: 8, hops: 3, verdict: Some(Cnp::NotCongested), path: Some(9) }),
             path_header: Some([1, 2, 3, 4, 5, 6, 7]),
             path: Some(10),
             journey: Some(Box::new(Journey::new(Time::from_ps(11)))),

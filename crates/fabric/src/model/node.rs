@@ -363,7 +363,7 @@ impl Node {
         {
             self.end_transit(egress, queue, &mut queued, env);
         }
-        self.wake_reactions(env);
+        self.fire_timers(env);
         for caller in Caller::ALL {
             let wake = &mut self.interfaces.wakes[caller as usize];
             if *wake > env.now {

@@ -41,6 +41,8 @@ pub struct Fabric {
     pub(crate) chooses_paths: bool,
     /// Whether reaction points ask to be called by the clock.
     pub(crate) reactions_wake: bool,
+    /// Whether notification points use timers.
+    pub(crate) receiver_timers: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     promises: Vec<Promise>,
     hashes: Vec<FlowHash>,
@@ -176,6 +178,7 @@ impl Fabric {
         let (flows, promises) = (Flows::default(), Vec::new());
         let chooses_paths = spec.senders_choose_paths();
         let reactions_wake = spec.congestion.needs_wakes();
+        let receiver_timers = spec.congestion.needs_receiver_timers();
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops() || chooses_paths;
         let (base_rtt, hops) = (longest, (hops, per_hop));
         let mut fabric = Fabric {
@@ -185,6 +188,7 @@ impl Fabric {
             epoch: 0,
             chooses_paths,
             reactions_wake,
+            receiver_timers,
             flows,
             base_rtt,
             hops,

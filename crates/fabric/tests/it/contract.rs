@@ -14,7 +14,7 @@ use backwater_fabric::contract::{
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
-use backwater_fabric::frame::{Body, Frame, Packet, PacketKind, Psn, Route, Timestamp};
+use backwater_fabric::frame::{Body, Cnp, Frame, Packet, PacketKind, Psn, Route, Timestamp};
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -281,10 +281,16 @@ fn a_notification_point_reports_marked_packets_only() {
         for packet in 0..10_000 {
             let marked = draws.chance(0.3);
             let notification = point.on_data(Time::from_ps(packet * 80_000), marked, 1106);
-            assert!(marked || !notification.echo && !notification.cnp);
-            assert!(!(notification.echo && notification.cnp), "a mark is reported once");
+            let is_congested = matches!(notification.cnp, Some(Cnp::Congested(_)));
+            assert!(marked || !notification.echo && !is_congested);
+            assert!(!(notification.echo && is_congested), "a mark is reported once");
         }
     }
+}
+
+/// A CNP of either kind.
+fn cnp(draws: &mut Stream, line_rate: Rate) -> Cnp {
+    if draws.chance(0.5) { Cnp::NotCongested } else { Cnp::Congested(Some(line_rate)) }
 }
 
 /// Telemetry of one switch whose port is busy to a random degree.
@@ -314,7 +320,7 @@ proptest! {
                 let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
                 now += draws.exponential(mean);
                 match draws.below(4) {
-                    0 => point.on_cnp(now, Some(line_rate)),
+                    0 => point.on_cnp(now, cnp(&mut draws, line_rate)),
                     1 => {
                         sent += 1024;
                         point.on_sent(now, 1106);
@@ -352,7 +358,7 @@ proptest! {
             for _ in 0..draws.below(300) {
                 now += draws.exponential(2e6);
                 if draws.chance(0.2) {
-                    point.on_cnp(now, Some(facts.line_rate));
+                    point.on_cnp(now, cnp(&mut draws, facts.line_rate));
                 } else {
                     acked += u64::from(facts.sizes.mtu);
                     let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);

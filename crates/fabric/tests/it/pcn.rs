@@ -11,12 +11,14 @@ use backwater_fabric::contract::{
     SenderFacts, Site,
 };
 use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::PacketKind;
+use backwater_fabric::frame::{Cnp, PacketKind};
 use backwater_fabric::ids::Class;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -109,15 +111,15 @@ fn answers_count_but_are_not_marked() {
 
 // -------------------------------------------------------------------------------------------------------- in whole networks
 
-/// When CNPs came, in nanoseconds, and the rate that each told.
-type Cnps = Arc<Mutex<Vec<(u64, Option<Rate>)>>>;
+/// CNPs with the times of their arrival, in picoseconds.
+type Cnps = Arc<Mutex<Vec<(u64, Cnp)>>>;
 
 /// What receivers and senders have seen.
 #[derive(Clone, Debug, Default)]
 struct Log {
     /// By the rate of a receiver's link: data packets that have come, and those marked.
     marks: Arc<Mutex<BTreeMap<Rate, (u64, u64)>>>,
-    /// CNPs that have come, and the rates that they tell.
+    /// CNPs that have arrived.
     cnps: Cnps,
 }
 
@@ -152,6 +154,10 @@ impl CongestionOptions for Watched {
         let control = if self.reacts { &self.control } else { &none };
         Sender(control.boxed_reaction(sender), self.log.clone())
     }
+
+    fn needs_receiver_timers(&self) -> bool {
+        self.control.needs_receiver_timers()
+    }
 }
 
 impl Footprint for Receiver {}
@@ -164,6 +170,14 @@ impl NotificationPoint for Receiver {
         *of_them += u64::from(marked);
         self.0.on_data(now, marked, wire_bytes)
     }
+
+    fn wake_at(&self) -> Time {
+        self.0.wake_at()
+    }
+
+    fn on_wake(&mut self, now: Time) -> Option<Cnp> {
+        self.0.on_wake(now)
+    }
 }
 
 impl Footprint for Sender {}
@@ -173,18 +187,19 @@ impl ReactionPoint for Sender {
         self.0.rate(now)
     }
 
-    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
-        self.1.cnps.lock().unwrap().push((now.ps(), rate));
-        self.0.on_cnp(now, rate);
+    fn on_cnp(&mut self, now: Time, cnp: Cnp) {
+        self.1.cnps.lock().unwrap().push((now.ps(), cnp));
+        self.0.on_cnp(now, cnp);
     }
 }
 
-/// Two hosts send to a third from the same instant on, each packet of the one between two of the other's.
+/// Two hosts send to a third from the same instant on, and their packets alternate at its link.
 ///
-/// At the receiver, one flow's packets are at 2 x 89.76 ns + 2 us, 178.24 ns later (the first of the other is longer), and then every 176.96 ns; the
-/// other's 89.76 ns behind the first, and then every 176.96 ns. The first periods end with packets 50,080.96 ns and 50,079.68 ns from their beginning, in
-/// which the queue has grown to 100 KB for too long to be told of; the second 50,079.68 ns later: 283 packets in 283 x 176.96 ns, 50 Gb/s. The CNP goes
-/// behind the ACK of the last of them: 6.88 ns and, over two links, 2 x 7.84 ns + 2 us.
+/// At the receiver, packets of the first flow arrive at 2 x 89.76 ns + 2 us, 178.24 ns later (the
+/// first packet of the other flow is longer), and then every 176.96 ns; those of the other flow
+/// 89.76 ns behind the first, and then every 176.96 ns. In the first 50 us, the queue exceeds 100 KB
+/// for 42 us: not congested. In the second, all 283 packets of 1,106 B are marked. Between two ACKs,
+/// CNPs depart at once, and take 2 x 7.84 ns + 2 us.
 #[test]
 fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
     let log = Log::default();
@@ -194,12 +209,49 @@ fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(140), 1);
-    let (first, back) = (2_179_520, 2_022_560);
-    let half = Some(Rate::from_gbps(50));
+    let starts = [2_179_520, 2_179_520 + 89_760];
+    let (period, back) = (50_000_000, 2_015_680);
+    let half = Cnp::Congested(Some(Rate::from_bps(283 * 1106 * 8 * 20_000)));
+    let expected = starts.map(|start| [(start + period + back, Cnp::NotCongested), (start + 2 * period + back, half)]);
     let mut cnps = log.cnps.lock().unwrap().clone();
-    cnps.sort_unstable();
-    let expected = [first + 50_080_960 + 50_079_680 + back, first + 89_760 + 2 * 50_079_680 + back];
-    assert_eq!(cnps, expected.map(|at| (at, half)));
+    cnps.sort_unstable_by_key(|(at, _)| *at);
+    assert_eq!(cnps, [expected[0][0], expected[1][0], expected[0][1], expected[1][1]]);
+}
+
+/// A flow of 20 packets takes 3.9 us and no CNP. One of 1,000 packets takes 88.5 us: one CNP at the
+/// end of the first period, none when the second ends.
+#[test]
+fn a_receivers_clock_ends_with_the_flow() {
+    let log = Log::default();
+    let mut spec = star(3, 100, 1000);
+    let control = CongestionConfig::Pcn(PcnConfig::default());
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
+    let flows = vec![flow(0, 2, 20 * 1024, 0), flow(1, 2, 1000 * 1024, 10)];
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
+    let cnps: Vec<Cnp> = log.cnps.lock().unwrap().iter().map(|(_, cnp)| *cnp).collect();
+    assert_eq!(cnps, [Cnp::NotCongested]);
+    let counters = simulation.counters();
+    let count = |what| counters.get(what).copied().unwrap_or_default();
+    assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
+}
+
+/// 24 hosts send to one over links of 4 us. In a period, they fill the buffer and are paused; the
+/// CNPs at its end leave each its share, and increases are too small to fill the buffer again.
+#[test]
+fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
+    let mut spec = star(26, 100, 4000);
+    spec.switch.buffer = Bytes(22_000_000);
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig::default());
+    spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(40_000)), ..Default::default() });
+    let mut flows: Vec<FlowSpec> = (0..24).map(|host| flow(host, 25, FlowSpec::ENDLESS, 0)).collect();
+    flows.push(flow(0, 24, FlowSpec::ENDLESS, 0));
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(Time::ZERO + Duration::from_ms(2), 1);
+    let early = simulation.totals().pause_frames;
+    simulation.run_until(Time::ZERO + Duration::from_ms(6), 1);
+    assert!(early >= 24, "{early}");
+    assert_eq!(simulation.totals().pause_frames, early);
 }
 
 /// Senders h0 and h1 on s0; receivers h2 and h3 on s1, and two more senders, h4 and h5. All but h1 send to h2, which has 100 Gb/s; h1 to h3, which has
@@ -264,5 +316,5 @@ fn senders_that_are_told_free_a_victim() {
     let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), true, 4_000_000);
     assert!(none.pauses[0] > none.pauses[1] * 2 && none.victim < 50.0, "{none:?}");
     assert!(pcn.pauses[1] > 0 && pcn.pauses[0] == pcn.pauses[1] && pcn.victim > 85.0, "{pcn:?}");
-    assert!(pcn.marked[0] > 0.95 && pcn.marked[1] == 0.0, "{pcn:?}");
+    assert!(pcn.marked[0] > 0.8 && pcn.marked[1] == 0.0, "{pcn:?}");
 }

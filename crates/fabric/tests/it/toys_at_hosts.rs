@@ -7,7 +7,7 @@ use backwater_fabric::contract::{
     NotificationPoint, Options, Passage, PathChoice, Progress, ReactionPoint, RecoveryOptions, RecoverySender,
     SenderFacts, Site, Station, Stations, View,
 };
-use backwater_fabric::frame::{Notice, Protocol, Psn};
+use backwater_fabric::frame::{Cnp, Notice, Protocol, Psn};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
@@ -341,8 +341,8 @@ impl ReactionPoint for TemperedSender {
         self.0.on_ack(ack);
     }
 
-    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
-        self.0.on_cnp(now, rate);
+    fn on_cnp(&mut self, now: Time, cnp: Cnp) {
+        self.0.on_cnp(now, cnp);
     }
 
     fn on_notice(&mut self, now: Time, notice: &Notice) {

@@ -12,6 +12,7 @@ use crate::contract::{
     AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Notification, NotificationPoint, Options,
     ReactionPoint, SenderFacts, Site, in_force,
 };
+use crate::frame::Cnp;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -294,7 +295,7 @@ impl NotificationPoint for CnpSender {
             CnpMode::AckBit => Notification { echo: marked, ..Default::default() },
             CnpMode::Frame if marked && self.last.is_none_or(|last| now >= last + self.interval) => {
                 self.last = Some(now);
-                Notification { cnp: true, ..Default::default() }
+                Notification { cnp: Some(Cnp::Congested(None)), ..Default::default() }
             }
             CnpMode::Frame => Notification::default(),
         }
@@ -482,7 +483,7 @@ impl ReactionPoint for Dcqcn {
         self.catch_up(ack.now);
     }
 
-    fn on_cnp(&mut self, now: Time, _rate: Option<Rate>) {
+    fn on_cnp(&mut self, now: Time, _cnp: Cnp) {
         self.catch_up(now);
         let parameters = &self.parameters;
         let limited = self.limited.get_or_insert_with(|| Limited::new(parameters));

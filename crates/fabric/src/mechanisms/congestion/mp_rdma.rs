@@ -8,7 +8,7 @@ use crate::contract::{
     AckView, Beside, CongestionOptions, Entropy, Findings, Footprint, InForce, Key, Loss, Notification,
     NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
 };
-use crate::frame::Psn;
+use crate::frame::{Cnp, Psn};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate, Time};
@@ -241,7 +241,7 @@ impl ReactionPoint for MpRdma {
     }
 
     /// The echo of a mark, in the ACK that is about to be looked at.
-    fn on_cnp(&mut self, _now: Time, _rate: Option<Rate>) {
+    fn on_cnp(&mut self, _now: Time, _cnp: Cnp) {
         self.is_marked = true;
     }
 

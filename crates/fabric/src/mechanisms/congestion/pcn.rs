@@ -1,17 +1,16 @@
-//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks tell congestion from being paused, and senders fall to the rate at which their
-//! packets arrive.
+//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks tell congestion from PAUSE,
+//! and senders fall to the rate at which their packets arrive.
 //!
-//! A packet that has waited behind a PAUSE is not marked: the queue may be long for the PAUSE alone. One that came later, and leaves a long queue behind, is.
-//! A receiver that sees nearly all packets of a flow marked tells the sender at what rate they come.
-//!
-//! Nothing needs an event: periods end with the packet that comes next, and a sender's clock is caught up when it is looked at.
+//! A packet that has waited behind a PAUSE is not marked. A later packet that leaves a long queue
+//! behind is marked. At the end of each period in which packets of a flow arrived, its receiver
+//! reports to the sender by a CNP: congested, with the rate of arrival, or not congested.
 
 use super::ecn::EcnConfig;
 use crate::contract::{
     Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Notification, NotificationPoint,
     Options, Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View,
 };
-use crate::frame::PacketKind;
+use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -51,12 +50,14 @@ pub struct PcnConfig {
     pub threshold: Option<Bytes>,
     /// If set, `threshold` holds for ports of this rate and grows in proportion to a port's rate. Default: none; it holds for every port.
     pub threshold_rate: Option<Rate>,
-    /// T: shortest time between two CNPs of a flow, over which its packets are counted and behind which its rate grows. Default 50 us (paper); at least 100 ns.
+    /// T: period of a receiver's clock, which starts with the flow's first packet. At the end of each
+    /// period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100 ns.
     pub period: Duration,
-    /// Share of a flow's packets that must be marked for a CNP. Default 0.95 (paper).
+    /// Share of marked packets above which a flow is congested. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
-    /// Smallest weight of an increase: that behind a CNP, and how much less than the rate of arrival a CNP leaves.
+    /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the rate of
+    /// arrival that this CNP takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).
@@ -108,14 +109,7 @@ impl CongestionOptions for PcnConfig {
     }
 
     fn notification(&self, _line_rate: Rate) -> Box<PcnReceiver> {
-        Box::new(PcnReceiver {
-            period: self.period,
-            marked_share: self.marked_share,
-            since: None,
-            packets: 0,
-            marked: 0,
-            wire_bytes: 0,
-        })
+        Box::new(PcnReceiver::new(self.period, self.marked_share))
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Pcn {
@@ -123,6 +117,10 @@ impl CongestionOptions for PcnConfig {
     }
 
     fn sends_cnps(&self, _line_rate: Rate) -> bool {
+        true
+    }
+
+    fn needs_receiver_timers(&self) -> bool {
         true
     }
 
@@ -196,60 +194,95 @@ impl Station for PcnMarker {
 
 /// The notification point of one flow.
 ///
-/// A period begins with a packet, and ends with the first that comes T later or more: what has come in between, the last one included, has come at
-/// its bytes over that time. Where packets are further apart than T, that is the rate of one packet per gap.
+/// Periods of length T follow each other from the flow's first packet on. A timer is set only in a
+/// period in which a packet has arrived.
 #[derive(Debug)]
 pub struct PcnReceiver {
     period: Duration,
     marked_share: f64,
-    /// When the period began; `None` before the first packet.
-    since: Option<Time>,
-    /// What has come since.
+    /// Arrival of the flow's first packet, at which the clock starts.
+    first: Option<Time>,
+    /// Arrival of the flow's last packet.
+    last: Time,
+    /// Time between the last two packets; T for the first packet.
+    gap: Duration,
+    /// End of the present period; [`Time::NEVER`] as long as no packet has arrived in it.
+    ends: Time,
+    /// Arrivals in the present period.
     packets: u32,
     marked: u32,
     wire_bytes: u64,
+}
+
+impl PcnReceiver {
+    fn new(period: Duration, marked_share: f64) -> PcnReceiver {
+        PcnReceiver {
+            period,
+            marked_share,
+            first: None,
+            last: Time::ZERO,
+            gap: period,
+            ends: Time::NEVER,
+            packets: 0,
+            marked: 0,
+            wire_bytes: 0,
+        }
+    }
+
+    /// Returns the CNP of the period that is over, unless nothing arrived in it.
+    fn close(&mut self, now: Time) -> Option<Cnp> {
+        if self.ends > now {
+            return None;
+        }
+        let is_congested = f64::from(self.marked) > self.marked_share * f64::from(self.packets);
+        let time = if self.packets == 1 { self.gap } else { self.period };
+        let bps = u128::from(self.wire_bytes) * 8_000_000_000_000 / u128::from(time.ps().max(1));
+        self.ends = Time::NEVER;
+        (self.packets, self.marked, self.wire_bytes) = (0, 0, 0);
+        Some(if is_congested { Cnp::Congested(Some(Rate::from_bps(bps as u64))) } else { Cnp::NotCongested })
+    }
 }
 
 impl Footprint for PcnReceiver {}
 
 impl NotificationPoint for PcnReceiver {
     fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
-        let Some(since) = self.since else {
-            self.since = Some(now);
-            return Notification::default();
-        };
+        // A packet that arrives at the end of a period belongs to the next period.
+        let cnp = self.close(now);
+        match self.first {
+            None => self.first = Some(now),
+            Some(_) => self.gap = now.since(self.last),
+        }
+        if self.packets == 0 {
+            let since_first = now.since(self.first.unwrap_or(now)).ps();
+            self.ends = now + Duration::from_ps(self.period.ps() - since_first % self.period.ps());
+        }
+        self.last = now;
         self.packets += 1;
         self.marked += u32::from(marked);
         self.wire_bytes += wire_bytes;
-        let time = now.since(since);
-        if time < self.period {
-            return Notification::default();
-        }
-        let is_congested = f64::from(self.marked) >= self.marked_share * f64::from(self.packets);
-        let bps = u128::from(self.wire_bytes) * 8_000_000_000_000 / u128::from(time.ps().max(1));
-        self.since = Some(now);
-        (self.packets, self.marked, self.wire_bytes) = (0, 0, 0);
-        if is_congested {
-            Notification { cnp: true, rate: Some(Rate::from_bps(bps as u64)), ..Default::default() }
-        } else {
-            Notification::default()
-        }
+        Notification { cnp, ..Default::default() }
+    }
+
+    fn wake_at(&self) -> Time {
+        self.ends
+    }
+
+    fn on_wake(&mut self, now: Time) -> Option<Cnp> {
+        self.close(now)
     }
 }
 
-/// The reaction point of one flow.
+/// The reaction point of one flow. It has no clock: only CNPs change its rate.
 #[derive(Debug)]
 pub struct Pcn {
     line_rate: Rate,
     min_rate: Rate,
-    period: Duration,
     w_min: f64,
     w_max: f64,
     current: Rate,
-    /// The weight of the next increase.
+    /// Weight of the next increase.
     weight: f64,
-    /// When that is due; [`Time::NEVER`] at line rate.
-    next_increase: Time,
 }
 
 impl Pcn {
@@ -257,51 +290,42 @@ impl Pcn {
         Pcn {
             line_rate: sender.line_rate,
             min_rate: config.min_rate.min(sender.line_rate),
-            period: config.period,
             w_min: config.w_min(),
             w_max: config.w_max,
             current: sender.line_rate,
             weight: config.w_min(),
-            next_increase: Time::NEVER,
         }
     }
 
-    /// Makes the increases that are due by `now`: R <- R (1 - w) + C w, then w <- w (1 - w) + w_max w.
-    fn catch_up(&mut self, now: Time) {
-        while self.next_increase <= now {
-            let missing = (self.line_rate.bps() - self.current.bps()) as f64 * (1.0 - self.weight);
-            self.current = Rate::from_bps(self.line_rate.bps() - missing as u64);
-            self.weight = self.weight * (1.0 - self.weight) + self.w_max * self.weight;
-            self.next_increase =
-                if self.current < self.line_rate { self.next_increase + self.period } else { Time::NEVER };
-        }
-    }
-
-    /// Has the flow go on at `rate`, and grow from there as carefully as at first.
-    fn go_on(&mut self, now: Time, rate: Rate) {
-        self.current = rate.clamp(self.min_rate, self.line_rate);
-        self.weight = self.w_min;
-        self.next_increase = now + self.period;
+    /// Increases the rate: R <- R (1 - w) + C w, then w <- w (1 - w) + w_max w.
+    fn increase(&mut self) {
+        let missing = (self.line_rate.bps() - self.current.bps()) as f64 * (1.0 - self.weight);
+        self.current = Rate::from_bps(self.line_rate.bps() - missing as u64);
+        self.weight = self.weight * (1.0 - self.weight) + self.w_max * self.weight;
     }
 }
 
 impl Footprint for Pcn {}
 
 impl ReactionPoint for Pcn {
-    fn rate(&mut self, now: Time) -> Rate {
-        self.catch_up(now);
+    fn rate(&mut self, _now: Time) -> Rate {
         self.current
     }
 
-    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
-        self.catch_up(now);
-        let arrived = rate.unwrap_or(self.current).bps() as f64;
-        self.go_on(now, Rate::from_bps((arrived * (1.0 - self.w_min)) as u64).min(self.current));
+    fn on_cnp(&mut self, now: Time, cnp: Cnp) {
+        match cnp {
+            Cnp::NotCongested => self.increase(),
+            Cnp::Congested(rate) => {
+                let arrived = rate.unwrap_or(self.current).bps() as f64;
+                let lower = Rate::from_bps((arrived * (1.0 - self.w_min)) as u64);
+                self.set_rate(now, lower.min(self.current));
+            }
+        }
     }
 
-    fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.catch_up(now);
-        self.go_on(now, rate);
+    fn set_rate(&mut self, _now: Time, rate: Rate) {
+        self.current = rate.clamp(self.min_rate, self.line_rate);
+        self.weight = self.w_min;
     }
 }
 

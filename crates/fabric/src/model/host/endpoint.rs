@@ -4,11 +4,12 @@ use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
+use crate::contract::ReactionPoint;
 use crate::contract::note::{Disorder, Reception};
 use crate::frame::{Direction, Packet, PacketKind, Psn};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::model::ledger::PairFacts;
-use crate::model::sink::{Env, Sink};
+use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use backwater_engine::memory::{HeapBytes, Share};
@@ -31,7 +32,7 @@ pub struct Endpoint {
     /// What has come to them before earlier packets: as far as to the last receiver with such a packet.
     pub(super) disorder: Vec<Disorder>,
     pub(super) timers: Timers,
-    /// When reaction points want to be called.
+    /// Timers of reaction points, by slot, and of notification points, with [`NO_SLOT`].
     pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
 }
 
@@ -191,6 +192,31 @@ impl Endpoint {
         self.disorder.get_mut(slot as usize).map(std::mem::take).unwrap_or_default()
     }
 
+    /// Asks for `host` to be woken for a timer.
+    pub(super) fn remind<S: Sink>(&mut self, timer: (Time, FlowId, Slot), host: NodeId, env: &mut Env<'_, S>) {
+        if self.reminders.peek().is_none_or(|Reverse((first, ..))| timer.0 < *first) {
+            env.sink.schedule(Wakeup::Node(host), timer.0.max(env.now));
+        }
+        self.reminders.push(Reverse(timer));
+    }
+
+    /// Returns true if `timer` is set still.
+    pub(super) fn is_set(&mut self, (at, flow, slot): (Time, FlowId, Slot), fabric: &Fabric) -> bool {
+        if slot == NO_SLOT {
+            // Complete flows may be forgotten, and their receivers serve other flows.
+            let Some(entry) = fabric.flows.get(flow) else { return false };
+            let packets = fabric.packets(&entry.spec);
+            return self.receiver_of(entry).is_some_and(|it| it.timer == at && it.expected < packets);
+        }
+        let pair = &self.queue_pairs[slot as usize];
+        pair.flow == flow && pair.state != PairState::Done && pair.reaction.wake_at() == at
+    }
+
+    /// Receiver of `flow`, if a packet of it has arrived.
+    pub(super) fn receiver_of(&mut self, flow: &Flow) -> Option<&mut Receiver> {
+        flow.receiver.get().map(|slot| &mut self.receivers[slot as usize])
+    }
+
     /// The receiver of the flow called `id`, made when its first packet comes.
     #[inline]
     pub(super) fn receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> &mut Receiver {
@@ -204,6 +230,7 @@ impl Endpoint {
         let receiver = Receiver {
             recovery: fabric.spec.recovery.receiver(),
             notification: fabric.spec.congestion.notification(line_rate),
+            timer: Time::NEVER,
             port,
             route,
             unacknowledged: 0,

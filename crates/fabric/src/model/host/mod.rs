@@ -14,7 +14,7 @@ mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
-use self::sender::{PairState, QueuePair, Slot};
+use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
@@ -25,7 +25,7 @@ use crate::frame::Direction;
 use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
 use crate::frame::record::Trail;
-use crate::frame::{Body, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
+use crate::frame::{Body, Cnp, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
 use crate::model::interfaces::Interfaces;
 use crate::model::node::Node;
@@ -115,39 +115,42 @@ impl Node {
         let host = self.id;
         let endpoint = self.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot as usize];
-        let at = pair.reaction.wake_at();
-        if at == std::mem::replace(&mut pair.reminded, at) || at == Time::NEVER {
-            return;
+        let (at, flow) = (pair.reaction.wake_at(), pair.flow);
+        if at != std::mem::replace(&mut pair.reminded, at) && at != Time::NEVER {
+            endpoint.remind((at, flow, slot), host, env);
         }
-        if endpoint.reminders.peek().is_none_or(|Reverse((first, ..))| at < *first) {
-            env.sink.schedule(Wakeup::Node(host), at.max(env.now));
-        }
-        let reminder = Reverse((at, pair.flow, slot));
-        endpoint.reminders.push(reminder);
     }
 
-    /// Calls the reaction points whose time has come.
-    pub(crate) fn wake_reactions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+    /// Fires the timers of reaction points and notification points that are due.
+    pub(crate) fn fire_timers<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while let Some(endpoint) = &mut self.interfaces.endpoint
-            && let Some(Reverse((at, flow, slot))) = endpoint.reminders.peek().copied()
+            && let Some(Reverse(timer)) = endpoint.reminders.peek().copied()
         {
-            let pair = &mut endpoint.queue_pairs[slot as usize];
-            let is_known = pair.flow == flow && pair.state != PairState::Done && pair.reaction.wake_at() == at;
-            if is_known && at > env.now {
+            let (at, flow, slot) = timer;
+            let is_set = endpoint.is_set(timer, env.fabric);
+            if is_set && at > env.now {
                 env.sink.schedule(Wakeup::Node(self.id), at);
                 break;
             }
             endpoint.reminders.pop();
-            if is_known {
-                pair.reminded = Time::NEVER;
-                pair.reaction.on_wake(env.now);
-                debug_assert!(pair.reaction.wake_at() > at, "the clock goes on");
-                let port = pair.port;
-                self.remind(slot, env);
-                self.review(slot, env);
-                self.kick(port, env);
+            if is_set && slot == NO_SLOT {
+                self.wake_receiver(flow, env);
+            } else if is_set {
+                self.wake_reaction(slot, env);
             }
         }
+    }
+
+    /// Fires the timer of the reaction point in `slot`.
+    fn wake_reaction<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
+        let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
+        let at = std::mem::replace(&mut pair.reminded, Time::NEVER);
+        pair.reaction.on_wake(env.now);
+        debug_assert!(pair.reaction.wake_at() > at, "the clock goes on");
+        let port = pair.port;
+        self.remind(slot, env);
+        self.review(slot, env);
+        self.kick(port, env);
     }
 
     /// The next data packet for an idle `port`, if any queue pair may send.
@@ -241,7 +244,11 @@ impl Node {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
             PacketKind::Data => self.receive_data(port, frame, packet, env),
-            PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => self.receive_feedback(frame, packet, env),
+            PacketKind::Ack | PacketKind::Nack => self.receive_feedback(frame, packet, env),
+            PacketKind::Cnp => {
+                self.count_cnp(frame, &packet, env);
+                self.receive_feedback(frame, packet, env);
+            }
             PacketKind::Notice => self.receive_notice(frame, packet, env),
         }
     }
@@ -255,6 +262,7 @@ impl Node {
         receiver.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
         let notification = receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into());
+        let timer = receiver.notification.wake_at();
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
@@ -303,17 +311,67 @@ impl Node {
             let mut record = env.records.turn_round(echo);
             if fabric.echoes {
                 *env.records.echo_mut(&mut record) =
-                    Echo { arrived: packet.psn, hops: packet.route.links(), rate: None, path };
+                    Echo { arrived: packet.psn, hops: packet.route.links(), verdict: None, path };
             }
             self.enqueue_own(egress, Frame { record, ..ack }, env);
         }
-        if notification.cnp {
-            let mut record = RecordRef::NONE;
-            if notification.rate.is_some() {
-                env.records.echo_mut(&mut record).rate = notification.rate;
-            }
-            let cnp = reply(PacketKind::Cnp, fabric.spec.framing.cnp(), Class::CONTROL);
-            self.enqueue_own(egress, Frame { record, ..cnp }, env);
+        if let Some(cnp) = notification.cnp {
+            self.send_cnp(packet.flow, cnp, env);
+        }
+        if fabric.receiver_timers && !is_last {
+            self.set_receiver_timer(packet.flow, timer, env);
+        }
+    }
+
+    /// Sends a CNP of the receiver of `flow`.
+    fn send_cnp<S: Sink>(&mut self, flow: FlowId, cnp: Cnp, env: &mut Env<'_, S>) {
+        let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("only receivers send CNPs");
+        let packet = Packet {
+            kind: PacketKind::Cnp,
+            class: Class::CONTROL,
+            marked: false,
+            queue: Class::CONTROL.0,
+            flow,
+            psn: receiver.expected,
+            sent_at: Timestamp::of(env.now),
+            route: receiver.route,
+        };
+        let egress = receiver.port;
+        let mut record = RecordRef::NONE;
+        if cnp != Cnp::Congested(None) {
+            env.records.echo_mut(&mut record).verdict = Some(cnp);
+        }
+        let size = env.fabric.spec.framing.cnp();
+        self.enqueue_own(egress, Frame { record, ..Frame::new(Body::Packet(packet), size) }, env);
+    }
+
+    /// Sets the timer of the notification point of `flow`.
+    #[inline(never)]
+    fn set_receiver_timer<S: Sink>(&mut self, flow: FlowId, at: Time, env: &mut Env<'_, S>) {
+        let host = self.id;
+        let endpoint = self.endpoint_mut();
+        let receiver = endpoint.receiver_of(env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
+        if std::mem::replace(&mut receiver.timer, at) != at && at != Time::NEVER {
+            endpoint.remind((at, flow, NO_SLOT), host, env);
+        }
+    }
+
+    /// Fires the timer of the notification point of `flow`.
+    fn wake_receiver<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
+        let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("a timer is set there");
+        let cnp = receiver.notification.on_wake(env.now);
+        let next = receiver.notification.wake_at();
+        cnp.into_iter().for_each(|cnp| self.send_cnp(flow, cnp, env));
+        self.set_receiver_timer(flow, next, env);
+    }
+
+    /// Counts a CNP that has arrived.
+    fn count_cnp<S: Sink>(&self, frame: &Frame, packet: &Packet, env: &mut Env<'_, S>) {
+        let verdict = env.records.echo(frame.record).and_then(|echo| echo.verdict);
+        let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
+        let links = u64::from(packet.route.links());
+        for (what, amount) in [("cnps_received", 1), ("cnps_not_congested", is_clear), ("cnp_links", links)] {
+            env.sink.note(Note::Count { node: self.id, what, amount });
         }
     }
 
@@ -346,7 +404,8 @@ impl Node {
                     pair.reaction.on_loss(env.now, Loss::Answered);
                 }
                 if packet.marked || !is_answer {
-                    pair.reaction.on_cnp(env.now, echo.and_then(|echo| echo.rate));
+                    let cnp = echo.and_then(|echo| echo.verdict).unwrap_or(Cnp::Congested(None));
+                    pair.reaction.on_cnp(env.now, cnp);
                 }
                 if is_answer {
                     if let (Some(paths), Some(path)) = (&mut pair.paths, path) {

@@ -21,7 +21,7 @@ fn rates(point: &mut Dcqcn, now: Time) -> (u64, u64) {
 #[test]
 fn the_first_cnp_cuts_after_the_decrease_interval() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-    point.on_cnp(at(10, 0), None);
+    point.on_cnp(at(10, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(14, 0)), (100 * GBPS, 100 * GBPS));
     assert_eq!(rates(&mut point, at(14, 1)), (50_776_684_272, 100 * GBPS));
     // No CNP since: no cut at 18.001 us.
@@ -33,10 +33,10 @@ fn the_first_cnp_cuts_after_the_decrease_interval() {
 fn steady_cnps_halve_the_rate_every_decrease_interval() {
     for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
         let mut point = reaction_point(profile, 100);
-        point.on_cnp(at(0, 0), None);
+        point.on_cnp(at(0, 0), Cnp::Congested(None));
         let mut expected = 100 * GBPS;
         for us in 0..44 {
-            point.on_cnp(at(us, 500), None);
+            point.on_cnp(at(us, 500), Cnp::Congested(None));
             if us % 4 == 0 && us > 0 {
                 expected = (expected / 2).max(lowest);
                 assert_eq!(rates(&mut point, at(us, 500)), (expected, 100 * GBPS), "{us} us");
@@ -53,7 +53,7 @@ fn the_lowest_rate_is_no_higher_than_the_links() {
     let sender = sender(line_rate, Duration::from_us(8));
     let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
     for us in 0..5 {
-        point.on_cnp(at(us, 0), None);
+        point.on_cnp(at(us, 0), Cnp::Congested(None));
     }
     assert_eq!((point.rate(at(10, 0)), point.window()), (line_rate, 500));
 }
@@ -61,12 +61,12 @@ fn the_lowest_rate_is_no_higher_than_the_links() {
 #[test]
 fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-    point.on_cnp(at(0, 0), None);
+    point.on_cnp(at(0, 0), Cnp::Congested(None));
     let mut alpha = 1.0;
     for tick in 1..=20u64 {
         // A CNP in the slots of ticks 6 and 7 only.
         if tick == 6 || tick == 7 {
-            point.on_cnp(at(tick - 1, 300), None);
+            point.on_cnp(at(tick - 1, 300), Cnp::Congested(None));
         }
         // A CNP exactly at the tick would still count for it.
         point.rate(at(tick, 1));
@@ -83,7 +83,7 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
 fn the_timer_recovers_in_three_stages() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     for ns in [0, 500, 1500, 2500, 3500] {
-        point.on_cnp(at(0, ns), None);
+        point.on_cnp(at(0, ns), Cnp::Congested(None));
     }
     assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
     // The increase timer starts with the cut at 4.001 us.
@@ -92,7 +92,7 @@ fn the_timer_recovers_in_three_stages() {
     // A cut after an increase lowers the target too; alpha has all but vanished, so lend it one.
     point.limited.as_mut().unwrap().alpha = 1.0;
     point.limited.as_mut().unwrap().next_alpha = at(1_000_000, 0);
-    point.on_cnp(at(305, 0), None);
+    point.on_cnp(at(305, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(308, 1)), (37_500 * MBPS, 75 * GBPS));
     assert_eq!(rates(&mut point, at(608, 1)), (56_250 * MBPS, 75 * GBPS));
     // 20 Mb/s additive, then 200 Mb/s hyper.
@@ -105,9 +105,9 @@ fn the_timer_recovers_in_three_stages() {
 #[test]
 fn the_papers_timer_and_byte_counter_take_turns() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
-    point.on_cnp(at(0, 0), None);
+    point.on_cnp(at(0, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(0, 0)), (20 * GBPS, 40 * GBPS));
-    point.on_cnp(at(50, 0), None);
+    point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
     // Five steps of fast recovery by bytes, not one byte sooner.
     point.on_sent(at(51, 0), 9_999_999);
@@ -124,7 +124,7 @@ fn the_papers_timer_and_byte_counter_take_turns() {
     // Both have passed F: 200 Mb/s.
     assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
     // A CNP starts everything anew.
-    point.on_cnp(at(440, 0), None);
+    point.on_cnp(at(440, 0), Cnp::Congested(None));
     let limited = point.limited.as_ref().unwrap();
     assert_eq!((limited.timer_steps, limited.byte_steps, limited.bytes), (0, 0, 0));
     assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
@@ -134,9 +134,9 @@ fn the_papers_timer_and_byte_counter_take_turns() {
 #[test]
 fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
-    point.on_cnp(at(0, 0), None);
+    point.on_cnp(at(0, 0), Cnp::Congested(None));
     point.on_sent(at(10, 0), 9_999_999);
-    point.on_cnp(at(50, 0), None);
+    point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
     // Neither the byte that would have been the last of ten million, nor the instant 55 us after the first cut.
     point.on_sent(at(51, 0), 1);
@@ -155,7 +155,7 @@ fn recovery_begins_at_a_rate_that_is_set() {
     assert_eq!(rates(&mut point, at(10, 0)), (10 * GBPS, 10 * GBPS));
     assert_eq!(rates(&mut point, at(339, 999)), (10 * GBPS, 10 * GBPS));
     assert_eq!(rates(&mut point, at(340, 0)), (10_020 * MBPS, 10_040 * MBPS));
-    point.on_cnp(at(341, 0), None);
+    point.on_cnp(at(341, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(341, 0)), (5_010 * MBPS, 10_020 * MBPS));
 }
 
@@ -164,11 +164,11 @@ fn recovery_begins_at_a_rate_that_is_set() {
 fn a_rate_that_is_set_is_the_target_too() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     for ns in [0, 500, 1500, 2500, 3500] {
-        point.on_cnp(at(0, ns), None);
+        point.on_cnp(at(0, ns), Cnp::Congested(None));
     }
     assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
     // Nor does a CNP that has not been acted upon.
-    point.on_cnp(at(9, 0), None);
+    point.on_cnp(at(9, 0), Cnp::Congested(None));
     point.set_rate(at(10, 0), Rate::from_gbps(60));
     assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
     assert_eq!(rates(&mut point, at(610, 0)), (60_010 * MBPS, 60_020 * MBPS));
@@ -236,7 +236,7 @@ fn a_rate_that_is_low_enough_is_left_alone() {
 fn a_rate_that_is_set_is_no_cnp() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.set_rate(at(0, 0), Rate::from_gbps(50));
-    point.on_cnp(at(200, 0), None);
+    point.on_cnp(at(200, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(204, 0)), (50 * GBPS, 50 * GBPS));
     assert_eq!(rates(&mut point, at(204, 1)), (25_388_342_136, 50 * GBPS));
 }
@@ -245,8 +245,8 @@ fn a_rate_that_is_set_is_no_cnp() {
 #[test]
 fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
-    point.on_cnp(at(0, 0), None);
-    point.on_cnp(at(3, 0), None);
+    point.on_cnp(at(0, 0), Cnp::Congested(None));
+    point.on_cnp(at(3, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
 }
 
@@ -256,7 +256,7 @@ fn a_window_shrinks_with_the_rate() {
     let mut point = Dcqcn::new(&DcqcnConfig { window: true, ..Default::default() }, &sender);
     assert_eq!(point.window(), 100_000);
     for ns in [0, 500, 1500, 2500, 3500] {
-        point.on_cnp(at(0, ns), None);
+        point.on_cnp(at(0, ns), Cnp::Congested(None));
     }
     point.rate(at(4, 1));
     assert_eq!(point.window(), 50_000);
@@ -267,7 +267,7 @@ fn a_window_shrinks_with_the_rate() {
 fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
     let parameters = DcqcnProfile::Paper.parameters(Rate::from_gbps(40));
     let mut frames = CnpSender::new(&parameters);
-    let cnp = Notification { cnp: true, ..Default::default() };
+    let cnp = Notification { cnp: Some(Cnp::Congested(None)), ..Default::default() };
     assert_eq!(frames.on_data(at(0, 0), false, 1000), Notification::default());
     assert_eq!(frames.on_data(at(1, 0), true, 1000), cnp);
     assert_eq!(frames.on_data(at(50, 999), true, 1000), Notification::default());

@@ -17,7 +17,7 @@ fn flow(cwnd: f64) -> MpRdma {
 /// The window after the ACK of packet `psn`, which has taken `path`.
 fn ack(point: &mut MpRdma, psn: Psn, path: u16, is_marked: bool) -> f64 {
     if is_marked {
-        point.on_cnp(Time::ZERO, None);
+        point.on_cnp(Time::ZERO, Cnp::Congested(None));
     }
     point.on_ack(&AckView {
         now: Time::ZERO,
@@ -225,5 +225,5 @@ fn one_threshold_marks_unless_two_are_written() {
 #[test]
 fn every_mark_is_echoed_and_nothing_else() {
     let notification = [true, false].map(|marked| Echo.on_data(Time::ZERO, marked, 1000));
-    assert_eq!(notification.map(|notification| (notification.echo, notification.cnp)), [(true, false), (false, false)]);
+    assert_eq!(notification.map(|notification| (notification.echo, notification.cnp)), [(true, None), (false, None)]);
 }

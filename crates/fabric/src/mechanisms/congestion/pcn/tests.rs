@@ -23,114 +23,154 @@ fn the_threshold_grows_with_the_rate_of_the_port() {
     assert_eq!(thresholds(&scaled), [15, 24, 60, 240]);
 }
 
-/// 50 packets of 1250 B in 50 us are 10 Gb/s: what came at the very beginning counts for no period.
-#[test]
-fn a_receiver_tells_at_what_rate_packets_have_come() {
-    let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
-    let told = |rate: u64| Notification { cnp: true, rate: Some(Rate::from_bps(rate)), ..Default::default() };
-    assert_eq!(receiver.on_data(at(7, 0), true, 9000), Notification::default());
-    for us in 8..57 {
-        assert_eq!(receiver.on_data(at(us, 0), true, 1250), Notification::default());
+/// Feeds packets of `bytes` to a receiver, which must not send a CNP for them.
+fn feed(receiver: &mut PcnReceiver, arrivals: impl IntoIterator<Item = (Time, bool)>, bytes: u64) {
+    for (now, marked) in arrivals {
+        assert_eq!(receiver.on_data(now, marked, bytes), Notification::default(), "at {now}");
     }
-    assert_eq!(receiver.on_data(at(57, 0), true, 1250), told(10 * GBPS));
-    // The next begins with that packet. 20,000 B, the last of them 51 us later: a little less than 3.2 Gb/s.
-    assert_eq!(receiver.on_data(at(106, 999), true, 10_000), Notification::default());
-    assert_eq!(receiver.on_data(at(108, 0), true, 10_000), told(3_137_254_901));
-    // One packet in 80 us is one of 100 Mb/s.
-    assert_eq!(receiver.on_data(at(188, 0), true, 1000), told(GBPS / 10));
-    assert_eq!(receiver.on_data(at(268, 0), false, 1000), Notification::default());
-    assert_eq!(receiver.on_data(at(348, 0), true, 1000), told(GBPS / 10));
 }
 
-/// 19 of 20 are 95 %, and 18 are less.
+/// 50 packets of 1250 B in 50 us are 10 Gb/s. The clock started with the first packet, at 7 us.
 #[test]
-fn a_receiver_is_silent_unless_nearly_all_packets_are_marked() {
+fn a_receiver_reports_the_rate_of_arrival_at_the_end_of_a_period() {
     let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
-    receiver.on_data(at(0, 0), true, 1000);
-    for (period, unmarked, is_told) in [(0, 1, true), (1, 2, false), (2, 0, true), (3, 20, false)] {
-        for packet in 1..=20 {
-            let now = at(period * 50, packet * 2500);
-            let is_last = packet == 20;
-            let notification = receiver.on_data(now, packet > unmarked, 1000);
-            assert_eq!(notification.cnp, is_last && is_told, "packet {packet} of period {period}");
-            assert!(!notification.echo);
+    assert_eq!(receiver.wake_at(), Time::NEVER);
+    feed(&mut receiver, (7..57).map(|us| (at(us, 0), true)), 1250);
+    assert_eq!((receiver.wake_at(), receiver.on_wake(at(56, 999))), (at(57, 0), None));
+    let congested = Some(Cnp::Congested(Some(Rate::from_gbps(10))));
+    assert_eq!((receiver.on_wake(at(57, 0)), receiver.wake_at()), (congested, Time::NEVER));
+    // Nothing arrives for a while: the next period with a packet is that from 107 to 157 us.
+    assert_eq!(receiver.on_wake(at(107, 0)), None);
+    feed(&mut receiver, [(at(130, 0), false), (at(131, 0), false)], 1250);
+    assert_eq!(receiver.wake_at(), at(157, 0));
+    // A packet that arrives when a period ends belongs to the next one, whoever comes first.
+    let notification = receiver.on_data(at(157, 0), true, 1250);
+    assert_eq!((notification.cnp, receiver.wake_at()), (Some(Cnp::NotCongested), at(207, 0)));
+    assert_eq!(receiver.on_wake(at(157, 0)), None);
+}
+
+/// A single packet of 1000 B: over T for the first of a flow, then over the gap to the packet before,
+/// which is 80 us, and 1 us.
+#[test]
+fn a_single_packet_counts_over_the_gap_before_it() {
+    let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
+    let mut rate_of = |arrivals: &[u64], end| {
+        feed(&mut receiver, arrivals.iter().map(|us| (at(*us, 0), true)), 1000);
+        match receiver.on_wake(at(end, 0)) {
+            Some(Cnp::Congested(Some(rate))) => rate.bps(),
+            other => panic!("{other:?}"),
         }
+    };
+    assert_eq!(rate_of(&[10], 60), 160_000_000);
+    assert_eq!(rate_of(&[90], 110), 100_000_000);
+    assert_eq!(rate_of(&[120, 159], 160), 320_000_000);
+    assert_eq!(rate_of(&[160], 210), 8 * GBPS);
+}
+
+/// 19 of 20 packets are 95 %, which is not more than 95 %; 39 of 40 are more.
+#[test]
+fn a_flow_is_congested_if_more_than_95_percent_of_its_packets_are_marked() {
+    for (packets, unmarked, is_congested) in [(20, 1, false), (40, 1, true), (20, 0, true), (20, 20, false)] {
+        let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
+        feed(&mut receiver, (0..packets).map(|packet| (at(packet, 0), packet >= unmarked)), 1000);
+        let rate = Rate::from_bps(packets * 160_000_000);
+        let cnp = if is_congested { Cnp::Congested(Some(rate)) } else { Cnp::NotCongested };
+        assert_eq!(receiver.on_wake(at(50, 0)), Some(cnp), "{unmarked} of {packets} not marked");
     }
 }
 
-/// From 127/128 of 50 Gb/s on, every 50 us: 1/128 of what is missing at first, then 191/16384, at last half of it.
+/// From 127/128 of 50 Gb/s on, with every CNP "not congested": 1/128 of the missing rate, then
+/// 191/16384 of it, in the end half of it.
 #[test]
-fn a_cnp_leaves_the_rate_of_arrival_and_it_grows_from_there() {
+fn a_rate_falls_to_that_of_arrival_and_grows_with_every_cnp_of_the_other_kind() {
     let mut point = reaction_point(&PcnConfig::default());
-    assert_eq!(point.rate(at(1_000_000, 0)).bps(), 100 * GBPS);
-    point.on_cnp(at(1_000_010, 0), Some(Rate::from_gbps(50)));
-    let mut rate = |us: u64, ns| point.rate(at(1_000_000 + us, ns)).bps();
-    assert_eq!((rate(10, 0), rate(59, 999)), (49_609_375_000, 49_609_375_000));
-    assert_eq!((rate(60, 0), rate(109, 999)), (50_003_051_758, 50_003_051_758));
-    assert_eq!((rate(110, 0), rate(160, 0)), (50_585_901_924, 51_443_269_631));
-    // Twenty times, and 46 and 47.
-    assert_eq!(rate(10 + 20 * 50, 0), 99_929_007_412);
-    assert_eq!((rate(10 + 46 * 50, 0), rate(10 + 47 * 50, 0)), (100 * GBPS - 1, 100 * GBPS));
-    assert_eq!(point.next_increase, Time::NEVER);
+    assert_eq!(point.rate(at(0, 0)).bps(), 100 * GBPS);
+    point.on_cnp(at(10, 0), Cnp::Congested(Some(Rate::from_gbps(50))));
+    assert_eq!(point.rate(at(10, 0)).bps(), 49_609_375_000);
+    let mut increases = |count| {
+        (0..count).for_each(|_| point.on_cnp(at(60, 0), Cnp::NotCongested));
+        point.rate(at(60, 0)).bps()
+    };
+    assert_eq!([1, 1, 1].map(&mut increases), [50_003_051_758, 50_585_901_924, 51_443_269_631]);
+    assert_eq!([17, 26, 1].map(&mut increases), [99_929_007_412, 100 * GBPS - 1, 100 * GBPS]);
 }
 
-/// 63/64 of 50 Gb/s, and 1/64 of what is missing; a weight that is written goes before that of the profile.
+/// 63/64 of 50 Gb/s, and 1/64 of the missing rate; a weight that is set overrides the profile.
 #[test]
 fn a_profile_says_how_carefully_rates_grow() {
     let of = |config: &PcnConfig| {
         let mut point = reaction_point(config);
-        point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
-        [0, 50].map(|us| point.rate(at(us, 0)).bps())
+        let cnps = [Cnp::Congested(Some(Rate::from_gbps(50))), Cnp::NotCongested];
+        cnps.map(|cnp| {
+            point.on_cnp(at(0, 0), cnp);
+            point.rate(at(0, 0)).bps()
+        })
     };
     let public = PcnConfig { profile: PcnProfile::PublicNs3, ..Default::default() };
     assert_eq!(of(&public), [49_218_750_000, 50_012_207_032]);
     assert_eq!(of(&PcnConfig { w_min: Some(1.0 / 128.0), ..public }), of(&PcnConfig::default()));
 }
 
-/// A rate that is below that of arrival stays, and its growth begins anew.
+/// A CNP "congested" with a rate above the present one leaves the rate, and growth starts anew.
 #[test]
-fn a_cnp_raises_no_rate() {
+fn a_cnp_for_congestion_raises_no_rate() {
     let mut point = reaction_point(&PcnConfig::default());
-    point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
-    assert_eq!(point.rate(at(100, 0)).bps(), 50_585_901_924);
-    point.on_cnp(at(110, 0), Some(Rate::from_gbps(80)));
-    assert_eq!(point.rate(at(159, 999)).bps(), 50_585_901_924);
-    // 1/128 of 49,414,098,076.
-    assert_eq!(point.rate(at(160, 0)).bps(), 50_971_949_566);
-    // Whoever tells no rate tells that it is too high.
-    point.on_cnp(at(161, 0), None);
-    assert_eq!(point.rate(at(161, 0)).bps(), 50_573_731_210);
-    point.on_cnp(at(162, 0), Some(Rate::from_bps(1)));
-    assert_eq!(point.rate(at(162, 0)).bps(), 100_000_000);
+    let mut rate_after = |cnp| {
+        point.on_cnp(at(0, 0), cnp);
+        point.rate(at(0, 0)).bps()
+    };
+    let congested = |bps| Cnp::Congested(Some(Rate::from_bps(bps)));
+    assert_eq!(rate_after(congested(50 * GBPS)), 49_609_375_000);
+    assert_eq!(rate_after(Cnp::NotCongested), 50_003_051_758);
+    assert_eq!(rate_after(congested(80 * GBPS)), 50_003_051_758);
+    // 1/128 of 49,996,948,242.
+    assert_eq!(rate_after(Cnp::NotCongested), 50_393_652_917);
+    // Without a rate, 1/128 of the present one is taken off.
+    assert_eq!(rate_after(Cnp::Congested(None)), 49_999_952_503);
+    assert_eq!(rate_after(congested(1)), 100_000_000);
 }
 
-/// What was due 50 and 100 us behind the first CNP comes before the second, though nothing has been sent since: from 49.6 to 50.6 Gb/s.
+/// A flow of 1 packet per microsecond into a congested port, by hand. Its rate falls to that of
+/// arrival; a PAUSE then holds it up for 200 us, in which no CNP is sent; packets that waited arrive
+/// unmarked, and the next CNP makes one increase.
 #[test]
-fn a_cnp_finds_the_rate_that_has_grown_by_then() {
-    let mut point = reaction_point(&PcnConfig::default());
-    point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
-    point.on_cnp(at(110, 0), Some(Rate::from_gbps(80)));
-    assert_eq!(point.rate(at(110, 0)).bps(), 50_585_901_924);
-    // The next is due 50 us behind the second.
-    assert_eq!((point.rate(at(159, 999)).bps(), point.rate(at(160, 0)).bps()), (50_585_901_924, 50_971_949_566));
+fn a_flow_that_a_pause_holds_up_keeps_its_rate() {
+    let config = PcnConfig::default();
+    let (mut receiver, mut sender) = (config.notification(Rate::from_gbps(100)), reaction_point(&config));
+    let mut run = |arrivals: std::ops::Range<u64>, marked, timers: std::ops::RangeInclusive<u64>| {
+        feed(&mut receiver, arrivals.map(|us| (at(us, 0), marked)), 1250);
+        let mut cnps = 0;
+        for us in timers {
+            let cnp = receiver.on_wake(at(us, 0));
+            cnps += usize::from(cnp.is_some());
+            cnp.into_iter().for_each(|cnp| sender.on_cnp(at(us, 0), cnp));
+        }
+        (cnps, sender.rate(at(0, 0)).bps())
+    };
+    // 10 Gb/s, less 1/128.
+    assert_eq!(run(0..50, true, 50..=50), (1, 9_921_875_000));
+    assert_eq!(run(50..50, true, 51..=250), (0, 9_921_875_000));
+    // 1/128 of the missing 90,078,125,000 more.
+    assert_eq!(run(260..290, false, 300..=300), (1, 10_625_610_352));
 }
 
 #[test]
 fn the_lowest_rate_is_no_higher_than_the_links() {
     let line_rate = Rate::from_bps(50_000_000);
     let mut point = Pcn::new(&PcnConfig::default(), &sender(line_rate, Duration::from_us(8)));
-    point.on_cnp(at(0, 0), Some(Rate::from_bps(1)));
+    point.on_cnp(at(0, 0), Cnp::Congested(Some(Rate::from_bps(1))));
     assert_eq!(point.rate(at(0, 0)), line_rate);
 }
 
-/// As behind a CNP, from the very rate that is set: 1/128 of what is missing 50 us later.
+/// As after a CNP "congested", from the very rate that is set: 1/128 of the missing rate next.
 #[test]
-fn a_rate_that_is_set_grows_as_behind_a_cnp() {
+fn a_rate_that_is_set_grows_as_after_a_cnp() {
     let mut point = reaction_point(&PcnConfig::default());
-    point.on_cnp(at(0, 0), Some(Rate::from_gbps(50)));
-    point.rate(at(500, 0));
+    point.on_cnp(at(0, 0), Cnp::Congested(Some(Rate::from_gbps(50))));
+    (0..10).for_each(|_| point.on_cnp(at(0, 0), Cnp::NotCongested));
     point.set_rate(at(520, 0), Rate::from_gbps(36));
-    assert_eq!(point.rate(at(569, 999)).bps(), 36 * GBPS);
+    assert_eq!(point.rate(at(520, 0)).bps(), 36 * GBPS);
+    point.on_cnp(at(570, 0), Cnp::NotCongested);
     assert_eq!(point.rate(at(570, 0)).bps(), 36_500_000_000);
     for (set, held) in [(1, 100_000_000), (200 * GBPS, 100 * GBPS)] {
         point.set_rate(at(600, 0), Rate::from_bps(set));

@@ -4,7 +4,7 @@ use super::base::{Base, BaseReaction};
 use super::notice::target_of;
 use super::{Adjustment, SRCC, SrccConfig};
 use crate::contract::{AckView, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
-use crate::frame::{Notice, Psn};
+use crate::frame::{Cnp, Notice, Psn};
 use crate::ids::PortId;
 use arrayvec::ArrayVec;
 use backwater_engine::{Duration, Rate, Time};
@@ -136,8 +136,8 @@ impl ReactionPoint for Srcc {
         self.base.on_ack(ack);
     }
 
-    fn on_cnp(&mut self, now: Time, rate: Option<Rate>) {
-        self.base.on_cnp(now, rate);
+    fn on_cnp(&mut self, now: Time, cnp: Cnp) {
+        self.base.on_cnp(now, cnp);
     }
 
     fn on_notice(&mut self, now: Time, notice: &Notice) {
