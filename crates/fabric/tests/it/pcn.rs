@@ -236,20 +236,23 @@ fn a_receivers_clock_ends_with_the_flow() {
     assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
 }
 
-/// 24 hosts send to one over links of 4 us. In a period, they fill the buffer and are paused; the
-/// CNPs at its end leave each its share, and increases are too small to fill the buffer again.
+/// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of
+/// them to its neighbour as well. At first they fill the buffer and are paused. Later, increases add
+/// 0.78 Gb/s per flow and period: too little to fill it again between two CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
-    let mut spec = star(26, 100, 4000);
+    let (mut spec, spines) = (network(48, 10), 50..58);
+    spec.links = (0..48).map(|host| link(host, 48 + host / 24, 100, 4000)).collect();
+    spec.links.extend(spines.flat_map(|spine| [48, 49].map(|leaf| link(leaf, spine, 100, 4000))));
     spec.switch.buffer = Bytes(22_000_000);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig::default());
     spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(40_000)), ..Default::default() });
-    let mut flows: Vec<FlowSpec> = (0..24).map(|host| flow(host, 25, FlowSpec::ENDLESS, 0)).collect();
-    flows.push(flow(0, 24, FlowSpec::ENDLESS, 0));
+    let mut flows: Vec<FlowSpec> = (0..24).map(|host| flow(host, 47, FlowSpec::ENDLESS, 0)).collect();
+    flows.push(flow(0, 46, FlowSpec::ENDLESS, 0));
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    simulation.run_until(Time::ZERO + Duration::from_ms(2), 1);
+    simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
     let early = simulation.totals().pause_frames;
-    simulation.run_until(Time::ZERO + Duration::from_ms(6), 1);
+    simulation.run_until(Time::ZERO + Duration::from_ms(8), 1);
     assert!(early >= 24, "{early}");
     assert_eq!(simulation.totals().pause_frames, early);
 }

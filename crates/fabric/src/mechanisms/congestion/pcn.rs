@@ -53,7 +53,7 @@ pub struct PcnConfig {
     /// T: period of a receiver's clock, which starts with the flow's first packet. At the end of each
     /// period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100 ns.
     pub period: Duration,
-    /// Share of marked packets above which a flow is congested. Default 0.95 (paper).
+    /// Share of marked packets above which a flow is congested, below 1. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
     /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the rate of
@@ -85,6 +85,7 @@ impl Default for PcnConfig {
 impl Options for PcnConfig {
     fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
         findings.clock(Some(self.period), "period", None);
+        findings.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
         findings.positive(self.w_min, "w_min");
         findings.ordered([("w_min", self.w_min()), ("w_max", self.w_max)]);
         findings.positive(Some(self.min_rate), "min_rate");

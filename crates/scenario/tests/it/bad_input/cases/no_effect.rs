@@ -118,10 +118,11 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"pcn\"\nw_min = 0.0\nthreshold = \"40 KB\"\nthreshold_rate = \"0 bps\"",
+        "kind = \"pcn\"\nw_min = 0.0\nthreshold = \"40 KB\"\nthreshold_rate = \"0 bps\"\nmarked_share = 1.0",
         &[
             "s.toml:33:9: error: congestion_control.w_min = 0.0: must be greater than zero",
             "s.toml:35:18: error: congestion_control.threshold_rate = \"0 bps\": must be greater than zero",
+            "s.toml:36:16: error: congestion_control.marked_share = 1.0: must be below 1, or no flow is ever congested",
         ],
     ),
     (
