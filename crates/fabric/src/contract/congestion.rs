@@ -153,8 +153,8 @@ pub trait NotificationPoint: Footprint + Send {
     }
 
     /// Time of the next timer ([`CongestionOptions::needs_receiver_timers`]); [`Time::NEVER`] if
-    /// none is set. Only [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) change it, and no
-    /// timer fires once the flow is complete.
+    /// none is set. Only [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) change it, and
+    /// no timer fires once the flow is complete.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }

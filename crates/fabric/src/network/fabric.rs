@@ -41,7 +41,7 @@ pub struct Fabric {
     pub(crate) chooses_paths: bool,
     /// Whether reaction points ask to be called by the clock.
     pub(crate) reactions_wake: bool,
-    /// Whether notification points use timers.
+    /// True if notification points use timers.
     pub(crate) receiver_timers: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     promises: Vec<Promise>,

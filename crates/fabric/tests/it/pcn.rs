@@ -197,9 +197,9 @@ impl ReactionPoint for Sender {
 ///
 /// At the receiver, packets of the first flow arrive at 2 x 89.76 ns + 2 us, 178.24 ns later (the
 /// first packet of the other flow is longer), and then every 176.96 ns; those of the other flow
-/// 89.76 ns behind the first, and then every 176.96 ns. In the first 50 us, the queue exceeds 100 KB
-/// for 42 us: not congested. In the second, all 283 packets of 1,106 B are marked. Between two ACKs,
-/// CNPs depart at once, and take 2 x 7.84 ns + 2 us.
+/// 89.76 ns behind the first, and then every 176.96 ns. In the first 50 us, the queue exceeds 100
+/// KB for 42 us: not congested. In the second, all 283 packets of 1,106 B are marked. Between two
+/// ACKs, CNPs depart at once, and take 2 x 7.84 ns + 2 us.
 #[test]
 fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
     let log = Log::default();
@@ -237,8 +237,8 @@ fn a_receivers_clock_ends_with_the_flow() {
 }
 
 /// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of
-/// them to its neighbour as well. At first they fill the buffer and are paused. Later, increases add
-/// 0.78 Gb/s per flow and period: too little to fill it again between two CNPs.
+/// them to its neighbour as well. At first they fill the buffer and are paused. Later, increases
+/// add 0.78 Gb/s per flow and period: too little to fill it again between two CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     let (mut spec, spines) = (network(48, 10), 50..58);

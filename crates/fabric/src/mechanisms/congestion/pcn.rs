@@ -1,5 +1,5 @@
-//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks tell congestion from PAUSE,
-//! and senders fall to the rate at which their packets arrive.
+//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks tell congestion from
+//! PAUSE, and senders fall to the rate at which their packets arrive.
 //!
 //! A packet that has waited behind a PAUSE is not marked. A later packet that leaves a long queue
 //! behind is marked. At the end of each period in which packets of a flow arrived, its receiver
@@ -50,14 +50,15 @@ pub struct PcnConfig {
     pub threshold: Option<Bytes>,
     /// If set, `threshold` holds for ports of this rate and grows in proportion to a port's rate. Default: none; it holds for every port.
     pub threshold_rate: Option<Rate>,
-    /// T: period of a receiver's clock, which starts with the flow's first packet. At the end of each
-    /// period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100 ns.
+    /// T: period of a receiver's clock, which starts with the flow's first packet. At the end of
+    /// each period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100
+    /// ns.
     pub period: Duration,
     /// Share of marked packets above which a flow is congested, below 1. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
-    /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the rate of
-    /// arrival that this CNP takes off.
+    /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the
+    /// rate of arrival that this CNP takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).

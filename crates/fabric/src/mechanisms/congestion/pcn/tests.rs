@@ -49,8 +49,8 @@ fn a_receiver_reports_the_rate_of_arrival_at_the_end_of_a_period() {
     assert_eq!(receiver.on_wake(at(157, 0)), None);
 }
 
-/// A single packet of 1000 B: over T for the first of a flow, then over the gap to the packet before,
-/// which is 80 us, and 1 us.
+/// A single packet of 1000 B: over T for the first of a flow, then over the gap to the packet
+/// before, which is 80 us, and 1 us.
 #[test]
 fn a_single_packet_counts_over_the_gap_before_it() {
     let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
@@ -131,8 +131,8 @@ fn a_cnp_for_congestion_raises_no_rate() {
 }
 
 /// A flow of 1 packet per microsecond into a congested port, by hand. Its rate falls to that of
-/// arrival; a PAUSE then holds it up for 200 us, in which no CNP is sent; packets that waited arrive
-/// unmarked, and the next CNP makes one increase.
+/// arrival; a PAUSE then holds it up for 200 us, in which no CNP is sent; packets that waited
+/// arrive unmarked, and the next CNP makes one increase.
 #[test]
 fn a_flow_that_a_pause_holds_up_keeps_its_rate() {
     let config = PcnConfig::default();
