@@ -1,15 +1,17 @@
 //! What congestion controls do to the queue of a bottleneck: eight hosts send to a ninth without end, over links of 100 Gb/s and 1 us.
 
 use crate::common::script::Script;
-use crate::common::{flow, star};
+use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::FlowSpec;
 
 const SENDERS: u32 = 8;
@@ -71,7 +73,8 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
 /// A packet is marked for what its own queue holds behind it, and not for what waits in another queue of the port.
 #[test]
 fn a_mark_tells_of_the_queue_that_the_packet_stood_in() {
-    let step = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(10_000), pmax: 1.0, rate: None };
+    let threshold = Some(Bytes(10_000));
+    let step = EcnOptions { kmin: threshold, kmax: threshold, pmax: Some(1.0), rate: None };
     let mut spec = star(3, 100, 1000);
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn: step, ..Default::default() });
     spec.switch.lossless = vec![Class(3), Class(4)];
@@ -116,4 +119,44 @@ fn a_window_bounds_what_timely_has_in_flight() {
     // A packet may start while a byte of the window is free.
     assert!(seen.queue.1 <= u64::from(SENDERS) * (seen.bdp + 1100) && seen.pauses == 0, "{seen:?}");
     assert!(seen.goodput > 0.9, "{seen:?}");
+}
+
+/// 31 hosts send 1 MB each to one over links of 400 Gb/s, with the parameters of firmware: 660 us at
+/// line rate. CNPs take some flows down to 1 Mb/s, at which the next packet departs 8.8 ms later.
+/// Only where a rate that rises moves a departure, all are done before that.
+#[test]
+fn a_rate_that_rises_moves_the_next_departure() {
+    let makespan = |repace| {
+        let mut spec = star(32, 400, 200);
+        spec.switch.buffer = Bytes(16_000_000);
+        let ecn = EcnOptions { kmin: Some(Bytes(1 << 20)), kmax: Some(Bytes(1 << 21)), pmax: Some(0.05), rate: None };
+        let profile = DcqcnProfile::Firmware;
+        spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ecn, repace, ..Default::default() });
+        let (_, outcomes) = run(&spec, (0..31).map(|host| flow(host, 31, 1_000_000, 0)).collect());
+        outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap()
+    };
+    let ms = |ms| Time::ZERO + Duration::from_ms(ms);
+    assert!(makespan(None) < ms(2), "{}", makespan(None));
+    assert!(makespan(Some(false)) > ms(8), "{}", makespan(Some(false)));
+}
+
+/// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines: 14 % more than
+/// the uplinks of 800 Gb/s carry. Thresholds of ports of 100 Gb/s stop the flows for longer than they
+/// last; those of the profile for the rate leave the makespan within 5 % of that without control.
+#[test]
+fn thresholds_for_the_rate_survive_a_slight_overload() {
+    let makespan = |congestion| {
+        let (mut spec, racks, spines) = (network(32, 11), 32..36, 36..43);
+        spec.links = (0..32).map(|host| link(host, 32 + host / 8, 400, 500)).collect();
+        spec.links.extend(spines.flat_map(|spine| racks.clone().map(move |rack| link(rack, spine, 400, 500))));
+        spec.load_balance = LoadBalanceConfig::Drill(Default::default());
+        spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
+        spec.congestion = congestion;
+        let (_, outcomes) = run(&spec, (0..32).map(|host| flow(host, (host + 8) % 32, 4_000_000, 0)).collect());
+        outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap().ps() as f64 / 1e6
+    };
+    let dcqcn = |profile| makespan(CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() }));
+    let none = makespan(CongestionConfig::None(Default::default()));
+    let (default, scaled) = (dcqcn(DcqcnProfile::HpccNs3), dcqcn(DcqcnProfile::At400G));
+    assert!(none < 110.0 && default > 3.0 * none && scaled < 1.05 * none, "{none} {default} {scaled}");
 }

@@ -15,7 +15,7 @@ use backwater_fabric::frame::{Cnp, PacketKind};
 use backwater_fabric::ids::Class;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
@@ -304,8 +304,8 @@ fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Seen {
 #[test]
 fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
     let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), false, 16_000_000);
-    let (threshold, rate) = (Bytes(40_000), Some(Rate::from_gbps(40)));
-    let ecn = EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0, rate };
+    let (threshold, rate) = (Some(Bytes(40_000)), Some(Rate::from_gbps(40)));
+    let ecn = EcnOptions { kmin: threshold, kmax: threshold, pmax: Some(1.0), rate };
     let dcqcn = watch(CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() }), false, 16_000_000);
     assert!(pcn.pauses[0] > 500 && dcqcn.pauses[0] > 500, "{pcn:?} {dcqcn:?}");
     assert!(pcn.marked[0] > 0.99 && pcn.marked[1] == 0.0, "{pcn:?}");

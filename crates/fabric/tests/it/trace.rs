@@ -10,7 +10,7 @@ use backwater_fabric::frame::PacketKind;
 use backwater_fabric::ids::{FlowId, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
@@ -20,7 +20,7 @@ fn incast() -> NetworkSpec {
     let mut spec = network(4, 3);
     spec.links = [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)].map(|(a, b)| link(a, b, 100, 1000)).into();
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
-    let ecn = EcnConfig { kmin: Bytes(10_000), kmax: Bytes(40_000), ..Default::default() };
+    let ecn = EcnOptions { kmin: Some(Bytes(10_000)), kmax: Some(Bytes(40_000)), ..Default::default() };
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() });
     spec
 }

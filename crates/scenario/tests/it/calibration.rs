@@ -11,7 +11,7 @@ use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
-use backwater_fabric::mechanisms::congestion::ecn::EcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::telemetry::RateCode;
 use backwater_fabric::mechanisms::headroom::{HeadroomConfig, sih::SihConfig};
@@ -90,10 +90,10 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         ("0", _) => CongestionConfig::None(Default::default()),
         (_, "1") => CongestionConfig::Dcqcn(DcqcnConfig {
             profile: DcqcnProfile::HpccNs3,
-            ecn: EcnConfig {
-                kmin: Bytes(last("KMIN_MAP") as u64 * 1000),
-                kmax: Bytes(last("KMAX_MAP") as u64 * 1000),
-                pmax: last("PMAX_MAP"),
+            ecn: EcnOptions {
+                kmin: Some(Bytes(last("KMIN_MAP") as u64 * 1000)),
+                kmax: Some(Bytes(last("KMAX_MAP") as u64 * 1000)),
+                pmax: Some(last("PMAX_MAP")),
                 rate: None,
             },
             additive_increase: Some(rate("RATE_AI")),

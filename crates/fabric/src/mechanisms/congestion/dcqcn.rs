@@ -6,7 +6,7 @@
 //!
 //! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
 
-use super::ecn::{EcnConfig, EcnMarker};
+use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::window::window_at;
 use crate::contract::{
     AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Notification, NotificationPoint, Options,
@@ -37,6 +37,15 @@ pub enum DcqcnProfile {
     Conweave,
     /// ConnectX firmware defaults.
     Firmware,
+    /// `firmware`, with ECN thresholds for ports of 200 Gb/s.
+    #[serde(rename = "200g")]
+    At200G,
+    /// `firmware`, with ECN thresholds for ports of 400 Gb/s.
+    #[serde(rename = "400g")]
+    At400G,
+    /// `firmware`, with ECN thresholds for ports of 800 Gb/s.
+    #[serde(rename = "800g")]
+    At800G,
 }
 
 /// How a receiver tells the sender of a mark.
@@ -52,6 +61,9 @@ pub enum CnpMode {
 /// Fewest bytes per step of the byte counter, which costs as much as a tick of a clock: some steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
+/// Rate of the fastest port for which the default ECN thresholds are in use (PortFC).
+const FASTEST_OF_DEFAULT: Rate = Rate::from_gbps(100);
+
 /// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -59,7 +71,7 @@ pub struct DcqcnConfig {
     /// The column of parameters to start from.
     pub profile: DcqcnProfile,
     /// ECN marking at the switches.
-    pub ecn: EcnConfig,
+    pub ecn: EcnOptions,
     /// Period of the update of alpha, at least 100 ns.
     pub alpha_interval: Option<Duration>,
     /// Shortest time between two rate decreases, at least 100 ns; "0 s": every CNP decreases at once.
@@ -81,6 +93,18 @@ pub struct DcqcnConfig {
     pub min_rate: Option<Rate>,
     /// Whether every decrease lowers the target rate, even without an increase since the last.
     pub clamp_target: Option<bool>,
+    /// Percentage of the current rate that a single decrease leaves at least (NVIDIA's
+    /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound, with
+    /// other profiles. While alpha is at most 1, only values above 50 have an effect.
+    #[schemars(range(min = 0, max = 100))]
+    pub rpg_min_dec_fac: Option<u8>,
+    /// Current and target rate to set on a flow's first CNP, if they are higher (NVIDIA's
+    /// `rate_to_set_on_first_cnp`). Default "0 bps", off.
+    pub rate_to_set_on_first_cnp: Option<Rate>,
+    /// Whether a new rate moves the departure of the packet that is already being paced. Default:
+    /// true with `firmware`, false with other profiles: the simulators that they describe fix a
+    /// departure when the packet before it leaves.
+    pub repace: Option<bool>,
     /// How the receiver notifies.
     pub cnp: Option<CnpMode>,
     /// Shortest time between two CNP frames of a flow.
@@ -114,6 +138,12 @@ pub struct DcqcnParameters {
     pub min_rate: Rate,
     /// Whether every decrease lowers the target rate.
     pub clamp_target: bool,
+    /// Percentage of the current rate that a single decrease leaves at least.
+    pub rpg_min_dec_fac: u8,
+    /// Rate to set on a flow's first CNP; zero: off.
+    pub rate_to_set_on_first_cnp: Rate,
+    /// Whether a new rate moves the departure of the packet that is already being paced.
+    pub repace: bool,
     /// How the receiver notifies.
     pub cnp: CnpMode,
     /// Shortest time between two CNP frames of a flow.
@@ -121,6 +151,25 @@ pub struct DcqcnParameters {
 }
 
 impl DcqcnProfile {
+    /// Rate of the host links that the profile is made for; none if for any.
+    fn rate(self) -> Option<Rate> {
+        match self {
+            DcqcnProfile::At200G => Some(Rate::from_gbps(200)),
+            DcqcnProfile::At400G => Some(Rate::from_gbps(400)),
+            DcqcnProfile::At800G => Some(Rate::from_gbps(800)),
+            _ => None,
+        }
+    }
+
+    /// ECN thresholds: those of ConWeave, or 4 KB and 16 KB per Gb/s (HPCC, section 5.1).
+    fn ecn(self) -> EcnConfig {
+        let scaled = |rate: Rate| {
+            let per_gbps = rate.bps() / 1_000_000_000;
+            EcnConfig { kmin: Bytes(4000 * per_gbps), kmax: Bytes(16_000 * per_gbps), pmax: 0.2, rate: Some(rate) }
+        };
+        self.rate().map_or_else(EcnConfig::default, scaled)
+    }
+
     /// The column of parameters for a link of `line_rate`.
     pub fn parameters(self, line_rate: Rate) -> DcqcnParameters {
         let us = Duration::from_us;
@@ -139,6 +188,9 @@ impl DcqcnProfile {
             hyper_increase: mbps(200),
             min_rate: mbps(100),
             clamp_target: true,
+            rpg_min_dec_fac: 0,
+            rate_to_set_on_first_cnp: Rate::from_bps(0),
+            repace: false,
             cnp: CnpMode::Frame,
             cnp_interval: us(50),
         };
@@ -182,16 +234,20 @@ impl DcqcnProfile {
                 min_rate: mbps(100),
                 ..hpcc
             },
-            DcqcnProfile::Firmware => DcqcnParameters {
-                byte_counter: Bytes(32_767),
-                gain: 5.0 / 1024.0,
-                additive_increase: mbps(5),
-                hyper_increase: mbps(50),
-                min_rate: mbps(1),
-                cnp: CnpMode::Frame,
-                cnp_interval: us(4),
-                ..hpcc
-            },
+            DcqcnProfile::Firmware | DcqcnProfile::At200G | DcqcnProfile::At400G | DcqcnProfile::At800G => {
+                DcqcnParameters {
+                    byte_counter: Bytes(32_767),
+                    gain: 5.0 / 1024.0,
+                    additive_increase: mbps(5),
+                    hyper_increase: mbps(50),
+                    min_rate: mbps(1),
+                    rpg_min_dec_fac: 50,
+                    repace: true,
+                    cnp: CnpMode::Frame,
+                    cnp_interval: us(4),
+                    ..hpcc
+                }
+            }
         }
     }
 }
@@ -205,7 +261,11 @@ impl Options for DcqcnConfig {
         let is_fine = self.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP);
         let message = format!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
         findings.error(is_fine, "byte_counter", message);
-        findings.ordered([("ecn.kmin", self.ecn.kmin), ("ecn.kmax", self.ecn.kmax)]);
+        let ecn = self.thresholds();
+        findings.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
+        let is_idle = self.ecn.rate.is_some() && self.ecn.kmin.is_none() && self.ecn.kmax.is_none();
+        let is_idle = is_idle && self.profile.rate().is_some();
+        findings.error(is_idle, "ecn.rate", "has no effect without ecn.kmin or ecn.kmax: the profile has its own");
         if self.window {
             findings.one_ack_per_packet(beside);
         }
@@ -224,7 +284,7 @@ impl CongestionOptions for DcqcnConfig {
     type Reaction = Dcqcn;
 
     fn point(&self, site: &Site<'_>) -> Self::Point {
-        EcnMarker::new(&self.ecn, site)
+        EcnMarker::new(&self.thresholds(), site)
     }
 
     fn notification(&self, line_rate: Rate) -> Self::Notification {
@@ -239,18 +299,47 @@ impl CongestionOptions for DcqcnConfig {
         self.parameters(line_rate).cnp == CnpMode::Frame
     }
 
+    fn needs_wakes(&self) -> bool {
+        self.repace.unwrap_or(self.profile.parameters(Rate::from_gbps(100)).repace)
+    }
+
     fn in_force(&self, sender: &SenderFacts) -> InForce {
         let window = self.window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
         in_force(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
     }
 
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
-        let (kmin, kmax) = self.ecn.thresholds(rate);
-        [("ecn.kmin".to_owned(), json!(kmin)), ("ecn.kmax".to_owned(), json!(kmax))].into_iter().collect()
+        let ecn = self.thresholds();
+        let (kmin, kmax) = ecn.thresholds(rate);
+        let values = [("ecn.kmin", json!(kmin)), ("ecn.kmax", json!(kmax)), ("ecn.pmax", json!(ecn.pmax))];
+        values.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+    }
+
+    fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
+        let (line, made_for) = (sender.line_rate, self.profile.rate());
+        let message = format!("is a profile for another rate than that of host links of {line}");
+        findings.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
+    }
+
+    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+        let fastest = site.ports.iter().map(|port| port.rate).max();
+        let is_fixed = self.ecn == EcnOptions::default() && self.profile.rate().is_none();
+        if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
+            let message = format!(
+                "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s, and there are ports of \
+                 {fastest}, which a slight overload slows down by far; set ecn.rate = \"25 Gbps\" or a profile such as \"400g\""
+            );
+            findings.warning(true, "ecn", message);
+        }
     }
 }
 
 impl DcqcnConfig {
+    /// ECN thresholds: the profile's, overridden by those given.
+    fn thresholds(&self) -> EcnConfig {
+        self.ecn.over(self.profile.ecn())
+    }
+
     /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given; the lowest rate
     /// is no higher than the link's.
     pub fn parameters(&self, line_rate: Rate) -> DcqcnParameters {
@@ -267,6 +356,9 @@ impl DcqcnConfig {
             hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
             min_rate: self.min_rate.unwrap_or(profile.min_rate).min(line_rate),
             clamp_target: self.clamp_target.unwrap_or(profile.clamp_target),
+            rpg_min_dec_fac: self.rpg_min_dec_fac.unwrap_or(profile.rpg_min_dec_fac),
+            rate_to_set_on_first_cnp: self.rate_to_set_on_first_cnp.unwrap_or(profile.rate_to_set_on_first_cnp),
+            repace: self.repace.unwrap_or(profile.repace),
             cnp: self.cnp.unwrap_or(profile.cnp),
             cnp_interval: self.cnp_interval.unwrap_or(profile.cnp_interval),
         }
@@ -434,7 +526,9 @@ impl Limited {
 
     fn decrease(&mut self, parameters: &DcqcnParameters, current: &mut Rate, target: &mut Rate, now: Time) {
         *target = self.target_after_cut(parameters, *current, *target);
-        *current = Rate::from_bps((current.bps() as f64 * (1.0 - self.alpha / 2.0)) as u64).max(parameters.min_rate);
+        let lower = Rate::from_bps((current.bps() as f64 * (1.0 - self.alpha / 2.0)) as u64);
+        let least = Rate::from_bps(current.bps() / 100 * u64::from(parameters.rpg_min_dec_fac));
+        *current = lower.max(least).max(parameters.min_rate);
         self.recover_from(now, parameters);
     }
 
@@ -490,6 +584,10 @@ impl ReactionPoint for Dcqcn {
         let is_first = limited.next_alpha == Time::NEVER;
         if is_first {
             limited.start(parameters, now);
+            if parameters.rate_to_set_on_first_cnp > Rate::from_bps(0) {
+                self.current = self.current.min(parameters.rate_to_set_on_first_cnp).max(parameters.min_rate);
+                self.target = self.current;
+            }
         }
         if parameters.decrease_interval == Duration::ZERO {
             limited.decrease(parameters, &mut self.current, &mut self.target, now);
@@ -511,6 +609,22 @@ impl ReactionPoint for Dcqcn {
         // What has been reported before has been answered by that.
         limited.cnp_for_decrease = false;
         limited.recover_from(now, parameters);
+    }
+
+    fn wake_at(&self) -> Time {
+        let Some(limited) = self.limited.as_ref().filter(|_| self.parameters.repace) else { return Time::NEVER };
+        let is_below = self.current < self.line_rate;
+        let increase = if is_below { limited.next_increase } else { Time::NEVER };
+        let decrease = if limited.cnp_for_decrease { limited.next_decrease } else { Time::NEVER };
+        increase.min(decrease)
+    }
+
+    fn on_wake(&mut self, now: Time) {
+        self.catch_up(now);
+    }
+
+    fn repaces(&self) -> bool {
+        self.parameters.repace
     }
 
     fn cut_rate(&mut self, now: Time, rate: Rate) {

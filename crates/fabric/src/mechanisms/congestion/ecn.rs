@@ -8,22 +8,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// ECN marking of a switch's egress queues.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct EcnConfig {
+pub struct EcnOptions {
     /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC).
-    pub kmin: Bytes,
+    pub kmin: Option<Bytes>,
     /// Queue length above which everything is marked. Default 400 KB.
-    pub kmax: Bytes,
+    pub kmax: Option<Bytes>,
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
+    pub pmax: Option<f64>,
+    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's
+    /// rate. Default: none; they hold for every port.
+    pub rate: Option<Rate>,
+}
+
+impl EcnOptions {
+    /// Thresholds of a column of parameters, overridden by the options that are set. Thresholds that
+    /// are set hold for every port, unless `rate` is set as well.
+    pub fn over(&self, column: EcnConfig) -> EcnConfig {
+        let is_own = self.kmin.is_some() || self.kmax.is_some();
+        EcnConfig {
+            kmin: self.kmin.unwrap_or(column.kmin),
+            kmax: self.kmax.unwrap_or(column.kmax),
+            pmax: self.pmax.unwrap_or(column.pmax),
+            rate: self.rate.or(column.rate.filter(|_| !is_own)),
+        }
+    }
+}
+
+/// Thresholds of ECN marking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EcnConfig {
+    /// Queue length up to which nothing is marked.
+    pub kmin: Bytes,
+    /// Queue length above which everything is marked.
+    pub kmax: Bytes,
+    /// Marking probability at `kmax`.
     pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none; they hold for
-    /// every port.
+    /// Rate of the ports for which `kmin` and `kmax` hold, and in proportion to which they grow;
+    /// none if they hold for every port.
     pub rate: Option<Rate>,
 }
 
 impl Default for EcnConfig {
+    /// 100 KB, 400 KB and 0.2 (ConWeave, PortFC).
     fn default() -> Self {
         EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
     }

@@ -52,6 +52,10 @@ pub struct TimelyConfig {
     /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC script, on in Pyrrha's runs). Needs
     /// `host.ack_every = 1`.
     pub window: bool,
+    /// Whether a new rate moves the departure of the packet that is already being paced. Default
+    /// false: in the paper's pacing engine (section 5) and in the simulators, a departure is fixed
+    /// when it is scheduled.
+    pub repace: bool,
 }
 
 /// The parameters that a profile and its overrides come to on one link.
@@ -175,6 +179,7 @@ pub struct Timely {
     increases: u32,
     /// Payload bytes that had been sent at the last update.
     updated_at: u64,
+    repaces: bool,
 }
 
 impl Timely {
@@ -188,6 +193,7 @@ impl Timely {
             rtt_diff: 0.0,
             increases: 0,
             updated_at: 0,
+            repaces: config.repace,
         }
     }
 
@@ -245,6 +251,10 @@ impl ReactionPoint for Timely {
     fn set_rate(&mut self, _now: Time, rate: Rate) {
         self.current = rate.clamp(self.parameters.min_rate, self.line_rate);
         self.increases = 0;
+    }
+
+    fn repaces(&self) -> bool {
+        self.repaces
     }
 }
 

@@ -4,7 +4,6 @@ use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
-use crate::contract::ReactionPoint;
 use crate::contract::note::{Disorder, Reception};
 use crate::frame::{Direction, Packet, PacketKind, Psn};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -209,7 +208,7 @@ impl Endpoint {
             return self.receiver_of(entry).is_some_and(|it| it.timer == at && it.expected < packets);
         }
         let pair = &self.queue_pairs[slot as usize];
-        pair.flow == flow && pair.state != PairState::Done && pair.reaction.wake_at() == at
+        pair.flow == flow && pair.state != PairState::Done && pair.reminded == at
     }
 
     /// Receiver of `flow`, if a packet of it has arrived.

@@ -116,7 +116,9 @@ impl Node {
         let endpoint = self.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
-        if at != std::mem::replace(&mut pair.reminded, at) && at != Time::NEVER {
+        // A timer that is put off is looked at when it would have fired before.
+        if at < pair.reminded {
+            pair.reminded = at;
             endpoint.remind((at, flow, slot), host, env);
         }
     }
@@ -144,9 +146,12 @@ impl Node {
     /// Fires the timer of the reaction point in `slot`.
     fn wake_reaction<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
         let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
-        let at = std::mem::replace(&mut pair.reminded, Time::NEVER);
+        pair.reminded = Time::NEVER;
+        if pair.reaction.wake_at() > env.now {
+            return self.remind(slot, env);
+        }
         pair.reaction.on_wake(env.now);
-        debug_assert!(pair.reaction.wake_at() > at, "the clock goes on");
+        debug_assert!(pair.reaction.wake_at() > env.now, "the clock goes on");
         let port = pair.port;
         self.remind(slot, env);
         self.review(slot, env);

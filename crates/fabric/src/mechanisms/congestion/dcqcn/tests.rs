@@ -250,6 +250,58 @@ fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
     assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
 }
 
+/// The first cut of `firmware` would leave 1 - (1019/1024)^4 / 2 of the rate, 51 %. A percentage of 50
+/// changes nothing, 75 leaves 75 %, and 100 the whole rate.
+#[test]
+fn a_cut_leaves_a_percentage_of_the_rate() {
+    let cut = |percentage| {
+        let config = DcqcnConfig { rpg_min_dec_fac: percentage, profile: DcqcnProfile::Firmware, ..Default::default() };
+        let mut point = Dcqcn::new(&config, &sender(Rate::from_gbps(400), Duration::from_us(8)));
+        point.on_cnp(at(10, 0), Cnp::Congested(None));
+        point.rate(at(14, 1)).bps()
+    };
+    assert_eq!([None, Some(50), Some(0)].map(cut), [203_877_732_789; 3]);
+    assert_eq!([Some(75), Some(100)].map(cut), [300 * GBPS, 400 * GBPS]);
+}
+
+/// 40 Gb/s at the first CNP, and half of it, less alpha's decay, 4 us later. No second CNP sets a
+/// rate, and none raises one.
+#[test]
+fn a_rate_is_set_on_the_first_cnp() {
+    let first_rate = Some(Rate::from_gbps(40));
+    let config = DcqcnConfig { rate_to_set_on_first_cnp: first_rate, ..Default::default() };
+    let of = |config: &DcqcnConfig| Dcqcn::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)));
+    let mut point = of(&config);
+    point.on_cnp(at(10, 0), Cnp::Congested(None));
+    assert_eq!(rates(&mut point, at(10, 0)), (40 * GBPS, 40 * GBPS));
+    assert_eq!(rates(&mut point, at(14, 1)), (20_310_673_709, 40 * GBPS));
+    let mut slow = of(&config);
+    slow.set_rate(at(0, 0), Rate::from_gbps(30));
+    slow.on_cnp(at(10, 0), Cnp::Congested(None));
+    assert_eq!(rates(&mut slow, at(10, 0)), (30 * GBPS, 30 * GBPS));
+    let mut later = reaction_point(DcqcnProfile::HpccNs3, 100);
+    later.on_cnp(at(10, 0), Cnp::Congested(None));
+    later.parameters.rate_to_set_on_first_cnp = Rate::from_gbps(1);
+    later.on_cnp(at(20, 0), Cnp::Congested(None));
+    assert_eq!(rates(&mut later, at(20, 0)).0, 50_776_684_272);
+}
+
+/// A control that repaces asks for its timers: the cut that a CNP has made due, and increases up to
+/// line rate.
+#[test]
+fn a_control_that_repaces_is_called_when_its_rate_changes() {
+    let mut point = reaction_point(DcqcnProfile::Firmware, 100);
+    assert!(point.repaces() && point.wake_at() == Time::NEVER);
+    point.on_cnp(at(10, 0), Cnp::Congested(None));
+    assert_eq!(point.wake_at(), at(14, 1));
+    point.on_wake(at(14, 1));
+    assert_eq!((point.current.bps() / MBPS, point.wake_at()), (50_969, at(314, 1)));
+    point.on_wake(at(314, 1));
+    assert_eq!((point.current.bps() / MBPS, point.wake_at()), (75_484, at(614, 1)));
+    let unpaced = reaction_point(DcqcnProfile::HpccNs3, 100);
+    assert!(!unpaced.repaces() && unpaced.wake_at() == Time::NEVER);
+}
+
 #[test]
 fn a_window_shrinks_with_the_rate() {
     let sender = sender(Rate::from_gbps(100), Duration::from_us(8));
@@ -286,14 +338,18 @@ fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     type Row = (u64, u64, u64, u64, f64, u32, u64, u64, u64, bool);
-    let table: [(DcqcnProfile, Row); 7] = [
+    let firmware = (1, 4, 300, 32_767, 204.8, 1, 5, 50, 1, false);
+    let table: [(DcqcnProfile, Row); 10] = [
         (DcqcnProfile::Paper, (55, 0, 55, 10_000_000, 256.0, 5, 40, 200, 10, true)),
         (DcqcnProfile::AuthorsNs3, (55, 0, 60, 300_000, 256.0, 5, 40, 200, 100, true)),
         (DcqcnProfile::HpccNs3, (1, 4, 300, 0, 256.0, 1, 20, 200, 1000, false)),
         (DcqcnProfile::HpccNs3Paper, (50, 50, 55, 0, 256.0, 1, 20, 200, 1000, false)),
         (DcqcnProfile::ConfigTxt, (1, 4, 900, 0, 256.0, 1, 50, 100, 100, false)),
         (DcqcnProfile::Conweave, (1, 4, 300, 0, 256.0, 1, 40, 100, 100, false)),
-        (DcqcnProfile::Firmware, (1, 4, 300, 32_767, 204.8, 1, 5, 50, 1, false)),
+        (DcqcnProfile::Firmware, firmware),
+        (DcqcnProfile::At200G, firmware),
+        (DcqcnProfile::At400G, firmware),
+        (DcqcnProfile::At800G, firmware),
     ];
     for (profile, row) in table {
         let p = profile.parameters(Rate::from_gbps(100));
@@ -332,4 +388,24 @@ fn single_parameters_override_the_profile() {
     let (line, profile) = (Rate::from_gbps(100), DcqcnProfile::Conweave.parameters(Rate::from_gbps(100)));
     let expected = DcqcnParameters { increase_interval: Duration::from_us(7), cnp: CnpMode::Frame, ..profile };
     assert_eq!(config.parameters(line), expected);
+}
+
+/// 4 and 16 KB per Gb/s in the profiles for a rate, at ports of any rate; 100 and 400 KB in others.
+/// Thresholds that are set hold for every port, unless `rate` is set as well.
+#[test]
+fn ecn_thresholds_are_the_profiles_unless_they_are_set() {
+    let kb = |profile, ecn: &EcnOptions, gbps| {
+        let config = DcqcnConfig { profile, ecn: ecn.clone(), ..Default::default() };
+        let (kmin, kmax) = config.thresholds().thresholds(Rate::from_gbps(gbps));
+        (kmin.get() / 1000, kmax.get() / 1000)
+    };
+    let unset = EcnOptions::default();
+    assert_eq!(kb(DcqcnProfile::Firmware, &unset, 400), (100, 400));
+    assert_eq!(kb(DcqcnProfile::At200G, &unset, 200), (800, 3200));
+    assert_eq!([100, 400, 800].map(|gbps| kb(DcqcnProfile::At400G, &unset, gbps).0), [400, 1600, 3200]);
+    assert_eq!(kb(DcqcnProfile::At800G, &unset, 800), (3200, 12_800));
+    let own = EcnOptions { kmin: Some(Bytes(50_000)), ..unset };
+    assert_eq!([100, 400].map(|gbps| kb(DcqcnProfile::At400G, &own, gbps)), [(50, 6400); 2]);
+    let scaled = EcnOptions { rate: Some(Rate::from_gbps(100)), ..own };
+    assert_eq!(kb(DcqcnProfile::At400G, &scaled, 400), (200, 25_600));
 }

@@ -283,6 +283,10 @@ impl CongestionOptions for SrccConfig {
         self.base.options().needs_wakes()
     }
 
+    fn needs_receiver_timers(&self) -> bool {
+        self.base.options().needs_receiver_timers()
+    }
+
     fn needs_hops(&self) -> bool {
         self.base.options().needs_hops()
     }
@@ -316,6 +320,9 @@ impl CongestionOptions for SrccConfig {
     }
 
     fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+        let mut of_base = Findings::default();
+        self.base.options().check_at_switch(site, &mut of_base);
+        findings.within("base", of_base);
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
