@@ -148,16 +148,20 @@ impl Derivation<'_> {
                 add(options.entry(key).or_default(), line_rate, value);
             }
         }
-        for (key, places) in options {
-            let profile = config.profile(&key);
+        let origin = |key: &str| {
+            let profile = config.profile(key);
             let profile = profile.as_ref().and_then(Value::as_str).map(|name| format!("profile {name}"));
+            profile.unwrap_or(DEFAULT.to_owned())
+        };
+        for (key, places) in options {
+            let origin = origin(&key);
             let made = if matches!(key.as_str(), "window" | "base.window") {
                 "rate x longest base RTT"
             } else {
                 "at most the rate of the link"
             };
             let value = by_place(places, |rate| rate.to_string());
-            self.put(format!("congestion_control.{key}"), value, profile.as_deref().unwrap_or(DEFAULT), made);
+            self.put(format!("congestion_control.{key}"), value, &origin, made);
         }
         let mut at_switches: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for rate in rates_at(false) {
@@ -167,8 +171,8 @@ impl Derivation<'_> {
         }
         for (key, places) in at_switches {
             let value = by_place(places, |rate| rate.to_string());
-            let made = "in proportion to the rate of a port";
-            self.put(format!("congestion_control.{key}"), value, DEFAULT, made);
+            let (origin, made) = (origin(&key), "in proportion to the rate of a port");
+            self.put(format!("congestion_control.{key}"), value, &origin, made);
         }
     }
 

@@ -121,9 +121,9 @@ fn a_window_bounds_what_timely_has_in_flight() {
     assert!(seen.goodput > 0.9, "{seen:?}");
 }
 
-/// 31 hosts send 1 MB each to one over links of 400 Gb/s, with the parameters of firmware: 660 us at
-/// line rate. CNPs take some flows down to 1 Mb/s, at which the next packet departs 8.8 ms later.
-/// Only where a rate that rises moves a departure, all are done before that.
+/// 31 hosts send 1 MB each to one over links of 400 Gb/s, with the parameters of firmware: 660 us
+/// at line rate. CNPs take some flows down to 1 Mb/s, at which the next packet departs 8.8 ms
+/// later. Only where a rate that rises moves a departure, all are done before that.
 #[test]
 fn a_rate_that_rises_moves_the_next_departure() {
     let makespan = |repace| {
@@ -140,9 +140,10 @@ fn a_rate_that_rises_moves_the_next_departure() {
     assert!(makespan(Some(false)) > ms(8), "{}", makespan(Some(false)));
 }
 
-/// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines: 14 % more than
-/// the uplinks of 800 Gb/s carry. Thresholds of ports of 100 Gb/s stop the flows for longer than they
-/// last; those of the profile for the rate leave the makespan within 5 % of that without control.
+/// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines: 14 % more
+/// than the uplinks of 800 Gb/s carry. Thresholds of ports of 100 Gb/s stop the flows for longer
+/// than they last; those of the profile for the rate leave the makespan within 5 % of that without
+/// control.
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {

@@ -82,11 +82,7 @@ fn where_links_differ_a_table_says_what_holds_where() {
                 json!({ "25 Gbps": "25 Gbps", "100 Gbps": "30 Gbps" }),
                 "s.toml:5, at most the rate of the link",
             ),
-            (
-                "congestion_control.ecn.kmin",
-                json!({ "25 Gbps": "100 KB", "100 Gbps": "400 KB" }),
-                "default, in proportion to the rate of a port",
-            ),
+            ("congestion_control.ecn.kmin", json!({ "25 Gbps": "100 KB", "100 Gbps": "400 KB" }), "default"),
             (
                 "switch.headroom.headroom",
                 json!({ "25 Gbps, 1 us": "12246 B", "100 Gbps, 1 us": "30996 B", "100 Gbps, 2 us": "55996 B" }),
@@ -102,6 +98,9 @@ fn where_links_differ_a_table_says_what_holds_where() {
             ("traffic[0].intra_rack", json!("uniform"), "default"),
         ],
     );
+    let kmin = json!({ "25 Gbps": "100 KB", "100 Gbps": "400 KB" });
+    let of_400g = ["congestion_control={ kind = \"dcqcn\", profile = \"400g\" }"];
+    assert_settings(MIXED, &of_400g, &[("congestion_control.ecn.kmin", kmin, "profile 400g")]);
     let (_, plan) = plan(MIXED, &[]);
     let window = &plan.effective()["congestion_control.window"];
     assert_eq!(window.as_object().unwrap().keys().collect::<Vec<_>>(), ["25 Gbps", "100 Gbps"]);

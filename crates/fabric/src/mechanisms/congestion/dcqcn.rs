@@ -94,14 +94,14 @@ pub struct DcqcnConfig {
     /// Whether every decrease lowers the target rate, even without an increase since the last.
     pub clamp_target: Option<bool>,
     /// Percentage of the current rate that a single decrease leaves at least (NVIDIA's
-    /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound, with
-    /// other profiles. While alpha is at most 1, only values above 50 have an effect.
+    /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound,
+    /// with other profiles. While alpha is at most 1, only values above 50 have an effect.
     #[schemars(range(min = 0, max = 100))]
     pub rpg_min_dec_fac: Option<u8>,
     /// Current and target rate to set on a flow's first CNP, if they are higher (NVIDIA's
     /// `rate_to_set_on_first_cnp`). Default "0 bps", off.
     pub rate_to_set_on_first_cnp: Option<Rate>,
-    /// Whether a new rate moves the departure of the packet that is already being paced. Default:
+    /// Moves the departure of the packet that is being paced with every new rate. Default:
     /// true with `firmware`, false with other profiles: the simulators that they describe fix a
     /// departure when the packet before it leaves.
     pub repace: Option<bool>,
@@ -142,7 +142,7 @@ pub struct DcqcnParameters {
     pub rpg_min_dec_fac: u8,
     /// Rate to set on a flow's first CNP; zero: off.
     pub rate_to_set_on_first_cnp: Rate,
-    /// Whether a new rate moves the departure of the packet that is already being paced.
+    /// Moves the departure of the packet that is being paced with every new rate.
     pub repace: bool,
     /// How the receiver notifies.
     pub cnp: CnpMode,
@@ -273,8 +273,9 @@ impl Options for DcqcnConfig {
         findings.positive(self.ecn.rate, "ecn.rate");
     }
 
-    fn profile(&self, _option: &str) -> Option<Value> {
-        Some(json!(self.profile))
+    fn profile(&self, option: &str) -> Option<Value> {
+        let is_of_all = option.starts_with("ecn.") && self.profile.rate().is_none();
+        (!is_of_all).then(|| json!(self.profile))
     }
 }
 
@@ -326,8 +327,8 @@ impl CongestionOptions for DcqcnConfig {
         let is_fixed = self.ecn == EcnOptions::default() && self.profile.rate().is_none();
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
             let message = format!(
-                "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s, and there are ports of \
-                 {fastest}, which a slight overload slows down by far; set ecn.rate = \"25 Gbps\" or a profile such as \"400g\""
+                "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s: at {fastest}, a slight \
+                 overload stops flows; set ecn.rate = \"25 Gbps\", or a profile such as \"400g\""
             );
             findings.warning(true, "ecn", message);
         }

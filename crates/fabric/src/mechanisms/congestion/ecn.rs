@@ -24,8 +24,8 @@ pub struct EcnOptions {
 }
 
 impl EcnOptions {
-    /// Thresholds of a column of parameters, overridden by the options that are set. Thresholds that
-    /// are set hold for every port, unless `rate` is set as well.
+    /// Thresholds of a column of parameters, overridden by the options that are set. Thresholds
+    /// that are set hold for every port, unless `rate` is set as well.
     pub fn over(&self, column: EcnConfig) -> EcnConfig {
         let is_own = self.kmin.is_some() || self.kmax.is_some();
         EcnConfig {

@@ -66,7 +66,7 @@ pub struct PcnConfig {
     pub w_max: f64,
     /// Lowest rate. Default 100 Mb/s (a public code).
     pub min_rate: Rate,
-    /// Whether a new rate moves the departure of the packet that is already being paced. Default
+    /// Moves the departure of the packet that is being paced with every new rate. Default
     /// false: the public re-implementations descend from simulators that fix a departure when the
     /// packet before it leaves. At the lowest rate, a packet of 1 KB waits for 88 us, less than two
     /// periods.
@@ -101,8 +101,8 @@ impl Options for PcnConfig {
         findings.error(is_idle, "threshold_rate", "has no effect without threshold");
     }
 
-    fn profile(&self, _option: &str) -> Option<Value> {
-        Some(json!(self.profile))
+    fn profile(&self, option: &str) -> Option<Value> {
+        (option == "w_min").then(|| json!(self.profile))
     }
 }
 

@@ -52,7 +52,7 @@ pub struct TimelyConfig {
     /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC script, on in Pyrrha's runs). Needs
     /// `host.ack_every = 1`.
     pub window: bool,
-    /// Whether a new rate moves the departure of the packet that is already being paced. Default
+    /// Moves the departure of the packet that is being paced with every new rate. Default
     /// false: in the paper's pacing engine (section 5) and in the simulators, a departure is fixed
     /// when it is scheduled.
     pub repace: bool,

@@ -152,6 +152,10 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
             cut(framing, odd, &format!("{ack} 1.2 ns"), 400, "1 ns in this framing, 16.7 %"),
             cut(framing, odd, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + lapsed,
             cut(framing, odd, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + lapsed,
+            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports of \
+             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or a profile such \
+             as \"400g\""
+                .into(),
         ]
     );
     // 51 B and 4.08 ns, 55 B and 4.4 ns, 56 B and 4.48 ns: 2, 9.1 and 10.7 %.

@@ -250,8 +250,8 @@ fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
     assert_eq!(rates(&mut point, at(4, 1)), (50_582_134_712, 100 * GBPS));
 }
 
-/// The first cut of `firmware` would leave 1 - (1019/1024)^4 / 2 of the rate, 51 %. A percentage of 50
-/// changes nothing, 75 leaves 75 %, and 100 the whole rate.
+/// The first cut of `firmware` would leave 1 - (1019/1024)^4 / 2 of the rate, 51 %. A percentage
+/// of 50 changes nothing, 75 leaves 75 %, and 100 the whole rate.
 #[test]
 fn a_cut_leaves_a_percentage_of_the_rate() {
     let cut = |percentage| {

@@ -89,6 +89,25 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"dcqcn\"\nprofile = \"400g\"",
+        &[
+            "s.toml:33:11: warning: congestion_control.profile = \"400g\": is a profile for another rate than that of host links of 100 Gbps",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"dcqcn\"\nprofile = \"400g\"\necn.rate = \"25 Gbps\"",
+        &[
+            "s.toml:34:12: error: congestion_control.ecn.rate = \"25 Gbps\": has no effect without ecn.kmin or ecn.kmax: the profile has its own",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"dcqcn\"\nrpg_min_dec_fac = 101",
+        &["s.toml:33:19: error: congestion_control.rpg_min_dec_fac = 101: must be from 0 to 100"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
         &[
             "s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",

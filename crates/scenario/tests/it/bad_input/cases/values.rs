@@ -110,7 +110,7 @@ pub(super) const CASES: &[Case] = &[
         "profile = \"paper\"",
         "profile = \"papper\"",
         &[
-            "s.toml:33:11: error: congestion_control.profile = \"papper\": unknown name; did you mean \"paper\"? (allowed: paper, authors-ns3, hpcc-ns3, hpcc-ns3-paper, config-txt, conweave, firmware)",
+            "s.toml:33:11: error: congestion_control.profile = \"papper\": unknown name; did you mean \"paper\"? (allowed: paper, authors-ns3, hpcc-ns3, hpcc-ns3-paper, config-txt, conweave, firmware, 200g, 400g, 800g)",
         ],
     ),
     (
