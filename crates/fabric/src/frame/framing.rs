@@ -16,6 +16,9 @@ pub enum Framing {
     /// The sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC frames, no preamble, no gap; and their
     /// clock: serialisation and pacing times are cut down to whole nanoseconds.
     HpccNs3,
+    /// The sizes of the simulator of Pyrrha's authors: 76 B of headers on data, preamble and gap
+    /// included, 84 B ACKs, and PAUSEs of 70 B. Buffers are charged as much.
+    PyrrhaNs3,
 }
 
 /// Size of one frame in bytes.
@@ -46,6 +49,7 @@ impl Framing {
                 ethernet(IPV4_UDP + BTH_ICRC + reth + telemetry + payload)
             }
             Framing::HpccNs3 => bare(48 + telemetry + payload),
+            Framing::PyrrhaNs3 => bare(76 + telemetry + payload),
         }
     }
 
@@ -55,6 +59,7 @@ impl Framing {
             Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + AETH + telemetry),
             // 14 Ethernet, 20 IP, 12 of its own and the echo, padded to 60.
             Framing::HpccNs3 => bare((46 + telemetry).max(60)),
+            Framing::PyrrhaNs3 => bare(84 + telemetry),
         }
     }
 
@@ -63,6 +68,7 @@ impl Framing {
         match self {
             Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + CNP_RESERVED),
             Framing::HpccNs3 => bare(60),
+            Framing::PyrrhaNs3 => bare(84),
         }
     }
 
@@ -71,6 +77,7 @@ impl Framing {
         match self {
             Framing::Rocev2 => ethernet(0),
             Framing::HpccNs3 => bare(60),
+            Framing::PyrrhaNs3 => bare(84),
         }
     }
 
@@ -79,13 +86,14 @@ impl Framing {
         match self {
             Framing::Rocev2 => ethernet(0),
             Framing::HpccNs3 => bare(43),
+            Framing::PyrrhaNs3 => bare(70),
         }
     }
 
     /// What the clock of these frames' senders counts in.
     fn tick(self) -> Duration {
         match self {
-            Framing::Rocev2 => Duration::from_ps(1),
+            Framing::Rocev2 | Framing::PyrrhaNs3 => Duration::from_ps(1),
             Framing::HpccNs3 => Duration::from_ns(1),
         }
     }
@@ -99,7 +107,7 @@ impl Framing {
     /// `t` ticks has the bytes of less than `t + 1`. A fraction, of at least 1; `None` if frames may take no time at all.
     pub fn rate_excess(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
         match self {
-            Framing::Rocev2 => Some([1, 1]),
+            Framing::Rocev2 | Framing::PyrrhaNs3 => Some([1, 1]),
             Framing::HpccNs3 => {
                 let smallest = self.data(1, false, telemetry).wire.min(self.ack(telemetry).wire);
                 let ticks = self.byte_time(rate).times(smallest.into()).ps() / self.tick().ps();
@@ -167,5 +175,16 @@ mod tests {
         assert_eq!(Framing::HpccNs3.data(910, false, 42).wire, 1000);
         assert_eq!(Framing::HpccNs3.ack(0).wire, 60);
         assert_eq!(Framing::HpccNs3.control().wire, 43);
+    }
+
+    #[test]
+    fn pyrrha_ns3_sizes_are_those_of_that_simulator() {
+        let same = |size: u16| FrameSize { wire: size, charge: size };
+        assert_eq!(Framing::PyrrhaNs3.data(1460, true, 0), same(1536));
+        assert_eq!(Framing::PyrrhaNs3.data(1, false, 42), same(119));
+        let [ack, cnp, notice] = [Framing::PyrrhaNs3.ack(0), Framing::PyrrhaNs3.cnp(), Framing::PyrrhaNs3.notice()];
+        assert_eq!([ack, cnp, notice], [same(84); 3]);
+        assert_eq!(Framing::PyrrhaNs3.control(), same(70));
+        assert_eq!(Framing::PyrrhaNs3.byte_time(Rate::from_gbps(400)).times(84).ps(), 1680);
     }
 }

@@ -493,7 +493,7 @@ fn cases(
             (100u64..4000).prop_map(|quantum| SchedulerConfig::Dwrr { quantum: Bytes(quantum) })
         ];
         let acks = (1u32..8, prop::option::weighted(0.5, select(classes.clone())));
-        let framing = select(vec![Framing::Rocev2, Framing::HpccNs3]);
+        let framing = select(vec![Framing::Rocev2, Framing::HpccNs3, Framing::PyrrhaNs3]);
         let mtu = select(vec![256u64, 1000, 1024, 1500, 4096, 8192]);
         let room = prop_oneof![3 => 1u64..400_000, 1 => 1u64..2000];
         let paths = (paths(&shape).boxed(), in_any_order().boxed());

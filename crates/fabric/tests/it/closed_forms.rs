@@ -36,7 +36,7 @@ fn unloaded_flow_completion_times_are_exact() {
         &[400, 100, 40, 200, 25, 100],
         &[25, 40, 100, 200, 400, 800],
     ];
-    for framing in [Framing::Rocev2, Framing::HpccNs3] {
+    for framing in [Framing::Rocev2, Framing::HpccNs3, Framing::PyrrhaNs3] {
         for gbps in rates {
             for bytes in [1, 1024, 1025, 1_000_000, 100_000_000] {
                 let mut spec = chain(gbps, 1000);
