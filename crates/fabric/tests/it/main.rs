@@ -31,6 +31,7 @@ mod pfc;
 mod pfc_star;
 mod port_fc;
 mod probe;
+mod promises;
 mod proteus;
 mod pyrrha;
 mod pyrrha_networks;
