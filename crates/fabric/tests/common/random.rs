@@ -2,7 +2,7 @@
 //!
 //! Large strategies are boxed: their trees would overflow the stack of a test.
 
-use super::{link, network};
+use super::{applies, link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
@@ -40,7 +40,7 @@ use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 use backwater_fabric::mechanisms::recovery::mp_rdma::MpRdmaRecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, HostConfig, LinkSpec, NetworkSpec, SchedulerConfig};
+use backwater_fabric::network::spec::{FlowSpec, HostConfig, LinkFault, LinkSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use std::ops::Range;
@@ -592,5 +592,50 @@ pub fn lossy() -> BoxedStrategy<Case> {
             Case { spec, flows }
         },
     );
+    drawn.boxed()
+}
+
+/// A flow control that bounds queues, with all of the buffer shared.
+pub fn with_flow_control(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
+    spec.switch.flow_control = flow_control;
+    spec.switch.lossless = Vec::new();
+    spec.switch.headroom = HeadroomConfig::Static(Default::default());
+}
+
+/// Random fabrics with losses, faults, routes that are computed anew, timeouts, and packets that
+/// overtake each other: none of them is in [`lossless`].
+pub fn any_case() -> BoxedStrategy<Case> {
+    let error_rate = select(vec![0.0, 0.0, 1e-3, 1e-2]);
+    let fault = (any::<prop::sample::Index>(), 0u64..30_000, 1u64..30_000);
+    let reconvergence = prop::option::weighted(0.7, prop_oneof![Just(0), 0u64..20_000]);
+    let faults = (prop::collection::vec(fault, 0..3), reconvergence.prop_map(|ns| ns.map(Duration::from_ns)));
+    let flow_control = prop::option::of(select(FlowControlConfig::all()));
+    let mechanisms = (select(LoadBalanceConfig::all()), select(RecoveryConfig::all()), flow_control);
+    let drawn = (lossless(), error_rate, faults, mechanisms).prop_map(|(mut case, error_rate, faults, mechanisms)| {
+        let (load_balance, recovery, flow_control) = mechanisms;
+        if let Some(flow_control) = flow_control.filter(|config| config.facts(false).bounds_queues) {
+            let mut spec = case.spec.clone();
+            with_flow_control(&mut spec, flow_control);
+            if applies(&spec) {
+                case.spec = spec;
+            }
+        }
+        case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
+        let (faults, reconvergence) = faults;
+        for (link, down, length) in faults {
+            let down = Time::ZERO + Duration::from_ns(down);
+            let link = link.index(case.spec.links.len());
+            if case.spec.faults.iter().all(|fault| fault.link != link) {
+                case.spec.faults.push(LinkFault { link, down, up: down + Duration::from_ns(length) });
+            }
+        }
+        case.spec.reconvergence = reconvergence;
+        case.spec.recovery = recovery;
+        let spec = NetworkSpec { load_balance, ..case.spec.clone() };
+        if applies(&spec) {
+            case.spec = spec;
+        }
+        case
+    });
     drawn.boxed()
 }

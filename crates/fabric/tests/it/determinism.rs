@@ -5,7 +5,7 @@
 //! writes them anew.
 
 use crate::common;
-use crate::common::random::{Case, lossless};
+use crate::common::random::{Case, any_case, with_flow_control};
 use crate::common::{flow, link, network, star};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -22,7 +22,6 @@ use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use proptest::prelude::*;
@@ -70,45 +69,6 @@ fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
         parts[stream.below(shards as u64) as usize].push(node);
     }
     outcome(Simulation::with_partition(fabric, Box::new(case.flows.clone().into_iter()), &Partition(parts)), 2)
-}
-
-/// A flow control that bounds queues, with all of the buffer shared.
-fn with(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
-    spec.switch.flow_control = flow_control;
-    spec.switch.lossless = Vec::new();
-    spec.switch.headroom = HeadroomConfig::Static(Default::default());
-}
-
-/// What lossless cases lack: losses, faults, timeouts, and packets that overtake each other.
-fn any_case() -> impl Strategy<Value = Case> {
-    let error_rate = prop::sample::select(vec![0.0, 0.0, 1e-3, 1e-2]);
-    let fault = prop::option::of((any::<prop::sample::Index>(), 0u64..30_000, 1u64..30_000));
-    let load_balance = prop::sample::select(LoadBalanceConfig::all());
-    let recovery = prop::sample::select(RecoveryConfig::all());
-    let flow_control = prop::option::of(prop::sample::select(FlowControlConfig::all()));
-    let mechanisms = (load_balance, recovery, flow_control);
-    (lossless(), error_rate, fault, mechanisms).prop_map(|(mut case, error_rate, fault, mechanisms)| {
-        let (load_balance, recovery, flow_control) = mechanisms;
-        if let Some(flow_control) = flow_control.filter(|config| config.facts(false).bounds_queues) {
-            let mut spec = case.spec.clone();
-            with(&mut spec, flow_control);
-            if common::applies(&spec) {
-                case.spec = spec;
-            }
-        }
-        case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
-        if let Some((link, down, length)) = fault {
-            let down = Time::ZERO + Duration::from_ns(down);
-            let link = link.index(case.spec.links.len());
-            case.spec.faults.push(LinkFault { link, down, up: down + Duration::from_ns(length) });
-        }
-        case.spec.recovery = recovery;
-        let spec = NetworkSpec { load_balance, ..case.spec.clone() };
-        if common::applies(&spec) {
-            case.spec = spec;
-        }
-        case
-    })
 }
 
 proptest! {
@@ -257,7 +217,7 @@ fn shared_headroom() -> (NetworkSpec, Vec<FlowSpec>) {
 /// The victim of an incast under another flow control.
 fn spared(flow_control: FlowControlConfig) -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = victim();
-    with(&mut spec, flow_control);
+    with_flow_control(&mut spec, flow_control);
     (spec, flows)
 }
 
