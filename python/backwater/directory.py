@@ -54,6 +54,8 @@ PARTIAL_FILES: Final = (
     f"{TOPOLOGY_FILE}.partial",
     *(f"{table}.parquet.partial" for table in TABLES),
 )
+# Forms of tables that are read.
+_READABLE_FORMS: Final = (2, SCHEMA_VERSION)
 # What stands before the checksum of `run.json`, its last key.
 _CHECKSUM: Final = b',\n  "checksum": '
 
@@ -113,10 +115,10 @@ class ResultDirectory:
         directory = Path(directory)
         document = read_summary(directory)
         written = document.get("schema_version", 1)
-        if written != SCHEMA_VERSION:
+        if written not in _READABLE_FORMS:
             raise ResultError(
                 f"{directory} was written by Backwater {document.get('version')}, whose tables are of form {written}; "
-                f"this version reads form {SCHEMA_VERSION}: run the scenario again"
+                f"this version reads forms {' and '.join(map(str, _READABLE_FORMS))}: run the scenario again"
             )
         try:
             name = document["scenario"].get("name") or directory.resolve().name
@@ -153,8 +155,12 @@ class ResultDirectory:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """One row per flow."""
-        return self._table("flows")
+        """One row per flow. In tables of form 2, `ideal_fct_ps` counts telemetry: it is in both columns then."""
+        flows = self._table("flows")
+        if "ideal_fct_with_telemetry_ps" in flows.columns:
+            return flows
+        place = flows.columns.index("ideal_fct_ps") + 1
+        return flows.insert_column(place, flows["ideal_fct_ps"].alias("ideal_fct_with_telemetry_ps"))
 
     @cached_property
     def waits(self) -> pl.DataFrame:

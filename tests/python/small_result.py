@@ -71,6 +71,7 @@ def flow(
         "sender_finish_ps": None if finish is None else finish + 2 * US,
         "fct_ps": None if fct_us is None else fct_us * US,
         "ideal_fct_ps": int(ideal_us * US),
+        "ideal_fct_with_telemetry_ps": int(ideal_us * US),
         "slowdown": None if fct_us is None else fct_us / ideal_us,
         "retransmitted_bytes": 0,
         "paused_ps": 2 * blocked_us * US,

@@ -2,12 +2,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import backwater
 from backwater import Result, ResultError
 from backwater.summary import Outcome
-from small_result import END, RUN, write_result
+from small_result import END, RUN, seal, write_result
 
 
 def test_summary_is_typed(result: Result) -> None:
@@ -135,6 +136,15 @@ def test_a_summary_without_a_checksum_is_refused(result_directory: Path) -> None
     (result_directory / "run.json").write_text("{}")
     with pytest.raises(ResultError, match=r"run\.json has no checksum: it is damaged, or of an earlier version"):
         Result.load(result_directory)
+
+
+def test_tables_of_form_2_have_the_ideal_time_with_telemetry_alone(tmp_path: Path) -> None:
+    path = write_result(tmp_path / "old") / "flows.parquet"
+    present = Result.load(path.parent).flows
+    pl.read_parquet(path).drop("ideal_fct_with_telemetry_ps").write_parquet(path)
+    old = Result.load(seal(path.parent, schema_version=2)).flows
+    assert old.schema == present.schema
+    assert old["ideal_fct_with_telemetry_ps"].to_list() == present["ideal_fct_ps"].to_list()
 
 
 def test_ports_are_numbered_in_the_order_of_the_links(result: Result) -> None:

@@ -376,7 +376,7 @@ def test_what_cannot_be_viewed_says_why(tmp_path: Path) -> None:
         (tmp_path / "none", "is not a result directory"),
         (nothing, "is not a result directory: it holds no run.json"),
         (half, "holds a part of a result: its run was killed, or still goes on"),
-        (older, "tables are of form 1; this version reads form 2: run the scenario again"),
+        (older, "tables are of form 1; this version reads forms 2 and 3: run the scenario again"),
     ):
         done = command_line("view", str(directory), "--no-browser")
         assert done.exit_code == 2

@@ -7,7 +7,8 @@
 //! Shares follow from the routes alone, before the run. Where the senders of an incast are drawn alike from a set, its traffic is a fluid that
 //! splits evenly over equal-cost paths; flows of other parts that are declared an incast count with their bytes, each on its own path.
 
-use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::frame::Direction;
+use backwater_fabric::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::workload::{Role, Traffic};
@@ -70,11 +71,11 @@ impl Roles {
         }
     }
 
-    /// What the flow called `id` is.
-    pub fn of(&self, fabric: &Fabric, id: FlowId, flow: &FlowSpec) -> FlowRole {
+    /// Returns the role of `flow`, whose data took `path` when it started.
+    pub fn of(&self, fabric: &Fabric, flow: &FlowSpec, path: &[PortIx]) -> FlowRole {
         if self.is_incast[usize::from(flow.tag)] {
             FlowRole::Incast
-        } else if fabric.egress_ports(id, flow).any(|port| self.is_shared[port.id.0 as usize]) {
+        } else if fabric.egress_ports(flow, path).any(|port| self.is_shared[port.id.0 as usize]) {
             FlowRole::Vulnerable
         } else {
             FlowRole::Background
@@ -101,7 +102,8 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
         // One without an end outweighs those that have one.
         let bytes = flow.bytes as f64;
         *total += bytes;
-        fabric.egress_ports(id, &flow).for_each(|port| *by_port.entry(port.id).or_default() += bytes);
+        let path = fabric.path(id, &flow, Direction::Data);
+        fabric.egress_ports(&flow, &path).for_each(|port| *by_port.entry(port.id).or_default() += bytes);
     }
     sums
 }
@@ -129,7 +131,7 @@ mod tests {
         let flows = (0..).map(FlowId).zip(plan.traffic.flows());
         let role = |(id, flow): (FlowId, FlowSpec)| {
             fabric.learn_waypoints(&flow);
-            (flow.src.0, flow.dst.0, roles.of(&fabric, id, &flow))
+            (flow.src.0, flow.dst.0, roles.of(&fabric, &flow, &fabric.path(id, &flow, Direction::Data)))
         };
         flows.map(role).collect()
     }

@@ -25,6 +25,7 @@ use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::fabric::Fabric;
+use backwater_fabric::network::routes::Way;
 use backwater_fabric::network::spec::{FlowSpec, SpecError};
 use backwater_scenario::Plan;
 use serde::Serialize;
@@ -318,8 +319,8 @@ impl Run {
     fn write_finished(&mut self) {
         for outcome in self.simulation.take_finished() {
             if self.plan.probes.goodput {
-                self.received.entry(self.kind_of(outcome.flow, &outcome.spec)).or_default().by_finished +=
-                    outcome.reception.delivered;
+                let kind = self.kind_of(&outcome.spec, || outcome.path.clone());
+                self.received.entry(kind).or_default().by_finished += outcome.reception.delivered;
             }
             self.write_flow(&outcome);
         }
@@ -578,9 +579,10 @@ impl Run {
         rows.collect()
     }
 
-    fn kind_of(&self, flow: FlowId, spec: &FlowSpec) -> FlowKind {
-        let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), flow, spec));
-        (spec.tag, role)
+    /// Returns tag and role of a flow, whose data took `path` when it started.
+    fn kind_of(&self, flow: &FlowSpec, path: impl FnOnce() -> Way) -> FlowKind {
+        let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), flow, &path()));
+        (flow.tag, role)
     }
 
     /// Of [`every_name`].

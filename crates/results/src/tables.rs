@@ -181,8 +181,11 @@ row! {
         pub sender_finish_ps: Option<Time>,
         /// flow completion time: start to last byte at the receiver, ps
         pub fct_ps: Option<Duration>,
-        /// the same on an idle fabric, ps; empty for an endless flow
+        /// the same on an idle fabric, by the routes that held at its start,
+        /// without in-band telemetry, ps; empty for an endless flow
         pub ideal_fct_ps: Option<Duration>,
+        /// ideal_fct_ps with the telemetry that congestion control adds to data packets, ps
+        pub ideal_fct_with_telemetry_ps: Option<Duration>,
         /// fct_ps / ideal_fct_ps
         pub slowdown: Option<f64>,
         /// payload bytes sent more than once
@@ -577,7 +580,7 @@ pub struct TableError {
 }
 
 /// Changes whenever a column changes its name, its Parquet type or its meaning.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Rows held in memory before they are encoded and written: a row group.
 const ROW_GROUP: usize = 1 << 14;

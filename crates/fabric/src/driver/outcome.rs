@@ -12,6 +12,7 @@ use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::flows::Flow;
+use crate::network::routes::Way;
 use crate::network::spec::FlowSpec;
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::memory::HeapBytes;
@@ -63,6 +64,10 @@ pub struct FlowOutcome {
     pub flow: FlowId,
     /// What it was.
     pub spec: FlowSpec,
+    /// Egress ports of its data, from its host on, by the routes that held at its start.
+    pub path: Way,
+    /// True if routes have been computed anew since its start.
+    pub rerouted: bool,
     /// At its receiver.
     pub reception: Reception,
     /// Data packets that have come, those sent again included.
@@ -243,6 +248,8 @@ impl Simulation {
             FlowOutcome {
                 flow: id,
                 spec: flow.spec.clone(),
+                path: self.path_at_start(id, &flow.spec),
+                rerouted: self.first_paths.contains_key(&id),
                 reception: receiver.reception(flow),
                 arrived: receiver.arrived(flow),
                 disorder: receiver.disorder(flow),
@@ -256,15 +263,13 @@ impl Simulation {
         started.map(outcome).collect()
     }
 
-    /// Payload bytes that every flow that has started has delivered; those that were taken before are left out.
+    /// Payload bytes that every flow has delivered that has started and not been forgotten.
     pub fn delivered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec, u64)> {
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
         let receiver = |flow: &Flow| {
             self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one").reception(flow)
         };
-        let unfinished = started.map(move |(id, flow)| (id, &flow.spec, receiver(flow).delivered));
-        let finished = self.finished.iter().map(|done| (done.flow, &done.spec, done.reception.delivered));
-        unfinished.chain(finished)
+        started.map(move |(id, flow)| (id, &flow.spec, receiver(flow).delivered))
     }
 
     /// How every flow that has started fared, in order of start; those that were taken before are left out.

@@ -9,11 +9,13 @@ use crate::driver::partition::{SAMPLE, expected_load};
 use crate::driver::post::Post;
 use crate::driver::shard::Shard;
 use crate::driver::watch::Acknowledged;
+use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
+use crate::network::routes::Way;
 use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec, SpecError};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
@@ -47,6 +49,8 @@ pub struct Simulation {
     pub(super) changes: Vec<(Time, usize, bool)>,
     /// Links that are down, as far as the routes know.
     pub(super) down: BTreeSet<usize>,
+    /// Paths at their start of live flows that started before routes changed last.
+    pub(super) first_paths: BTreeMap<FlowId, Way>,
     /// Flows whose sender is done, while packets of theirs may be on their way.
     pub(super) settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
@@ -129,6 +133,7 @@ impl Simulation {
             now: Time::ZERO,
             horizon: Time::ZERO,
             source: source.peekable(),
+            first_paths: BTreeMap::new(),
             settling: Vec::new(),
             lost: BTreeMap::new(),
             finished: Vec::new(),
@@ -235,6 +240,10 @@ impl Simulation {
         if self.down == before {
             return;
         }
+        let Simulation { fabric, first_paths, now, .. } = self;
+        for (id, flow) in fabric.flows.iter().filter(|(_, flow)| flow.spec.start < *now) {
+            first_paths.entry(id).or_insert_with(|| fabric.path(id, &flow.spec, Direction::Data));
+        }
         self.fabric.reroute(&self.down);
         for from in 0..self.shards.len() {
             self.shards[from].reroute(self.now, &self.fabric, &self.layout);
@@ -267,6 +276,12 @@ impl Simulation {
     /// Whether `flow`, which has been admitted, has started: all have, unless the simulation was stopped on its way.
     pub(super) fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
         self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
+    }
+
+    /// Returns the egress ports of a live flow's data by the routes that held at its start.
+    pub fn path_at_start(&self, id: FlowId, flow: &FlowSpec) -> Way {
+        let first = self.first_paths.get(&id).cloned();
+        first.unwrap_or_else(|| self.fabric.path(id, flow, Direction::Data))
     }
 
     /// Flows that have been admitted and not started.
@@ -302,11 +317,15 @@ impl Simulation {
             let (reception, arrived) = (endpoint.reception(flow), endpoint.arrived(flow));
             let disorder = endpoint.forget_receiver(flow);
             self.lost.remove(&done.flow);
+            let path = self.path_at_start(done.flow, &flow.spec);
+            let rerouted = self.first_paths.remove(&done.flow).is_some();
             let flow = self.fabric.flows.forget(done.flow).expect("it was live a moment ago");
             let account = self.take_account(done.flow, &flow);
             self.finished.push(FlowOutcome {
                 flow: done.flow,
                 spec: flow.spec,
+                path,
+                rerouted,
                 reception,
                 arrived,
                 disorder,

@@ -461,12 +461,12 @@ impl Fabric {
         Onward::new(self, flow, direction, route, egress)
     }
 
-    /// The egress ports of a flow's data, as [`Fabric::path`] has them.
-    pub fn egress_ports(&self, id: FlowId, flow: &FlowSpec) -> impl Iterator<Item = &PortFacts> {
+    /// Returns the egress ports of `path`, which begins at the flow's source.
+    pub fn egress_ports(&self, flow: &FlowSpec, path: &[PortIx]) -> impl Iterator<Item = &PortFacts> {
         let mut node = flow.src;
-        self.path(id, flow, Direction::Data).into_iter().map(move |ix| {
-            let port = &self.wiring.of(node)[usize::from(ix)];
-            node = self.wiring.neighbour(node, ix);
+        path.iter().map(move |ix| {
+            let port = &self.wiring.of(node)[usize::from(*ix)];
+            node = self.wiring.peer(port);
             port
         })
     }
@@ -483,15 +483,17 @@ impl Fabric {
             || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
     }
 
-    /// Time from start to last byte at the receiver on an idle fabric; `None` for an endless flow, and for one in a routing loop.
+    /// Time from start to last byte at the receiver on an idle fabric, along `path` and with this
+    /// many bytes of telemetry in every data packet; `None` for an endless flow, and for one in a
+    /// routing loop.
     ///
     /// Every packet leaves its host as soon as the one before has left, and is stored and forwarded at every hop.
-    pub fn ideal_fct(&self, id: FlowId, flow: &FlowSpec) -> Option<Duration> {
+    pub fn ideal_fct(&self, flow: &FlowSpec, path: &[PortIx], telemetry: u32) -> Option<Duration> {
         if flow.bytes == FlowSpec::ENDLESS {
             return None;
         }
         let hop = |port: &PortFacts| (self.spec.framing.byte_time(port.rate), port.delay);
-        let hops: Vec<_> = self.egress_ports(id, flow).map(hop).collect();
+        let hops: Vec<_> = self.egress_ports(flow, path).map(hop).collect();
         if hops.len() >= usize::from(TIME_TO_LIVE) {
             return None;
         }
@@ -499,7 +501,7 @@ impl Fabric {
         let packets = self.packets(flow);
         let wire = |packet: u32| {
             let payload = (flow.bytes - u64::from(packet) * mtu).min(mtu) as u32;
-            u32::from(self.spec.framing.data(payload, packet == 0, self.telemetry_bytes).wire)
+            u32::from(self.spec.framing.data(payload, packet == 0, telemetry).wire)
         };
         // `free[h]`: when hop h has sent the last packet so far.
         let mut free = vec![Duration::ZERO; hops.len()];

@@ -4,7 +4,6 @@ use crate::common;
 use crate::common::{chain, flow, no_flow_control, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::FlowId;
 
 /// Store and forward by the book, one packet after the other: when the last byte of the last packet is at the receiver.
 fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {
@@ -45,10 +44,8 @@ fn unloaded_flow_completion_times_are_exact() {
                 let expected = pipeline(framing, 1024, bytes, gbps, 1000);
                 let finish = outcomes[0].reception.finish.unwrap();
                 assert_eq!((finish - Time::from_ps(7000)).ps(), expected, "{framing:?} {gbps:?} {bytes}");
-                assert_eq!(
-                    simulation.fabric().ideal_fct(FlowId(0), &outcomes[0].spec),
-                    Some(Duration::from_ps(expected))
-                );
+                let ideal = simulation.fabric().ideal_fct(&outcomes[0].spec, &outcomes[0].path, 0);
+                assert_eq!(ideal, Some(Duration::from_ps(expected)));
             }
         }
     }

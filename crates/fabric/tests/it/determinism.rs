@@ -250,7 +250,7 @@ fn table(simulation: &Simulation) -> String {
     for outcome in simulation.outcomes() {
         let (FlowId(id), flow) = (outcome.flow, &outcome.spec);
         let fct = outcome.reception.finish.unwrap() - flow.start;
-        let ideal = simulation.fabric().ideal_fct(outcome.flow, flow).unwrap();
+        let ideal = simulation.fabric().ideal_fct(flow, &outcome.path, 0).unwrap();
         let slowdown = fct.ps() as f64 / ideal.ps() as f64;
         let (start, fct, ideal) = (flow.start.ps(), fct.ps(), ideal.ps());
         let (paused, blocked) = (outcome.reception.paused.ps(), outcome.reception.blocked.ps());

@@ -39,7 +39,7 @@ fn retransmitted(outcomes: &[FlowOutcome]) -> u64 {
 
 /// Flow completion times as multiples of those on an idle fabric.
 fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64> {
-    let ideal = |outcome: &FlowOutcome| simulation.fabric().ideal_fct(outcome.flow, &outcome.spec).unwrap();
+    let ideal = |outcome: &FlowOutcome| simulation.fabric().ideal_fct(&outcome.spec, &outcome.path, 0).unwrap();
     let slowdown = |outcome: &FlowOutcome| {
         let fct = outcome.reception.finish.unwrap() - outcome.spec.start;
         fct.ps() as f64 / ideal(outcome).ps() as f64

@@ -91,13 +91,14 @@ impl Run {
 
     pub(super) fn write_flow(&mut self, outcome: &FlowOutcome) {
         let flow = &outcome.spec;
-        let kind @ (tag, role) = self.kind_of(outcome.flow, &outcome.spec);
+        let kind @ (tag, role) = self.kind_of(flow, || outcome.path.clone());
         let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
         let reordering = self.reordering.entry((kind, measured)).or_default();
         reordering.arrived += outcome.arrived;
         outcome.disorder.degrees().for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
         let fabric = self.simulation.fabric();
-        let ideal = fabric.ideal_fct(outcome.flow, flow);
+        let ideal_with = |telemetry| fabric.ideal_fct(flow, &outcome.path, telemetry);
+        let (ideal, extra) = (ideal_with(0), fabric.telemetry_bytes);
         let finish = outcome.reception.finish;
         let fct = finish.map(|finish| finish - flow.start);
         let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
@@ -114,6 +115,7 @@ impl Run {
             sender_finish_ps: outcome.acknowledged,
             fct_ps: fct,
             ideal_fct_ps: ideal,
+            ideal_fct_with_telemetry_ps: if extra == 0 { ideal } else { ideal_with(extra) },
             slowdown,
             retransmitted_bytes: outcome.retransmitted,
             paused_ps: outcome.reception.paused,
@@ -133,7 +135,12 @@ impl Run {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
         let taken = outcome.reception.way.map(|route| route.behind().collect());
-        let fixed = || fabric.carries_route(flow).then(|| fabric.path(outcome.flow, flow, Direction::Data).to_vec());
+        let now = || fabric.path(outcome.flow, flow, Direction::Data).to_vec();
+        let fixed = || match outcome.reception.finish {
+            _ if !fabric.carries_route(flow) => None,
+            Some(_) => (!outcome.rerouted).then(|| outcome.path.to_vec()),
+            None => Some(now()),
+        };
         let told = || {
             let completion = &outcome.account.as_ref()?.completion;
             let sent = completion.iter().filter(|span| span.term == Term::Serialisation);

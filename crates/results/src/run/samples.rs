@@ -122,7 +122,8 @@ impl Run {
         let mut delivered: BTreeMap<FlowKind, u64> =
             self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();
         for (flow, spec, bytes) in self.simulation.delivered() {
-            *delivered.entry(self.kind_of(flow, spec)).or_default() += bytes;
+            let kind = self.kind_of(spec, || self.simulation.path_at_start(flow, spec));
+            *delivered.entry(kind).or_default() += bytes;
         }
         for (kind @ (tag, role), delivered) in delivered {
             let before = &mut self.received.entry(kind).or_default().at_sample;

@@ -448,6 +448,37 @@ fn goodput_has_the_bytes_of_flows_that_are_done_with() {
     assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
 }
 
+/// Four of eight flows, or so, share spine 0 with an incast until its link fails at 20 us. They keep
+/// their role, so that what was counted for it does not move to another.
+#[test]
+fn flows_keep_their_roles_when_routes_are_computed_anew() {
+    let flows = [(0, 2, ", data_via = [\"spine0\"]", 1), (1, 3, "", 8)].map(|(src, dst, options, count)| {
+        let flow = format!("{{ src = \"h{src}\", dst = \"h{dst}\", bytes = \"500 KB\"{options} }}");
+        vec![flow; count].join(", ")
+    });
+    let [incast, others] = &flows;
+    let text = format!(
+        "run = {{ until = \"1 ms\", drain = \"99 ms\" }}\nprobes = {{ goodput = true, sample_interval = \"10 us\" }}\n\
+         topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
+         network.reconvergence = \"10 us\"\n\
+         faults = [{{ link = [\"leaf0\", \"spine0\"], down = \"20 us\", up = \"200 us\" }}]\n\
+         traffic = [{{ kind = \"flows\", tag = \"incast\", role = \"incast\", flows = [{incast}] }}, {{ kind = \"flows\", flows = [{others}] }}]\n"
+    );
+    let directory = TempDir::new().unwrap();
+    let summary = run(Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
+    assert_eq!((summary.outcome, summary.flows.finished), (Outcome::Completed, 9));
+    let sums = |table: &str| {
+        let bytes = column(&directory, table, "delivered_bytes").into_iter().map(|cell| cell.parse::<u64>().unwrap());
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        column(&directory, table, "role")
+            .into_iter()
+            .zip(bytes)
+            .for_each(|(role, bytes)| *sums.entry(role).or_default() += bytes);
+        sums
+    };
+    assert_eq!((sums("goodput"), sums("flows").len()), (sums("flows"), 3));
+}
+
 #[test]
 fn a_run_counts_its_own_cpu_time() {
     let (before, wall) = (crate::usage::cpu_seconds(), std::time::Instant::now());

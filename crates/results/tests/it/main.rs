@@ -1,0 +1,10 @@
+//! Tests of the tables that runs of random networks write: one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../../../fabric/tests/common/mod.rs"]
+#[allow(dead_code, unused_macros, reason = "these tests need only some of the helpers")]
+mod common;
+
+mod ideal;
+mod tables;

@@ -1,0 +1,175 @@
+//! Equal runs write equal tables: in slices of any length, on any number of threads, in any number of
+//! shards, and whatever else is recorded.
+
+use crate::common;
+use crate::common::random::{Case, any_case};
+use backwater_engine::{Duration, Time};
+use backwater_fabric::driver::trace::TraceSpec;
+use backwater_fabric::network::spec::FlowSpec;
+use backwater_results::{Build, Run};
+use backwater_scenario::{Document, Plan, ProbesConfig};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Row;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use temp_dir::TempDir;
+
+const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
+
+/// A plan for `case`: a scenario with its nodes and flows, every third flow part of an incast, whose
+/// network is then that of the case. A last flow starts when all links are up again: a run ends with the
+/// first look after its last flow, and looks depend on samples.
+fn plan(case: &Case, probes: Probes) -> Plan {
+    let name = |node: usize| case.spec.nodes[node].name.clone();
+    let (hosts, switches): (Vec<_>, Vec<_>) =
+        (0..case.spec.nodes.len()).partition(|node| case.spec.nodes[*node].kind.has_endpoint());
+    let names = |nodes: Vec<usize>| nodes.into_iter().map(name).collect::<Vec<String>>();
+    let links =
+        case.spec.links.iter().map(|link| json!({ "a": name(link.a.0 as usize), "b": name(link.b.0 as usize) }));
+    let flow = |flow: &FlowSpec| {
+        json!({
+            "src": name(flow.src.0 as usize),
+            "dst": name(flow.dst.0 as usize),
+            "bytes": format!("{} B", flow.bytes),
+            "class": flow.class.0,
+            "start": format!("{} ps", flow.start.ps()),
+        })
+    };
+    let last = FlowSpec { bytes: 1, start: Time::ZERO + Duration::from_us(900), ..case.flows[0].clone() };
+    let every = |step: usize| case.flows.iter().step_by(step).map(flow).collect::<Vec<Value>>();
+    let scenario = json!({
+        "run": { "until": "1 ms", "drain": "4 ms" },
+        "topology": {
+            "kind": "custom",
+            "hosts": names(hosts),
+            "switches": names(switches),
+            "links": links.collect::<Vec<Value>>(),
+        },
+        "traffic": [
+            { "kind": "flows", "tag": "all", "flows": every(1) },
+            { "kind": "flows", "tag": "incast", "role": "incast", "flows": every(3) },
+            { "kind": "flows", "tag": "last", "flows": [flow(&last)] },
+        ],
+    });
+    let document = Document::from_json(&scenario);
+    let mut plan = Plan::from_document(&document, Path::new(".")).unwrap();
+    plan.spec = case.spec.clone();
+    (plan.probes, plan.trace) = probes;
+    plan
+}
+
+/// Options of probes, and what is traced.
+type Probes = (ProbesConfig, Option<TraceSpec>);
+
+/// What is recorded; the search for deadlocks, which may end a run, stays as it is.
+fn probes() -> impl Strategy<Value = Probes> {
+    let interval = select(vec![0u64, 7_000, 230_000]).prop_map(Duration::from_ns);
+    let trace = prop::option::of(Just(TraceSpec::ALL));
+    (interval, any::<[bool; 6]>(), trace).prop_map(|(sample_interval, what, trace)| {
+        let [queues, pauses, ingress, goodput, paths, flows] = what;
+        let probes =
+            ProbesConfig { sample_interval, queues, pauses, ingress, goodput, paths, flows, ..Default::default() };
+        (probes, trace)
+    })
+}
+
+/// Writes the tables of `plan`, run in slices of `wall` on the clock.
+pub fn written(plan: &Plan, threads: usize, shards: Option<u32>, wall: std::time::Duration) -> TempDir {
+    let mut plan = plan.clone();
+    plan.run.shards = shards;
+    let directory = TempDir::new().unwrap();
+    let mut run = Run::start(plan, BUILD, directory.path(), threads).unwrap();
+    while !run.advance(wall).done {}
+    run.finish().unwrap();
+    directory
+}
+
+/// The contents of all tables by name.
+fn contents(directory: &TempDir) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
+    let tables = files.filter(|file| file.extension().is_some_and(|extension| extension == "parquet"));
+    tables.map(|file| (file.file_stem().unwrap().display().to_string(), fs::read(file).unwrap())).collect()
+}
+
+/// The rows of a table.
+fn rows_of(directory: &TempDir, table: &str) -> Vec<Row> {
+    let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect()
+}
+
+/// The rows of a table in words and in order, without the `hidden` columns.
+fn words_of(directory: &TempDir, table: &str, hidden: &[&str]) -> Vec<String> {
+    let words = |row: &Row| -> String {
+        let shown = row.get_column_iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
+        shown.map(|(name, cell)| format!("{name} {cell}, ")).collect()
+    };
+    let mut words: Vec<String> = rows_of(directory, table).iter().map(words).collect();
+    words.sort_unstable();
+    words
+}
+
+/// The cells of a column of `flows.parquet` in words, in order of start.
+pub fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
+    let cell = |row: &Row, column: &str| {
+        row.get_column_iter().find(|(name, _)| *name == column).map(|(_, cell)| cell.to_string()).unwrap()
+    };
+    let rows = rows_of(directory, "flows");
+    let cells: BTreeMap<u32, String> =
+        rows.iter().map(|row| (cell(row, "id").parse().unwrap(), cell(row, column))).collect();
+    cells.into_values().collect()
+}
+
+/// The times of a column of `flows.parquet`, in order of start.
+pub fn times_of(directory: &TempDir, column: &str) -> Vec<i64> {
+    cells_of(directory, column).iter().map(|cell| cell.parse().unwrap()).collect()
+}
+
+/// Time on the clock that no run takes.
+pub const AT_ONCE: std::time::Duration = std::time::Duration::from_secs(3600);
+
+proptest! {
+    #![proptest_config(common::cases(60))]
+
+    #[test]
+    fn slices_threads_and_shards_change_no_table(case in any_case(), probes in probes()) {
+        let plan = plan(&case, probes);
+        let expected = contents(&written(&plan, 1, None, AT_ONCE));
+        let zero = std::time::Duration::ZERO;
+        for (threads, shards, wall) in
+            [(1, None, zero), (1, Some(3), zero), (2, None, AT_ONCE), (2, Some(7), zero), (3, Some(5), AT_ONCE)]
+        {
+            let found = contents(&written(&plan, threads, shards, wall));
+            let differ: Vec<_> = expected.keys().filter(|name| found[*name] != expected[*name]).collect();
+            prop_assert!(differ.is_empty(), "{threads} threads, {shards:?} shards, {wall:?}: {differ:?}");
+        }
+    }
+
+    /// Flows have the path of a packet that is routed hop by hop with `probes.flows` alone.
+    #[test]
+    fn probes_change_no_row_of_another(case in any_case(), one in probes(), other in probes()) {
+        let record = |what: fn(&Probes) -> bool| what(&one) && what(&other);
+        let tables = [
+            ("flows", true),
+            ("switches", true),
+            ("reordering", true),
+            ("pauses", record(|(probes, _)| probes.pauses)),
+            ("full_queues", record(|(probes, _)| probes.pauses)),
+            ("stops", record(|(probes, _)| probes.ingress)),
+            ("headroom", record(|(probes, _)| probes.ingress)),
+            ("waits", record(|(probes, _)| probes.flows)),
+            ("events", record(|(_, trace)| trace.is_some())),
+        ];
+        let hidden: &[&str] = if one.0.flows == other.0.flows { &[] } else { &["path"] };
+        let [one, other] = [one, other].map(|probes| written(&plan(&case, probes), 1, None, AT_ONCE));
+        for (table, _) in tables.into_iter().filter(|(_, is_recorded)| *is_recorded) {
+            let [one, other] = [&one, &other].map(|directory| words_of(directory, table, hidden));
+            let first = one.iter().zip(&other).find(|(one, other)| one != other);
+            prop_assert_eq!((one.len(), first), (other.len(), None), "{}", table);
+        }
+    }
+}
