@@ -89,3 +89,31 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
         assert_eq!(simulation.audit(), []);
     }
 }
+
+/// Data of h0 and an ACK of h1, both for h2, arrive at their switch in one picosecond. The younger
+/// burst is handled first, and its frame starts before the other arrival is handled: data leaves
+/// before an ACK of strict priority. If the data arrives a picosecond later, the ACK leaves first.
+#[test]
+fn the_first_of_two_arrivals_starts_its_frame_before_the_other_is_handled() {
+    let (data, ack) = (1098 * 80, 86 * 80);
+    // Delays of the links of h0 and h1: a longer one makes a burst older.
+    for (delay_0, delay_1, late, data_first) in [(1, 2, 0, true), (3, 2, 0, false), (1, 2, 1, false)] {
+        let mut spec = star(3, 100, 1000);
+        spec.switch.flow_control = no_flow_control();
+        spec.links[0].delay = Duration::from_us(delay_0);
+        spec.links[1].delay = Duration::from_us(delay_1);
+        let [to_0, to_1, to_2] = [delay_0, delay_1, 1].map(|us| us * 1_000_000);
+        // There and back: a packet from h2 to h1, and its ACK as far as the switch.
+        let meeting = data + to_2 + data + to_1 + ack + to_1;
+        let (answered, mut other) = (flow(2, 1, 1000, 0), flow(0, 2, 1000, 0));
+        other.start = Time::from_ps(meeting - to_0 - data + late);
+        let (simulation, outcomes) = run(&spec, vec![answered, other]);
+        let [finish, acknowledged] = [outcomes[1].reception.finish, outcomes[0].acknowledged].map(Option::unwrap);
+        let expected = match data_first {
+            true => (meeting + data, meeting + data + ack),
+            false => (meeting + ack + data, meeting + ack),
+        };
+        assert_eq!((finish.ps() - to_2, acknowledged.ps() - to_2), expected, "{delay_0} {delay_1} {late}");
+        assert_eq!(simulation.audit(), []);
+    }
+}
