@@ -78,7 +78,7 @@ fn probes() -> impl Strategy<Value = Probes> {
 }
 
 /// Writes the tables of `plan`, run in slices of `wall` on the clock.
-pub fn written(plan: &Plan, threads: usize, shards: Option<u32>, wall: std::time::Duration) -> TempDir {
+pub(crate) fn written(plan: &Plan, threads: usize, shards: Option<u32>, wall: std::time::Duration) -> TempDir {
     let mut plan = plan.clone();
     plan.run.shards = shards;
     let directory = TempDir::new().unwrap();
@@ -114,7 +114,7 @@ fn words_of(directory: &TempDir, table: &str, hidden: &[&str]) -> Vec<String> {
 }
 
 /// The cells of a column of `flows.parquet` in words, in order of start.
-pub fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
+pub(crate) fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
     let cell = |row: &Row, column: &str| {
         row.get_column_iter().find(|(name, _)| *name == column).map(|(_, cell)| cell.to_string()).unwrap()
     };
@@ -125,12 +125,12 @@ pub fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
 }
 
 /// The times of a column of `flows.parquet`, in order of start.
-pub fn times_of(directory: &TempDir, column: &str) -> Vec<i64> {
+pub(crate) fn times_of(directory: &TempDir, column: &str) -> Vec<i64> {
     cells_of(directory, column).iter().map(|cell| cell.parse().unwrap()).collect()
 }
 
 /// Time on the clock that no run takes.
-pub const AT_ONCE: std::time::Duration = std::time::Duration::from_secs(3600);
+pub(crate) const AT_ONCE: std::time::Duration = std::time::Duration::from_secs(3600);
 
 proptest! {
     #![proptest_config(common::cases(60))]
