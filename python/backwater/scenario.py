@@ -45,12 +45,12 @@ def read_text(path: Path) -> str:
         raise
 
 
-def _inline(value: object) -> str:
+def inline(value: object) -> str:
     """A value as TOML has it on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_inline(each) for each in value) + "]"
+        return "[" + ", ".join(inline(each) for each in value) + "]"
     return json.dumps(value)
 
 
@@ -59,7 +59,7 @@ def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}={value if isinstance(value, str) else _inline(value)}"
+            yield f"{prefix}{key}={value if isinstance(value, str) else inline(value)}"
 
 
 def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:

@@ -20,5 +20,5 @@ def scenarios() -> dict[str, Path]:
 def experiments() -> dict[str, Path]:
     """The experiments by name, and the figures of papers by `paper/figure`."""
     files = {file.stem: file for file in sorted(shipped.folder("experiments").glob("*.toml"))}
-    figures = sorted(shipped.folder("papers").glob("*/*.toml"))
+    figures = sorted(filter(shipped.is_experiment, shipped.folder("papers").glob("*/*")))
     return files | {f"{file.parent.name}/{file.stem}": file for file in figures}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from backwater import shipped
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.study import Study
 from conftest import edited
@@ -58,7 +59,7 @@ def test_a_scale_wins_over_the_points_that_it_names(tiny: Path) -> None:
     assert [*untils.values()] == ["10 us", "5 us", "20 us", "30 us"]
 
 
-PAPERS = sorted((REPOSITORY / "papers").glob("*/*.toml"))
+PAPERS = sorted(filter(shipped.is_experiment, (REPOSITORY / "papers").glob("*/*")))
 
 
 def covering(points: Sequence[Point]) -> list[Point]:

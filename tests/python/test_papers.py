@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import vega
+from backwater import shipped, vega
 from backwater.experiment import claims, witnesses
 from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
@@ -20,6 +20,7 @@ from backwater.result import Result
 from conftest import command_line
 
 PAPERS = Path(__file__).parents[2] / "papers"
+FIGURES = sorted(filter(shipped.is_experiment, PAPERS.glob("*/*")))
 # Recorded data, as paper, figure and scale.
 DATA = sorted((path.parts[-3], *path.name.split(".")[:2]) for path in PAPERS.glob("*/data/*.json"))
 
@@ -189,7 +190,7 @@ def test_port_fc_keeps_the_queue_of_an_incast_short_and_its_flows_are_done_soone
         assert (by_kind.value(longest, port_fc) or 0.0) < (by_kind.value(longest, other) or 0.0)
 
 
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
 def test_claims_have_a_figure_or_say_that_there_is_none_and_no_claim_is_reached_by_no_effect(path: Path) -> None:
     for claim in Experiment.load(path).content.claims:
         assert re.search(r"^no figure|\d", claim.paper) or claim.unit == "yes/no", claim.text
@@ -201,7 +202,7 @@ def test_claims_have_a_figure_or_say_that_there_is_none_and_no_claim_is_reached_
 IN_WORDS = {"half": 0.5, "never": 0, "none": 0, "dozen": 12}
 
 
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
 def test_bounds_are_the_figures_that_claims_state(path: Path) -> None:
     for claim in Experiment.load(path).content.claims:
         numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\.?\d*", claim.paper)]
@@ -265,7 +266,7 @@ def test_recorded_data_are_of_a_commit_of_the_repository(paper: str, figure: str
 
 @pytest.mark.parametrize("paper", sorted({paper for paper, _, scale in DATA if scale == "paper"}))
 def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiments = {path.stem for path in (PAPERS / paper).glob("*.toml")}
+    experiments = {path.stem for path in FIGURES if path.parent.name == paper}
     if missing := experiments - {figure for where, figure, scale in DATA if (where, scale) == (paper, "paper")}:
         pytest.skip(
             f"the page of {paper} is an earlier one until all is recorded; not yet: {', '.join(sorted(missing))}"

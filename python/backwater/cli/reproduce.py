@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from backwater import console, shipped
+from backwater import console
+from backwater.cli import making, sampled
 from backwater.cli.options import RESULTS, Scale
 from backwater.cli.running import (
     ExecutorKind,
@@ -19,16 +19,12 @@ from backwater.cli.running import (
     StoreDirectory,
     choose_scale,
     executor_of,
-    run_all,
 )
 from backwater.console import UsageError
+from backwater.experiment import mistakes, readings, targets
 from backwater.experiment import reproduce as reproduction
-from backwater.experiment import targets, witnesses
 from backwater.experiment.executors import choice
-from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
-from backwater.experiment.record import Record
-from backwater.experiment.reproduce import Figure
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
@@ -61,6 +57,21 @@ def reproduce(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
     ] = None,
+    reading: Annotated[
+        str,
+        typer.Option(
+            "--reading",
+            metavar="|".join(readings.NAMED),
+            help="Options for the choices that the paper leaves open.",
+            autocompletion=lambda: [*readings.NAMED],
+        ),
+    ] = readings.RECORD,
+    sampling: Annotated[
+        bool, typer.Option("--readings", help="Score a sample of readings of a paper, and that of record among them.")
+    ] = False,
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=2, metavar="N", help="With --readings: how many are drawn.")
+    ] = None,
 ) -> None:
     """Run the figures of a paper, or experiments of your own; draw them, and set their claims against the results.
 
@@ -72,22 +83,31 @@ def reproduce(
         return
     if recording and recorded:
         raise UsageError("--record writes what --recorded reads", "give one of them")
+    if reading not in readings.NAMED:
+        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, readings.NAMED))
     begin = time.monotonic()
     name, files = targets.find(target)
+    if sampling:
+        sampled.score(files, samples, Store(store), executor_of(executor, jobs, executor_options))
+        return
+    if samples is not None:
+        raise UsageError("--samples says how many readings --readings draws", "give both, or neither")
     if recording:
-        _refuse_installed(files)
-    experiments = [Experiment.load(file) for file in files]
+        making.refuse_installed(files)
+    experiments = [Experiment.load(file, reading) for file in files]
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
         choose_scale(experiment, scale)
     directory = output or RESULTS / f"{name}-{scale}"
     kept = Store(store)
     if recorded:
-        figures = _recorded(experiments, scale, directory)
+        figures = making.recorded(experiments, scale, directory)
         is_complete = True
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
-        figures = _run_and_draw(studies, kept, executor_of(executor, jobs, executor_options), directory, recording)
+        figures = making.run_and_draw(
+            studies, kept, executor_of(executor, jobs, executor_options), directory, recording
+        )
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
@@ -101,44 +121,3 @@ def reproduce(
         page = reproduction.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
         console.write(markdown, page)
     raise typer.Exit(int(not is_complete))
-
-
-def _refuse_installed(files: Sequence[Path]) -> None:
-    """Refuses to write beside files of an installed package."""
-    for file in files:
-        if not shipped.is_checkout() and file.resolve().is_relative_to(shipped.folder(targets.PAPERS).parent):
-            copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
-            raise UsageError(
-                f"--record writes beside {file.name}, which is a part of the installed package",
-                f"`{copy}` makes a copy, which can be recorded by its path",
-            )
-
-
-def _recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:
-    """The figures as far as they are recorded."""
-    records = {experiment: Record.load(experiment, scale) for experiment in experiments}
-    if not any(records.values()):
-        hint = f"backwater reproduce ... --scale {scale} --record writes it"
-        raise UsageError(f"nothing is recorded at scale {scale}", hint)
-    return [
-        Figure(experiment, scale) if kept is None else Figure.of(experiment, kept, directory)
-        for experiment, kept in records.items()
-    ]
-
-
-def _run_and_draw(
-    studies: Sequence[Study], store: Store, executor: Executor, directory: Path, recording: bool
-) -> list[Figure]:
-    """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
-    if not recording:
-        run_all(store, [job for study in studies for job in study.jobs.values()], executor)
-    figures = []
-    for study in studies:
-        if recording:
-            run_all(store, [*study.jobs.values()], executor)
-        made = Record.of(study, store)
-        if recording and study.is_complete(store):
-            made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})
-            console.written(made.write(study.experiment))
-        figures.append(Figure.of(study.experiment, made, directory))
-    return figures

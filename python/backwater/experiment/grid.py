@@ -12,12 +12,14 @@ from typing import Any, Self
 import pydantic
 
 from backwater import _core
-from backwater.experiment import mistakes
+from backwater.experiment import mistakes, readings
 from backwater.experiment.format.content import Content
 from backwater.experiment.format.measures import AnalysisMeasure
+from backwater.experiment.format.readings import Edit
 from backwater.experiment.format.values import matches
 from backwater.experiment.measures import analyses
 from backwater.experiment.mistakes import Mistake
+from backwater.experiment.readings import Reading
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario, read_text
 
@@ -61,17 +63,26 @@ class Experiment:
         path: The file.
         name: Stem of its name.
         content: What it says.
+        reading: The reading of its paper; none if it has no file of choices.
+        edits: What the reading writes here.
     """
 
     def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
         self.path = path
         self.name = path.stem
         self.content = content
+        self.reading: Reading | None = None
+        self.edits: Sequence[Edit] = ()
         self._document = document
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path, reading: str | Reading = readings.RECORD) -> Self:
         """Reads an experiment file.
+
+        Args:
+            path: The file.
+            reading: The reading of its paper, or its name: `record` or `literal`. Without a file of choices beside the
+                experiment there is one reading.
 
         Raises:
             ScenarioError: With every mistake of the file at once.
@@ -92,11 +103,19 @@ class Experiment:
         if wrong := [*mistakes.inconsistent(content)]:
             mistakes.refuse(path, document, wrong)
         experiment = cls(path, content, document)
+        if isinstance(reading, Reading):
+            experiment._read_as(reading)
+        elif paper := readings.Paper.beside(path):
+            experiment._read_as(paper.named(reading))
         if empty := [name for name in content.scales if not experiment.points(name)]:
             mistakes.refuse(
                 path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
             )
         return experiment
+
+    def _read_as(self, reading: Reading) -> None:
+        self.reading, self.edits = reading, reading.of(self.name, self.content)
+        self.content = readings.measured(self.content, self.edits)
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
         """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
@@ -116,7 +135,9 @@ class Experiment:
         place, over = [*point.place.items()], self.content.scales[scale].axes
         layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
         layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
-        plan = self._document.plan(layers, str(self.path.parent), [f"run.seed={point.seed}", *overrides])
+        of_reading = readings.overrides(self.edits, point.place)
+        values = [f"run.seed={point.seed}", *of_reading, *overrides]
+        plan = self._document.plan(layers, str(self.path.parent), values)
         return Scenario(self.name, plan)
 
     def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:

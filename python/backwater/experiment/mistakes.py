@@ -23,6 +23,7 @@ from backwater.experiment.format.measures import (
     RelayedMeasure,
     SampleMeasure,
 )
+from backwater.experiment.format.readings import Choice, Edit, Guard, Part, Score
 from backwater.experiment.format.selection import Balancing, Ingress, PausedLinks, Queue, Throughput, Window
 from backwater.experiment.format.values import Table
 from backwater.experiment.measures.names import chosen_ports
@@ -186,9 +187,31 @@ _WORDS: Final = {
 }
 
 
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are allowed in the place of an unknown one."""
-    model: type[Table]
+def _keys_beside(location: tuple[int | str, ...], whole: type[Table]) -> list[str]:
+    """The keys that are allowed in the place of an unknown one in a file of a kind."""
+    model = _table_of_experiment(location) if whole is Content else _table_of_choices(location)
+    return [field.alias or name for name, field in (model or whole).model_fields.items()]
+
+
+def _table_of_choices(location: tuple[int | str, ...]) -> type[Table] | None:
+    """The table of a file of choices that a key is in; none for the whole."""
+    match location:
+        case ("choices", _, _):
+            return Choice
+        case ("choices", _, "options", _, _, _):
+            return Edit
+        case ("score", _):
+            return Score
+        case ("score", "guards", _, _):
+            return Guard
+        case ("score", _, _):
+            return Part
+    return None
+
+
+def _table_of_experiment(location: tuple[int | str, ...]) -> type[Table] | None:
+    """The table of an experiment file that a key is in; none for the whole."""
+    model: type[Table] | None
     match location:
         case ("experiment", _):
             model = About
@@ -205,12 +228,16 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
         case ("measures" | "charts" as section, _, str(kind), _):
             model = _MODELS[section][kind]
         case _:
-            model = Content
-    return [field.alias or name for name, field in model.model_fields.items()]
+            model = None
+    return model
 
 
-def of_entry(entry: Mapping[str, Any], data: Any) -> Mistake:  # noqa: ANN401 - any TOML value
-    """What a model refuses. Its location also names members of unions, which the file does not have."""
+def of_entry(
+    entry: Mapping[str, Any],
+    data: Any,  # noqa: ANN401 - any TOML value
+    whole: type[Table] = Content,
+) -> Mistake:
+    """A refusal of the model of a file. Its location also names members of unions, which the file does not have."""
     location, path = entry["loc"], []
     for depth, key in enumerate(location):
         if (isinstance(data, dict) and key in data) or (isinstance(data, list) and isinstance(key, int)):
@@ -222,7 +249,7 @@ def of_entry(entry: Mapping[str, Any], data: Any) -> Mistake:  # noqa: ANN401 - 
     value = data if isinstance(data, str | int | float) else None
     match entry["type"]:
         case "extra_forbidden":
-            return Mistake(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location)), of_key=True)
+            return Mistake(tuple(path), "unknown key", hint=meant(path[-1], _keys_beside(location, whole)), of_key=True)
         case "missing":
             return Mistake(tuple(path), "is missing")
         case "union_tag_not_found":

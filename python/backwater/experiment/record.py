@@ -17,6 +17,7 @@ import pydantic
 
 from backwater import _core, tables
 from backwater.directory import DamagedError, ResultDirectory, ResultError
+from backwater.experiment import readings
 from backwater.experiment.format.charts import (
     BalancingOverTime,
     Cdf,
@@ -261,7 +262,9 @@ def _key(*parts: Any) -> str:  # noqa: ANN401 - any JSON values
 
 def data_file(experiment: Experiment, scale: str) -> Path:
     """Where the record of an experiment lies."""
-    return experiment.path.parent / "data" / f"{experiment.name}.{scale}.json"
+    name = experiment.reading.name if experiment.reading else readings.RECORD
+    reading = "" if name == readings.RECORD else f".{name}"
+    return experiment.path.parent / "data" / f"{experiment.name}.{scale}{reading}.json"
 
 
 def definition(experiment: Experiment, scale: str) -> str:
@@ -269,6 +272,8 @@ def definition(experiment: Experiment, scale: str) -> str:
     content = experiment.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
     parts = [content["experiment"].get("skip"), content["scales"][scale]]
     parts += [content.get(key) for key in ("scenario", "axes", "measures")]
+    if experiment.edits:
+        parts.append(readings.described(experiment.edits))
     return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
 
 

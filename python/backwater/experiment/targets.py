@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,13 +53,18 @@ def figures() -> list[Figure]:
     if here.is_dir() and built_in.is_dir() and here.samefile(built_in):
         # In a checkout: paths are short, and what is written goes into it.
         built_in = here
-    found = [Figure(file) for file in built_in.glob("*/*.toml") if file.is_file()]
+    found = [Figure(file) for file in _experiments(built_in)]
     if built_in != here:
         known = [(figure.paper, figure.file.stem) for figure in found]
-        for file in filter(Path.is_file, here.glob("*/*.toml")):
+        for file in _experiments(here):
             is_shadowed = any(paper == file.parent.name and covers(stem, file.stem) for paper, stem in known)
             found.append(Figure(file, is_own=True, is_shadowed=is_shadowed))
     return sorted(found, key=lambda figure: (figure.paper, figure.is_own, *_natural(figure.file)))
+
+
+def _experiments(papers: Path) -> Iterator[Path]:
+    """The experiment files of a folder of papers."""
+    return filter(shipped.is_experiment, papers.glob("*/*"))
 
 
 def names() -> list[str]:
@@ -88,7 +94,7 @@ def find(target: str) -> tuple[str, list[Path]]:
     if path.is_file():
         return path.stem, [path]
     if target and path.is_dir():
-        if not (files := sorted(path.glob("*.toml"), key=_natural)):
+        if not (files := sorted(filter(shipped.is_experiment, path.iterdir()), key=_natural)):
             raise UsageError(f"there is no experiment file (.toml) in {path}")
         return path.resolve().name, files
     if path.suffix == ".toml":

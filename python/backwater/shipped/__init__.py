@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 _HERE: Final = Path(__file__).parent
+# File of a paper's folder that is no experiment: the choices that the paper leaves open.
+CHOICES: Final = "choices.toml"
 
 
 def folder(name: str) -> Path:
@@ -35,3 +37,8 @@ def is_checkout() -> bool:
 
 def _folders() -> list[Path]:
     return [path for path in _HERE.iterdir() if not path.name.startswith("_")]
+
+
+def is_experiment(file: Path) -> bool:
+    """True for an experiment file, among those in a folder of a paper."""
+    return file.suffix == ".toml" and file.name != CHOICES and file.is_file()

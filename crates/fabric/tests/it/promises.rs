@@ -34,8 +34,8 @@ fn goodput(simulation: &mut Simulation, from: u64, to: u64) -> Vec<f64> {
 }
 
 /// DCQCN, section 6: flows that join one after the other converge to equal shares, the link stays
-/// full, and no PAUSE is needed. Four flows start 1 ms apart at 40 Gb/s; the measured window is 20 to
-/// 40 ms.
+/// full, and no PAUSE is needed. Four flows start 1 ms apart at 40 Gb/s; the measured window is 20
+/// to 40 ms.
 #[test]
 fn dcqcn_flows_converge_to_equal_shares_without_pauses() {
     let mut spec = star(5, 40, 1000);
@@ -75,8 +75,9 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
     assert!((0.92..0.98).contains(&used) && longest < bdp / 8, "{used} {longest} {bdp}");
 }
 
-/// Two long flows from one rack to another over one link of 40 Gb/s, from 0 on: flow 0 from h0 to h2,
-/// flow 1 from h1 to h3. Hosts 4 to 17, beside h3, send it 16 flows of 64 KB each at 5 ms, 14.7 MB.
+/// Two long flows from one rack to another over one link of 40 Gb/s, from 0 on: flow 0 from h0 to
+/// h2, flow 1 from h1 to h3. Hosts 4 to 17, beside h3, send it 16 flows of 64 KB each at 5 ms,
+/// 14.7 MB.
 fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation {
     let mut spec: NetworkSpec = network(18, 2);
     spec.links = (0..18).map(|host| link(host, 18 + u32::from(host > 1), 40, 5000)).collect();
@@ -90,10 +91,10 @@ fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation 
     Simulation::new(spec, flows, 1).unwrap()
 }
 
-/// PCN, sections 2 and 6: flow 0 shares a PAUSEd link with flow 1, but not its congestion. DCQCN takes
-/// the marks of a PAUSE for congestion and slows flow 0 down for long after the burst; PCN does not.
-/// Over seeds 1 to 3, flow 0 gets more than 1.3 times the payload that it gets under DCQCN in the 5 ms
-/// from the burst on, and flow 1 gives way: less than half of flow 0.
+/// PCN, sections 2 and 6: flow 0 shares a PAUSEd link with flow 1, but not its congestion. DCQCN
+/// takes the marks of a PAUSE for congestion and slows flow 0 down for long after the burst; PCN
+/// does not. Over seeds 1 to 3, flow 0 gets more than 1.3 times the payload that it gets under
+/// DCQCN in the 5 ms from the burst on, and flow 1 gives way: less than half of flow 0.
 #[test]
 fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
     for seed in 1..=3 {
@@ -106,9 +107,9 @@ fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
 }
 
 /// LetFlow, section 3: flowlets are elastic, so that more bytes take the path with more bandwidth,
-/// though every choice is random. Twelve windowed flows of 5 MB over paths of 100 and 25 Gb/s, seeds 1
-/// to 5: LetFlow sends 75 to 85 % over the faster path, where capacity has 80 %. ECMP sends the share
-/// of its flows, 25 to 75 %.
+/// though every choice is random. Twelve windowed flows of 5 MB over paths of 100 and 25 Gb/s,
+/// seeds 1 to 5: LetFlow sends 75 to 85 % over the faster path, where capacity has 80 %. ECMP
+/// sends the share of its flows, 25 to 75 %.
 #[test]
 fn letflow_sends_more_over_the_path_with_more_bandwidth() {
     let flowlets = LetFlowConfig { flowlet_timeout: Duration::from_us(5), ..Default::default() };

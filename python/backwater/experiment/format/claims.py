@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from backwater.experiment.format.values import Compare, Some, Table, Texts, Where
+
+# Beginning of `paper` in claims for which the paper gives no figure.
+NO_FIGURE: Final = "no figure"
 
 
 class Comparison(Table):
@@ -79,3 +82,8 @@ class Claim(Table):
     unit: str = ""
     reason: str | dict[str, str] = ""
     scales: Annotated[list[str], Some] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """True if the paper gives no figure for it, so that the bound is ours."""
+        return self.paper.startswith(NO_FIGURE)

@@ -1,0 +1,58 @@
+"""Figures of a paper, made from runs or from what is recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from backwater import console, shipped
+from backwater.cli.running import run_all
+from backwater.console import UsageError
+from backwater.experiment import targets, witnesses
+from backwater.experiment.executors.executor import Executor
+from backwater.experiment.grid import Experiment
+from backwater.experiment.record import Record
+from backwater.experiment.reproduce import Figure
+from backwater.experiment.store import Store
+from backwater.experiment.study import Study
+
+
+def refuse_installed(files: Sequence[Path]) -> None:
+    """Refuses to write beside files of an installed package."""
+    for file in files:
+        if not shipped.is_checkout() and file.resolve().is_relative_to(shipped.folder(targets.PAPERS).parent):
+            copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
+            raise UsageError(
+                f"--record writes beside {file.name}, which is a part of the installed package",
+                f"`{copy}` makes a copy, which can be recorded by its path",
+            )
+
+
+def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:
+    """The figures as far as they are recorded."""
+    records = {experiment: Record.load(experiment, scale) for experiment in experiments}
+    if not any(records.values()):
+        hint = f"backwater reproduce ... --scale {scale} --record writes it"
+        raise UsageError(f"nothing is recorded at scale {scale}", hint)
+    return [
+        Figure(experiment, scale) if kept is None else Figure.of(experiment, kept, directory)
+        for experiment, kept in records.items()
+    ]
+
+
+def run_and_draw(
+    studies: Sequence[Study], store: Store, executor: Executor, directory: Path, recording: bool
+) -> list[Figure]:
+    """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
+    if not recording:
+        run_all(store, [job for study in studies for job in study.jobs.values()], executor)
+    figures = []
+    for study in studies:
+        if recording:
+            run_all(store, [*study.jobs.values()], executor)
+        made = Record.of(study, store)
+        if recording and study.is_complete(store):
+            made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})
+            console.written(made.write(study.experiment))
+        figures.append(Figure.of(study.experiment, made, directory))
+    return figures

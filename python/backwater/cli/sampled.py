@@ -1,0 +1,44 @@
+"""Readings of a paper, scored for `backwater reproduce --readings`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+from backwater import console, shipped
+from backwater.cli.running import run_all
+from backwater.console import UsageError
+from backwater.experiment import readings, scoring
+from backwater.experiment.executors.executor import Executor
+from backwater.experiment.format.readings import Part
+from backwater.experiment.readings import Paper, Reading
+from backwater.experiment.scoring import Scored
+from backwater.experiment.store import Store
+from backwater.views import scores
+
+
+def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor) -> None:
+    """Scores a sample of readings on the two parts that the paper's file names, and prints what came of it."""
+    begin = time.monotonic()
+    paper = Paper.beside(files[0])
+    if paper is None:
+        raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, which names what is open")
+    named = [paper.named(name) for name in readings.NAMED]
+    wanted = [*named, *paper.sample(samples)]
+    parts = paper.content.score.choose, paper.content.score.confirm
+    chosen, confirmed = (_scored(paper, wanted, part, store, executor) for part in parts)
+    for view in scores.views(paper, chosen, confirmed):
+        console.out.print(console.table(view))
+    cpu = sum(each.cpu_seconds for part in (chosen, confirmed) for each in part)
+    took = f"{time.monotonic() - begin:.0f} s, with results that were there already; all runs took {cpu:.0f} s of CPU"
+    console.out.print(Text(took), soft_wrap=True)
+
+
+def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, store: Store, executor: Executor) -> list[Scored]:
+    """Readings with their scores on a part of the paper."""
+    plans = [scoring.plan(paper, reading, part) for reading in wanted]
+    run_all(store, [job for plan in plans for job in scoring.jobs(plan)], executor)
+    return [scoring.score(reading, plan, store) for reading, plan in zip(wanted, plans, strict=True)]

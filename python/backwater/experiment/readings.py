@@ -1,0 +1,176 @@
+"""Readings of a paper: one option for each of its open choices, the same in all figures."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pydantic
+
+from backwater import _core
+from backwater.experiment import mistakes
+from backwater.experiment.format.content import Content
+from backwater.experiment.format.readings import Choice, Edit, Readings
+from backwater.experiment.format.values import matches
+from backwater.experiment.mistakes import Mistake
+from backwater.scenario import inline, read_text
+from backwater.shipped import CHOICES, is_experiment
+
+RECORD: Final = "record"
+LITERAL: Final = "literal"
+NAMED: Final = (RECORD, LITERAL)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An option for each choice of a paper.
+
+    Attributes:
+        name: `record`, `literal`, or a number of a sample.
+        options: The option of each choice.
+        edits: What these write, in the order of the file.
+    """
+
+    name: str
+    options: Mapping[str, str]
+    edits: Sequence[Edit]
+
+    def of(self, figure: str, content: Content) -> list[Edit]:
+        """The edits that apply to an experiment: those of its name whose axes and points it has."""
+        return [edit for edit in self.edits if _applies(edit, figure, content)]
+
+
+def _applies(edit: Edit, figure: str, content: Content) -> bool:
+    is_named = edit.figures is None or figure in edit.figures
+    return is_named and all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
+
+
+def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
+    """The values that edits write at a place, as `--set` has them; the later of two for a key wins."""
+    found = {key: value for edit in edits if matches(place, edit.at) for key, value in edit.set.items()}
+    return [f"{key}={value if isinstance(value, str) else inline(value)}" for key, value in found.items()]
+
+
+def measured(content: Content, edits: Sequence[Edit]) -> Content:
+    """An experiment with its measures as edits have them. Raises ValidationError."""
+    changed = {name: keys for edit in edits for name, keys in edit.measures.items() if name in content.measures}
+    if not changed:
+        return content
+    data = content.model_dump(by_alias=True, exclude_unset=True)
+    for name, keys in changed.items():
+        data["measures"][name] |= keys
+    return Content.model_validate(data)
+
+
+class Paper:
+    """The choices of a paper, checked.
+
+    Attributes:
+        path: The file.
+        content: What it says.
+    """
+
+    def __init__(self, path: Path, content: Readings) -> None:
+        self.path = path
+        self.content = content
+
+    @classmethod
+    def beside(cls, experiment: Path) -> Self | None:
+        """The choices of the paper that an experiment file is of; none if there are none.
+
+        Raises:
+            ScenarioError: With what is wrong with the file.
+        """
+        path = experiment.parent / CHOICES
+        return cls.load(path) if path.is_file() else None
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Reads a file of choices.
+
+        Raises:
+            ScenarioError: With every mistake of the file at once.
+            OSError: If the file cannot be read.
+        """
+        text = read_text(path)
+        document = _core.Document(text, str(path))
+        data: Any = {}
+        try:
+            data = tomllib.loads(text)
+            content = Readings.model_validate(data)
+        except tomllib.TOMLDecodeError as error:
+            mistakes.refuse(path, document, [Mistake((), f"is not TOML 1.0: {error}")])
+        except pydantic.ValidationError as error:
+            mistakes.refuse(path, document, [mistakes.of_entry(entry, data, Readings) for entry in error.errors()])
+        if wrong := [*_inconsistent(content, path)]:
+            mistakes.refuse(path, document, wrong)
+        return cls(path, content)
+
+    def reading(self, name: str, options: Mapping[str, str]) -> Reading:
+        """A reading of given options."""
+        choices = self.content.choices
+        edits = [edit for key, choice in choices.items() for edit in choice.options[options[key]]]
+        return Reading(name, {key: options[key] for key in choices}, edits)
+
+    def named(self, name: str) -> Reading:
+        """The reading of record, or the literal one."""
+        return self.reading(name, {key: getattr(choice, name) for key, choice in self.content.choices.items()})
+
+    def sample(self, count: int | None = None, seed: int | None = None) -> list[Reading]:
+        """Readings that fill the space of open choices: a Latin hypercube.
+
+        Every option of an open choice is in as many readings as every other, as far as their number allows; other
+        choices are as of record. The sample of a choice follows from its name and the seed alone.
+        """
+        score = self.content.score
+        count, seed = count or score.samples, score.seed if seed is None else seed
+        columns = {key: [*_column(key, choice, count, seed)] for key, choice in self.content.choices.items()}
+        rows = [{key: column[row] for key, column in columns.items()} for row in range(count)]
+        return [self.reading(str(number), row) for number, row in enumerate(rows, start=1)]
+
+
+def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
+    """The options of a choice in the readings of a sample."""
+    if choice.kind != "open":
+        yield from [choice.record] * count
+        return
+    options = [*choice.options]
+    column = [options[index * len(options) // count] for index in range(count)]
+    random.Random(f"{seed}/{key}").shuffle(column)  # noqa: S311 - a sample, not a secret
+    yield from column
+
+
+def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
+    """Options and figures that do not exist."""
+    figures = sorted(file.stem for file in path.parent.iterdir() if is_experiment(file))
+    for name, choice in content.choices.items():
+        for key in NAMED:
+            if (option := getattr(choice, key)) not in choice.options:
+                hint = mistakes.meant(option, choice.options)
+                yield Mistake(("choices", name, key), "there is no option of this name", option, hint)
+        for option, edits in choice.options.items():
+            for index, edit in enumerate(edits):
+                for figure in edit.figures or ():
+                    where = ("choices", name, "options", option, str(index), "figures")
+                    yield from _unknown_figure(where, figure, figures)
+    for key in ("choose", "confirm"):
+        for figure in getattr(content.score, key).figures:
+            yield from _unknown_figure(("score", key, "figures"), figure, figures)
+    for index, guard in enumerate(content.score.guards):
+        yield from _unknown_figure(("score", "guards", str(index), "figure"), guard.figure, figures)
+
+
+def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str]) -> Iterator[Mistake]:
+    if figure not in figures:
+        hint = mistakes.meant(figure, figures)
+        yield Mistake(where, "there is no experiment of this name beside the file", figure, hint)
+
+
+def described(edits: Sequence[Edit]) -> str:
+    """Edits as text from which a hash can be made."""
+    return json.dumps([edit.model_dump(mode="json", exclude_unset=True) for edit in edits], sort_keys=True)

@@ -1,0 +1,219 @@
+"""Readings of a paper, scored by how many of its claims hold under each.
+
+Of a claim of the paper, at each place that it is about, the *direction* is 1 if the 95 % interval over seeds lies on
+the claim's side of `neutral`, -1 if it lies on the other side, and 0 otherwise; the *size* is the effect as a part of
+the effect claimed, between -1 and 1. The score of a reading is the mean of the directions and the mean of the sizes of
+all claims, averaged, less half of the share of its guards that are not reached. A claim about several places counts
+once.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from backwater.experiment import claims
+from backwater.experiment.claims import Estimate, Expectation
+from backwater.experiment.format.claims import Claim
+from backwater.experiment.format.readings import Part
+from backwater.experiment.format.values import matches
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.readings import Paper, Reading
+from backwater.experiment.record import Run
+from backwater.experiment.store import Job, Store
+from backwater.experiment.study import Study
+
+# Claims that hold or do not, without a direction: reached, undecided, not reached.
+_PLAIN: Final = {"reached": 1, "reached, within error": 1, "too uncertain": 0, "no result": 0}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claim held against the runs of a reading.
+
+    Attributes:
+        figure: The experiment.
+        claim: The claim.
+        direction: Mean over its places of 1, 0 and -1.
+        size: Mean over its places of the effect as a part of the one claimed.
+    """
+
+    figure: str
+    claim: Claim
+    direction: float
+    size: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A reading with its score.
+
+    Attributes:
+        reading: The reading.
+        held: The claims of the paper.
+        broken: Guards that are not reached, by what they say.
+        guards: How many there are.
+        cpu_seconds: What its runs took; runs that readings share count for each.
+    """
+
+    reading: Reading
+    held: Sequence[Held]
+    broken: Sequence[str]
+    guards: int
+    cpu_seconds: float
+
+    @property
+    def score(self) -> float:
+        """Its score, -1.5 to 1."""
+        direction = statistics.fmean(each.direction for each in self.held)
+        size = statistics.fmean(each.size for each in self.held)
+        return (direction + size) / 2 - (len(self.broken) / self.guards / 2 if self.guards else 0.0)
+
+    @property
+    def directions(self) -> int:
+        """Claims whose direction holds at every place."""
+        return sum(each.direction == 1 for each in self.held)
+
+
+def held(figure: str, claim: Claim, scale: str, values: claims.Values) -> Held:
+    """Holds a claim against measures."""
+    finding = claims.check(claim, scale, values)
+    expectation, _ = claims.expected(claim)
+    if expectation.neutral is None or not finding.estimates:
+        plain = float(_PLAIN.get(finding.verdict, -1))
+        return Held(figure, claim, plain, plain)
+    parts = [_part(expectation, expectation.neutral, estimate) for estimate in finding.estimates.values()]
+    directions, sizes = zip(*parts, strict=True)
+    return Held(figure, claim, statistics.fmean(directions), statistics.fmean(sizes))
+
+
+def _part(expectation: Expectation, neutral: float, estimate: Estimate) -> tuple[int, float]:
+    """Direction and size at a place."""
+    is_above = math.isfinite(expectation.low) and (expectation.low > neutral or math.isinf(expectation.high))
+    side = 1 if is_above else -1
+    effect = side * (estimate.mean - neutral)
+    direction = int(effect > estimate.error) - int(-effect > estimate.error)
+    claimed = expectation.effect
+    return direction, max(-1.0, min(1.0, effect / claimed)) if claimed else float(direction)
+
+
+def asked(claim: Claim, points: Iterable[Point]) -> Iterator[Point]:
+    """The points of a grid that a claim is about, or compares with."""
+    for point in points:
+        other = {axis: names for axis, names in claim.at.items() if axis not in claim.to} | claim.to
+        if matches(point.place, claim.at) or (claim.to and matches(point.place, other)):
+            yield point
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Runs of a figure that score a reading.
+
+    Attributes:
+        study: Its points.
+        claims: The claims of the paper.
+        guards: Guards of this figure.
+    """
+
+    study: Study
+    claims: Sequence[Claim]
+    guards: Sequence[Claim]
+
+    @classmethod
+    def of(cls, paper: Paper, reading: Reading, figure: str, seeds: Sequence[int]) -> Asked:
+        """Plans a figure at its first scale. Raises ScenarioError."""
+        experiment = Experiment.load(paper.path.parent / f"{figure}.toml", reading)
+        scale = next(iter(experiment.content.scales))
+        guards = [guard for guard in paper.content.score.guards if guard.figure == figure]
+        wanted = [
+            claim
+            for claim in experiment.content.claims
+            if not claim.is_ours and (claim.scales is None or scale in claim.scales)
+        ]
+        first = experiment.content.scales[scale].seeds[0]
+        places = [point.place for point in experiment.points(scale) if point.seed == first]
+        grid = [Point(place, seed) for place in places for seed in seeds]
+        points = [*dict.fromkeys(point for claim in [*wanted, *guards] for point in asked(claim, grid))]
+        planned = experiment.plan(scale, points)
+        jobs = {point: each.job for point, each in planned.items()}
+        study = Study(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
+        return cls(study, wanted, guards)
+
+    def score(self, store: Store) -> tuple[list[Held], list[str], float]:
+        """Returns the claims held, the guards that are not reached, and CPU time. Raises ResultError."""
+        runs = {point: Run.of(self.study, store, point) for point in self.study.points}
+        values = {point: run.measures for point, run in runs.items()}
+        cpu = sum(run.cpu_seconds for run in runs.values())
+        name, scale = self.study.experiment.name, self.study.scale
+        findings = (claims.check(guard, scale, values) for guard in self.guards)
+        broken = [finding.claim.text for finding in findings if finding.verdict not in claims.VERDICTS[:2]]
+        return [held(name, claim, scale, values) for claim in self.claims], broken, cpu
+
+
+def plan(paper: Paper, reading: Reading, part: Part) -> list[Asked]:
+    """Plans the runs that score a reading on a part of the paper. Raises ScenarioError."""
+    return [Asked.of(paper, reading, figure, part.seeds) for figure in part.figures]
+
+
+def jobs(wanted: Iterable[Asked]) -> list[Job]:
+    """The runs."""
+    return [job for each in wanted for job in each.study.jobs.values()]
+
+
+def score(reading: Reading, wanted: Sequence[Asked], store: Store) -> Scored:
+    """The score of a reading. Raises ResultError if a run or a measure is missing."""
+    parts = [each.score(store) for each in wanted]
+    return Scored(
+        reading,
+        [claim for of_figure, _, _ in parts for claim in of_figure],
+        [text for _, broken, _ in parts for text in broken],
+        sum(len(each.guards) for each in wanted),
+        sum(cpu for _, _, cpu in parts),
+    )
+
+
+def effects(paper: Paper, scored: Sequence[Scored]) -> dict[str, dict[str, float]]:
+    """Main effects: of each open choice, the mean score of the readings with each option, less that of all."""
+    mean = statistics.fmean(each.score for each in scored)
+    found: dict[str, dict[str, float]] = {}
+    for name, choice in paper.content.choices.items():
+        of = {
+            option: [each.score for each in scored if each.reading.options[name] == option] for option in choice.options
+        }
+        known = {option: statistics.fmean(scores) - mean for option, scores in of.items() if scores}
+        if len(known) > 1:
+            found[name] = known
+    return found
+
+
+def unreached(scored: Sequence[Scored]) -> list[tuple[str, str]]:
+    """Claims whose direction holds under no reading, with the figure of each."""
+    reached: Counter[tuple[str, str]] = Counter()
+    for each in scored:
+        for one in each.held:
+            reached[one.figure, one.claim.text] += one.direction == 1
+    return [claim for claim, count in reached.items() if not count]
+
+
+def rank(scored: Sequence[Scored], one: Scored) -> int:
+    """The place of a reading among others, from 1 on: how many are better, and one."""
+    return 1 + sum(other.score > one.score for other in scored if other is not one)
+
+
+def map_of(paper: Paper, scored: Sequence[Scored]) -> Iterator[tuple[str, str, Mapping[str, float]]]:
+    """For each option of each open choice, the share of the paper's directions that hold, by figure."""
+    figures = dict.fromkeys(one.figure for each in scored for one in each.held)
+    for name, choice in paper.content.choices.items():
+        for option in choice.options:
+            of = [each for each in scored if each.reading.options[name] == option]
+            if not of or len({each.reading.options[name] for each in scored}) == 1:
+                continue
+            shares = {}
+            for figure in figures:
+                held_there = [one.direction == 1 for each in of for one in each.held if one.figure == figure]
+                shares[figure] = statistics.fmean(held_there)
+            yield name, option, shares

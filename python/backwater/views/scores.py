@@ -1,0 +1,80 @@
+"""Readings of a paper with their scores, as tables."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from backwater.experiment import readings, scoring
+from backwater.experiment.readings import Paper
+from backwater.experiment.scoring import Scored
+from backwater.views.view import View
+
+# Readings that are shown in full.
+_BEST = 5
+
+
+def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> Iterator[View]:
+    """The best readings with those that have names, how scores are distributed, main effects, and what none reaches."""
+    yield _ranked(paper, chosen, confirmed)
+    yield _distribution(chosen, confirmed)
+    yield _effects(paper, chosen, confirmed)
+    yield _map(paper, [*chosen, *confirmed])
+    rows = [*dict.fromkeys(scoring.unreached([*chosen, *confirmed]))]
+    yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2)
+
+
+def _drawn(scored: Sequence[Scored]) -> list[Scored]:
+    return [each for each in scored if each.reading.name not in readings.NAMED]
+
+
+def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+    again = {each.reading.name: each for each in confirmed}
+    best = sorted(_drawn(chosen), key=lambda each: -each.score)[:_BEST]
+    named = [each for each in chosen if each.reading.name in readings.NAMED]
+    rows = []
+    for each in [*named, *best]:
+        other = again[each.reading.name]
+        cells = [
+            f"{part.score:.3f}, {scoring.rank(_drawn(all_), part)}"
+            for part, all_ in ((each, chosen), (other, confirmed))
+        ]
+        options = ", ".join(f"{key} {option}" for key, option in each.reading.options.items())
+        rows.append((each.reading.name, *cells, f"{other.directions} of {len(other.held)}", options))
+    headers = ("reading", "score, rank", "confirmed", "directions", "options")
+    note = f"{len(_drawn(chosen))} readings drawn with seed {paper.content.score.seed}; ranks are among them"
+    return View("Readings", headers, rows, text_columns=len(headers), note=note)
+
+
+def _score(one: Scored, among: Sequence[Scored]) -> str:
+    return f"{one.score:.3f}, {scoring.rank(_drawn(among), one)}"
+
+
+def _distribution(chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+    rows = []
+    for name, part in (("chosen from", chosen), ("confirmed on", confirmed)):
+        scores = sorted(each.score for each in _drawn(part))
+        quartiles = statistics.quantiles(scores, n=4, method="inclusive")
+        rows.append((name, *(f"{value:.3f}" for value in (scores[0], *quartiles, scores[-1]))))
+    return View("Scores", ("", "least", "quartile", "median", "quartile", "greatest"), rows, text_columns=1)
+
+
+def _effects(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+    first, again = (scoring.effects(paper, _drawn(part)) for part in (chosen, confirmed))
+    rows = [
+        (choice, option, f"{effect:+.3f}", f"{again[choice][option]:+.3f}")
+        for choice, options in first.items()
+        for option, effect in options.items()
+    ]
+    note = "mean score with the option, less that of all"
+    return View("Main effects", ("choice", "option", "chosen from", "confirmed on"), rows, text_columns=2, note=note)
+
+
+def _map(paper: Paper, scored: Sequence[Scored]) -> View:
+    found = [*scoring.map_of(paper, _drawn(scored))]
+    figures = dict.fromkeys(figure for _, _, shares in found for figure in shares)
+    rows = [
+        (choice, option, *(f"{100 * shares[figure]:.0f} %" for figure in figures)) for choice, option, shares in found
+    ]
+    title = "Map of readings: share of the paper's directions that hold"
+    return View(title, ("choice", "option", *figures), rows, text_columns=2)

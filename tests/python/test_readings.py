@@ -1,0 +1,196 @@
+"""Readings of a paper: what their options write, how they are drawn and scored."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backwater import ScenarioError
+from backwater.experiment import record, scoring
+from backwater.experiment.format.claims import Claim
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.readings import LITERAL, RECORD, Paper
+from conftest import command_line, edited
+
+CHOICES = """
+[score]
+samples = 6
+choose = { figures = ["fig1"], seeds = [1, 2] }
+confirm = { figures = ["fig1"], seeds = [3] }
+
+[[score.guards]]
+figure = "fig1"
+text = "The queue is never paused"
+paper = "no figure; ours"
+measure = "pauses"
+at.scheme = "Pyrrha"
+at_most = 0
+
+[choices.delay]
+about = "Delay of links"
+kind = "open"
+literal = "1 us"
+record = "2 us"
+[choices.delay.options]
+"1 us" = [{ set."topology.delay" = "1 us" }]
+"2 us" = [{ set."topology.delay" = "2 us" }]
+"4 us" = [{ set."topology.delay" = "4 us" }]
+
+[choices.mtu]
+about = "MTU of one scheme"
+kind = "open"
+literal = "1 KB"
+record = "2 KB"
+[choices.mtu.options]
+"1 KB" = [{ at.scheme = "PFC", set."network.mtu" = "1 KB" }]
+"2 KB" = [{ at.scheme = "PFC", set."network.mtu" = "2 KB" }, { figures = ["fig2"], set."network.mtu" = "3 KB" }]
+
+[choices.seed]
+about = "Statistic of completion times"
+kind = "measure"
+literal = "mean"
+record = "p99"
+[choices.seed.options]
+mean = []
+p99 = [{ measures.mean.stat = "p99" }]
+"""
+
+
+@pytest.fixture
+def paper(tiny: Path) -> Path:
+    """The choices of the paper of `tiny`."""
+    edited(tiny, ("[measures]", '[measures]\npauses = { kind = "run", path = "pause_frames" }'))
+    tiny.with_name("fig2.toml").write_text(tiny.read_text())
+    path = tiny.with_name("choices.toml")
+    path.write_text(CHOICES)
+    return path
+
+
+def resolved(experiment: Experiment, **place: str) -> dict[str, object]:
+    point = next(point for point in experiment.points("paper") if place.items() <= point.place.items())
+    scenario = experiment.scenario("paper", point).resolved()
+    return {"delay": scenario["topology"]["delay"], "mtu": scenario["network"]["mtu"]}
+
+
+def test_options_write_values_where_they_apply(paper: Path, tiny: Path) -> None:
+    of_record, literal = Experiment.load(tiny), Experiment.load(tiny, LITERAL)
+    assert resolved(of_record, scheme="PFC") == {"delay": "2 us", "mtu": "2 KB"}
+    assert resolved(literal, scheme="PFC") == {"delay": "1 us", "mtu": "1 KB"}
+    assert resolved(of_record, scheme="Pyrrha") == {"delay": "2 us", "mtu": resolved(literal, scheme="Pyrrha")["mtu"]}
+    measures = [experiment.content.measures["mean"] for experiment in (of_record, literal)]
+    assert [measure.model_dump()["stat"] for measure in measures] == ["p99", "mean"]
+    paper.unlink()
+    assert Experiment.load(tiny).reading is None
+
+
+def test_each_reading_has_a_file_and_a_definition_of_its_own(paper: Path, tiny: Path) -> None:
+    of_record, literal = (Experiment.load(tiny, name) for name in (RECORD, LITERAL))
+    assert record.data_file(of_record, "paper").name == "fig1.paper.json"
+    assert record.data_file(literal, "paper").name == "fig1.paper.literal.json"
+    assert record.definition(of_record, "paper") != record.definition(literal, "paper")
+    edited(paper, ('literal = "1 us"', 'literal = "2 us"'), ('literal = "1 KB"', 'literal = "2 KB"'))
+    edited(paper, ('literal = "mean"', 'literal = "p99"'))
+    assert record.definition(Experiment.load(tiny, LITERAL), "paper") == record.definition(of_record, "paper")
+
+
+@given(count=st.integers(2, 40), seed=st.integers(0, 5))
+def test_a_sample_is_a_latin_hypercube(tmp_path_factory: pytest.TempPathFactory, count: int, seed: int) -> None:
+    folder = tmp_path_factory.mktemp("paper")
+    (folder / "fig1.toml").touch()
+    (folder / "fig2.toml").touch()
+    path = folder / "choices.toml"
+    path.write_text(CHOICES)
+    of_paper = Paper.load(path)
+    sample = of_paper.sample(count, seed)
+    assert [reading.options for reading in of_paper.sample(count, seed)] == [reading.options for reading in sample]
+    for name, choice in of_paper.content.choices.items():
+        drawn = Counter(reading.options[name] for reading in sample)
+        if choice.kind == "open":
+            assert max(drawn.values()) - min(drawn[option] for option in choice.options) <= 1
+        else:
+            assert drawn == {choice.record: count}
+    # Another choice moves no draw.
+    path.write_text(CHOICES.replace('"4 us" = [{ set."topology.delay" = "4 us" }]\n', ""))
+    assert [reading.options["mtu"] for reading in Paper.load(path).sample(count, seed)] == [
+        reading.options["mtu"] for reading in sample
+    ]
+
+
+def claim(**keys: object) -> Claim:
+    return Claim.model_validate({"text": "", "paper": "by 40 %", "measure": "mean", **keys})
+
+
+def grid(**values: list[float]) -> dict[Point, dict[str, float | None]]:
+    return {
+        Point({"scheme": scheme}, seed): {"mean": value}
+        for scheme, over_seeds in values.items()
+        for seed, value in enumerate(over_seeds)
+    }
+
+
+@pytest.mark.parametrize(
+    ("new", "direction", "size"),
+    [
+        ([80.0, 80.0], 1, 0.5),  # 20 % of 40 % claimed
+        ([50.0, 50.0], 1, 1.0),
+        ([130.0, 130.0], -1, -0.75),
+        ([60.0, 130.0], 0, 0.125),  # the interval has 0 in it
+    ],
+)
+def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], direction: int, size: float) -> None:
+    faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
+    found = scoring.held("fig1", faster, "paper", grid(new=new, old=[100.0, 100.0]))
+    assert (found.direction, round(found.size, 6)) == (direction, size)
+    # The same said of a ratio that must be below 1.
+    ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
+    found = scoring.held("fig1", ratio, "paper", grid(new=new, old=[100.0, 100.0]))
+    assert (found.direction, round(found.size, 6)) == (direction, size)
+
+
+def test_a_guard_that_breaks_takes_from_the_score(paper: Path) -> None:
+    of_paper = Paper.load(paper)
+    one = scoring.held("fig1", claim(at={"scheme": ["new"]}, at_most=1.0), "paper", grid(new=[0.5, 0.5]))
+    reading = of_paper.named(RECORD)
+    scores = [scoring.Scored(reading, [one], broken, 2, 0.0).score for broken in ([], ["a"], ["a", "b"])]
+    assert scores == [1.0, 0.75, 0.5]
+
+
+@pytest.mark.usefixtures("paper")
+def test_readings_are_scored_and_ranked() -> None:
+    outcomes = [command_line("reproduce", "someone", "--readings", "--samples", "2") for _ in range(2)]
+    tables = [outcome.stdout.rpartition(" s, with")[0].rpartition("\n")[0] for outcome in outcomes]
+    assert [outcome.exit_code for outcome in outcomes] == [0, 0], outcomes[0].output
+    for words in ("2 readings drawn with seed 1", "Main effects", "Map of readings", "literal", "record", "median"):
+        assert words in tables[0]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('record = "2 us"', 'record = "3 us"', "there is no option of this name"),
+        ('figures = ["fig2"]', 'figures = ["fig3"]', "there is no experiment of this name beside the file"),
+        ("seeds = [3]", "seeds = []", "must not be empty"),
+        ('kind = "measure"', 'kind = "guess"', "unknown name"),
+        ("samples = 6", "samples = 1", "must be at least 2"),
+        ('about = "Delay of links"', 'abuot = ""', "unknown key"),
+    ],
+)
+def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
+    edited(paper, (old, new))
+    with pytest.raises(ScenarioError) as caught:
+        Paper.load(paper)
+    first = caught.value.diagnostics[0]
+    assert message in {entry["message"] for entry in caught.value.diagnostics}
+    assert (first["file"], first["line"] > 0) == (str(paper), True)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_paper_without_choices_has_one_reading() -> None:
+    outcome = command_line("reproduce", "someone", "--readings")
+    assert outcome.exit_code == 2
+    assert "has no choices.toml" in outcome.output
+    for wrong in (("--reading", "best"), ("--samples", "4")):
+        assert command_line("reproduce", "someone", *wrong).exit_code == 2
