@@ -413,3 +413,26 @@ def test_patterns_name_nodes_as_scenarios_do() -> None:
     for wrong in ("h[3", "h[5-3]", "h[a-b]"):
         with pytest.raises(ValueError, match="is not a pattern of names"):
             named(wrong)
+
+
+def test_ideal_values_are_those_of_flows_at_their_ideal_times(result: Result) -> None:
+    measures = content_of(
+        'measures.mean = { kind = "flows" }\n'
+        'measures.worst = { kind = "flows", value = "slowdown", stat = "max" }\n'
+        'measures.fast = { kind = "flows", value = "goodput", stat = "max" }\n'
+        'measures.count = { kind = "flows", stat = "count" }\n'
+        'measures.blocked = { kind = "flows", value = "blocked" }\n'
+        'measures.request = { kind = "requests", value = "time", stat = "max" }'
+    ).measures
+    done = result.flows.filter(pl.col("measured"), pl.col("fct_ps").is_not_null())
+    ideal = [row["ideal_fct_ps"] / 1e6 for row in done.rows(named=True)]
+    found = {name: by_kind.ideal(measure, result) for name, measure in measures.items()}
+    assert found["mean"] == pytest.approx(sum(ideal) / len(ideal))
+    assert found["worst"] == 1.0
+    assert found["fast"] == pytest.approx(
+        max(bytes_ * 8e-3 / time for bytes_, time in zip(done["bytes"], ideal, strict=True))
+    )
+    assert (found["count"], found["blocked"]) == (None, None)
+    # No request is faster than its flows, and than its bytes on its receiver's link of 100 Gb/s.
+    assert found["request"] is not None
+    assert found["request"] >= max(row["ideal_fct_ps"] / 1e6 for row in done.rows(named=True))

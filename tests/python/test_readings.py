@@ -143,7 +143,7 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
     found = scoring.held("fig1", faster, "paper", grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
-    # The same said of a ratio that must be below 1.
+    # As a ratio that must be below 1.
     ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
     found = scoring.held("fig1", ratio, "paper", grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)

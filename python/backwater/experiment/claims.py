@@ -11,6 +11,10 @@ width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
   interval; where there is no scatter, by more than 1 % of what it is compared with, of the effect claimed if that is 0;
 * not reached otherwise.
 
+A figure about completion times that is not reached has a *bound*: the figure if every flow of the scheme that the claim
+is for had taken its ideal time, beside the other scheme as it is. A claim that is not as expected even there is out of
+reach.
+
 What never or always holds ("no packet is dropped", "every run ends in deadlock") is refuted by a single run: it is
 never too uncertain.
 
@@ -25,7 +29,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
 from backwater.experiment.format.claims import Claim
@@ -33,7 +37,9 @@ from backwater.experiment.format.values import Compare, matches
 from backwater.experiment.grid import Point
 
 # From best to worst.
-Verdict = Literal["reached", "reached, within error", "same direction", "too uncertain", "not reached", "no result"]
+Verdict = Literal[
+    "reached", "reached, within error", "same direction", "too uncertain", "not reached", "out of reach", "no result"
+]
 VERDICTS: Final[Sequence[Verdict]] = get_args(Verdict)
 Values = Mapping[Point, Mapping[str, float | None]]
 
@@ -181,6 +187,8 @@ class Finding:
         verdict: Whether it holds.
         note: What is missing for another verdict: how many seeds, or which value.
         reason: Why it does not hold, as far as the file says.
+        bound: The figure with every flow of the scheme at its ideal time, where that is furthest from the claim; none
+            if the claim is not about completion times, or flows take several paths.
     """
 
     claim: Claim
@@ -188,13 +196,46 @@ class Finding:
     verdict: Verdict
     note: str = ""
     reason: str = ""
+    bound: Estimate | None = None
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.note}" if self.note else self.verdict
 
 
-def check(claim: Claim, scale: str, values: Values) -> Finding:
-    """Holds a claim against the measures of the points of a scale."""
+def check(claim: Claim, scale: str, values: Values, ideal: Values | None = None) -> Finding:
+    """Holds a claim against the measures of the points of a scale.
+
+    Args:
+        claim: The claim.
+        scale: The scale.
+        values: The measures of every point.
+        ideal: The same measures with every flow at its ideal time, where the claim wants its measure to be good.
+    """
+    finding = _checked(claim, scale, values)
+    bound = _bound(claim, values, ideal or {})
+    if bound is None or finding.verdict in {"reached", "reached, within error", "no result"}:
+        return replace(finding, bound=bound)
+    everywhere, _ = expected(claim)
+    if everywhere.margin(bound.mean) < 0:
+        note = finding.verdict if finding.verdict == "same direction" else ""
+        return replace(finding, verdict="out of reach", note=note, bound=bound)
+    return replace(finding, bound=bound)
+
+
+def _bound(claim: Claim, values: Values, ideal: Values) -> Estimate | None:
+    """The figure at the ideal times of the scheme that a claim is for: at its worst place."""
+    if not any(claim.measure in ideal.get(point, {}) for point in values if matches(point.place, claim.at)):
+        return None
+    try:
+        places = _places(claim, values, ideal)
+    except (_MissingError, OverflowError):
+        return None
+    everywhere, _ = expected(claim)
+    return min((place.estimate for place in places), key=lambda estimate: everywhere.margin(estimate.mean))
+
+
+def _checked(claim: Claim, scale: str, values: Values) -> Finding:
+    """Holds a claim against measures, whatever could be reached."""
     try:
         places = _places(claim, values)
     except _MissingError as missing:
@@ -255,8 +296,17 @@ class _Place:
     compared_with: float
 
 
-def _places(claim: Claim, values: Values) -> list[_Place]:
-    """Our figures for a claim, one or more. Raises _MissingError if a value is missing."""
+def _places(claim: Claim, values: Values, here_from: Values | None = None) -> list[_Place]:
+    """Our figures for a claim, one or more.
+
+    Args:
+        claim: The claim.
+        values: The measures of every point.
+        here_from: Where the values of the scheme that the claim is for are taken from, if not from `values`.
+
+    Raises:
+        _MissingError: If a value is missing.
+    """
     found: dict[tuple[str, ...], dict[int, tuple[float, float]]] = {}
     for point in values:
         if not matches(point.place, claim.at):
@@ -265,7 +315,7 @@ def _places(claim: Claim, values: Values) -> list[_Place]:
             other = Point({**point.place, **dict(zip(claim.to, names, strict=True))}, point.seed)
             if claim.to and other == point:
                 continue
-            here = _finite(values, point, claim.measure, "value")
+            here = _finite(values if here_from is None else here_from, point, claim.measure, "value")
             there = _baseline(claim, values, other)
             if there is None:
                 continue

@@ -56,6 +56,8 @@ class Run(Table):
         unfinished: Flows left unfinished.
         cpu_seconds: What it took.
         measures: The measures, as far as it has them.
+        ideal: Measures of completion times if every flow had taken its ideal time; none where flows take several
+            paths.
     """
 
     place: dict[str, str]
@@ -66,6 +68,13 @@ class Run(Table):
     unfinished: pydantic.NonNegativeInt
     cpu_seconds: pydantic.NonNegativeFloat
     measures: dict[str, float | None]
+    ideal: dict[str, float] = pydantic.Field(default_factory=dict)
+
+    @pydantic.model_serializer(mode="wrap")
+    def _without_nothing(self, written: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leaves out ideal values where there are none, as records of versions without them do."""
+        found: dict[str, Any] = written(self)
+        return found if self.ideal else {key: value for key, value in found.items() if key != "ideal"}
 
     @classmethod
     def of(cls, study: Study, store: Store, point: Point) -> Self:
@@ -88,7 +97,14 @@ class Run(Table):
             unfinished=summary.unfinished_flows if summary else 0,
             cpu_seconds=float(f"{summary.cpu_seconds:.4g}") if summary else 0.0,
             measures=taken,
+            ideal={} if result is None or study.takes_several_paths(point) else _ideal(study, result),
         )
+
+
+def _ideal(study: Study, result: ResultDirectory) -> dict[str, float]:
+    """Measures of completion times at the ideal times of flows."""
+    values = {name: by_kind.ideal(measure, result) for name, measure in study.experiment.content.measures.items()}
+    return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
 
 
 def runs(study: Study, store: Store) -> dict[Point, Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections import Counter
@@ -14,7 +15,7 @@ from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import by_kind
+from backwater.experiment.measures import by_kind, flows
 from backwater.experiment.record import Record, Run, by_place
 from backwater.views.view import View
 
@@ -156,7 +157,7 @@ class Figure:
         runs = kept.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
         findings = [
-            claims.check(claim, kept.scale, values)
+            claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs))
             for claim in experiment.content.claims
             if claim.scales is None or kept.scale in claim.scales
         ]
@@ -165,6 +166,16 @@ class Figure:
         charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
         return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables)
+
+
+def _bounds(experiment: Experiment, claim: Claim, runs: Mapping[Point, Run]) -> claims.Values:
+    """The ideal values of runs, if the claim wants its measure to be as good as possible."""
+    is_smaller = flows.is_better_smaller(experiment.content.measures[claim.measure])
+    everywhere, _ = claims.expected(claim)
+    wants_smaller = math.isfinite(everywhere.low) == (claim.compare == "reduction")
+    if is_smaller is None or is_smaller != wants_smaller:
+        return {}
+    return {point: run.ideal for point, run in runs.items()}
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
@@ -214,7 +225,7 @@ def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
         (f"{figure.experiment.name}: {finding.claim.text}", finding.reason or "No reason found yet.")
         for figure in figures
         for finding in figure.findings
-        if finding.verdict in {"same direction", "not reached"}
+        if finding.verdict in {"same direction", "not reached", "out of reach"}
     ]
 
 

@@ -40,6 +40,10 @@ class Study:
         """The result of a point, if there is one."""
         return store.result(self.jobs[point]) if point in self.jobs else None
 
+    def takes_several_paths(self, point: Point) -> bool:
+        """True if packets of a flow may take several paths, so that its ideal time along one is no bound."""
+        return point in self.jobs and self.jobs[point].scenario["load_balance"]["kind"] != "ecmp"
+
     def is_complete(self, store: Store) -> bool:
         """Whether every run has a result."""
         return all(store.has(job) for job in self.jobs.values())

@@ -105,6 +105,20 @@ def value(measure: MeasureOfRun, result: ResultDirectory) -> float | None:
     return found
 
 
+def ideal(measure: Measure, result: ResultDirectory) -> float | None:
+    """A measure of completion times if every flow had taken its ideal time; None for other measures."""
+    if flows.is_better_smaller(measure) is None:
+        return None
+    match measure:
+        case FlowMeasure():
+            values = flows.of_flows(flows.at_ideal(result.flows), measure)
+        case RequestsMeasure():
+            values = flows.of_ideal_requests(result, measure)
+        case _:
+            return None
+    return statistic.of_values(values, measure.stat or "mean")
+
+
 def _values(
     measure: FlowMeasure
     | RequestsMeasure
@@ -121,9 +135,9 @@ def _values(
     """What a measure is a statistic of."""
     match measure:
         case FlowMeasure():
-            found = flows.of_flows(result, measure)
+            found = flows.of_flows(result.flows, measure)
         case RequestsMeasure():
-            found = flows.of_requests(result, measure)
+            found = flows.of_requests(result.flows, measure)
         case IngressMeasure():
             found = ingress.values(result, measure)
         case ThroughputMeasure():

@@ -85,9 +85,9 @@ def values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Serie
     return _values(tables.finished(select(flows, which)), value)
 
 
-def of_flows(result: ResultDirectory, measure: FlowMeasure) -> pl.Series:
-    """What a measure of flows is a statistic of."""
-    chosen = select(result.flows, measure)
+def of_flows(flows: pl.DataFrame, measure: FlowMeasure) -> pl.Series:
+    """The values of flows that a measure is a statistic of."""
+    chosen = select(flows, measure)
     return _values(chosen if measure.stat == "share" else tables.finished(chosen), measure.value)
 
 
@@ -100,13 +100,49 @@ def unfinished(result: ResultDirectory, measure: UnfinishedMeasure) -> float:
     return float(select(result.flows, measure)["fct_ps"].null_count())
 
 
-def of_requests(result: ResultDirectory, measure: RequestsMeasure) -> pl.Series:
+def of_requests(flows: pl.DataFrame, measure: RequestsMeasure) -> pl.Series:
     """A value of each request that has finished."""
+    return _of_requests(_requests(flows, measure), measure)
+
+
+def _requests(flows: pl.DataFrame, measure: RequestsMeasure) -> pl.DataFrame:
+    """The requests that have finished."""
     finish = pl.col("fct_ps")
     requests = (
-        select(result.flows, measure)
+        select(flows, measure)
         .group_by("tag", "dst", "start_ps", maintain_order=True)
         .agg(pl.col("bytes").sum(), finish.max(), finish.null_count().alias("unfinished"))
     )
-    done = requests.filter(pl.col("unfinished") == 0)
-    return done.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
+    return requests.filter(pl.col("unfinished") == 0)
+
+
+def _of_requests(requests: pl.DataFrame, measure: RequestsMeasure) -> pl.Series:
+    return requests.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
+
+
+# Values that are better the smaller they are, and the others that follow from completion times.
+_SMALLER_IS_BETTER: Final = {"fct": True, "slowdown": True, "time": True, "goodput": False}
+
+
+def is_better_smaller(measure: object) -> bool | None:
+    """True if a measure of completion times is better the smaller it is; none for other measures."""
+    if not isinstance(measure, FlowMeasure | RequestsMeasure) or measure.stat in {"count", "share"}:
+        return None
+    return _SMALLER_IS_BETTER.get(measure.value)
+
+
+def at_ideal(flows: pl.DataFrame) -> pl.DataFrame:
+    """The flows as if each that has finished had taken its ideal time."""
+    ideal = pl.when(pl.col("fct_ps").is_not_null()).then(pl.col("ideal_fct_ps"))
+    return flows.with_columns(fct_ps=ideal, slowdown=pl.lit(1.0))
+
+
+def of_ideal_requests(result: ResultDirectory, measure: RequestsMeasure) -> pl.Series:
+    """A value of each request if its flows had taken their ideal times and the receiver's links were always busy."""
+    links = result.topology.links
+    ends = pl.concat(links.select(node=pl.col(end), rate=pl.col("rate_bps")) for end in ("a", "b"))
+    rates = ends.group_by("node").agg(pl.col("rate").sum())
+    requests = _requests(at_ideal(result.flows), measure).with_columns(dst=pl.col("dst").cast(pl.String))
+    busy = pl.col("bytes") * tables.BITS_PER_BYTE / pl.col("rate") * tables.PS_PER_SECOND
+    known = requests.join(rates, left_on="dst", right_on="node", how="left", maintain_order="left")
+    return _of_requests(known.with_columns(fct_ps=pl.max_horizontal("fct_ps", busy)), measure)
