@@ -448,8 +448,8 @@ fn goodput_has_the_bytes_of_flows_that_are_done_with() {
     assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
 }
 
-/// Four of eight flows, or so, share spine 0 with an incast until its link fails at 20 us. They
-/// keep their role, so that what was counted for it does not move to another.
+/// Some of eight flows share spine 0 with an incast until its link fails at 20 us. They keep their
+/// role: bytes that were counted for it do not move to another.
 #[test]
 fn flows_keep_their_roles_when_routes_are_computed_anew() {
     let flows = [(0, 2, ", data_via = [\"spine0\"]", 1), (1, 3, "", 8)].map(|(src, dst, options, count)| {

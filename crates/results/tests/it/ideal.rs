@@ -5,7 +5,7 @@ use backwater_scenario::{Document, Plan};
 use std::path::Path;
 use std::time::Duration;
 
-/// Flows of a packet of 1000 B, each with its start, from h0 to h1: three hops, or four while the
+/// Flows of a packet of 1000 B from h0 to h1 with these starts: three hops, or four while the
 /// routes know that the link between s0 and s1 is down.
 fn plan(starts: &[&str], congestion: &str) -> Plan {
     let flow = |start: &&str| format!("{{ src = \"h0\", dst = \"h1\", bytes = \"1000 B\", start = \"{start}\" }}");
@@ -24,13 +24,13 @@ fn plan(starts: &[&str], congestion: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
 }
 
-/// Time of a packet of 1000 B, with 98 B of headers, preamble and gap, and so many of telemetry,
-/// over `hops` links of 100 Gb/s and 1 us.
+/// Time of a packet of 1000 B with 98 B of headers, preamble and gap, and with telemetry, over
+/// `hops` links of 100 Gb/s and 1 us.
 fn ideal(hops: i64, telemetry: i64) -> i64 {
     hops * ((1000 + 98 + telemetry) * 80 + 1_000_000)
 }
 
-/// New routes hold from 20 us on, and the old ones again from 40 us on, when all rows are written.
+/// New routes hold from 20 us on, and the old ones again from 40 us on. All rows come later.
 #[test]
 fn the_ideal_time_follows_the_routes_that_held_when_the_flow_started() {
     let plan = plan(&["0 s", "19999999 ps", "20 us", "39999999 ps", "40 us"], "none");
@@ -53,9 +53,9 @@ fn telemetry_counts_in_a_column_of_its_own() {
     }
 }
 
-/// Eleven hops, more than a packet's route holds, lead from h0 to h1: by s1 or s2, and from 60 us
-/// on by s2 alone. The path of a flow that ends before is known. Packets of one that ends later
-/// take different ways. A flow without end has its path at the end of the run.
+/// Eleven hops, more than a packet's route holds, lead from h0 to h1: by s1 or s2, and by s2 alone
+/// from 60 us on. The path of a flow that ends before is known. Packets of one that ends later take
+/// different ways. A flow without end has its path at the end of the run.
 #[test]
 fn the_path_of_a_complete_flow_is_unknown_if_its_packets_may_have_taken_several() {
     let flows = |options: &str| vec![format!("{{ src = \"h0\", dst = \"h1\"{options} }}"); 8];

@@ -1,5 +1,5 @@
-//! Equal runs write equal tables: in slices of any length, on any number of threads, in any number
-//! of shards, and whatever else is recorded.
+//! Equal runs write equal tables: in slices of any length, with any number of threads and shards,
+//! and whatever else is recorded.
 
 use crate::common;
 use crate::common::random::{Case, any_case};
@@ -20,8 +20,8 @@ use temp_dir::TempDir;
 
 const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
-/// A plan for `case`: a scenario with its nodes and flows, every third flow part of an incast,
-/// whose network is then that of the case. A last flow starts when all links are up again: a run
+/// A plan for `case`: a scenario with its nodes and flows, whose network is then that of the case.
+/// Every third flow is in an incast as well. A last flow starts when all links are up again: a run
 /// ends with the first look after its last flow, and looks depend on samples.
 fn plan(case: &Case, probes: Probes) -> Plan {
     let name = |node: usize| case.spec.nodes[node].name.clone();
@@ -65,7 +65,7 @@ fn plan(case: &Case, probes: Probes) -> Plan {
 /// Options of probes, and what is traced.
 type Probes = (ProbesConfig, Option<TraceSpec>);
 
-/// Any probes; the search for deadlocks, which may end a run, stays as it is.
+/// Any probes, with the usual search for deadlocks, which may end a run.
 fn probes() -> impl Strategy<Value = Probes> {
     let interval = select(vec![0u64, 7_000, 230_000]).prop_map(Duration::from_ns);
     let trace = prop::option::of(Just(TraceSpec::ALL));
