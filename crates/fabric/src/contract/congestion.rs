@@ -222,10 +222,25 @@ pub trait ReactionPoint: Footprint + Send {
     /// That time has come.
     fn on_wake(&mut self, _now: Time) {}
 
+    /// Returns the congestion signal in `ack` if it tells this control to slow down. For observers:
+    /// called before [`on_ack`](Self::on_ack), and only in runs with `probes.flows`.
+    fn signal(&self, _ack: &AckView<'_>) -> Option<CongestionSignal> {
+        None
+    }
+
     /// Whether a new rate also moves the departure of the packet already being paced.
     fn repaces(&self) -> bool {
         false
     }
+}
+
+/// Congestion signal in an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionSignal {
+    /// Load of one port on the packet's path: index of its stamp in the telemetry.
+    Load(usize),
+    /// Round-trip time.
+    Delay,
 }
 
 /// How loss recovery has found out that a packet is lost.

@@ -126,12 +126,17 @@ pub struct Journey {
     pub(crate) mark: Option<Totals>,
     /// Queues of this port that it has left for another one.
     pub(crate) passed: Vec<QueueIx>,
+    /// Port that set the packet's ECN mark, and when.
+    pub(crate) marked: Option<(PortId, Time)>,
+    /// Ports that stamped telemetry into the packet, and when, in the order of the stamps.
+    pub(crate) stamped: Vec<(PortId, Time)>,
 }
 
 impl Journey {
     /// Nothing has happened by `start`.
     pub(crate) fn new(start: Time) -> Journey {
-        Journey { spans: Vec::new(), until: start, mark: None, passed: Vec::new() }
+        let (spans, passed, stamped) = Default::default();
+        Journey { spans, until: start, mark: None, passed, marked: None, stamped }
     }
 
     /// Some time has passed at `port`. A start on a wire counts even if the frame takes no time there (a clock may cut it to nothing): it tells the way.
@@ -164,7 +169,7 @@ impl Journey {
 
 impl HeapBytes for Journey {
     fn heap_bytes(&self) -> u64 {
-        self.spans.heap_bytes() + self.passed.heap_bytes()
+        self.spans.heap_bytes() + self.passed.heap_bytes() + self.stamped.heap_bytes()
     }
 }
 

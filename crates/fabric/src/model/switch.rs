@@ -284,6 +284,10 @@ impl Node {
         {
             let port = self.interfaces.ports[usize::from(at.egress)].id;
             env.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
+            env.records
+                .journey_mut(frame.record)
+                .into_iter()
+                .for_each(|journey| journey.marked = Some((port, env.now)));
         }
         self.log_start(at, frame, env);
     }

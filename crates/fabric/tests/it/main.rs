@@ -38,6 +38,7 @@ mod pyrrha_networks;
 mod relays;
 mod reordering;
 mod rerouting;
+mod signals;
 mod srcc;
 mod srcc_switch;
 mod stopping;

@@ -4,8 +4,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
-    in_force,
+    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
+    SenderFacts, Site, in_force,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -151,23 +151,36 @@ impl Hpcc {
         }
     }
 
+    /// Utilisation of one hop between two stamps, and the time between them.
+    fn load(&self, stamp: &Stamp, previous: &Stamp) -> Option<(f64, Duration)> {
+        let tau = stamp.time.since(previous.time);
+        if tau == Duration::ZERO {
+            return None;
+        }
+        let rate = stamp.rate.bps() as f64;
+        let tx_rate = stamp.tx_bytes.saturating_sub(previous.tx_bytes) as f64 * 8.0 / tau.as_secs_f64();
+        let queue = stamp.queue_bytes.min(previous.queue_bytes) as f64;
+        let queueing = queue * self.line_rate.bps() as f64 / rate / self.initial_window as f64;
+        Some((tx_rate / rate + queueing, tau))
+    }
+
+    /// Index of the busiest hop, its utilisation, and the time between its stamps.
+    fn busiest(&self, telemetry: &Telemetry) -> Option<(usize, f64, Duration)> {
+        let mut busiest = None;
+        for (hop, (stamp, previous)) in telemetry.stamps().iter().zip(&*self.previous).enumerate() {
+            if let Some((utilisation, tau)) = self.load(stamp, previous)
+                && utilisation > busiest.map_or(0.0, |(_, most, _)| most)
+            {
+                busiest = Some((hop, utilisation, tau));
+            }
+        }
+        busiest
+    }
+
     /// MeasureInflight of Algorithm 1: updates U from the stamps of one ACK.
     fn measure(&mut self, telemetry: &Telemetry) {
-        let (mut busiest, mut interval) = (0.0, Duration::ZERO);
-        for (stamp, previous) in telemetry.stamps().iter().zip(&mut *self.previous) {
-            let tau = stamp.time.since(previous.time);
-            if tau > Duration::ZERO {
-                let rate = stamp.rate.bps() as f64;
-                let tx_rate = stamp.tx_bytes.saturating_sub(previous.tx_bytes) as f64 * 8.0 / tau.as_secs_f64();
-                let queue = stamp.queue_bytes.min(previous.queue_bytes) as f64;
-                let queueing = queue * self.line_rate.bps() as f64 / rate / self.initial_window as f64;
-                let utilisation = tx_rate / rate + queueing;
-                if utilisation > busiest {
-                    (busiest, interval) = (utilisation, tau);
-                }
-            }
-            *previous = *stamp;
-        }
+        let (busiest, interval) = self.busiest(telemetry).map_or((0.0, Duration::ZERO), |(_, most, tau)| (most, tau));
+        self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
         let weight = interval.min(self.base_rtt).ps() as f64 / self.base_rtt.ps() as f64;
         self.utilisation = (1.0 - weight) * self.utilisation + weight * busiest;
     }
@@ -226,6 +239,13 @@ impl ReactionPoint for Hpcc {
             self.stage = stage;
             self.committed_at = ack.sent_bytes;
         }
+    }
+
+    /// The busiest hop, if its utilisation is above the target.
+    fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
+        let telemetry = ack.telemetry.filter(|_| self.committed_at > 0)?;
+        let (hop, utilisation, _) = self.busiest(telemetry)?;
+        (utilisation > self.eta).then_some(CongestionSignal::Load(hop))
     }
 
     fn set_rate(&mut self, _now: Time, rate: Rate) {

@@ -8,8 +8,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
-    in_force,
+    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
+    SenderFacts, Site, in_force,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -220,16 +220,16 @@ impl PowerTcp {
     }
 }
 
-/// The power of the hop where it is greatest, normalised by that of a link that is busy without a queue, and the interval between its stamps
-/// (Algorithm 1, NORMPOWER).
+/// Index of the hop with the greatest power, that power, normalised by the power of a link that is
+/// busy without a queue, and the time between the hop's stamps (Algorithm 1, NORMPOWER).
 fn greatest(
     telemetry: &Telemetry,
-    previous: &mut [Stamp; MAX_HOPS],
+    previous: &[Stamp; MAX_HOPS],
     base_rtt: Duration,
     lowest_current: f64,
-) -> Option<(f64, Duration)> {
-    let mut greatest: Option<(f64, Duration)> = None;
-    for (stamp, previous) in telemetry.stamps().iter().zip(previous) {
+) -> Option<(usize, f64, Duration)> {
+    let mut greatest: Option<(usize, f64, Duration)> = None;
+    for (hop, (stamp, previous)) in telemetry.stamps().iter().zip(previous).enumerate() {
         let interval = stamp.time.since(previous.time);
         // A hop that was not there before gives something to compare with, no more.
         if interval > Duration::ZERO && previous.rate.bps() > 0 {
@@ -239,13 +239,17 @@ fn greatest(
                 (stamp.tx_bytes + stamp.queue_bytes) as f64 - (previous.tx_bytes + previous.queue_bytes) as f64;
             let current = (arrived * 8.0 / interval.as_secs_f64() / rate).max(lowest_current);
             let voltage = 1.0 + stamp.queue_bytes as f64 * 8.0 / (rate * base_rtt.as_secs_f64());
-            if greatest.is_none_or(|(power, _)| current * voltage > power) {
-                greatest = Some((current * voltage, interval));
+            if greatest.is_none_or(|(_, power, _)| current * voltage > power) {
+                greatest = Some((hop, current * voltage, interval));
             }
         }
-        *previous = *stamp;
     }
     greatest
+}
+
+/// Longest round-trip time that is no sign of congestion.
+fn longest_free(shortest: Duration, margin: f64) -> Duration {
+    Duration::from_ps((shortest.ps() as f64 * margin) as u64)
 }
 
 impl Footprint for PowerTcp {
@@ -284,7 +288,8 @@ impl ReactionPoint for PowerTcp {
                     return;
                 }
                 let (eta, found) = (*eta, greatest(telemetry, previous, self.base_rtt, self.lowest_current));
-                if let Some((power, interval)) = found {
+                previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
+                if let Some((_, power, interval)) = found {
                     self.smooth(power, interval, self.base_rtt);
                 }
                 self.update(self.power / eta);
@@ -294,7 +299,7 @@ impl ReactionPoint for PowerTcp {
             }
             Meter::Delay { margin, shortest, last } => {
                 *shortest = ack.rtt.min(*shortest);
-                let target = Duration::from_ps((shortest.ps() as f64 * *margin) as u64);
+                let target = longest_free(*shortest, *margin);
                 let (then, before) = std::mem::replace(last, (ack.now, ack.rtt));
                 let interval = ack.now - then;
                 if is_first || interval == Duration::ZERO {
@@ -308,6 +313,20 @@ impl ReactionPoint for PowerTcp {
                     self.update(self.power);
                     (self.old, self.taken_at) = (self.current, ack.sent_bytes);
                 }
+            }
+        }
+    }
+
+    /// The hop with the greatest power or the delay, if it is above the target.
+    fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
+        match &self.meter {
+            Meter::Telemetry { eta, previous } => {
+                let telemetry = ack.telemetry.filter(|_| self.taken_at > 0)?;
+                let (hop, power, _) = greatest(telemetry, previous, self.base_rtt, self.lowest_current)?;
+                (power > *eta).then_some(CongestionSignal::Load(hop))
+            }
+            Meter::Delay { margin, shortest, .. } => {
+                (ack.rtt > longest_free(*shortest.min(&ack.rtt), *margin)).then_some(CongestionSignal::Delay)
             }
         }
     }

@@ -5,8 +5,8 @@
 
 use super::none::NoCongestionControl;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Loss, Options, ReactionPoint, SenderFacts, Site,
-    in_force,
+    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Loss, Options, ReactionPoint,
+    SenderFacts, Site, in_force,
 };
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -362,6 +362,11 @@ impl ReactionPoint for Swift {
         } else {
             self.decrease(ack.now, (1.0 - beta * (delay - target) / delay).max(1.0 - max_mdf));
         }
+    }
+
+    /// The delay, if it is not below the target.
+    fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
+        (ack.rtt.ps() as f64 >= self.target(ack.hops)).then_some(CongestionSignal::Delay)
     }
 
     fn on_loss(&mut self, now: Time, loss: Loss) {

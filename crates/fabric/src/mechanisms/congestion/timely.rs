@@ -6,8 +6,8 @@
 use super::none::NoCongestionControl;
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
-    in_force,
+    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
+    SenderFacts, Site, in_force,
 };
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -197,19 +197,31 @@ impl Timely {
         }
     }
 
-    /// Algorithm 1: the new rate after the round-trip times `last` and `rtt`.
-    fn update(&mut self, last: Duration, rtt: Duration) {
+    /// Moving average of the differences of round-trip times after `rtt`, which follows `last`, ps.
+    fn rtt_diff(&self, last: Duration, rtt: Duration) -> f64 {
+        let gain = self.parameters.gain;
+        (1.0 - gain) * self.rtt_diff + gain * (rtt.ps() as f64 - last.ps() as f64)
+    }
+
+    /// Factor by which the rate decreases at `rtt`, given that average; none if the rate increases.
+    fn decrease(&self, rtt_diff: f64, rtt: Duration) -> Option<f64> {
         let parameters = &self.parameters;
         let ps = |span: Duration| span.ps() as f64;
-        self.rtt_diff = (1.0 - parameters.gain) * self.rtt_diff + parameters.gain * (ps(rtt) - ps(last));
-        let gradient = self.rtt_diff / ps(parameters.min_rtt);
-        let decrease = if rtt < parameters.low_rtt {
+        let gradient = rtt_diff / ps(parameters.min_rtt);
+        if rtt < parameters.low_rtt {
             None
         } else if rtt > parameters.high_rtt {
             Some(1.0 - parameters.beta * (1.0 - ps(parameters.high_rtt) / ps(rtt)))
         } else {
             (gradient > 0.0).then_some((1.0 - parameters.beta * gradient).max(0.0))
-        };
+        }
+    }
+
+    /// Algorithm 1: the new rate after the round-trip times `last` and `rtt`.
+    fn update(&mut self, last: Duration, rtt: Duration) {
+        self.rtt_diff = self.rtt_diff(last, rtt);
+        let decrease = self.decrease(self.rtt_diff, rtt);
+        let parameters = &self.parameters;
         let rate = match decrease {
             Some(factor) => {
                 self.increases = 0;
@@ -246,6 +258,12 @@ impl ReactionPoint for Timely {
         }
         self.last_rtt = Some(ack.rtt);
         self.updated_at = ack.sent_bytes;
+    }
+
+    /// The delay, if the rate decreases.
+    fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
+        let last = self.last_rtt.filter(|_| ack.acked_bytes > self.updated_at)?;
+        self.decrease(self.rtt_diff(last, ack.rtt), ack.rtt).map(|_| CongestionSignal::Delay)
     }
 
     fn set_rate(&mut self, _now: Time, rate: Rate) {

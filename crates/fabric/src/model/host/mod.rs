@@ -417,7 +417,7 @@ impl Node {
                         paths.on_answer(path, packet.marked, env.now);
                     }
                     let telemetry = env.records.telemetry(frame.record);
-                    pair.reaction.on_ack(&AckView {
+                    let ack = AckView {
                         now: env.now,
                         arrived,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
@@ -426,7 +426,14 @@ impl Node {
                         hops: echo.map_or(0, |echo| echo.hops),
                         path,
                         telemetry,
-                    });
+                    };
+                    if let Some(ledger) = &mut self.interfaces.ledger
+                        && let Some(journey) = env.records.journey(frame.record)
+                        && let Some(signal) = pair.reaction.signal(&ack)
+                    {
+                        ledger.count_signal(packet.flow, signal, journey);
+                    }
+                    pair.reaction.on_ack(&ack);
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
                     endpoint.rearm(slot, self.id, env);
@@ -460,6 +467,10 @@ impl Node {
             && let Some(pair) = endpoint.queue_pairs.get_mut(slot as usize)
             && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
+            if let Some(ledger) = &mut self.interfaces.ledger {
+                let delay = packet.sent_at.elapsed(env.now);
+                ledger.count_notice(packet.flow, notice.from, Time::from_ps(env.now.ps().saturating_sub(delay.ps())));
+            }
             pair.reaction.on_notice(env.now, &notice);
             let port = pair.port;
             self.remind(slot, env);

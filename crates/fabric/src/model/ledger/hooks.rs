@@ -96,7 +96,11 @@ impl Node {
         let passed = journey.as_ref().map_or(&[][..], |journey| &journey.passed);
         let until = env.now + port.serialisation(frame.size.wire);
         ledger.start(at.egress, OnWire::Packet(kind, class), Some(at.queue), passed, until, env.now);
-        if let Some(journey) = journey {
+        let stamps = env.records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
+        if let Some(journey) = env.records.journey_mut(frame.record) {
+            if stamps > journey.stamped.len() {
+                journey.stamped.push((port.id, env.now));
+            }
             journey.passed.clear();
             journey.add(port.id, Term::Serialisation, None, until - env.now);
             journey.add(port.id, Term::Propagation, None, port.delay);
@@ -185,6 +189,7 @@ impl Node {
     ) {
         let Some(ledger) = &mut self.interfaces.ledger else { return };
         let journey = env.records.take_journey(frame.record);
+        journey.iter().for_each(|journey| ledger.count_mark(flow, journey));
         if let Some(journey) = &journey
             && matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep | Verdict::Nack { is_kept: true })
         {

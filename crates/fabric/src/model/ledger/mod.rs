@@ -8,11 +8,13 @@
 mod clock;
 mod hooks;
 mod pair;
+mod signals;
 
 pub(crate) use self::pair::PairFacts;
+pub use self::signals::{SignalKind, SignalSums, Signals};
 
 use self::clock::{Clock, Reason};
-use crate::contract::PortFacts;
+use crate::contract::{CongestionSignal, PortFacts};
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Span, Term, Waiting};
 use crate::frame::{PacketKind, Psn};
@@ -38,11 +40,14 @@ pub struct FlowAccount {
     pub window: Sums,
     /// How many ACKs these are.
     pub openings: u64,
+    /// Congestion signals that reached the receiver ([`SignalKind::Mark`]) or the sender (others).
+    pub signals: SignalSums,
 }
 
 impl FlowAccount {
     /// What its receiver knows, and its sender.
-    pub(crate) fn with_sender(self, FlowAccount { window, openings, .. }: FlowAccount) -> FlowAccount {
+    pub(crate) fn with_sender(mut self, FlowAccount { window, openings, signals, .. }: FlowAccount) -> FlowAccount {
+        self.signals.extend(signals);
         FlowAccount { window, openings, ..self }
     }
 }
@@ -197,6 +202,7 @@ impl HeapBytes for Ledger {
                 + account.completion.heap_bytes()
                 + sums(&account.packets)
                 + sums(&account.window)
+                + (account.signals.len() * size_of::<((SignalKind, PortId), Signals)>()) as u64
         };
         self.ports.heap_bytes()
             + of_ports.sum::<u64>()
@@ -344,6 +350,25 @@ impl Ledger {
             account.openings += 1;
             sum(&journey.spans, &mut account.window);
         }
+    }
+
+    /// Counts the ECN mark of a data packet of `flow` that has arrived, if it carries one.
+    fn count_mark(&mut self, flow: FlowId, journey: &Journey) {
+        if let Some((port, at)) = journey.marked {
+            let signals = &mut self.flows.entry(flow).or_default().signals;
+            signals::count(signals, SignalKind::Mark, port, at, Duration::ZERO);
+        }
+    }
+
+    /// Counts the congestion signal in an ACK of `flow`.
+    pub(crate) fn count_signal(&mut self, flow: FlowId, signal: CongestionSignal, journey: &Journey) {
+        signals::count_answer(&mut self.flows.entry(flow).or_default().signals, signal, journey);
+    }
+
+    /// Counts a notice about `flow` that the switch of `port` made at `at`.
+    pub(crate) fn count_notice(&mut self, flow: FlowId, port: PortId, at: Time) {
+        let signals = &mut self.flows.entry(flow).or_default().signals;
+        signals::count(signals, SignalKind::Notice, port, at, Duration::ZERO);
     }
 
     /// What is known of a flow at this end; it is over.

@@ -213,6 +213,65 @@ fn an_account_has_the_last_packet_whole_and_the_others_from_their_first_wires_on
     assert_eq!(ledger.account(FlowId(5)), FlowAccount::default());
 }
 
+fn signals(count: u64, first: u64, last: u64, waited: u64) -> Signals {
+    Signals { count, first: at(first), last: at(last), waited: Duration::from_ps(waited) }
+}
+
+/// Two marks of one port, the later one counted first, and one of another; two notices.
+#[test]
+fn marks_and_notices_count_by_port() {
+    let (mut receiver, mut sender) = (ledger(), ledger());
+    for marked in [Some((PortId(1), at(40))), None, Some((PortId(1), at(30))), Some((PortId(2), at(9)))] {
+        receiver.count_mark(FlowId(5), &Journey { marked, ..Journey::new(at(0)) });
+    }
+    sender.count_notice(FlowId(5), PortId(1), at(7));
+    sender.count_notice(FlowId(5), PortId(1), at(8));
+    let account = receiver.take(FlowId(5)).with_sender(sender.take(FlowId(5)));
+    let expected = [
+        ((SignalKind::Mark, PortId(1)), signals(2, 30, 40, 0)),
+        ((SignalKind::Mark, PortId(2)), signals(1, 9, 9, 0)),
+        ((SignalKind::Notice, PortId(1)), signals(2, 7, 8, 0)),
+    ];
+    assert_eq!(account.signals, SignalSums::from(expected));
+}
+
+/// The telemetry of a packet tells the sender to slow down: that counts for the port of the stamp.
+#[test]
+fn a_load_counts_for_the_port_that_stamped_it() {
+    let mut ledger = ledger();
+    let stamped = vec![(PortId(3), at(10)), (PortId(4), at(20))];
+    let journey = Journey { stamped, ..Journey::new(at(0)) };
+    for hop in [1, 0, 1, 2] {
+        ledger.count_signal(FlowId(5), CongestionSignal::Load(hop), &journey);
+    }
+    let expected = [(PortId(3), signals(1, 10, 10, 0)), (PortId(4), signals(2, 20, 20, 0))];
+    let expected = expected.map(|(port, signals)| ((SignalKind::Load, port), signals));
+    assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
+}
+
+/// A flow that begins at 100: its packet leaves its source 5 later, waits for 11 at one port, for
+/// nothing at the next; the ACK waits for 13 at a third one.
+#[test]
+fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
+    let mut ledger = ledger();
+    let mut journey = Journey::new(at(100));
+    let mut add = |port, term, ps| journey.add(PortId(port), term, None, Duration::from_ps(ps));
+    add(0, Term::Pacing, 5);
+    add(0, Term::Serialisation, 7);
+    add(0, Term::Propagation, 3);
+    add(1, Term::OwnQueue, 4);
+    add(1, Term::LinkLocal, 7);
+    add(1, Term::Serialisation, 7);
+    add(2, Term::Serialisation, 7);
+    add(3, Term::OtherClass, 13);
+    add(3, Term::Serialisation, 1);
+    ledger.count_signal(FlowId(5), CongestionSignal::Delay, &journey);
+    ledger.count_signal(FlowId(5), CongestionSignal::Delay, &journey);
+    let expected = [(PortId(1), signals(2, 126, 126, 22)), (PortId(3), signals(2, 153, 153, 26))];
+    let expected = expected.map(|(port, signals)| ((SignalKind::Delay, port), signals));
+    assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
+}
+
 /// An ACK counts if the window was full until it came, and is not any more.
 #[test]
 fn an_ack_counts_that_opens_a_full_window() {

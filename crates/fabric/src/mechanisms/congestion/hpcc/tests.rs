@@ -13,21 +13,40 @@ fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
 }
 
 fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> u64 {
+    signal_and_rate(point, acked_bytes, sent_bytes, stamps).1
+}
+
+/// The signal in an ACK, and the rate after it.
+fn signal_and_rate(
+    point: &mut Hpcc,
+    acked_bytes: u64,
+    sent_bytes: u64,
+    stamps: &[Stamp],
+) -> (Option<CongestionSignal>, u64) {
     let mut telemetry = Telemetry::default();
     stamps.iter().for_each(|stamp| telemetry.push(*stamp));
     let now = stamps.last().unwrap().time;
     let rtt = Duration::from_us(10);
-    point.on_ack(&AckView {
-        now,
-        arrived: None,
-        acked_bytes,
-        sent_bytes,
-        rtt,
-        hops: 0,
-        path: None,
-        telemetry: Some(&telemetry),
-    });
-    point.rate(now).bps()
+    let telemetry = Some(&telemetry);
+    let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry };
+    let signal = point.signal(&ack);
+    point.on_ack(&ack);
+    (signal, point.rate(now).bps())
+}
+
+/// Two hops, an ACK every 10 us, in which a link sends 125,000 B. The target is 0.95.
+#[test]
+fn the_busiest_hop_above_the_target_is_the_signal() {
+    let mut point = reaction_point(HpccConfig::default());
+    let mut signal = |us, first, second| {
+        signal_and_rate(&mut point, us * 1000, us * 1000, &[stamp(us, first, 0), stamp(us, second, 0)]).0
+    };
+    // Nothing to compare with; hop 1 at 100 %; hop 0 at 96 %; both below the target; both alike.
+    assert_eq!(signal(10, 0, 0), None);
+    assert_eq!(signal(20, 62_500, 125_000), Some(CongestionSignal::Load(1)));
+    assert_eq!(signal(30, 182_500, 125_000), Some(CongestionSignal::Load(0)));
+    assert_eq!(signal(40, 300_000, 225_000), None);
+    assert_eq!(signal(50, 425_000, 350_000), Some(CongestionSignal::Load(0)));
 }
 
 /// Rates are cut to whole bits per second after a division in floating point.

@@ -12,21 +12,44 @@ fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
     Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
 }
 
-fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) {
+/// Handles an ACK; the signal in it.
+fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> Option<CongestionSignal> {
     let mut telemetry = Telemetry::default();
     stamps.iter().for_each(|stamp| telemetry.push(*stamp));
     let now = stamps.last().unwrap().time;
     let rtt = Duration::from_us(10);
-    point.on_ack(&AckView {
-        now,
-        arrived: None,
-        acked_bytes,
-        sent_bytes,
-        rtt,
-        hops: 0,
-        path: None,
-        telemetry: Some(&telemetry),
-    });
+    let telemetry = Some(&telemetry);
+    let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry };
+    let signal = point.signal(&ack);
+    point.on_ack(&ack);
+    signal
+}
+
+/// Powers of 0.8 and 1, 0.96 and 0.5 (idle), 0.9 and 0.8, for a target of 0.95.
+#[test]
+fn the_hop_with_the_greatest_power_above_the_target_is_the_signal() {
+    let mut point = reaction_point(PowerTcpConfig::default());
+    let mut signal = |us, first, second| ack(&mut point, us, us, &[stamp(us, first, 0), stamp(us, second, 0)]);
+    assert_eq!(signal(10, 0, 0), None);
+    assert_eq!(signal(20, 100_000, 125_000), Some(CongestionSignal::Load(1)));
+    assert_eq!(signal(30, 220_000, 125_000), Some(CongestionSignal::Load(0)));
+    assert_eq!(signal(40, 332_500, 225_000), None);
+}
+
+/// The shortest round-trip time is 10 us, later 8 us, and 1.05 times that is allowed.
+#[test]
+fn a_round_trip_time_above_the_margin_is_the_signal() {
+    let mut point = reaction_point(PowerTcpConfig { variant: Variant::Delay, ..Default::default() });
+    let mut signal = |at_us, rtt_ns| {
+        let (now, rtt) = (Time::ZERO + Duration::from_us(at_us), Duration::from_ns(rtt_ns));
+        let (acked_bytes, sent_bytes) = (at_us, at_us);
+        let ack = AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops: 0, path: None, telemetry: None };
+        let signal = point.signal(&ack);
+        point.on_ack(&ack);
+        signal
+    };
+    let found = [(10, 10_500), (20, 10_501), (30, 8000), (40, 8401), (50, 8400)].map(|(at, rtt)| signal(at, rtt));
+    assert_eq!(found, [None, Some(CongestionSignal::Delay), None, Some(CongestionSignal::Delay), None]);
 }
 
 fn assert_near(actual: f64, expected: f64) {

@@ -3,7 +3,7 @@
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
 use super::{Adjustment, SRCC, SrccConfig};
-use crate::contract::{AckView, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
+use crate::contract::{AckView, CongestionSignal, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
 use crate::frame::{Cnp, Notice, Psn};
 use crate::ids::PortId;
 use arrayvec::ArrayVec;
@@ -134,6 +134,10 @@ impl ReactionPoint for Srcc {
 
     fn on_ack(&mut self, ack: &AckView<'_>) {
         self.base.on_ack(ack);
+    }
+
+    fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
+        self.base.signal(ack)
     }
 
     fn on_cnp(&mut self, now: Time, cnp: Cnp) {

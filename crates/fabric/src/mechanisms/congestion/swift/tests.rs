@@ -38,6 +38,27 @@ fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
     point.cwnd
 }
 
+/// A target of 10 us: the delay is a signal as soon as it is that long.
+#[test]
+fn a_delay_of_the_target_or_longer_is_the_signal() {
+    let point = reaction_point(fixed(), 50.0);
+    let signal = |delay_us| {
+        let (now, rtt) = (Time::ZERO, us(delay_us));
+        let (acked_bytes, sent_bytes) = (952, 952);
+        point.signal(&AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes,
+            rtt,
+            hops: 4,
+            path: None,
+            telemetry: None,
+        })
+    };
+    assert_eq!([9, 10, 11].map(signal), [None, Some(CongestionSignal::Delay), Some(CongestionSignal::Delay)]);
+}
+
 fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
 }

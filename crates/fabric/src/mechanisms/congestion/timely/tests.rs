@@ -17,6 +17,33 @@ fn round_trip(point: &mut Timely, us: u64) -> u64 {
     point.rate(now).bps()
 }
 
+/// A delay is a signal if the rate decreases: by the gradient, or above T_high. ACKs of the round
+/// trip that was measured last are none.
+#[test]
+fn a_delay_at_which_the_rate_decreases_is_the_signal() {
+    let mut point = reaction_point(&TimelyConfig::default(), 100);
+    for (us, slows) in [(100, false), (104, true), (90, false), (1000, true), (40, false)] {
+        let (now, rtt) = (Time::ZERO + Duration::from_us(us), Duration::from_us(us));
+        let acked_bytes = point.updated_at + 1;
+        let ack = AckView {
+            now,
+            arrived: None,
+            acked_bytes,
+            sent_bytes: acked_bytes,
+            rtt,
+            hops: 0,
+            path: None,
+            telemetry: None,
+        };
+        let old = AckView { acked_bytes: point.updated_at, ..ack };
+        assert_eq!(point.signal(&ack), slows.then_some(CongestionSignal::Delay), "{us} us");
+        assert_eq!(point.signal(&old), None);
+        let before = point.rate(now);
+        point.on_ack(&ack);
+        assert_eq!(point.rate(now) < before, slows, "{us} us");
+    }
+}
+
 /// Rates are cut to whole bits per second after a multiplication in floating point.
 fn assert_rate(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");

@@ -28,6 +28,28 @@ fn hear(point: &mut Srcc, us: u64, from: u32, gbps: u64) -> u64 {
     point.rate(at(us)).bps()
 }
 
+/// The control between notices reads ACKs: what it takes for a signal is one.
+#[test]
+fn signals_in_acks_are_those_of_the_base() {
+    let rtt = Duration::from_ms(1);
+    for (base, signal) in
+        [(Base::None(NoneConfig::default()), None), (Base::Swift(Default::default()), Some(CongestionSignal::Delay))]
+    {
+        let point = reaction_point(&SrccConfig { base, ..Default::default() });
+        let ack = AckView {
+            now: at(0),
+            arrived: None,
+            acked_bytes: 1,
+            sent_bytes: 1,
+            rtt,
+            hops: 4,
+            path: None,
+            telemetry: None,
+        };
+        assert_eq!(point.signal(&ack), signal);
+    }
+}
+
 /// Whatever governs between notices goes on from the rate that one names: also with the first ACK after it.
 #[test]
 fn a_notice_sets_the_rate_whatever_the_base() {

@@ -1,0 +1,117 @@
+//! Congestion signals: those that an account has are those that the trace tells of, port by port.
+
+use crate::common;
+use crate::common::{flow, link, network};
+use backwater_engine::{Bytes, Time};
+use backwater_fabric::Simulation;
+use backwater_fabric::contract::note::Note;
+use backwater_fabric::driver::trace::{Action, TraceSpec};
+use backwater_fabric::frame::PacketKind;
+use backwater_fabric::ids::{FlowId, NodeId, PortId};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
+use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
+use backwater_fabric::mechanisms::congestion::srcc::SrccConfig;
+use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::model::ledger::{SignalKind, Signals};
+use backwater_fabric::network::spec::NetworkSpec;
+use std::collections::BTreeMap;
+
+/// Signals of one kind by flow and port: how many, and when the first and the last.
+type Told = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
+
+/// Two leaves and a spine: three hosts of the first send to one of the second, and one to the
+/// other. PAUSEs spread the congestion to several ports.
+fn incast(congestion: CongestionConfig) -> NetworkSpec {
+    let mut spec = network(6, 3);
+    let gbps = |b| if b == 8 { 400 } else { 100 };
+    let links = [(0, 6), (1, 6), (2, 6), (3, 6), (4, 7), (5, 7), (6, 8), (7, 8)];
+    spec.links = links.map(|(a, b)| link(a, b, gbps(b), 1000)).into();
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
+    spec.congestion = congestion;
+    spec
+}
+
+fn ran(congestion: CongestionConfig, shards: usize) -> Simulation {
+    let flows = (0..4).map(|host| flow(host, if host < 3 { 4 } else { 5 }, 200_000, 0)).collect();
+    let mut simulation = Simulation::new(incast(congestion), flows, shards).unwrap();
+    simulation.watch_flows();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    simulation
+}
+
+/// The signals of one kind in all accounts.
+fn told(simulation: &mut Simulation, kind: SignalKind) -> Told {
+    let accounts = simulation.outcomes().into_iter().map(|outcome| (outcome.flow, outcome.account.unwrap()));
+    let of_kind = accounts.flat_map(|(flow, account)| {
+        let of_flow = account.signals.into_iter().filter(move |((of, _), _)| *of == kind);
+        of_flow.map(move |((_, port), Signals { count, first, last, .. })| ((flow, port), (count, first, last)))
+    });
+    of_kind.collect()
+}
+
+fn add(told: &mut Told, key: (FlowId, PortId), at: Time) {
+    let (count, first, last) = told.entry(key).or_insert((0, at, at));
+    *count += 1;
+    (*first, *last) = ((*first).min(at), (*last).max(at));
+}
+
+/// DCQCN marks at several ports: a flow has each mark at the port that set it, whatever the shards.
+#[test]
+fn marks_of_a_flow_are_those_of_the_trace() {
+    let ecn = EcnOptions { kmin: Some(Bytes(5_000)), kmax: Some(Bytes(20_000)), ..Default::default() };
+    for shards in [1, 3] {
+        let mut simulation =
+            ran(CongestionConfig::Dcqcn(DcqcnConfig { ecn: ecn.clone(), ..Default::default() }), shards);
+        let mut expected = Told::new();
+        for traced in simulation.take_trace() {
+            if let Action::Noted(Note::Marked { port, flow, .. }) = traced.what {
+                add(&mut expected, (flow, port), traced.at);
+            }
+        }
+        assert_eq!(told(&mut simulation, SignalKind::Mark), expected);
+        let ports = expected.keys().filter(|(flow, _)| *flow == FlowId(0)).count();
+        assert!(ports > 1, "{expected:?}");
+        assert_eq!(told(&mut simulation, SignalKind::Load), Told::new());
+    }
+}
+
+/// SRCC: notices that reached a sender count for the port whose queue they tell of, which is one of
+/// the switch that sent them.
+#[test]
+fn notices_of_a_flow_are_those_that_reached_its_sender() {
+    let mut simulation = ran(CongestionConfig::Srcc(SrccConfig::default()), 1);
+    let (mut sent, mut made) = (BTreeMap::<FlowId, u64>::new(), BTreeMap::<(FlowId, NodeId), u64>::new());
+    let mut done = BTreeMap::new();
+    for traced in simulation.take_trace() {
+        match traced.what {
+            Action::Sent { frame, .. } => {
+                let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) else { continue };
+                // The leaf next to the sender hands it over.
+                if traced.node == NodeId(6) {
+                    *sent.entry(packet.flow).or_default() += 1;
+                }
+                *made.entry((packet.flow, traced.node)).or_default() += 1;
+            }
+            Action::Noted(Note::Acknowledged { flow, .. }) => {
+                done.insert(flow, sent.get(&flow).copied().unwrap_or_default());
+            }
+            Action::Noted(_) => {}
+        }
+    }
+    let told = told(&mut simulation, SignalKind::Notice);
+    assert!(!told.is_empty());
+    let mut counted = BTreeMap::<FlowId, u64>::new();
+    for ((flow, port), (count, ..)) in &told {
+        let node = simulation.fabric().wiring.ports[port.0 as usize].node;
+        assert!(made[&(*flow, node)] >= *count, "{flow:?} {port:?}");
+        *counted.entry(*flow).or_default() += count;
+    }
+    for (flow, count) in &counted {
+        // One may be on the last link when the flow is done.
+        assert!((count..=&(count + 1)).contains(&&done[flow]), "{flow:?}: {count} of {}", done[flow]);
+    }
+    assert_eq!(counted.len(), done.values().filter(|count| **count > 0).count());
+}
