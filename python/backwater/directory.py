@@ -29,6 +29,7 @@ VIEW_DIRECTORY: Final = "view"
 TABLES: Final = (
     "flows",
     "waits",
+    "signals",
     "events",
     "pauses",
     "full_queues",
@@ -166,6 +167,11 @@ class ResultDirectory:
     def waits(self) -> pl.DataFrame:
         """Where the time of flows has gone, to the picosecond; needs `probes.flows`."""
         return self._table("waits")
+
+    @cached_property
+    def signals(self) -> pl.DataFrame:
+        """Congestion signals that reached flows, by kind and port; needs `probes.flows`."""
+        return self._table("signals")
 
     @cached_property
     def events(self) -> pl.DataFrame:

@@ -148,6 +148,7 @@ SWITCH_ROWS = [("s0", 1, 3000, 0, 0, 0)]
 ROWS: Mapping[str, Sequence[Any]] = {
     "flows": FLOW_ROWS,
     "waits": [],
+    "signals": [],
     "pauses": PAUSE_ROWS,
     "ports": PORT_ROWS,
     "buffers": BUFFER_ROWS,

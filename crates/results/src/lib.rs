@@ -6,6 +6,7 @@
 //! | `topology.json` | nodes and links by name |
 //! | `flows.parquet` | a row per flow |
 //! | `waits.parquet` | where the time of flows has gone |
+//! | `signals.parquet` | congestion signals that reached flows |
 //! | `events.parquet` | what nodes did, event by event |
 //! | `pauses.parquet` | a row per interval in which an egress queue was paused |
 //! | `queues.parquet`, `egress.parquet`, `ingress.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |

@@ -21,6 +21,7 @@ use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::frame::journey::Term;
 use backwater_fabric::ids::{FlowId, PortId, QueueIx};
+use backwater_fabric::model::ledger::SignalKind;
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
@@ -97,7 +98,7 @@ pub struct Run {
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// The names of what load balancers hold.
     held: BTreeMap<&'static str, Name>,
-    /// The names of what [`WaitRow`] tells apart.
+    /// Names of terms, of parts of waits, and of kinds of signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
     next_sample: Time,
@@ -217,9 +218,9 @@ impl Run {
         let mut names = every_name(&plan);
         let held: BTreeMap<_, _> = things_held(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
         names.extend(held.keys().map(|what| (*what).to_owned()));
-        let terms = Term::ALL.map(Term::name).into_iter().chain(PARTS);
-        let terms: BTreeMap<_, _> = terms.zip((names.len() as u32..).map(Name)).collect();
-        names.extend(Term::ALL.map(Term::name).into_iter().chain(PARTS).map(ToOwned::to_owned));
+        let words = || Term::ALL.map(Term::name).into_iter().chain(PARTS).chain(SignalKind::ALL.map(SignalKind::name));
+        let terms: BTreeMap<_, _> = words().zip((names.len() as u32..).map(Name)).collect();
+        names.extend(words().map(ToOwned::to_owned));
         let event_log = EventLog::new(&mut names);
         let metadata = metadata(&plan, build);
         let nodes = plan.spec.nodes.len();

@@ -239,6 +239,32 @@ row! {
 }
 
 row! {
+    /// `signals.parquet`: congestion signals that flows got, a row per flow, kind and port; needs
+    /// `probes.flows`.
+    pub struct SignalRow {
+        /// number of the flow
+        pub flow: u32,
+        /// mark (ECN mark that reached the receiver), load (ACK whose telemetry told the sender to
+        /// slow down, at the port with the highest load), delay (ACK whose delay told the sender to
+        /// slow down, at every port where the packet or the ACK waited), notice (of a switch, that
+        /// reached the sender)
+        pub signal: Name,
+        /// node
+        pub node: Name,
+        /// number of the egress port at its node, from 0
+        pub port: u16,
+        /// number of signals
+        pub count: u64,
+        /// when the first packet with such a signal left the port, ps; of notices: when it was made
+        pub first_ps: Time,
+        /// the same of the last one, ps
+        pub last_ps: Time,
+        /// of delay: how long packets and ACKs waited at the port, in all, ps
+        pub waited_ps: Option<Duration>,
+    }
+}
+
+row! {
     /// `events.parquet`: what nodes did, event by event, in order of time, node, port and sequence; needs `probes.trace`.
     pub struct EventRow {
         /// when, ps

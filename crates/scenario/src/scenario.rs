@@ -195,7 +195,8 @@ pub struct ProbesConfig {
     /// Whether what load balancers know of paths, and how much they hold, is sampled. Default false: every sample then looks at every path that edge switches have
     /// chosen among.
     pub paths: bool,
-    /// Whether it is written down where the time of every flow goes, to the picosecond. Default false.
+    /// Record a latency breakdown of every flow, to the picosecond, and its congestion signals.
+    /// Default false.
     pub flows: bool,
     /// Which events are written down one by one: what is on wires and in queues, pauses, marks, drops, what senders do. Default: none.
     pub trace: Option<TraceConfig>,

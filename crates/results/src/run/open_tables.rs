@@ -3,7 +3,7 @@
 use crate::disk::FileSum;
 use crate::tables::{
     BalancingRow, BufferRow, EgressRow, EventRow, FlowRow, FullQueueRow, GoodputRow, HeadroomRow, IngressRow, PathRow,
-    PauseRow, PortRow, QueueRow, StopRow, TableError, TableWriter, WaitRow,
+    PauseRow, PortRow, QueueRow, SignalRow, StopRow, TableError, TableWriter, WaitRow,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::path::Path;
 pub(super) struct Tables {
     pub(super) flows: TableWriter<FlowRow>,
     pub(super) waits: TableWriter<WaitRow>,
+    pub(super) signals: TableWriter<SignalRow>,
     pub(super) events: TableWriter<EventRow>,
     pub(super) pauses: TableWriter<PauseRow>,
     pub(super) full_queues: TableWriter<FullQueueRow>,
@@ -38,6 +39,7 @@ impl Tables {
         Ok(Tables {
             flows: TableWriter::create(directory, "flows", names, metadata)?,
             waits: TableWriter::create(directory, "waits", names, metadata)?,
+            signals: TableWriter::create(directory, "signals", names, metadata)?,
             events: TableWriter::create(directory, "events", names, metadata)?,
             pauses: TableWriter::create(directory, "pauses", nodes, metadata)?,
             full_queues: TableWriter::create(directory, "full_queues", nodes, metadata)?,
@@ -56,9 +58,10 @@ impl Tables {
 
     /// Why one of them cannot be written, if so.
     pub(super) fn failure(&self) -> Option<String> {
-        let Tables { flows, waits, events, pauses, full_queues, queues, egress, ingress, ports, .. } = self;
+        let Tables { flows, waits, signals, events, pauses, full_queues, queues, egress, ingress, ports, .. } = self;
         let Tables { buffers, stops, headroom, goodput, paths, balancing, .. } = self;
-        let first = flows.failure().or_else(|| waits.failure()).or_else(|| events.failure());
+        let first =
+            flows.failure().or_else(|| waits.failure()).or_else(|| signals.failure()).or_else(|| events.failure());
         let second = first.or_else(|| pauses.failure()).or_else(|| full_queues.failure()).or_else(|| queues.failure());
         let second = second.or_else(|| egress.failure()).or_else(|| ingress.failure());
         let third = second.or_else(|| ports.failure()).or_else(|| buffers.failure()).or_else(|| stops.failure());
@@ -71,6 +74,7 @@ impl Tables {
         Ok(BTreeMap::from([
             self.flows.finish()?,
             self.waits.finish()?,
+            self.signals.finish()?,
             self.events.finish()?,
             self.pauses.finish()?,
             self.full_queues.finish()?,

@@ -1,14 +1,14 @@
 //! What a run writes of pauses, ingress queues and flows.
 
 use super::{PARTS, Run};
-use crate::tables::{FlowRow, FullQueueRow, PauseRow, StopRow, WaitRow};
+use crate::tables::{FlowRow, FullQueueRow, PauseRow, SignalRow, StopRow, WaitRow};
 use backwater_engine::Time;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::journey::{Span, Term};
 use backwater_fabric::ids::{PortId, PortIx};
-use backwater_fabric::model::ledger::{FlowAccount, Sums};
+use backwater_fabric::model::ledger::{FlowAccount, SignalKind, Sums};
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::Stop;
 use backwater_fabric::network::spec::FlowSpec;
@@ -127,7 +127,10 @@ impl Run {
             measured,
             path: self.path_of(outcome),
         });
-        outcome.account.iter().for_each(|account| self.write_waits(outcome.flow.0, account));
+        if let Some(account) = &outcome.account {
+            self.write_waits(outcome.flow.0, account);
+            self.write_signals(outcome.flow.0, account);
+        }
     }
 
     /// The egress ports that the packets of a flow take, or the one with which it was complete.
@@ -175,5 +178,23 @@ impl Run {
         rows.extend(of_sums(packets, account.delivered, &account.packets));
         rows.extend(of_sums(window, account.openings, &account.window));
         rows.into_iter().for_each(|row| self.tables.waits.push(row));
+    }
+
+    /// Writes the congestion signals that reached a flow.
+    fn write_signals(&mut self, flow: u32, account: &FlowAccount) {
+        let ports = &self.simulation.fabric().wiring.ports;
+        for (&(kind, port), signals) in &account.signals {
+            let facts = &ports[port.0 as usize];
+            self.tables.signals.push(SignalRow {
+                flow,
+                signal: self.terms[kind.name()],
+                node: facts.node.into(),
+                port: facts.ix,
+                count: signals.count,
+                first_ps: signals.first,
+                last_ps: signals.last,
+                waited_ps: (kind == SignalKind::Delay).then_some(signals.waited),
+            });
+        }
     }
 }

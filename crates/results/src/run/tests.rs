@@ -71,6 +71,7 @@ fn a_run_leaves_complete_files_and_nothing_else() {
         "ports",
         "queues",
         "reordering",
+        "signals",
         "stops",
         "switches",
         "waits",
