@@ -129,7 +129,7 @@ def table(view: View) -> Table:
     has_figures = view.text_columns < len(view.headers)
     for index, header in enumerate(view.headers):
         if index < view.text_columns:
-            rendered.add_column(header, no_wrap=has_figures, overflow="fold")
+            rendered.add_column(header, no_wrap=has_figures and index != view.folding, overflow="fold")
         else:
             rendered.add_column(header, justify="right", overflow="fold")
     for row in view.rows:

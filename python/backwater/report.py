@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from backwater import looks, notebook, plots, style, tables, vega, victims
+from backwater import looks, notebook, plots, reasons, style, tables, vega, victims
 from backwater.vega import Spec
 from backwater.views import flows as views
 
@@ -70,13 +70,14 @@ def report(results: Mapping[str, ResultDirectory]) -> str:
 
 def _run(label: str, result: ResultDirectory) -> dict[str, object]:
     summary, plot = result.summary, plots.Plots(result, _wide)
+    recorded = result if reasons.are_recorded(result) else None
     return {
         "label": label,
         "summary": summary,
         "fct": [views.fct(result.flows), *views.fct_by_role(result.flows)],
         "pauses": views.time_under_pause(result.flows),
         "worst": [victims.causes(result), victims.paused(result)],
-        "slowest": [victims.table(result, victims.slowest(result))],
+        "slowest": [victims.table(result, victims.slowest(result, recorded=recorded))],
         "completion": [plot.fct(), plot.slowdown(), plot.slowdown_cdf(), plot.throughput()],
         "fabric": [plot.buffer(), plot.headroom(), plot.queues(), plot.paused_queues()],
         "timeline": [plot.pauses()],

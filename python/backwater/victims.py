@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import polars as pl
 
 from backwater import style, tables
 from backwater.directory import ResultDirectory
+from backwater.reasons import CONTROLLED, MOVING, Reason, Signal, reasons_of, signals_of
 from backwater.style import listed
 from backwater.summary import CLASSES
 from backwater.tables import of_class
@@ -22,6 +23,10 @@ from backwater.views.view import WORST, View, more
 SUSPECTS: Final = 2000
 # Flows to blame that a table names.
 FEW: Final = 4
+# Ports that a table names.
+FEW_PORTS: Final = 3
+# Congestion signals of ports, in words.
+_SIGNALS: Final = {"mark": "marks of", "load": "load of", "delay": "delay at", "notice": "notices of"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,10 @@ class Victim:
             bytes of others; none if it met nobody, as far as its way is known.
         root_ps: How long gates on the way of the flow were closed because of it.
         suspects: Other flows that pass that port, as far as their ways are known, those that can have delivered most
-            meanwhile first.
+            meanwhile first. If reasons are known: that pass one of `ports`.
+        reasons: Where the time of the flow went, the largest reason first; empty if that is not known.
+        signals: Congestion signals that kept the flow from sending, if most of its waiting was for that.
+        ports: Ports to blame for the largest reason for which the flow waited.
     """
 
     flow: dict[str, Any]
@@ -55,6 +63,9 @@ class Victim:
     root: Port | None
     root_ps: int
     suspects: tuple[Suspect, ...]
+    reasons: tuple[Reason, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    ports: tuple[Port, ...] = ()
 
     @property
     def sources(self) -> list[str]:
@@ -62,9 +73,16 @@ class Victim:
         return _sources(self.suspects)
 
 
-def slowest(result: ResultDirectory, count: int = WORST) -> list[Victim]:
-    """The flows that took longest against an idle fabric, those that are not complete included."""
-    return [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
+def slowest(result: ResultDirectory, count: int = WORST, recorded: ResultDirectory | None = None) -> list[Victim]:
+    """The flows that took longest against an idle fabric, those that are not complete included.
+
+    Args:
+        result: The result.
+        count: How many flows.
+        recorded: A run of the same scenario that has the terms and signals of these flows: reasons are known then.
+    """
+    found = [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
+    return found if recorded is None else [_explained(result, victim, recorded) for victim in found]
 
 
 def worst_victim(result: ResultDirectory) -> Victim | None:
@@ -100,6 +118,27 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
         (root, length) = (max(met, key=lambda port: met[port]), 0) if any(met.values()) else (None, 0)
     suspects = tuple(other for ports, other in others if root in ports and other.bytes)
     return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
+
+
+def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirectory) -> Victim:
+    """Adds the reasons of a flow's time, and the ports and flows to blame for its largest wait."""
+    flow, start = victim.flow["id"], victim.flow["start_ps"]
+    found = reasons_of(recorded, flow)
+    waits = _waits(found)
+    signals: list[Signal] = []
+    if waits and waits[0].term in CONTROLLED:
+        signals = sorted(signals_of(recorded, flow), key=lambda signal: -signal.share)
+        ports = [signal.port for signal in signals]
+    else:
+        ports = [reason.port for reason in waits[:1] if reason.port is not None]
+    suspects = tuple(
+        other
+        for way, other in _suspects(result, start, start + victim.taken_ps)
+        if other.flow != flow and other.bytes and not set(ports).isdisjoint(way)
+    )
+    return replace(
+        victim, suspects=suspects, reasons=tuple(found), signals=tuple(signals), ports=tuple(dict.fromkeys(ports))
+    )
 
 
 def _roots(result: ResultDirectory, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
@@ -167,12 +206,14 @@ def command(result: ResultDirectory, victim: Victim) -> str:
 
 
 def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
-    """Flows, what they suffered, and who is to blame."""
+    """Flows, what they suffered, and who is to blame, with the largest reasons if these are known."""
+    victims = list(victims)
+    are_known = any(victim.reasons for victim in victims)
     rows = [
         (
             str(victim.flow["id"]),
             f"{victim.flow['src']} → {victim.flow['dst']}",
-            _blame(result, victim),
+            *([_largest(victim), _blame(result, victim)] if are_known else [_met(result, victim)]),
             style.size(victim.flow["bytes"]),
             style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", not complete"),
             style.ratio(victim.slowdown),
@@ -180,17 +221,59 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
         )
         for victim in victims
     ]
-    headers = ("flow", "", "congested port, and flows to blame", "size", "time", "slowdown", "blocked")
+    told = (
+        ("largest reason", "ports, and flows to blame") if are_known else ("congested port, and flows that met there",)
+    )
+    headers = ("flow", "", *told, "size", "time", "slowdown", "blocked")
     note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
-    return View("Slowest flows", headers, rows, text_columns=3, note=note)
+    if are_known:
+        largest = "largest reason: its share in the time, and the largest wait if that is the flow's own data."
+        note = f"{largest} {note}"
+    else:
+        note += " `backwater why RESULT` finds the largest reason of each flow; `probes.flows` records it."
+    return View("Slowest flows", headers, rows, text_columns=2 + len(told), note=note, folding=1 + len(told))
+
+
+def _waits(reasons: Iterable[Reason]) -> list[Reason]:
+    """Reasons for which a flow waited."""
+    return [reason for reason in reasons if reason.term not in MOVING]
+
+
+def _largest(victim: Victim) -> str:
+    """The largest reason with its share in the flow's time, and the largest wait if that is another one."""
+    if not victim.reasons:
+        return "–"
+    first, *others = victim.reasons
+    told = [first] if first.term not in MOVING else [first, *_waits(others)[:1]]
+    return ", ".join(f"{reason.term} {reason.length_ps / max(1, victim.taken_ps):.0%}" for reason in told)
 
 
 def _blame(result: ResultDirectory, victim: Victim) -> str:
+    """The ports to blame for the largest wait of a flow, and the flows that passed them meanwhile."""
+    kinds: dict[str, list[str]] = {}
+    for signal in victim.signals:
+        kinds.setdefault(signal.kind, []).append(f"{result.topology.place(signal.port)} {signal.share:.0%}")
+    told = [f"{_SIGNALS[kind]} {listed(ports, FEW_PORTS)}" for kind, ports in kinds.items()]
+    if told:
+        places = listed(told, len(told))
+    elif victim.ports:
+        places = listed([result.topology.place(port) for port in victim.ports])
+    elif waits := _waits(victim.reasons):
+        places = "no congestion signal" if waits[0].term in CONTROLLED else "not known any more"
+    else:
+        places = "–"
+    return _with_flows(places, victim)
+
+
+def _met(result: ResultDirectory, victim: Victim) -> str:
     if victim.root is None:
         return "met nobody" if victim.flow["path"] is not None else "not known: its way is not"
-    root = result.topology.place(victim.root)
+    return _with_flows(result.topology.place(victim.root), victim)
+
+
+def _with_flows(places: str, victim: Victim) -> str:
     flows = [f"{suspect.src} → {suspect.dst} (flow {suspect.flow})" for suspect in victim.suspects]
-    return f"{root}: {listed(flows, FEW)}" if flows else root
+    return f"{places}: {listed(flows, FEW)}" if flows else places
 
 
 # ------------------------------------------------------------------------------------------------------ hot spots

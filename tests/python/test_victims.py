@@ -21,6 +21,9 @@ def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
         (2, "h6", "h4"),
     }
     assert set(found[2].sources) == {"h0", "h1"}
+    table = victims.table(victim, found.values())
+    assert table.headers[2:4] == ("congested port, and flows that met there", "size")
+    assert "`backwater why RESULT` finds the largest reason of each flow" in table.note
     worst = victims.worst_victim(victim)
     assert worst is not None
     assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))

@@ -120,6 +120,21 @@ def test_where_the_way_is_not_known_nobody_is_called_a_victim(why: Explanation) 
     assert "victim" not in " ".join(words.sentences(unknown))
 
 
+def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why: Explanation) -> None:
+    """Of 100 parts, 40 for the flow's own data, and 25 and 35 behind PAUSEs of two roots."""
+    (root,) = why.roots
+    other = dataclasses.replace(root, port=("leaf0", 4))
+    lengths = (("sending", None, 40), ("paused", root.port, 25), ("paused", other.port, 35))
+    steps = tuple(Wait(("leaf0", 4), term, port, length * why.total_ps // 100) for term, port, length in lengths)
+    steps = tuple(dataclasses.replace(step, port=("h2", 0)) for step in steps)
+    found = dataclasses.replace(why, steps=steps, roots=(root, other))
+    assert [re.findall(r"rooted at (leaf\d:\d)|sending", line) for line in words.sentences(found)[1:]] == [
+        ["leaf0:4"],
+        ["leaf1:0"],
+        [""],
+    ]
+
+
 def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
     (root,) = why.roots
     first, *others = root.culprits

@@ -1,5 +1,6 @@
 """Runs that are made again, for what no probe recorded of a flow."""
 
+import dataclasses
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,8 @@ import pytest
 import backwater
 from backwater import Result, Scenario
 from backwater.directory import ResultError
-from backwater.why import DiffersError, Explanation, words
+from backwater.reasons import are_recorded
+from backwater.why import DiffersError, Explanation, recorded, words
 from backwater.why.rerun import Rerun
 from conftest import command_line
 from example import VICTIM
@@ -27,6 +29,27 @@ def test_a_result_with_probes_is_explained_without_running_it_again(
     monkeypatch.setattr(Rerun, "run", None)
     again = probed.why(3)
     assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
+
+
+def test_a_result_of_a_version_without_signals_is_explained_by_running_again(why: Explanation, tmp_path: Path) -> None:
+    probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True}}), tmp_path / "probed")
+    older = Result.load(probed.directory)
+    files = {name: sums for name, sums in older.summary.files.items() if name != "signals.parquet"}
+    older.summary = dataclasses.replace(older.summary, files=files)
+    assert not are_recorded(older)
+    assert (older.why(3).steps, older.why(3).roots) == (why.steps, why.roots)
+    rows = older.flows.to_dicts()
+    assert recorded(older, rows).directory != older.directory
+    assert recorded(probed, rows) is probed
+
+
+def test_flows_that_are_listed_take_the_time_of_the_result_or_are_refused(victim: Result) -> None:
+    rows = victim.flows.sort("id").to_dicts()
+    again = recorded(victim, rows)
+    assert set(again.waits["flow"]) == {0, 1, 2, 3}
+    rows[2]["fct_ps"] += 1
+    with pytest.raises(DiffersError, match="flow 2 took "):
+        recorded(victim, rows)
 
 
 def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanation, tmp_path: Path) -> None:

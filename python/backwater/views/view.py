@@ -27,6 +27,7 @@ class View:
         rows: Cells as text.
         text_columns: How many leading columns are text; the others are figures and stand to the right.
         note: A sentence below the table; empty for none.
+        folding: Column of text beside figures that folds where the terminal is too narrow; None for none.
     """
 
     title: str
@@ -34,6 +35,7 @@ class View:
     rows: Sequence[tuple[str, ...]]
     text_columns: int = 1
     note: str = ""
+    folding: int | None = None
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from backwater import style, tables, units
+from backwater import reasons, style, tables, units
 from backwater.directory import ResultDirectory, ResultError
 from backwater.topology import Port
-from backwater.why.explanation import Culprit, Explanation, Root, Wait, way_of
+from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait, way_of
 from backwater.why.rerun import DiffersError, Rerun
 
 if TYPE_CHECKING:
     from backwater._core import Progress
+
+# Ports whose congestion signals are told with the flows that shared them.
+_FEW: Final = 4
+# Port whose traffic is counted: as a root of PAUSEs ("root"), or for its signals ("signal").
+_Asked = tuple[str, Port]
 
 
 def explain(
@@ -45,7 +50,7 @@ def explain(
         ValueError: If there cannot be that many threads.
     """
     row = _row_of(result, flow)
-    again = Rerun(result, row, threads, base_dir, progress)
+    again = Rerun(result, [row], threads, base_dir, progress)
     source, waits = result, _waits_of(result, flow)
     if waits is None or (_roots(waits["completion"][0]) and not result.summary.scenario["probes"]["pauses"]):
         source = again.run({"flows": True, "pauses": True, "trace": None})
@@ -54,17 +59,48 @@ def explain(
             raise DiffersError(f"flow {flow} does not start when the scenario is run again: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
-    windows = closed_meanwhile(steps, row["start_ps"], row["class"], source.pauses, end)
-    culprits = _culprits(result, again, windows)
+    closed = closed_meanwhile(steps, row["start_ps"], row["class"], source.pauses, end)
+    signals = reasons.signals_of(source, flow)
+    windows = {("root", port): spans for port, spans in closed.items()}
+    if is_held_by_control(steps):
+        told = sorted(signals, key=lambda signal: -signal.share)[:_FEW]
+        windows |= {("signal", signal.port): [(row["start_ps"], signal.last_ps + 1)] for signal in told}
+    left = _bytes_left(result, again, windows)
+    culprits = {asked: _named(result, row, steps, asked[1], sent) for asked, sent in left.items()}
     return Explanation(
         row,
         end,
         steps,
         *waits["packets"],
         *waits["window"],
-        tuple(_root(result, row, steps, port, culprits.get(port, Counter())) for port in _roots(steps)),
+        tuple(_root(result, row, steps, port, culprits.get(("root", port), ())) for port in _roots(steps)),
+        tuple(Signal(signal, culprits.get(("signal", signal.port), ())) for signal in signals),
         result.topology,
     )
+
+
+def recorded(
+    result: ResultDirectory,
+    flows: Sequence[dict[str, Any]],
+    threads: int = 1,
+    base_dir: str | Path = ".",
+    progress: Callable[[Progress], None] | None = None,
+) -> ResultDirectory:
+    """Returns a run with the terms and signals of some flows, given by their rows: the result itself if it has them.
+
+    Raises:
+        DiffersError: If a flow takes another time when it is run again.
+        ScenarioError: If the scenario cannot be run again.
+    """
+    if reasons.are_recorded(result) or not flows:
+        return result
+    return Rerun(result, flows, threads, base_dir, progress).run({"flows": True, "trace": None})
+
+
+def is_held_by_control(steps: Sequence[Wait]) -> bool:
+    """Returns whether a flow waited for its congestion control for a hundredth of its time at least."""
+    held = sum(step.length_ps for step in steps if step.term in reasons.CONTROLLED)
+    return held > 0 and 100 * held >= sum(step.length_ps for step in steps)
 
 
 def flow_called(result: ResultDirectory, name: str) -> int:
@@ -98,7 +134,7 @@ def _row_of(result: ResultDirectory, flow: int) -> dict[str, Any]:
 def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
     """What a result has of a flow, part by part, with how many packets are added up; none if nothing."""
     rows = result.waits.filter(pl.col("flow") == flow)
-    if rows.is_empty():
+    if rows.is_empty() or not reasons.are_recorded(result):
         return None
     parts = {}
     for part in ("completion", "packets", "window"):
@@ -157,15 +193,16 @@ def closed_meanwhile(
     return windows
 
 
-def _culprits(
-    result: ResultDirectory, again: Rerun, windows: dict[Port, list[tuple[int, int]]]
-) -> dict[Port, Counter[int]]:
-    """By root: bytes of data that left it in its windows, by flow."""
-    spans = [span for of_root in windows.values() for span in of_root]
+def _bytes_left(
+    result: ResultDirectory, again: Rerun, windows: Mapping[_Asked, list[tuple[int, int]]]
+) -> dict[_Asked, Counter[int]]:
+    """Bytes of data that left each port in its windows, by flow."""
+    spans = [span for of_port in windows.values() for span in of_port]
     if not spans:
         return {}
+    ports = list(dict.fromkeys(port for _, port in windows))
     # A frame that is on the wire when the first begins has started before.
-    first = max(0, min(start for start, _ in spans) - _longest_frame_ps(result, windows))
+    first = max(0, min(start for start, _ in spans) - _longest_frame_ps(result, ports))
     last = max(end for _, end in spans)
     source = (
         result
@@ -175,7 +212,7 @@ def _culprits(
                 "trace": {
                     "from": f"{first} ps",
                     "until": f"{last + 1} ps",
-                    "ports": [f"{node}:{port}" for node, port in windows],
+                    "ports": [f"{node}:{port}" for node, port in ports],
                 },
             }
         )
@@ -184,8 +221,8 @@ def _culprits(
         pl.col("event") == "sent", pl.col("frame") == "data", pl.col("time_ps").is_between(first, last)
     ).select(pl.col("node").cast(pl.String), "port", "time_ps", "until_ps", "flow", "frame_bytes")
     return {
-        (node, port): bytes_during(sent.filter(pl.col("node") == node, pl.col("port") == port), of_root)
-        for (node, port), of_root in windows.items()
+        asked: bytes_during(sent.filter(pl.col("node") == asked[1][0], pl.col("port") == asked[1][1]), of_port)
+        for asked, of_port in windows.items()
     }
 
 
@@ -228,10 +265,12 @@ def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
     return units.picoseconds(trace["from"]) <= first and (until is None or units.picoseconds(until) > last)
 
 
-def _root(result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]) -> Root:
+def _named(
+    result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]
+) -> tuple[Culprit, ...]:
+    """The flows whose data left a port, those with the most bytes first."""
     flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
     way = way_of(row, steps, result.topology)
-    is_way_known = row["fct_ps"] is not None or row["path"] is not None
     culprits = []
     for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0])):
         if flow in flows:
@@ -239,5 +278,13 @@ def _root(result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], p
             theirs = result.topology.known_ports_of(other)
             shared = tuple(hop for hop in way if hop in theirs and hop != port and flow != row["id"])
             culprits.append(Culprit(flow, other["src"], other["dst"], count, shared))
+    return tuple(culprits)
+
+
+def _root(
+    result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, culprits: tuple[Culprit, ...]
+) -> Root:
+    way = way_of(row, steps, result.topology)
+    is_way_known = row["fct_ps"] is not None or row["path"] is not None
     length = sum(step.length_ps for step in steps if step.root == port)
-    return Root(port, length, port in way or (False if is_way_known else None), tuple(culprits))
+    return Root(port, length, port in way or (False if is_way_known else None), culprits)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from backwater import reasons
 from backwater.topology import Port, Topology
 
 
@@ -62,6 +63,21 @@ class Root:
 
 
 @dataclass(frozen=True)
+class Signal:
+    """Congestion signals of one kind and port that the flow got, and who shared the port.
+
+    Attributes:
+        what: Kind, port, number and share.
+        sharers: The flows whose data left the port from the flow's start to the last signal, the largest first, this
+            flow among them. Empty if its congestion control held the flow for less than a hundredth of its time, or
+            other ports have larger shares.
+    """
+
+    what: reasons.Signal
+    sharers: tuple[Culprit, ...]
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Where the time of a flow went.
 
@@ -76,6 +92,7 @@ class Explanation:
         window: The same for the packets and ACKs whose arrival opened a window that was full.
         openings: How many ACKs these are.
         roots: The ports whose congestion kept the packet waiting, the longest first.
+        signals: The congestion signals that the flow got, kind by kind, of each the largest share first.
     """
 
     flow: dict[str, Any]
@@ -86,6 +103,7 @@ class Explanation:
     window: tuple[Wait, ...]
     openings: int
     roots: tuple[Root, ...]
+    signals: tuple[Signal, ...]
     topology: Topology
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,18 +25,18 @@ class DiffersError(ResultError):
 
 @dataclass(frozen=True)
 class Rerun:
-    """Runs the scenario of a result again, as far as one of its flows went.
+    """Runs the scenario of a result again, as far as some of its flows went.
 
     Attributes:
         result: The result.
-        row: The flow's row of `flows.parquet`.
+        rows: The flows' rows of `flows.parquet`.
         threads: Threads to run on.
         base_dir: Where relative paths in the scenario start.
         progress: Called about ten times a second.
     """
 
     result: ResultDirectory
-    row: dict[str, Any]
+    rows: Sequence[dict[str, Any]]
     threads: int
     base_dir: str | Path
     progress: Callable[[Progress], None] | None
@@ -54,19 +54,22 @@ class Rerun:
         scenario = json.loads(json.dumps(self.result.summary.scenario))
         scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}
         # Up to the last acknowledgement: until then, one may open a window.
-        finish = self.row["sender_finish_ps"]
-        stop = self.result.summary.simulated_ps if finish is None else finish + 1
+        finishes = [row["sender_finish_ps"] for row in self.rows]
+        end = self.result.summary.simulated_ps
+        stop = max((end if finish is None else finish + 1 for finish in finishes), default=end)
         checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
         again, is_interrupted = simulate_apart(checked, self.threads, self.progress, stop)
         if is_interrupted:
             raise KeyboardInterrupt
-        rows = again.flows.filter(pl.col("id") == self.row["id"]).to_dicts()
-        if not rows or any(
-            rows[0][column] != self.row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")
-        ):
-            before, now = _fared(self.row), _fared(*rows)
-            raise DiffersError(f"flow {self.row['id']} {before}, and {now} when it was run again: {self.may_differ}")
+        for row in self.rows:
+            self._check(row, again)
         return again
+
+    def _check(self, row: dict[str, Any], again: ResultDirectory) -> None:
+        rows = again.flows.filter(pl.col("id") == row["id"]).to_dicts()
+        if not rows or any(rows[0][column] != row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
+            before, now = _fared(row), _fared(*rows)
+            raise DiffersError(f"flow {row['id']} {before}, and {now} when it was run again: {self.may_differ}")
 
 
 def _fared(row: dict[str, Any] | None = None) -> str:

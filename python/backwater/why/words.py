@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from backwater import style
+from backwater.reasons import CONTROLLED
 from backwater.style import listed
 from backwater.topology import Port
-from backwater.views.view import View
-from backwater.why.explanation import Explanation, Root, Wait
+from backwater.views.view import FEW, View
+from backwater.why.explanation import Explanation, Root, Signal, Wait
 
 # What a packet does or waits for, in words; {root} is the port whose congestion closed the gate.
 REASONS: Final = {
@@ -44,18 +45,44 @@ _SENTENCES: Final = {
     "serialisation": "The packet itself was {share} on wires.",
     "propagation": "The packet itself was {share} on its way along links.",
 }
+# The signals of a kind that a flow got; {total} is their number, or of delays their time.
+_SIGNALS: Final = {
+    "mark": "Of the {total} that it got",
+    "load": "Of {total} whose telemetry told it to slow down",
+    "delay": "Of {total} of queueing that told it to slow down",
+    "notice": "Of the {total} of switches that it got",
+}
+_UNITS: Final = {"mark": "ECN mark", "load": "ACK", "notice": "notice"}
+_PLACES: Final = {
+    "mark": "{share} was set at {port}",
+    "load": "{share} named {port}",
+    "delay": "{share} was at {port}",
+    "notice": "{share} was about {port}",
+}
 # Rows of the table of all packets.
 MOST: Final = 10
 _HEADERS: Final = ("port", "what it did or waited for", "µs", "share")
 
 
 def sentences(found: Explanation) -> list[str]:
-    """What happened: the flow, then every reason that took a hundredth of its time at least, the longest first."""
+    """Describes the flow, then every reason that took a hundredth of its time at least.
+
+    The reason with most time in all comes first; of PAUSEs, the root with most time.
+    """
     sums: Counter[tuple[str, Port | None]] = Counter()
+    terms: Counter[str] = Counter()
     for step in found.steps:
         sums[step.term, step.root] += step.length_ps
-    longest = [(*key, length) for key, length in sums.most_common() if 100 * length >= found.total_ps]
-    return [_head(found), *(_sentence(found, term, root, length) for term, root, length in longest)]
+        terms[step.term] += step.length_ps
+    longest = sorted(sums.items(), key=lambda item: (-terms[item[0][0]], item[0][0], -item[1]))
+    told = [(term, root, length) for (term, root), length in longest if 100 * length >= found.total_ps]
+    # Signals are told once, behind the first term that they explain.
+    controlled = next((term for term, _, _ in told if term in CONTROLLED), None)
+    lines = [_head(found)]
+    for term, root, length in told:
+        lines.append(_sentence(found, term, root, length))
+        lines += _signals(found) if term == controlled else []
+    return lines
 
 
 def _head(found: Explanation) -> str:
@@ -116,6 +143,38 @@ def _shared(found: Explanation, root: Root) -> str:
     return f" It shares {', and '.join(shared)}." if shared else ""
 
 
+def _signals(found: Explanation) -> list[str]:
+    """The congestion signals that the flow got: by kind, the ports and who shared them."""
+    kinds: dict[str, list[Signal]] = {}
+    for signal in found.signals:
+        kinds.setdefault(signal.what.kind, []).append(signal)
+    return [_signals_of(found, kind, signals) for kind, signals in kinds.items()]
+
+
+def _signals_of(found: Explanation, kind: str, signals: Sequence[Signal]) -> str:
+    if kind == "delay":
+        total = style.duration(sum(signal.what.waited_ps or 0 for signal in signals))
+    else:
+        total = style.counted(sum(signal.what.count for signal in signals), _UNITS[kind])
+    places = []
+    for signal in signals[:FEW]:
+        port = _place(found, signal.what.port) + _sharers(found, signal)
+        places.append(_PLACES[kind].format(share=f"{signal.what.share:.0%}", port=port))
+    if len(signals) > FEW:
+        rest = sum(signal.what.share for signal in signals[FEW:])
+        places.append(f"{rest:.0%} was of {style.counted(len(signals) - FEW, 'other port')}")
+    return f"{_SIGNALS[kind].format(total=total)}, {'; '.join(places)}."
+
+
+def _sharers(found: Explanation, signal: Signal) -> str:
+    """Senders whose data left the port of a signal, with their shares."""
+    total, sources = sum(sharer.bytes for sharer in signal.sharers), Counter[str]()
+    for sharer in signal.sharers:
+        sources["this flow" if sharer.flow == found.flow["id"] else sharer.src] += sharer.bytes
+    shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
+    return f", where {listed(shares)} met" if len(shares) > 1 else ""
+
+
 def _opened(found: Explanation) -> str:
     """Where the packets and ACKs waited that opened the window."""
     waits = [wait for wait in found.window if wait.term not in ("serialisation", "propagation")]
@@ -141,7 +200,23 @@ def tables(found: Explanation) -> list[View]:
     if len(found.packets) > MOST:
         note += f" The first {MOST} of {len(found.packets)} rows."
     everything = View(f"All {found.delivered:,} packets delivered", _HEADERS, rows, text_columns=2, note=note)
-    return [steps, everything] if found.delivered else [steps]
+    views = [steps, everything] if found.delivered else [steps]
+    return [*views, _signal_table(found)] if found.signals else views
+
+
+def _signal_table(found: Explanation) -> View:
+    """Congestion signals by kind and port."""
+    rows = []
+    for signal in found.signals:
+        what = signal.what
+        waited = "" if what.waited_ps is None else _exact(what.waited_ps)
+        span = f"{_exact(what.first_ps)} to {_exact(what.last_ps)}"
+        rows.append((what.kind, found.topology.place(what.port), f"{what.count:,}", waited, f"{what.share:.1%}", span))
+    headers = ("signal", "port", "number", "µs waited", "share", "from, to, µs")
+    note = (
+        "mark: ECN; load: telemetry; delay: of packet and ACK; notice: of a switch. All but marks count at the sender."
+    )
+    return View("Congestion signals", headers, rows, text_columns=2, note=note)
 
 
 def _exact(length_ps: int) -> str:
