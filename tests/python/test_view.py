@@ -22,7 +22,7 @@ SCENARIO: dict[str, Any] = {
     "run": {"until": "100 us", "drain": "20 us"},
     "topology": {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 4},
     "switch": {"buffer": "1 MiB"},
-    "congestion_control": {"kind": "none"},
+    "congestion_control": {"kind": "dcqcn"},
     "probes": {"sample_interval": "100 ns", "flows": True, "trace": {"from": "20 us", "until": "40 us"}},
     "traffic": [
         {"kind": "incast", "degree": 8, "size": "200 KB", "period": "40 us"},
@@ -273,11 +273,11 @@ def test_shares_of_bins_are_those_of_the_pauses_up_to_their_level(result: Result
         assert len(found) > 100
 
 
-def test_flows_are_in_order_and_know_where_their_waits_are(result: Result, view: Path) -> None:
+def test_flows_are_in_order_and_know_where_their_waits_and_signals_are(result: Result, view: Path) -> None:
     written = pl.read_parquet(view / "flows.parquet")
     nodes = result.topology.nodes["name"].to_list()
     places = {(node, port): place for place, node, port in ports(result).iter_rows()}
-    waits = result.waits
+    assert not result.signals.is_empty()
     assert written["id"].to_list() == sorted(result.flows["id"].to_list())
     for found, row in zip(written.to_dicts(), result.flows.sort("id").to_dicts(), strict=True):
         assert (nodes[found["src"]], nodes[found["dst"]], found["tag"], found["role"]) == (
@@ -299,9 +299,10 @@ def test_flows_are_in_order_and_know_where_their_waits_are(result: Result, view:
         ):
             assert (None if found[name] != found[name] else found[name]) == row[column]
         assert found["path"] == [places[port] for port in result.topology.ports_of(row)]
-        first, count = int(found["waits_row"]), int(found["waits_rows"])
-        assert set(waits[first : first + count]["flow"]) == ({row["id"]} if count else set())
-        assert count == waits.filter(flow=row["id"]).height
+        for name, table in (("waits", result.waits), ("signals", result.signals)):
+            first, count = int(found[f"{name}_row"]), int(found[f"{name}_rows"])
+            assert set(table[first : first + count]["flow"]) == ({row["id"]} if count else set())
+            assert count == table.filter(flow=row["id"]).height
 
 
 def test_causes_are_in_order_of_the_time_that_others_stood(result: Result, view: Path) -> None:

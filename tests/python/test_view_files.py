@@ -33,6 +33,7 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
             result.ports,
             result.buffers,
             result.waits,
+            result.signals,
             result.events,
         )
     )

@@ -40,6 +40,24 @@ def test_steps_are_those_of_the_waits(opened: Opened, runs: Runs, name: str) -> 
     viewer.picture(f"flow-{name}")
 
 
+def test_congestion_signals_are_those_of_the_table(opened: Opened, runs: Runs) -> None:
+    result, viewer = runs["marked"], opened("marked")
+    for number in result.flows["id"]:
+        viewer.show(view="flow", flow=number)
+        signals = result.signals.filter(flow=number).sort(["count", "node"], descending=[True, False])
+        expected = [
+            (row["signal"], f"{row['node']}:{row['port']}", str(row["count"])) for row in signals.iter_rows(named=True)
+        ]
+        shown = viewer.rows("[data-table=signals] tr[data-signal]", "signal", "port", "count")
+        assert sorted(shown) == sorted(expected)
+        assert [count for *_, count in shown] == [count for *_, count in expected]
+        assert expected
+    viewer.picture("flow-signals")
+    plain = opened("quickstart")
+    plain.show(view="flow", flow=0)
+    assert plain.page.locator("[data-table=signals]").is_hidden()
+
+
 @pytest.mark.parametrize("name", ["quickstart", LARGE])
 def test_any_flow_is_found_by_its_number(opened: Opened, runs: Runs, name: str) -> None:
     result, draw = runs[name], random.Random(2)

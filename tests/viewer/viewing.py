@@ -89,6 +89,7 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "silent": lambda: _example({"pauses": False}),
     "coarse": lambda: _example({"queues": False}),
     "narrow": lambda: Scenario.from_dict(README | {"network": {"framing": "hpcc-ns3"}}, name="narrow"),
+    "marked": lambda: Scenario.from_dict(README | {"congestion_control": {"kind": "dcqcn"}}, name="marked"),
     "star": lambda: Scenario.from_dict(STAR, name="star"),
     "failing": lambda: Scenario.load(ROOT / "scenarios" / "link-failure.toml"),
 }

@@ -15,7 +15,7 @@ from backwater import _core
 from backwater.directory import VIEW_DIRECTORY, ResultDirectory, ResultError
 
 # What a viewer can ask for of a result, besides what was made for it.
-RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "events.parquet")
+RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "signals.parquet", "events.parquet")
 # What was made: nothing else in that directory is read, replaced or removed.
 MADE_FILES: Final = (_core.VIEW_INDEX, *_core.VIEW_FILES)
 # How directories begin in which they are being made.

@@ -1,6 +1,6 @@
 /** What the views ask for. Everything is answered from files of bounded size, however long the run was. */
 
-import type { Band, Flow, Frame, Info, Instant, PauseBar, SenderPoint, Step, Tree, Victim } from "./model";
+import type { Band, Flow, Frame, Info, Instant, PauseBar, SenderPoint, Signal, Step, Tree, Victim } from "./model";
 import type { Topology } from "./topology";
 
 /** How the list of victims is sorted. */
@@ -21,6 +21,8 @@ export interface FlowDetail {
   flow: Flow;
   /** The packet that completed it, or that it waits for; empty without `probes.flows`. */
   steps: Step[];
+  /** Congestion signals that it got; empty without `probes.flows`. */
+  signals: Signal[];
   /** What its sender did; empty without a trace of it. */
   sender: SenderPoint[];
 }

@@ -1,6 +1,6 @@
 /** Flows by number, and where their time went. */
 
-import type { Flow, SenderPoint, Step } from "./model";
+import type { Flow, SenderPoint, Signal, Step } from "./model";
 import { at } from "./pyramid";
 import { type Columns, type Table, numberAt, numbers, wordAt } from "./tables";
 import type { Topology } from "./topology";
@@ -21,14 +21,17 @@ const COLUMNS = [
     "paused",
     "blocked",
   ],
-  ...["delivered", "retransmitted", "waits_row", "waits_rows", "path"],
+  ...["delivered", "retransmitted", "waits_row", "waits_rows", "signals_row", "signals_rows", "path"],
 ];
 const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause_port", "length_ps"];
 
-/** A flow, and where its rows of `waits.parquet` stand. */
+const SIGNAL_COLUMNS = ["signal", "node", "port", "count", "first_ps", "last_ps", "waited_ps"];
+
+/** A flow, and its rows in `waits.parquet` and `signals.parquet`. */
 interface Found {
   flow: Flow;
   waits: [start: number, end: number];
+  signals: [start: number, end: number];
 }
 
 /** A flow by its number. */
@@ -87,7 +90,11 @@ function foundAt(read: Columns, row: number): Found {
     retransmitted: number("retransmitted"),
     path: Array.isArray(path) ? path.map(Number) : [],
   };
-  return { flow, waits: [number("waits_row"), number("waits_row") + number("waits_rows")] };
+  const rows = (table: string): [number, number] => {
+    const start = number(`${table}_row`);
+    return [start, start + number(`${table}_rows`)];
+  };
+  return { flow, waits: rows("waits"), signals: rows("signals") };
 }
 
 /** The steps of the packet that completed a flow, or that it waits for. */
@@ -111,6 +118,31 @@ export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found
     now += step.length;
     return step;
   });
+}
+
+/** The congestion signals that a flow got: by kind, the largest share first. */
+export async function signalsOf(
+  signals: Table,
+  { signals: [start, end] }: Found,
+  topology: Topology,
+): Promise<Signal[]> {
+  const read = await signals.read(start, end, SIGNAL_COLUMNS);
+  const found = Array.from({ length: end - start }, (_, row): Signal => {
+    const [count, waited] = [numberAt(read["count"], row) ?? 0, numberAt(read["waited_ps"], row) ?? null];
+    return {
+      kind: wordAt(read["signal"], row) ?? "",
+      port: topology.portAt(wordAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0),
+      count,
+      waited,
+      first: numberAt(read["first_ps"], row) ?? 0,
+      last: numberAt(read["last_ps"], row) ?? 0,
+      share: waited ?? count,
+    };
+  });
+  const totals = new Map<string, number>();
+  for (const { kind, share } of found) totals.set(kind, (totals.get(kind) ?? 0) + share);
+  for (const signal of found) signal.share /= totals.get(signal.kind) ?? 1;
+  return found.sort((one, other) => one.kind.localeCompare(other.kind) || other.share - one.share);
 }
 
 /** What the sender of a flow did. */

@@ -168,6 +168,21 @@ export interface Step {
   length: number;
 }
 
+/** Congestion signals of one kind and port that a flow got: a row of `signals.parquet`. */
+export interface Signal {
+  /** mark, load, delay or notice. */
+  kind: string;
+  port: number;
+  count: number;
+  /** Of delays: how long packets and ACKs waited at the port. */
+  waited: number | null;
+  /** Departure of the first packet with one from the port, and of the last. */
+  first: number;
+  last: number;
+  /** Share in the flow's signals of the kind: of their number, of delays of the time waited. */
+  share: number;
+}
+
 /** A frame on a wire: an event `sent` of `events.parquet`. */
 export interface Frame {
   /** The port that sends it. */

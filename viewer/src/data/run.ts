@@ -1,7 +1,7 @@
 /** A run, answered from its files. */
 
 import type { Data, FlowDetail, PortSeries, VictimOrder, Why } from "./data";
-import { findFlow, flowsBetween, senderOf, stepsOf } from "./flows";
+import { findFlow, flowsBetween, senderOf, signalsOf, stepsOf } from "./flows";
 import { type EventIndex, framesOf } from "./frames";
 import type { Band, Flow, Frame, Info, Instant, PauseBar, Step, Tree, Victim } from "./model";
 import { Pauses, treesOf } from "./pauses";
@@ -194,11 +194,13 @@ class RunData implements Data {
   async flow(id: number): Promise<FlowDetail | null> {
     const found = await findFlow(await this.#table("view/flows"), id);
     if (!found) return null;
-    const [steps, sender] = await Promise.all([
+    const hasSignals = this.#files.has("signals.parquet") && found.signals[0] < found.signals[1];
+    const [steps, signals, sender] = await Promise.all([
       this.#files.has("waits.parquet") ? stepsOf(await this.#table("waits"), found, this.topology) : [],
+      hasSignals ? signalsOf(await this.#table("signals"), found, this.topology) : [],
       senderOf(await this.#table("view/senders"), id),
     ]);
-    return { flow: found.flow, steps, sender };
+    return { flow: found.flow, steps, signals, sender };
   }
 
   async flowsBetween(src: number | null, dst: number | null, most: number): Promise<Flow[]> {

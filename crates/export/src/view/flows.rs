@@ -30,14 +30,26 @@ pub(super) const COLUMNS: [&str; 15] = [
 /// Flows in a list of those that suffered most.
 const MOST: usize = 1000;
 
-/// Where the rows of each flow stand in `waits.parquet`: the first, and how many.
+/// Rows of each flow in a table that has them in a row: the first, and how many.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct Places {
     rows: u64,
     of: BTreeMap<u64, (u64, u64)>,
 }
 
-impl Waits {
+/// Rows of each flow in `waits.parquet` and in `signals.parquet`.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) waits: Places,
+    pub(super) signals: Places,
+}
+
+impl Places {
+    fn of(&self, flow: u64) -> [f64; 2] {
+        let (row, rows) = self.of.get(&flow).copied().unwrap_or_default();
+        [row as f64, rows as f64]
+    }
+
     pub(super) fn read(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
         let flow = rows.numbers("flow")?;
         for row in 0..rows.len() {
@@ -134,13 +146,13 @@ impl Flows {
     }
 
     /// Writes `flows.parquet` into `output`; how many there are, and those that suffered most.
-    pub(super) fn write(mut self, output: &Path, waits: &Waits, end: u64) -> Result<Value, ExportError> {
+    pub(super) fn write(mut self, output: &Path, told: &Told, end: u64) -> Result<Value, ExportError> {
         self.flows.sort_unstable_by_key(|flow| flow.id);
         let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
         let columns = columns.chain(["tag", "role"].iter().map(|name| field::<Text>(name, true)));
         let columns = columns.chain(NUMBERS.iter().map(|name| field::<f64>(name, false)));
         let mut sheet = Sheet::create(output, "flows", columns.chain([list_field::<i32>("path")]).collect())?;
-        sheet.write(&self.flows, |flows| self.columns(flows, waits, end))?;
+        sheet.write(&self.flows, |flows| self.columns(flows, told, end))?;
         sheet.finish()?;
         let most = |key: &dyn Fn(&Flow) -> f64| -> Vec<Value> {
             let mut flows: Vec<_> = self.flows.iter().filter(|flow| flow.bytes.is_some() && key(flow) > 0.0).collect();
@@ -154,11 +166,11 @@ impl Flows {
         }))
     }
 
-    fn columns(&self, flows: &[Flow], waits: &Waits, end: u64) -> Vec<Column> {
+    fn columns(&self, flows: &[Flow], told: &Told, end: u64) -> Vec<Column> {
         let whole = |of: &dyn Fn(&Flow) -> u32| Column::required(flows.iter().map(|flow| of(flow) as i32));
         let word = |word: u32| Text::from(self.words[word as usize].as_str());
         let words = |of: &dyn Fn(&Flow) -> Option<u32>| Column::optional(flows.iter().map(|flow| of(flow).map(word)));
-        let numbers = |i: usize| Column::required(flows.iter().map(|flow| numbers_of(flow, waits, end)[i]));
+        let numbers = |i: usize| Column::required(flows.iter().map(|flow| numbers_of(flow, told, end)[i]));
         let mut columns = vec![
             whole(&|flow| flow.id as u32),
             whole(&|flow| flow.src),
@@ -173,7 +185,7 @@ impl Flows {
 }
 
 /// Columns in double precision; what a flow does not have is not a number.
-const NUMBERS: [&str; 11] = [
+const NUMBERS: [&str; 13] = [
     "bytes",
     "start",
     "finish",
@@ -185,11 +197,13 @@ const NUMBERS: [&str; 11] = [
     "retransmitted",
     "waits_row",
     "waits_rows",
+    "signals_row",
+    "signals_rows",
 ];
 
-fn numbers_of(flow: &Flow, waits: &Waits, end: u64) -> [f64; NUMBERS.len()] {
+fn numbers_of(flow: &Flow, told: &Told, end: u64) -> [f64; NUMBERS.len()] {
     let or_none = |number: Option<u64>| number.map_or(f64::NAN, |number| number as f64);
-    let (row, rows) = waits.of.get(&flow.id).copied().unwrap_or_default();
+    let ([waits_row, waits_rows], [signals_row, signals_rows]) = (told.waits.of(flow.id), told.signals.of(flow.id));
     [
         or_none(flow.bytes),
         flow.start as f64,
@@ -200,8 +214,10 @@ fn numbers_of(flow: &Flow, waits: &Waits, end: u64) -> [f64; NUMBERS.len()] {
         flow.blocked as f64,
         flow.delivered as f64,
         flow.retransmitted as f64,
-        row as f64,
-        rows as f64,
+        waits_row,
+        waits_rows,
+        signals_row,
+        signals_rows,
     ]
 }
 
@@ -227,8 +243,8 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn rows_of_waits_are_numbered_through_all_groups() {
-        let mut waits = Waits::default();
+    fn rows_of_flows_are_numbered_through_all_groups() {
+        let mut waits = Places::default();
         for flows in [[1, 1, 2], [3, 3, 3], [4, 4, 1]] {
             let cells = Cells::Numbers(flows.map(Some).to_vec());
             let group = Rows { len: 3, columns: vec![("flow", Some(cells))], path: Path::new("waits.parquet") };

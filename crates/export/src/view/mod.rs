@@ -30,11 +30,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Changes whenever the files do.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The file that tells what the others were made from.
 pub const INDEX: &str = "index.json";
 /// Tables that files are made from.
-pub const TABLES: [&str; 9] = ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "events"];
+pub const TABLES: [&str; 10] =
+    ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "signals", "events"];
 /// The files that are made, besides the index.
 pub const FILES: [&str; 9] = [
     "queues.parquet",
@@ -201,11 +202,12 @@ impl Source<'_> {
 
     /// Flows, and those that suffered most.
     fn flows(&mut self, output: &Path) -> Result<Value, ExportError> {
-        let mut waits = flows::Waits::default();
-        self.read("waits", &["flow"], |rows, _| waits.read(rows))?;
+        let mut told = flows::Told::default();
+        self.read("waits", &["flow"], |rows, _| told.waits.read(rows))?;
+        self.read("signals", &["flow"], |rows, _| told.signals.read(rows))?;
         let mut flows = flows::Flows::default();
         self.read("flows", &flows::COLUMNS, |rows, run| flows.read(rows, run))?;
-        flows.write(output, &waits, self.run.end_ps)
+        flows.write(output, &told, self.run.end_ps)
     }
 
     /// The times of some events, and what senders did.

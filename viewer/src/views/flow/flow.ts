@@ -10,6 +10,7 @@ import { onTheme, token } from "../../ui/theme";
 import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
 import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
+import { writeSignals } from "./signals";
 import { type Gate, SwimLanes } from "./swim";
 
 export function flow(context: Context): View {
@@ -22,8 +23,9 @@ export function flow(context: Context): View {
   const speed = new TimeChart({ store, title: "Rate", name: "rate", height: 80, write: rate, least: 1e9 });
   const flight = new TimeChart({ store, title: "In flight", name: "window", height: 90, write: size, least: 1000 });
   const lanes = new SwimLanes(context);
+  const signals = h("div", { "data-table": "signals", hidden: true });
   const missing = h("div", { class: "note-box" });
-  const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, missing);
+  const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, signals, missing);
   const empty = h("div", {});
   const element = h("div", { class: "view flow-view" }, head, facts, way, empty, stack);
   const whys = new Map<number, Why>();
@@ -67,6 +69,7 @@ export function flow(context: Context): View {
     writeWay(flow);
     writeLanes();
     writeSender();
+    writeSignals(context, signals, detail.signals);
     writeWhy();
   };
   const actions = (flow: Flow): HTMLElement[] => {
