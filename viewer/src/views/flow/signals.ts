@@ -7,7 +7,7 @@ import { fill, h } from "../../ui/dom";
 import { table } from "../../ui/table";
 import type { Context } from "../../ui/view";
 
-/** What a signal is, in words: as in `python/backwater/why/words.py`. */
+/** Words for a kind of signal, as in `python/backwater/why/words.py`. */
 const KINDS: Record<string, string> = {
   mark: "ECN mark",
   load: "telemetry",
