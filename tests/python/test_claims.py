@@ -436,17 +436,20 @@ def test_confidence_is_students() -> None:
 @pytest.mark.parametrize(
     ("claim", "shown"),
     [
-        ({"compare": "reduction", "at_least": 0, **AGAINST}, "10.0 % (2) … 55.0 %"),
-        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 % ± 63.5 % (1) … 10.0 %"),
+        ({"compare": "reduction", "at_least": 0, **AGAINST}, "10.0 % fewer (2; 18 against 20) … 55.0 % fewer"),
+        ({"compare": "reduction", "at_most": 0, **AGAINST}, "55.0 ± 63.5 % fewer (1; 4.5 against 10) … 10.0 % fewer"),
         (
             {"compare": "reduction", "range": {"least": 0, "greatest": 1}, **AGAINST},
-            "10.0 % (2) … 55.0 % ± 63.5 % (1)",
+            "10.0 % fewer (2; 18 against 20) … 55.0 ± 63.5 % fewer (1)",
         ),
         ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
-        ({"compare": "reduction", "at_least": 0, "take": "greatest", **AGAINST}, "55.0 % ± 63.5 % (1)"),
+        (
+            {"compare": "reduction", "at_least": 0, "take": "greatest", **AGAINST},
+            "55.0 ± 63.5 % fewer (1; 4.5 against 10)",
+        ),
         (
             {"compare": "ratio", "at_least": 0, "at": {"scheme": "new", "load": "2"}, "to": {"scheme": "old"}},
-            "0.9×",
+            "0.9× (18 against 20)",
         ),
         ({"at": {"scheme": "old", "load": "1"}, "at_least": 0, "unit": "µs"}, "10 µs"),
         ({"at": {"scheme": "gone"}, "at_least": 0}, "–"),
@@ -454,6 +457,23 @@ def test_confidence_is_students() -> None:
 )
 def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object], shown: str) -> None:
     assert reproduce.ours(check(VALUES, **claim)) == shown
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "shown"),
+    [
+        ([10.0], "µs", "50.0 % shorter (10 against 20 µs)"),
+        ([30.0], "µs", "50.0 % longer (30 against 20 µs)"),
+        ([208.0], "µs", "10.4 times as long (208 against 20 µs)"),
+        ([208.0, 228.0], "µs", "10.9 ± 6.35 times as long (218 against 20 µs)"),
+        ([208.0], "B", "10.4 times as much (208 against 20 B)"),
+        ([30.0], "Gb/s", "50.0 % higher (30 against 20 Gb/s)"),
+        ([208.0], "", "10.4 times as many (208 against 20)"),
+    ],
+)
+def test_an_effect_is_in_words_with_the_values_beside_it(values: list[float], unit: str, shown: str) -> None:
+    finding = check(grid(new=[values], old=[[20.0] * len(values)]), compare="reduction", at_least=0.1, **AGAINST)
+    assert reproduce.ours(finding, unit) == shown
 
 
 def test_yes_and_no_are_words() -> None:

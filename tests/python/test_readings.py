@@ -167,6 +167,20 @@ def test_readings_are_scored_and_ranked() -> None:
     assert tables[0] == tables[1]
 
 
+@pytest.mark.usefixtures("paper")
+def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
+    for reading in (RECORD, LITERAL):
+        outcome = command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", reading, "--record")
+        assert outcome.exit_code == 0, outcome.output
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    row = next(line for line in Path("page.md").read_text().splitlines() if "Incasts finish" in line)
+    _, _, _, _, of_record, literal, bound, verdict, _, _ = map(str.strip, row.split("|"))
+    assert of_record.partition("×")[0] != literal.partition("×")[0]
+    assert literal.endswith(": reached")
+    assert bound.endswith("×")
+    assert verdict == "reached"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -46,3 +46,35 @@ def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) 
     edited(tiny, (LOSING, 'flow_control = { kind = "pfc" }'))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "No reason found yet." in Path("page.md").read_text()
+
+
+CLAIM = """
+[[claims]]
+text = "Incasts are {times} times as fast"
+paper = "{paper}"
+measure = "mean"
+at.scheme = "Pyrrha"
+to.scheme = "PFC"
+compare = "ratio"
+at_most = 0.8
+reason = "Nothing is paused here, whoever is asked."
+"""
+
+
+def test_claims_of_the_paper_come_first_and_reasons_once(tiny: Path) -> None:
+    text = tiny.read_text()
+    others = [CLAIM.format(times=times, paper=paper) for times, paper in ((2, "by half"), (3, "no figure; ours"))]
+    tiny.write_text(text + "".join(others))
+    command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
+    page = Path("page.md").read_text()
+    of_paper, of_ours, reasons = (
+        page.partition(f"## {heading}")[2].partition("\n## ")[0]
+        for heading in ("Claims of the paper", "Claims of ours", "Reasons")
+    )
+    assert "2 claims: 1 reached, 1 not reached." in of_paper
+    assert "1 claim: 1 not reached." in of_ours
+    assert "Incasts are 2 times" in of_paper
+    assert "Incasts are 3 times" in of_ours
+    assert "| not reached | [1](#reasons) |" in of_paper
+    assert "| not reached | [1](#reasons) |" in of_ours
+    assert reasons.strip() == "1. Nothing is paused here, whoever is asked."

@@ -8,11 +8,12 @@ from pathlib import Path
 from backwater import console, shipped
 from backwater.cli.running import run_all
 from backwater.console import UsageError
-from backwater.experiment import targets, witnesses
+from backwater.experiment import readings, targets, witnesses
+from backwater.experiment.claims import Finding
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
 from backwater.experiment.record import Record
-from backwater.experiment.reproduce import Figure
+from backwater.experiment.reproduce import Figure, findings_of
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
@@ -35,7 +36,9 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
         hint = f"backwater reproduce ... --scale {scale} --record writes it"
         raise UsageError(f"nothing is recorded at scale {scale}", hint)
     return [
-        Figure(experiment, scale) if kept is None else Figure.of(experiment, kept, directory)
+        Figure(experiment, scale)
+        if kept is None
+        else Figure.of(experiment, kept, directory, _literal(experiment, scale))
         for experiment, kept in records.items()
     ]
 
@@ -56,3 +59,12 @@ def run_and_draw(
             console.written(made.write(study.experiment))
         figures.append(Figure.of(study.experiment, made, directory))
     return figures
+
+
+def _literal(experiment: Experiment, scale: str) -> list[Finding]:
+    """The claims of an experiment under the literal reading, if that is another one and recorded."""
+    if experiment.reading is None or experiment.reading.name == readings.LITERAL:
+        return []
+    literal = Experiment.load(experiment.path, readings.LITERAL)
+    kept = Record.load(literal, scale)
+    return [] if kept is None else findings_of(literal, kept)

@@ -21,7 +21,7 @@ from backwater.cli.running import (
     executor_of,
 )
 from backwater.console import UsageError
-from backwater.experiment import mistakes, readings, targets
+from backwater.experiment import mistakes, page, readings, targets
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment.executors import choice
 from backwater.experiment.grid import Experiment
@@ -111,13 +111,13 @@ def reproduce(
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
-    for claim, reason in reproduction.reasons(figures):
-        console.out.print(Text.assemble((claim, "bold"), f": {reason}"), soft_wrap=True)
+    for reason, of_claims in reproduction.reasons(figures).items():
+        console.out.print(Text.assemble(("; ".join(of_claims), "bold"), f": {reason}"), soft_wrap=True)
     for table in (table for figure in figures for table in figure.tables):
         console.out.print(console.table(table))
     wall = time.monotonic() - begin
     console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
     if markdown is not None:
-        page = reproduction.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
-        console.write(markdown, page)
+        text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
+        console.write(markdown, text)
     raise typer.Exit(int(not is_complete))

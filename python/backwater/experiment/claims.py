@@ -187,6 +187,7 @@ class Finding:
         verdict: Whether it holds.
         note: What is missing for another verdict: how many seeds, or which value.
         reason: Why it does not hold, as far as the file says.
+        beside: Means of the two values that the worst figure compares; none where nothing is compared.
         bound: The figure with every flow of the scheme at its ideal time, where that is furthest from the claim; none
             if the claim is not about completion times, or flows take several paths.
     """
@@ -196,6 +197,7 @@ class Finding:
     verdict: Verdict
     note: str = ""
     reason: str = ""
+    beside: tuple[float, float] | None = None
     bound: Estimate | None = None
 
     def __str__(self) -> str:
@@ -260,7 +262,8 @@ def _checked(claim: Claim, scale: str, values: Values) -> Finding:
         {place.name: place.estimate for place in places},
         verdict,
         note,
-        reason if verdict in {"same direction", "not reached"} else "",
+        (reason or "No reason found yet.") if verdict in {"same direction", "not reached"} else "",
+        (places[0].here, places[0].there) if claim.to else None,
     )
 
 
@@ -289,11 +292,13 @@ class _MissingError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """A place that a claim is about: its name, our figure there, and what an effect is held against."""
+    """A place that a claim is about: its name, our figure there, what an effect is held against, and both sides."""
 
     name: str
     estimate: Estimate
     compared_with: float
+    here: float
+    there: float
 
 
 def _places(claim: Claim, values: Values, here_from: Values | None = None) -> list[_Place]:
@@ -307,7 +312,7 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
     Raises:
         _MissingError: If a value is missing.
     """
-    found: dict[tuple[str, ...], dict[int, tuple[float, float]]] = {}
+    found: dict[tuple[str, ...], dict[int, _Sides]] = {}
     for point in values:
         if not matches(point.place, claim.at):
             continue
@@ -322,7 +327,7 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
             value, compared_with = _compared(claim, here, there)
             if not math.isfinite(value):
                 raise _MissingError(f"comparison is {value} at {point}")
-            found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with
+            found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with, here, there
     if not found:
         raise _MissingError("no baseline is yes" if claim.unit == YES_OR_NO and claim.to else "its points are left out")
     telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
@@ -335,7 +340,7 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
         case "greatest":
             return [max(places, key=lambda place: place.estimate.mean)]
         case "mean":
-            by_seed: dict[int, list[tuple[float, float]]] = {}
+            by_seed: dict[int, list[_Sides]] = {}
             for seed, of_seed in itertools.chain.from_iterable(of.items() for of in found.values()):
                 by_seed.setdefault(seed, []).append(of_seed)
             return [_Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
@@ -351,14 +356,20 @@ def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
     raise _MissingError(f"baseline is 0 at {other}")
 
 
-def _means(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    first, second = zip(*pairs, strict=True)
-    return statistics.fmean(first), statistics.fmean(second)
+# A comparison, what an effect is held against, and the two values.
+_Sides = tuple[float, float, float, float]
 
 
-def _averaged(pairs: Collection[tuple[float, float]]) -> tuple[Estimate, float]:
-    """What is compared, over seeds; and what an effect is held against."""
-    return Estimate.of([value for value, _ in pairs]), _means(pairs)[1]
+def _means(sides: Iterable[_Sides]) -> _Sides:
+    value, against, here, there = (statistics.fmean(each) for each in zip(*sides, strict=True))
+    return value, against, here, there
+
+
+def _averaged(sides: Collection[_Sides]) -> tuple[Estimate, float, float, float]:
+    """What is compared, over seeds; what an effect is held against; and both sides."""
+    _, *others = _means(sides)
+    against, here, there = others
+    return Estimate.of([value for value, *_ in sides]), against, here, there
 
 
 def _finite(values: Values, point: Point, measure: str, what: str) -> float:

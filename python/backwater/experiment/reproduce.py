@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from backwater import _core, style
 from backwater.experiment import claims, comparisons, targets
@@ -34,33 +34,67 @@ def figures_table(figures: Sequence[targets.Figure]) -> View:
     return View("Papers", ("figure", "what it shows", "scales", "from"), rows, text_columns=4)
 
 
-def _show(claim: Claim, number: float) -> str:
+# Words for a measure, by its unit, that is less or more than another one, or so many times as much.
+_WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "µs": ("shorter", "longer", "long"),
+    "B": ("less", "more", "much"),
+    "Gb/s": ("lower", "higher", "high"),
+}
+_OF_COUNTS: Final = ("fewer", "more", "many")
+
+
+def _show(claim: Claim, number: float, unit: str) -> str:
+    less, more, many = _WORDS.get(unit, _OF_COUNTS)
     match claim.compare:
         case "ratio":
             return f"{style.figure(number, '')}×"
+        case "reduction" if number <= -1:
+            return f"{style.figure(1 - number, '')} times as {many}"
         case "reduction":
-            return f"{100 * number:.1f} %"
+            return f"{abs(100 * number):.1f} % {less if number >= 0 else more}"
     if claim.unit == YES_OR_NO:
         return {0.0: "no", 1.0: "yes"}.get(number, f"in {100 * number:.0f} % of the runs")
     return style.figure(number, claim.unit)
 
 
-def ours(finding: Finding) -> str:
-    """Our figure for a claim, with its confidence if there are several seeds; of several places the worst and best."""
+def _shown(claim: Claim, estimate: Estimate, unit: str) -> str:
+    """A figure with its confidence, if there are several seeds."""
+    text = _show(claim, estimate.mean, unit)
+    if not estimate.half_width or claim.unit == YES_OR_NO:
+        return text
+    if claim.compare != "reduction":
+        return f"{text} ± {_show(claim, estimate.half_width, unit)}"
+    number, _, words = text.partition(" ")
+    is_percent = estimate.mean > -1
+    width = f"{100 * estimate.half_width:.1f}" if is_percent else style.figure(estimate.half_width, "")
+    return f"{number} ± {width} {words}"
+
+
+def ours(finding: Finding, unit: str = "") -> str:
+    """Our figure for a claim, with its confidence if there are several seeds; of several places the worst and best.
+
+    Args:
+        finding: The claim and our figures.
+        unit: Unit of its measure.
+    """
     claim = finding.claim
-
-    def shown(place: str, estimate: Estimate) -> str:
-        text = _show(claim, estimate.mean)
-        if estimate.half_width and claim.unit != YES_OR_NO:
-            text += f" ± {_show(claim, estimate.half_width)}"
-        return f"{text} ({place})" if place else text
-
     if not (figures := [*finding.estimates.items()]):
         return "–"
+    place, worst = figures[0]
+    sides = finding.beside
+    beside = "" if sides is None else f"{style.figure(sides[0], '')} against {style.figure(sides[1], unit)}"
+    about = "; ".join(filter(None, [place, beside]))
+    text = _shown(claim, worst, unit) + (f" ({about})" if about else "")
     if len(figures) == 1:
-        return shown(*figures[0])
-    best = shown(*figures[-1]) if claim.range else _show(claim, figures[-1][1].mean)
-    return f"{shown(*figures[0])} … {best}"
+        return text
+    place, best = figures[-1]
+    shown = f"{_shown(claim, best, unit)} ({place})" if claim.range else _show(claim, best.mean, unit)
+    return f"{text} … {shown}"
+
+
+def bound(finding: Finding, unit: str = "") -> str:
+    """The figure of a claim at ideal times."""
+    return "–" if finding.bound is None else _show(finding.claim, finding.bound.mean, unit)
 
 
 def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]) -> View:
@@ -141,6 +175,7 @@ class Figure:
         findings: Its claims.
         charts: Its charts' files.
         tables: Its tables.
+        literal: Its claims under the literal reading, in the same order; empty if that is not known.
     """
 
     experiment: Experiment
@@ -150,22 +185,34 @@ class Figure:
     findings: Sequence[Finding] = ()
     charts: Sequence[Path] = ()
     tables: Sequence[View] = ()
+    literal: Sequence[Finding] = ()
+
+    def unit(self, claim: Claim) -> str:
+        """The unit of the measure of a claim."""
+        return by_kind.unit(self.experiment.content.measures[claim.measure])
 
     @classmethod
-    def of(cls, experiment: Experiment, kept: Record, directory: Path) -> Figure:
+    def of(cls, experiment: Experiment, kept: Record, directory: Path, literal: Sequence[Finding] = ()) -> Figure:
         """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
         runs = kept.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
-        findings = [
-            claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs))
-            for claim in experiment.content.claims
-            if claim.scales is None or kept.scale in claim.scales
-        ]
+        findings = findings_of(experiment, kept)
         from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
 
         charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
-        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables)
+        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal)
+
+
+def findings_of(experiment: Experiment, kept: Record) -> list[Finding]:
+    """Holds the claims of an experiment against what is kept of its runs."""
+    runs = kept.runs(experiment)
+    values = {point: run.measures for point, run in runs.items()}
+    return [
+        claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs))
+        for claim in experiment.content.claims
+        if claim.scales is None or kept.scale in claim.scales
+    ]
 
 
 def _bounds(experiment: Experiment, claim: Claim, runs: Mapping[Point, Run]) -> claims.Values:
@@ -185,9 +232,9 @@ def claims_table(figures: Sequence[Figure]) -> View:
             "" if number else figure.experiment.name,
             finding.claim.text,
             finding.claim.paper,
-            ours(finding),
+            ours(finding, figure.unit(finding.claim)),
             str(finding),
-            "" if number else _cpu(figure.endings.cpu_seconds),
+            "" if number else cpu(figure.endings.cpu_seconds),
         )
         for figure in figures
         for number, finding in enumerate(figure.findings)
@@ -215,87 +262,16 @@ def runs_table(figures: Sequence[Figure]) -> View:
     return View("Runs", headers, rows, text_columns=2)
 
 
-def _cpu(seconds: float) -> str:
+def cpu(seconds: float) -> str:
+    """CPU time in words."""
     return style.duration(seconds * style.PS_PER_SECOND)
 
 
-def reasons(figures: Sequence[Figure]) -> list[tuple[str, str]]:
-    """Claims that are not reached, and why; those that lack seeds or a result say so themselves."""
-    return [
-        (f"{figure.experiment.name}: {finding.claim.text}", finding.reason or "No reason found yet.")
-        for figure in figures
-        for finding in figure.findings
-        if finding.verdict in {"same direction", "not reached", "out of reach"}
-    ]
-
-
-def markdown(title: str, figures: Sequence[Figure], beside: Path) -> str:
-    """The same as a page: figure by figure its charts, its claims and why some are not reached.
-
-    Args:
-        title: Heading.
-        figures: What to write about.
-        beside: Directory that the page will be in, from which its charts are linked.
-    """
-    lines = [
-        f"# {title}",
-        "",
-        f"CPU time of all results {_cpu(sum(figure.endings.cpu_seconds for figure in figures))}.",
-        "",
-        "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict "
-        "rest on that. Of several places the worst is named, with its confidence, and `…` leads to the best.",
-    ]
+def reasons(figures: Sequence[Figure]) -> dict[str, list[str]]:
+    """Reasons for which claims are not reached, each with its claims; those that lack seeds say so themselves."""
+    found: dict[str, list[str]] = {}
     for figure in figures:
-        about = figure.experiment.content.experiment
-        lines += [
-            "",
-            f"## {figure.experiment.name}: {about.title}",
-            "",
-            about.shows.strip(),
-            "",
-            *_body(figure, beside),
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _body(figure: Figure, beside: Path) -> Iterator[str]:
-    """What a page says of a figure below what it shows."""
-    kept = figure.record
-    if kept is None:
-        yield f"Nothing is recorded of this figure at scale {figure.scale} yet."
-        return
-    if kept.stale:
-        yield f"**Stale:** {kept.stale}\n"
-    seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
-    number = sum(figure.endings.outcomes.values())
-    runs = style.counted(number, "run")
-    yield (
-        f"Scale {figure.scale}; seeds {seeds}; {runs}, {_cpu(figure.endings.cpu_seconds)} of CPU time"
-        + (f": {figure.endings}." if number else ".")
-        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
-    )
-    yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
-    if figure.findings:
-        rows = [(each.claim.text, each.claim.paper, ours(each), str(each)) for each in figure.findings]
-        yield from ("", *_table(("claim", "paper", "ours", "verdict"), rows))
-    yield from (f"\n*{claim}* {reason}" for claim, reason in reasons([figure]))
-    for table in figure.tables:
-        note = f" ({table.note})" if table.note else ""
-        yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(headers)} |"
-    yield "|" + "---|" * len(headers)
-    yield from (f"| {' | '.join(cells)} |" for cells in rows)
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    """Seeds in words: as a range where they are one, and as a list."""
-    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - "1 to 2" is no shorter
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(map(str, seeds))
-
-
-def _link(path: Path, beside: Path) -> str:
-    return Path(os.path.relpath(path, beside)).as_posix()
+        for finding in figure.findings:
+            if finding.reason:
+                found.setdefault(finding.reason, []).append(f"{figure.experiment.name}: {finding.claim.text}")
+    return found

@@ -1,0 +1,125 @@
+"""The page of results: what holds of a paper, why the rest does not, and its figures."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from backwater import style
+from backwater.experiment import claims
+from backwater.experiment.claims import Finding
+from backwater.experiment.reproduce import Figure, bound, cpu, ours, reasons
+
+_ABOUT: Final = (
+    "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
+    "on that. Of several places the worst is named, with both values that are compared, and `…` leads to the best. The "
+    "*bound* is the figure with every flow of the scheme at its ideal time. Numbers in the last column lead to the "
+    "[reasons](#reasons)."
+)
+
+
+def markdown(title: str, figures: Sequence[Figure], beside: Path) -> str:
+    """Claims of the paper, ours, reasons, and figure by figure its charts and tables.
+
+    Args:
+        title: Heading.
+        figures: What to write about.
+        beside: Directory that the page will be in, from which its charts are linked.
+    """
+    numbers = {reason: number for number, reason in enumerate(reasons(figures), start=1)}
+    lines = [
+        f"# {title}",
+        "",
+        f"CPU time of all results {cpu(sum(figure.endings.cpu_seconds for figure in figures))}.",
+        "",
+        _ABOUT,
+        *_claims("Claims of the paper", figures, numbers, is_ours=False),
+        *_claims("Claims of ours", figures, numbers, is_ours=True),
+        *_reasons(numbers),
+    ]
+    for figure in figures:
+        about = figure.experiment.content.experiment
+        heading = f"## {figure.experiment.name}: {about.title}"
+        lines += ["", heading, "", about.shows.strip(), "", *_body(figure, beside)]
+    return "\n".join(lines) + "\n"
+
+
+def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *, is_ours: bool) -> Iterator[str]:
+    """A table of claims, with a count of their verdicts."""
+    found = [
+        (figure, finding, literal)
+        for figure in figures
+        for finding, literal in itertools.zip_longest(figure.findings, figure.literal)
+        if finding.claim.is_ours == is_ours
+    ]
+    if not found:
+        return
+    verdicts = Counter(finding.verdict for _, finding, _ in found)
+    counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
+    rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
+    headers = ("figure", "claim", "paper", "reading of record", "literal reading", "bound", "verdict", "why")
+    yield from ("", f"## {title}", "", f"{style.counted(len(found), 'claim')}: {counted}.", "", *_table(headers, rows))
+
+
+def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Mapping[str, int]) -> tuple[str, ...]:
+    unit = figure.unit(finding.claim)
+    number = numbers.get(finding.reason)
+    return (
+        figure.experiment.name,
+        finding.claim.text,
+        finding.claim.paper,
+        ours(finding, unit),
+        "–" if literal is None else f"{ours(literal, unit)}: {literal}",
+        bound(finding, unit),
+        str(finding),
+        "" if number is None else f"[{number}](#reasons)",
+    )
+
+
+def _reasons(numbers: Mapping[str, int]) -> Iterator[str]:
+    if numbers:
+        yield from ("", "## Reasons", "")
+        yield from (f"{number}. {' '.join(reason.split())}" for reason, number in numbers.items())
+
+
+def _body(figure: Figure, beside: Path) -> Iterator[str]:
+    """Runs, charts and tables of a figure."""
+    kept = figure.record
+    if kept is None:
+        yield f"Nothing is recorded of this figure at scale {figure.scale} yet."
+        return
+    if kept.stale:
+        yield f"**Stale:** {kept.stale}\n"
+    seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
+    number = sum(figure.endings.outcomes.values())
+    runs = style.counted(number, "run")
+    yield (
+        f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.endings.cpu_seconds)} of CPU time"
+        + (f": {figure.endings}." if number else ".")
+        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
+    )
+    yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
+    for table in figure.tables:
+        note = f" ({table.note})" if table.note else ""
+        yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(headers)} |"
+    yield "|" + "---|" * len(headers)
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Seeds in words: as a range where they are one, and as a list."""
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - "1 to 2" is no shorter
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _link(path: Path, beside: Path) -> str:
+    return Path(os.path.relpath(path, beside)).as_posix()
