@@ -30,7 +30,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
 use backwater_fabric::mechanisms::load_balance::flb::{
-    DelayOf, FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold as KOfFlb, Ties,
+    DelayOf, FlbConfig, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold as KOfFlb, Ties,
 };
 use backwater_fabric::mechanisms::load_balance::letflow::{Answers, Gaps, LetFlowConfig};
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
@@ -183,17 +183,18 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
     let rules = (
         select(vec![StampPoint::Arrival, StampPoint::Departure, StampPoint::DepartureAndQueue]),
         select(vec![DelayOf::Queueing, DelayOf::OneWay]),
+        select(vec![Rerouting::KeepOrder, Rerouting::AsPrinted, Rerouting::FasterThanLast]),
         select(vec![Ties::Random, Ties::InTurn]),
         select(vec![KOfFlb::Delay, KOfFlb::Adaptive, KOfFlb::Static]),
         select(vec![Spread::PerFlow, Spread::PerPacket]),
         select(vec![Moves::AtOnce, Moves::InOrder]),
         select(vec![OwnUplinks::Isolate, OwnUplinks::Notify, OwnUplinks::Ignore]),
     );
-    let amounts = (1u64..30_000, 1u64..200_000, (time(), time(), time(), time(), time()));
+    let amounts = (1u64..30_000, 1u64..200_000, (time(), time(), time(), time(), time(), time()));
     let switches = (prop::bool::weighted(0.8), any::<bool>());
     (rules, amounts, switches).prop_map(|(rules, (fixed, timeout, times), (isolation, notify_while_paused))| {
-        let (stamp, delay_of, ties, threshold, spread, moves, own_uplinks) = rules;
-        let (sample_period, delay_aging, gap_unit, notice_interval, check_period) = times;
+        let (stamp, delay_of, rerouting, ties, threshold, spread, moves, own_uplinks) = rules;
+        let (sample_period, delay_aging, gap_unit, n_timeout, notice_interval, check_period) = times;
         let flow_timeout = Duration::from_ns(timeout);
         let plain = FlbConfig {
             flow_timeout,
@@ -202,6 +203,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
             stamp,
             delay_of,
             gap_unit,
+            rerouting,
             ties,
             ..Default::default()
         };
@@ -211,6 +213,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
         FlbConfig {
             threshold,
             static_threshold: (threshold == KOfFlb::Static).then_some(Bytes(fixed)),
+            n_timeout: n_timeout.map(|timeout| timeout.min(flow_timeout)),
             notice_interval,
             check_period,
             notify_while_paused,

@@ -14,7 +14,7 @@ use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::flb::{
-    FlbConfig, Moves, OwnUplinks, Spread, StampPoint, Threshold, Ties,
+    FlbConfig, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold, Ties,
 };
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
@@ -38,6 +38,11 @@ fn fixed() -> FlbConfig {
 /// Flows 0 and 1 from hosts 3 and 4 over the spines to host 0, flow 2 from host 5 to host 1, in any class.
 fn inward() -> Vec<FlowSpec> {
     vec![flow(3, 0, 1 << 20, 0), flow(4, 0, 1 << 20, 0), flow(5, 1, 1 << 20, 0)]
+}
+
+/// Flows 0 to 2 from hosts 0 to 2 over the spines to hosts 3 to 5.
+fn outward() -> Vec<FlowSpec> {
+    (0..3).map(|host| flow(host, 3 + host, 1 << 20, 0)).collect()
 }
 
 const NS: u64 = 1000;
@@ -168,6 +173,27 @@ fn flows_without_packets_are_not_counted() {
         arrive(&mut switch, at, &[1]);
         assert_eq!(switch.next_notice_words((at + 1) * NS).map(|words| words[1]), Some(flows), "{at}");
     }
+}
+
+/// Flow 0 sends nothing after 1,000 ns. With an `n_timeout` of 2 us flow 1 is one of two until
+/// 3,000 ns and alone after, in notices and when the queue is clear; flow 0 is cleared like flow 1,
+/// as its own entry lasts for `flow_timeout`.
+#[test]
+fn flows_count_in_n_for_a_time_of_their_own() {
+    let (n_timeout, notice_interval) = (Some(Duration::from_us(2)), Some(Duration::from_ns(300)));
+    let mut switch = Script::new(&leaf_spine(FlbConfig { n_timeout, notice_interval, ..fixed() }), inward(), 6);
+    // The link is stopped, so that nothing leaves.
+    switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
+    arrive(&mut switch, 1000, &[0, 0, 0, 0]);
+    assert_eq!(switch.next_notice_words(1001 * NS).map(|words| words[1]), Some(1));
+    for (at, flows) in [(3000, 2), (3400, 1)] {
+        arrive(&mut switch, at, &[1]);
+        assert_eq!(switch.next_notice_words((at + 1) * NS).map(|words| words[1]), Some(flows), "{at}");
+    }
+    switch.arrive_pfc(3500 * NS, 0, &[3], 0);
+    let words: Vec<_> =
+        std::iter::from_fn(|| switch.next_notice_words(9000 * NS)).map(|[flag, n, ..]| (flag, n)).collect();
+    assert_eq!(words, [(0, 1), (0, 1)]);
 }
 
 /// Flow 0 is told that it is the only one, flow 1 that there are two; when the queue is short again both hear of two.
@@ -372,6 +398,16 @@ fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
     }
 }
 
+/// A PAUSE stops these uplinks.
+fn stop(edge: &mut Script, at: u64, uplinks: &[PortIx]) {
+    uplinks.iter().for_each(|uplink| edge.arrive_pfc(at * NS, *uplink, &[3], u16::MAX));
+}
+
+/// A RESUME opens the other uplinks of that leaf.
+fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
+    (3..6).filter(|uplink| *uplink != stopped).for_each(|uplink| edge.arrive_pfc(at * NS, uplink, &[3], 0));
+}
+
 /// Bytes that wait at each uplink of that leaf.
 fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
@@ -397,14 +433,16 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     }
 }
 
-/// The last packet of flow 0 has been expected to wait for 500 ns at a stopped uplink, which is open again: another 38.48 ns and it has left. At the other uplinks there are 264.44 ns by now: less than it was to have, and more
-/// than there is.
+/// All uplinks have been stopped for 500 ns when flow 0's last packet joins one, and for all that
+/// is known they will be for as long again. That uplink opens after 250 ns; 38.48 ns are left. At
+/// the others 264.44 ns are: less than the packet was to wait, and more than there is.
 #[test]
 fn flows_do_not_move_to_where_they_would_wait_longer() {
     let mut edge = three_uplinks(FlbConfig::default());
     let [own, ..] = [0, 1, 2].map(|flow| uplink_at(&mut edge, 500 + 500 * u64::from(flow), flow, 0));
-    edge.arrive_pfc(2500 * NS, own, &[3], u16::MAX);
+    stop(&mut edge, 2500, &[3, 4, 5]);
     edge.arrive_data(3000 * NS, 0, 0, 1);
+    open_all_but(&mut edge, 3001, own);
     edge.arrive_pfc(3250 * NS, own, &[3], 0);
     for (flow, psn) in [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)] {
         edge.arrive_data(3299 * NS, flow as PortIx, flow, psn);
@@ -414,15 +452,44 @@ fn flows_do_not_move_to_where_they_would_wait_longer() {
     assert_eq!(waiting(&edge)[usize::from(own) - 3], 1086);
 }
 
-/// The uplink of flow 0 has been stopped for 500 ns when a packet joins its empty queue: for as long again, for all that is known. The next one goes elsewhere when it is longer behind; no new flow goes there.
+/// Flow 0's first packet meets an idle uplink. Its second comes 1,327,200 ps later, when a packet
+/// of flow 2 on that uplink's wire has 33,577 of its 89,760 ps left; the other uplink is idle. Of
+/// the rules only the one that asks for a delay below the 0 that the first packet met stays there.
+#[test]
+fn a_packet_leaves_a_path_that_has_become_slower() {
+    let (first, second) = (1_000_000, 1_000_000 + 1_327_200);
+    for (rerouting, moves) in
+        [(Rerouting::KeepOrder, true), (Rerouting::AsPrinted, true), (Rerouting::FasterThanLast, false)]
+    {
+        let mut edge = Script::new(&leaf_spine(FlbConfig { rerouting, ..Default::default() }), outward(), 6);
+        edge.arrive_data(first, 0, 0, 0);
+        let (own, ..) = edge.next_data(first + 500 * NS).unwrap();
+        edge.arrive_data(first + 500 * NS, 1, 1, 0);
+        let (other, ..) = edge.next_data(first + 700 * NS).unwrap();
+        assert_ne!(own, other);
+        edge.arrive_data(second + 33_577 - 89_760, 2, 2, 0);
+        edge.arrive_data(second, 0, 0, 1);
+        let uplinks = [2, 0].map(|flow| {
+            let (uplink, sent, _) = edge.next_data(second + 500 * NS).unwrap();
+            assert_eq!(sent, flow);
+            uplink
+        });
+        assert_eq!(uplinks, [own, if moves { other } else { own }], "{rerouting:?}");
+    }
+}
+
+/// All uplinks have been stopped for 500 ns when a packet of flow 0 joins the empty queue of its
+/// own: for as long again, for all that is known. The others open. The next packet goes to one of
+/// them when it is longer behind; new flows do at once.
 #[test]
 fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
     for (gap, moves) in [(500, 0), (501, 1)] {
         let mut edge = three_uplinks(FlbConfig::default());
         edge.arrive_data(1000 * NS, 0, 0, 0);
         let (stopped, ..) = edge.next_data(1500 * NS).unwrap();
-        edge.arrive_pfc(1500 * NS, stopped, &[3], u16::MAX);
+        stop(&mut edge, 1500, &[3, 4, 5]);
         edge.arrive_data(2000 * NS, 0, 0, 1);
+        open_all_but(&mut edge, 2001, stopped);
         edge.arrive_data((2000 + gap) * NS, 0, 0, 2);
         assert_eq!(waiting(&edge)[usize::from(stopped) - 3], (2 - moves) * 1086, "{gap}");
         for flow in 1..6 {
@@ -431,8 +498,11 @@ fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
     }
 }
 
-/// Flows 0 and 3 share an uplink that has been stopped for 300 ns when four packets of flow 3 come. Flow 0 is said to be congested, so that with its next packet the path is its own. Flow 3 leaves it at once, or when a packet is
-/// behind the last one by what that had before it: 3 x 88.48 + 300 ns, then, as it was not, 5 x 88.48 + 865. Flow 1 is congested as well, and goes to that path in the same way.
+/// Flows 0 and 3 share an uplink that has been stopped for 300 ns, as the others have, which open
+/// then, when four packets of flow 3 come. Flow 0 is said to be congested, so that with its next
+/// packet the path is its own. Flow 3 leaves it at once, or when a packet is behind the last one by
+/// what that had before it: 3 x 88.48 + 300 ns, then, as it was not, 5 x 88.48 + 865. Flow 1 is
+/// congested as well, and goes to that path in the same way.
 #[test]
 fn flows_move_in_order_if_asked_to() {
     for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
@@ -448,8 +518,9 @@ fn flows_move_in_order_if_asked_to() {
             waiting(edge)[usize::from(uplink) - 3] / 1086
         };
         let [isolated, other, ..] = uplinks;
-        edge.arrive_pfc(2700 * NS, isolated, &[3], u16::MAX);
+        stop(&mut edge, 2700, &[3, 4, 5]);
         assert_eq!([1, 2, 3, 4].map(|psn| waits(&mut edge, isolated, 3000, 3, psn)), [1, 2, 3, 4]);
+        open_all_but(&mut edge, 3001, isolated);
         let congested = |edge: &mut Script, at: u64, flow| {
             edge.arrive_notice(at * NS, uplinks[2], flow, Protocol::named("flb"), [1, 2, 0, 0]);
         };
@@ -458,8 +529,9 @@ fn flows_move_in_order_if_asked_to() {
         assert_eq!(waits(&mut edge, isolated, 3565, 3, 5), 5 + stays, "{moves:?}");
         assert_eq!(waits(&mut edge, isolated, 3565 + 1308, 3, 6), 5 + stays, "{moves:?}");
         edge.arrive_pfc(4900 * NS, isolated, &[3], 0);
-        edge.arrive_pfc(6000 * NS, other, &[3], u16::MAX);
+        stop(&mut edge, 6000, &[other, uplinks[2]]);
         assert_eq!([1, 2, 3].map(|psn| waits(&mut edge, other, 6100, 1, psn)), [1, 2, 3]);
+        edge.arrive_pfc(6101 * NS, uplinks[2], &[3], 0);
         congested(&mut edge, 6200, 1);
         // 2 x 88.48 + 100, then 3 x 88.48 + 360.
         assert_eq!(waits(&mut edge, other, 6360, 1, 4), 3 + stays, "{moves:?}");

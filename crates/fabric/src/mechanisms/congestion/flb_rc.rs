@@ -21,8 +21,9 @@ pub struct FlbRcConfig {
     /// Most payload bytes in flight until the first ACK. Default: what the sender's line carries in the longest base round-trip time of any pair of hosts
     /// (section 3.3).
     pub initial_window: Option<Bytes>,
-    /// For how long a flow that goes on must hear of no congestion until it has line rate again. Default: a base round-trip time of the network (the paper does
-    /// not say when).
+    /// Time without notices of congestion after which a flow that goes on at C / n has line rate
+    /// again. Default: a base round-trip time of the network. Section 3.3 has it go on at C / n and
+    /// does not say until when, section 4.2 at line rate (`"0 s"`).
     pub line_rate_after: Option<Duration>,
     /// How long a flow stops at most without news: then the notice that it may go on is taken for lost. Default 1 ms (as entries of the isolation table, section
     /// 3.2).

@@ -24,6 +24,8 @@ pub(super) struct Detector {
     notify_while_paused: bool,
     interval: Duration,
     timeout: Duration,
+    /// Time for which a flow counts in n after its last packet.
+    n_timeout: Duration,
     /// With the adaptive threshold: by egress port and queue, how it grows.
     lengths: BTreeMap<(PortIx, QueueIx), Lengths>,
     /// By egress port: its queues that are congested.
@@ -105,6 +107,7 @@ impl Detector {
             notify_while_paused: config.notify_while_paused,
             interval: config.notice_interval.unwrap_or(site.base_rtt),
             timeout: config.flow_timeout,
+            n_timeout: config.n_timeout.unwrap_or(config.flow_timeout),
             lengths: BTreeMap::new(),
             congested: site.ports.iter().map(|_| BTreeMap::new()).collect(),
         }
@@ -139,7 +142,7 @@ impl Detector {
         let (to, route) = view.way_back(packet.packet(), packet.trail(), at.ingress)?;
         let back = Back { to, port: at.ingress, route };
         congested.flows.insert(flow, Told { at: now, last: now, back });
-        let cnm = Cnm::Congested { flows: recent(congested, now, self.timeout) };
+        let cnm = Cnm::Congested { flows: recent(congested, now, self.n_timeout) };
         Some(News { flow, root, cnm, back })
     }
 
@@ -153,7 +156,7 @@ impl Detector {
         let root = view.port(at.egress).id();
         if self.is_below(at, length, packet, view) {
             let cleared = self.congested[usize::from(at.egress)].remove(&at.queue).unwrap_or_default();
-            let all = clears(root, recent(&cleared, view.now, self.timeout));
+            let all = clears(root, recent(&cleared, view.now, self.n_timeout));
             return cleared.flows.into_iter().map(all).collect();
         }
         // Flows that have ended count no more, nor those that go elsewhere now.

@@ -1,7 +1,7 @@
 //! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
 
 use super::isolation::{Congested, Isolation};
-use super::{DelayOf, FlbConfig, Moves, Spread, StampPoint, Ties};
+use super::{DelayOf, FlbConfig, Moves, Rerouting, Spread, StampPoint, Ties};
 use crate::contract::{Arrival, Choice, Held, Site, View};
 use crate::frame::Route;
 use crate::ids::{FlowId, NodeId, PortId, PortIx, QueueIx};
@@ -53,17 +53,43 @@ impl Used for FlowEntry {
     }
 }
 
-/// Of the paths that are `open` the one with the least delay below `present`, by less than `gap`: a packet that comes `gap` behind the one before does not overtake it
-/// there (Algorithm 1, lines 10 to 12). Of several one at random; `None` if there is none.
+/// Present path of a flow, at a packet of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Present {
+    /// Delay of the path for this packet.
+    pub now: Duration,
+    /// Delay that the flow's last packet met there.
+    pub met: Duration,
+    /// Gap to the last packet.
+    pub gap: Duration,
+}
+
+impl Present {
+    /// Returns the delay below which another path is faster.
+    fn bound(&self, rule: Rerouting) -> Duration {
+        if rule == Rerouting::FasterThanLast { self.now.min(self.met) } else { self.now }
+    }
+
+    /// Checks that a path of this `delay` is less than the gap faster, so that by `rule` the packet
+    /// overtakes none of its flow there.
+    fn keeps_order(&self, rule: Rerouting, delay: Duration) -> bool {
+        let from = if rule == Rerouting::AsPrinted { self.now } else { self.met };
+        from.saturating_sub(delay) < self.gap
+    }
+}
+
+/// Returns, of the `open` paths that `rule` permits, the one with the least delay (Algorithm 1,
+/// lines 10 to 12), at random among equals; `None` if there is none.
 #[inline]
 pub fn reroute<T: Copy>(
+    rule: Rerouting,
     paths: impl Iterator<Item = (T, Duration)> + Clone,
     open: impl Fn(T) -> bool + Clone,
-    present: Duration,
-    gap: Duration,
+    present: Present,
     draws: &mut Stream,
 ) -> Option<T> {
-    let faster = paths.filter(|(_, delay)| *delay < present && present.saturating_sub(*delay) < gap);
+    let bound = present.bound(rule);
+    let faster = paths.filter(|(_, delay)| *delay < bound && present.keeps_order(rule, *delay));
     least(faster.filter(|(path, _)| open(*path)), draws)
 }
 
@@ -297,34 +323,34 @@ impl Choosing<'_, '_> {
         if path.is_some_and(is_best) { present } else { self.another(present) }
     }
 
-    /// The delay that the last packet of the flow has had on its path, as far as is known.
+    /// Returns what is known of the flow's path.
     #[inline]
-    fn had(&self, path: &Path) -> Duration {
-        self.delays.measured(path) + self.waited
+    fn present(&self, path: &Path) -> Present {
+        let measured = self.delays.measured(path);
+        Present { now: measured + self.wait, met: measured + self.waited, gap: self.gap }
     }
 
     /// The path of such a flow where there may be a better one than that of its last packet.
     #[inline(never)]
     fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
-        let had = present.map_or(Duration::ZERO, |before| self.had(self.set.path(before)));
-        let Choosing { set, delays, wait, isolation, config, gap, draws, .. } = self;
+        let known = present.map(|before| (before, self.present(self.set.path(before))));
+        let Choosing { set, delays, isolation, config, draws, .. } = self;
         let view = delays.view;
         let is_open = |path: &Path| !isolation.is_isolated(path.ascent);
         let open = set.usable(view).filter(|(_, path)| is_open(path)).map(|(ix, path)| (ix, delays.of(path)));
-        let Some(before) = present else {
+        let Some((before, here)) = known else {
             let any = set.usable(view).map(|(ix, path)| (ix, delays.of(path)));
             return best(open, set, config.ties, draws).or_else(|| best(any, set, config.ties, draws));
         };
         let other = match config.moves {
             _ if is_open(set.path(before)) => {
-                let now = delays.measured(set.path(before)) + *wait;
-                let paths = set.known().map(|(ix, path)| (ix, delays.of(path))).filter(|(_, delay)| *delay < now);
+                let paths = set.known().map(|(ix, path)| (ix, delays.of(path)));
                 let may_take = |ix: PathIx| is_open(set.path(ix)) && set.is_usable(ix, view);
-                reroute(paths, may_take, had, *gap, draws)
+                reroute(config.rerouting, paths, may_take, here, draws)
             }
             Moves::AtOnce => best(open, set, config.ties, draws),
             Moves::InOrder => {
-                let in_order = open.filter(|(_, delay)| had.saturating_sub(*delay) < *gap);
+                let in_order = open.filter(|(_, delay)| here.keeps_order(config.rerouting, *delay));
                 best(in_order, set, config.ties, draws)
             }
         };
@@ -337,8 +363,10 @@ impl Choosing<'_, '_> {
             return present.or_else(|| self.for_uncongested(None));
         };
         let delay = |ix: PathIx| self.delays.of(self.set.path(ix));
-        let had = |before: PathIx| self.had(self.set.path(before));
-        let overtakes = |before| isolated != before && had(before).saturating_sub(delay(isolated)) >= self.gap;
+        let overtakes = |before| {
+            let here = self.present(self.set.path(before));
+            isolated != before && !here.keeps_order(self.config.rerouting, delay(isolated))
+        };
         if self.config.moves == Moves::InOrder && present.is_some_and(overtakes) {
             return present;
         }
@@ -386,21 +414,38 @@ mod tests {
         Duration::from_us(us)
     }
 
-    /// Faster than the present one by less than the gap: of these the fastest, and of equal ones each about as often.
+    /// Each rule's path of five, of which the last is closed, by the delays now and met and the
+    /// gap.
     #[test]
-    fn the_fastest_path_in_order_is_taken() {
+    fn the_fastest_path_that_the_rule_permits_is_taken() {
+        use Rerouting::{AsPrinted, FasterThanLast, KeepOrder};
         let mut draws = Seed(1).stream("test", 0);
-        let mut taken = |delays: &[u64], present, gap| {
+        let mut taken = |rule, delays: &[u64], [now, met, gap]: [u64; 3]| {
             let paths = delays.iter().map(|delay| us(*delay)).enumerate();
-            reroute(paths, |path| path != 4, us(present), us(gap), &mut draws)
+            let present = Present { now: us(now), met: us(met), gap: us(gap) };
+            reroute(rule, paths, |path| path != 4, present, &mut draws)
         };
-        assert_eq!(taken(&[1, 5, 6, 9], 8, 4), Some(1));
-        assert_eq!(taken(&[1, 5, 6, 9], 8, 3), Some(2));
-        assert_eq!(taken(&[1, 5, 6, 9], 8, 2), None);
-        assert_eq!(taken(&[8, 9], 8, 100), None);
-        assert_eq!(taken(&[9, 9, 9, 7, 6], 8, 4), Some(3));
+        for (delays, [now, met, gap], keep_order, as_printed, faster_than_last) in [
+            // The queue is as long as it was.
+            ([1, 5, 6, 9, 0], [8, 8, 4], Some(1), Some(1), Some(1)),
+            ([1, 5, 6, 9, 0], [8, 8, 3], Some(2), Some(2), Some(2)),
+            ([1, 5, 6, 9, 0], [8, 8, 2], None, None, None),
+            ([8, 9, 9, 9, 0], [8, 8, 100], None, None, None),
+            ([9, 9, 9, 7, 6], [8, 8, 4], Some(3), Some(3), Some(3)),
+            // It has drained: the last packet met 8, and overtakes nothing only by a delay above 4.
+            ([1, 5, 6, 9, 0], [5, 8, 4], None, None, None),
+            ([2, 5, 6, 9, 0], [5, 8, 4], None, Some(0), None),
+            ([2, 5, 6, 9, 0], [7, 8, 4], Some(1), Some(1), Some(1)),
+            // It has grown.
+            ([3, 5, 6, 9, 0], [8, 3, 4], Some(0), Some(1), None),
+            ([3, 5, 6, 9, 0], [8, 4, 4], Some(0), Some(1), Some(0)),
+        ] {
+            for (rule, path) in [(KeepOrder, keep_order), (AsPrinted, as_printed), (FasterThanLast, faster_than_last)] {
+                assert_eq!(taken(rule, &delays, [now, met, gap]), path, "{rule:?} {delays:?} {now} {met} {gap}");
+            }
+        }
         let counts = (0..3000).fold([0u32; 3], |mut counts, _| {
-            counts[taken(&[4, 7, 4], 8, 10).unwrap()] += 1;
+            counts[taken(KeepOrder, &[4, 7, 4], [8, 8, 10]).unwrap()] += 1;
             counts
         });
         // 1,500 each, within five standard deviations.

@@ -8,7 +8,7 @@ mod detector;
 mod edge;
 mod isolation;
 
-pub use self::edge::reroute;
+pub use self::edge::{Present, reroute};
 
 use self::detector::{Detector, News};
 use self::edge::Edge;
@@ -47,6 +47,23 @@ pub enum DelayOf {
     Queueing,
     /// What is over the shortest one ever measured on any path to the same edge: slower links count as well.
     OneWay,
+}
+
+/// Condition on which a packet leaves the path of its flow for a faster one, at a gap to the packet
+/// before (Algorithm 1, lines 9 to 12). "Now" is the delay of the flow's path at this packet, "met"
+/// the delay that the packet before met there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rerouting {
+    /// Delay < now, and met - delay < gap: the packet overtakes none of its flow (section 3.1).
+    #[default]
+    KeepOrder,
+    /// 0 < now - delay < gap, literally as in Algorithm 1. Counts twice the bytes that drained
+    /// during the gap, so that packets overtake others where a queue drains.
+    AsPrinted,
+    /// As `keep-order`, and delay < met. Neither Algorithm 1 nor section 3.1 asks for it; for
+    /// comparison.
+    FasterThanLast,
 }
 
 /// How the isolation threshold K is found (Appendix A).
@@ -124,6 +141,8 @@ pub struct FlbConfig {
     pub delay_of: DelayOf,
     /// Unit of the ageing counter by which the gap between two packets of a flow is told, rounded down (section 3.4; the paper names none). Default: gaps are exact.
     pub gap_unit: Option<Duration>,
+    /// Condition on which a packet leaves the path of its flow for a faster one.
+    pub rerouting: Rerouting,
     /// Which of several paths with the same delay a flow takes that needs one.
     pub ties: Ties,
     /// Whether congested flows are isolated. Default true; false leaves rerouting alone.
@@ -134,6 +153,9 @@ pub struct FlbConfig {
     pub static_threshold: Option<Bytes>,
     /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link. In Appendix A it is that from a sender to the edge of a receiver.
     pub link_delay: Option<Duration>,
+    /// Time for which a flow counts in the n of notices after a packet that found the queue above
+    /// K. Default: `flow_timeout`. Section 3.1 names one timeout, 1 ms, also for congested flows.
+    pub n_timeout: Option<Duration>,
     /// Shortest time between two notices about a flow at an egress queue. Default: a base round-trip time of the network.
     pub notice_interval: Option<Duration>,
     /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
@@ -157,11 +179,13 @@ impl Default for FlbConfig {
             stamp: StampPoint::default(),
             delay_of: DelayOf::default(),
             gap_unit: None,
+            rerouting: Rerouting::default(),
             ties: Ties::default(),
             isolation: true,
             threshold: Threshold::default(),
             static_threshold: None,
             link_delay: None,
+            n_timeout: None,
             notice_interval: None,
             notify_while_paused: true,
             own_uplinks: OwnUplinks::default(),
@@ -179,6 +203,9 @@ impl Options for FlbConfig {
         findings.clock(self.check_period, "check_period", None);
         findings.positive(self.gap_unit, "gap_unit");
         findings.positive(self.link_delay, "link_delay");
+        findings.positive(self.n_timeout, "n_timeout");
+        let message = format!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
+        findings.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
         let is_static = self.threshold == Threshold::Static;
         findings.error(
             is_static && self.static_threshold.is_none(),
@@ -197,6 +224,7 @@ impl Options for FlbConfig {
         let of_isolation = [
             ("threshold", self.threshold != default.threshold),
             ("link_delay", self.link_delay.is_some()),
+            ("n_timeout", self.n_timeout.is_some()),
             ("notice_interval", self.notice_interval.is_some()),
             ("notify_while_paused", self.notify_while_paused != default.notify_while_paused),
             ("own_uplinks", self.own_uplinks != default.own_uplinks),

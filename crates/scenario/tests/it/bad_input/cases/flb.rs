@@ -46,16 +46,17 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nisolation = false\nthreshold = \"adaptive\"\nspread = \"per-packet\"\nmoves = \"in-order\"\nown_uplinks = \"notify\"\nnotify_while_paused = false\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nisolation = false\nthreshold = \"adaptive\"\nspread = \"per-packet\"\nmoves = \"in-order\"\nown_uplinks = \"notify\"\nnotify_while_paused = false\nn_timeout = \"20 us\"\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:36:13: error: load_balance.threshold = \"adaptive\": has no effect: isolation is off",
             "s.toml:37:10: error: load_balance.spread = \"per-packet\": has no effect: isolation is off",
             "s.toml:38:9: error: load_balance.moves = \"in-order\": has no effect: isolation is off",
             "s.toml:39:15: error: load_balance.own_uplinks = \"notify\": has no effect: isolation is off",
             "s.toml:40:23: error: load_balance.notify_while_paused = false: has no effect: isolation is off",
-            "s.toml:41:19: error: load_balance.notice_interval = \"1 us\": has no effect: isolation is off",
-            "s.toml:42:16: error: load_balance.check_period = \"1 us\": has no effect: isolation is off",
-            "s.toml:43:14: error: load_balance.link_delay = \"1 us\": has no effect: isolation is off",
+            "s.toml:41:13: error: load_balance.n_timeout = \"20 us\": has no effect: isolation is off",
+            "s.toml:42:19: error: load_balance.notice_interval = \"1 us\": has no effect: isolation is off",
+            "s.toml:43:16: error: load_balance.check_period = \"1 us\": has no effect: isolation is off",
+            "s.toml:44:14: error: load_balance.link_delay = \"1 us\": has no effect: isolation is off",
         ],
     ),
     (
@@ -85,6 +86,25 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nties = \"first\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:35:8: error: load_balance.ties = \"first\": unknown name; allowed: random, in-turn"],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"10 us\"\nn_timeout = \"20 us\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:36:13: error: load_balance.n_timeout = \"20 us\": must be at most flow_timeout, 10 us: a queue forgets a flow after that",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nn_timeout = \"0 s\"\nrerouting = \"in-order\"\n[recovery]\nkind = \"in-any-order\"",
+        &[
+            "s.toml:36:13: error: load_balance.rerouting = \"in-order\": unknown name; allowed: keep-order, as-printed, faster-than-last",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nn_timeout = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:35:13: error: load_balance.n_timeout = \"0 s\": must be greater than zero"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
