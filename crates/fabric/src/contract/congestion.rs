@@ -10,6 +10,19 @@ use crate::frame::{Cnp, Notice, Protocol, Psn};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Path of the answer to a packet whose sender has chosen its path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerPath {
+    /// Echo of the packet's path number, by which switches hash the answer as they hash data.
+    #[default]
+    Echoed,
+    /// Reverse of the packet's route. Where the route is not known, as `echoed`.
+    Reverse,
+}
 
 /// The options of a congestion control, from which its three parts are built.
 pub trait CongestionOptions: Options {
@@ -64,6 +77,12 @@ pub trait CongestionOptions: Options {
     /// Whether senders choose the path of each packet ([`ReactionPoint::path`]).
     fn chooses_paths(&self) -> bool {
         false
+    }
+
+    /// Returns the path of the answers to packets whose senders have chosen their paths. `None`:
+    /// all answers of a flow take the path that the hash of the flow gives.
+    fn answer_path(&self) -> Option<AnswerPath> {
+        None
     }
 
     /// Whether reaction points ask to be called by the clock ([`ReactionPoint::wake_at`]).

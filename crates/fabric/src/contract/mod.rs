@@ -32,7 +32,8 @@ pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Footprint, Occupancy};
 pub use congestion::{
-    AckView, CongestionOptions, CongestionPoint, CongestionSignal, Loss, Notification, NotificationPoint, ReactionPoint,
+    AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, Loss, Notification, NotificationPoint,
+    ReactionPoint,
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{AddedQueues, Among, FlowControl, FlowControlOptions, Joining, Place, Running, Stage, Starting};

@@ -1,6 +1,8 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
-use crate::contract::{Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Shape, Site};
+use crate::contract::{
+    AnswerPath, Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Shape, Site,
+};
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
@@ -39,6 +41,8 @@ pub struct Fabric {
     pub echoes: bool,
     /// Whether hosts choose the paths of packets.
     pub(crate) chooses_paths: bool,
+    /// Path of answers, where hosts choose the paths of packets and answers follow these.
+    pub(crate) answer_path: Option<AnswerPath>,
     /// Whether reaction points ask to be called by the clock.
     pub(crate) reactions_wake: bool,
     /// True if notification points use timers.
@@ -187,6 +191,7 @@ impl Fabric {
             first_routes: None,
             epoch: 0,
             chooses_paths,
+            answer_path: spec.congestion.answer_path(),
             reactions_wake,
             receiver_timers,
             flows,
@@ -398,14 +403,44 @@ impl Fabric {
         (path[0], self.route_along(&path, flow, direction))
     }
 
-    /// The route of a data packet of a flow that leaves its host through `port`, where the host chooses its path.
+    /// Returns the route of a packet of a flow that leaves its host through `port` with path number
+    /// `path`.
     #[inline(never)]
-    pub(crate) fn route_by(&self, id: FlowId, flow: &FlowSpec, port: PortIx, path: Entropy) -> Route {
-        if !self.carries_its_route(flow, Direction::Data) {
-            return Route::towards(flow.dst);
+    pub(crate) fn route_by(
+        &self,
+        id: FlowId,
+        flow: &FlowSpec,
+        direction: Direction,
+        port: PortIx,
+        path: Entropy,
+    ) -> Route {
+        if !self.carries_its_route(flow, direction) {
+            return Route::towards(if direction == Direction::Data { flow.dst } else { flow.src });
         }
-        let path = self.path_by(self.key(id, Direction::Data).with(Some(path)), flow, Direction::Data, Some(port));
-        self.route_along(&path, flow, Direction::Data)
+        let path = self.path_by(self.key(id, direction).with(Some(path)), flow, direction, Some(port));
+        self.route_along(&path, flow, direction)
+    }
+
+    /// Returns the port and the route of the answer to a data packet of a flow, which came in
+    /// through `ingress` with path number `path`; by default answers leave through `egress`.
+    #[inline(never)]
+    pub(crate) fn answer_route(
+        &self,
+        answers: AnswerPath,
+        flow: &FlowSpec,
+        packet: &Packet,
+        trail: Option<&Trail>,
+        [ingress, egress]: [PortId; 2],
+        path: Entropy,
+    ) -> (PortIx, Route) {
+        let ix = |port: PortId| self.wiring.ports[port.0 as usize].ix;
+        if answers == AnswerPath::Reverse && flow.ack_via.is_empty() {
+            let back = self.back(flow.src, packet, trail, ingress);
+            if back.destination().is_none() {
+                return (ix(ingress), back);
+            }
+        }
+        (ix(egress), self.route_by(packet.flow, flow, Direction::Ack, ix(egress), path))
     }
 
     /// The route of packets that take `path`, one of the flow's.

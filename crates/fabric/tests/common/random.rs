@@ -4,6 +4,7 @@
 
 use super::{applies, link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -354,11 +355,12 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
 /// MP-RDMA with windows from a packet on, and thresholds and orders that traffic of some packets crosses.
 fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
     let kmin = prop_oneof![1 => Just(60_000u64), 2 => 0u64..50_000].prop_map(Bytes);
-    let initial_cwnd = prop::option::weighted(0.5, 1.0f64..200.0);
+    let sending = (select(vec![AnswerPath::Echoed, AnswerPath::Reverse]), prop::option::weighted(0.5, 1.0f64..200.0));
     let amounts = (prop_oneof![Just(32u32), 0u32..10], 0.0f64..3.0, prop_oneof![Just(0.01f64), 0.0f64..=1.0]);
-    (kmin, initial_cwnd, amounts).prop_map(|(kmin, initial_cwnd, (reordering, slow_path_cut, probing))| {
+    (kmin, sending, amounts).prop_map(|(kmin, sending, (reordering, slow_path_cut, probing))| {
+        let (ack_path, initial_cwnd) = sending;
         let ecn = MarkConfig { kmin, ..Default::default() };
-        CongestionConfig::MpRdma(MpRdmaConfig { ecn, initial_cwnd, reordering, slow_path_cut, probing })
+        CongestionConfig::MpRdma(MpRdmaConfig { ecn, ack_path, initial_cwnd, reordering, slow_path_cut, probing })
     })
 }
 

@@ -5,7 +5,7 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Entropy, Findings, Footprint, InForce, Key, Loss, Notification,
+    AckView, AnswerPath, Beside, CongestionOptions, Entropy, Findings, Footprint, InForce, Key, Loss, Notification,
     NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
 };
 use crate::frame::{Cnp, Psn};
@@ -15,7 +15,7 @@ use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// MP-RDMA: one window for many paths, clocked by their ACKs (NSDI 2018). Best with the loss recovery of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ use std::collections::VecDeque;
 pub struct MpRdmaConfig {
     /// ECN marking at the switches.
     pub ecn: MarkConfig,
+    /// Path of ACKs. Default `echoed`: the paper's paths are UDP source ports, which an ACK echoes,
+    /// and commodity switches know no reverse routes.
+    pub ack_path: AnswerPath,
     /// Window of a flow that starts, in packets. Default: what the sender's line carries in the longest base round-trip time, rounded up (the paper, and its
     /// re-implementation: one BDP).
     #[schemars(range(min = 1.0, max = 1000000.0))]
@@ -34,7 +37,8 @@ pub struct MpRdmaConfig {
     /// sure).
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub slow_path_cut: f64,
-    /// Probability that a packet that an ACK releases takes a new random path all the same. Default 0.01 (the paper; the re-implementation has none).
+    /// Probability that a packet takes a new random path instead of that of its ACK. Default 0.01
+    /// (the paper; the re-implementation has none).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub probing: f64,
 }
@@ -43,6 +47,7 @@ impl Default for MpRdmaConfig {
     fn default() -> Self {
         MpRdmaConfig {
             ecn: MarkConfig::default(),
+            ack_path: AnswerPath::default(),
             initial_cwnd: None,
             reordering: 32,
             slow_path_cut: 1.0,
@@ -129,6 +134,10 @@ impl CongestionOptions for MpRdmaConfig {
         true
     }
 
+    fn answer_path(&self) -> Option<AnswerPath> {
+        Some(self.ack_path)
+    }
+
     fn in_force(&self, sender: &SenderFacts) -> InForce {
         [("initial_cwnd".to_owned(), json!(self.initial_cwnd(sender)))].into_iter().collect()
     }
@@ -181,14 +190,17 @@ pub struct MpRdma {
     probing: f64,
     /// Paths of packets that ACKs have released and that have not been sent, the newest last.
     released: VecDeque<Entropy>,
+    /// Path of the last ACK that was not late, for packets that no ACK has released.
+    latest: Option<Entropy>,
     /// Whether the ACK that is coming in echoes a mark.
     is_marked: bool,
     /// The highest packet answered, snd_ooh.
     highest: Psn,
     /// The packet behind the highest one sent.
     sent: Psn,
-    /// Packets before this one may have been sent more than once: their answers tell nothing of their paths.
-    repeated_before: Psn,
+    /// Packets sent more than once and not yet acknowledged: their answers tell nothing of their
+    /// paths.
+    repeated: BTreeSet<Psn>,
     draws: Stream,
 }
 
@@ -206,10 +218,11 @@ impl MpRdma {
             slow_path_cut: config.slow_path_cut,
             probing: config.probing,
             released: VecDeque::new(),
+            latest: None,
             is_marked: false,
             highest: 0,
             sent: 0,
-            repeated_before: 0,
+            repeated: BTreeSet::new(),
             draws: sender.seed.stream("mp-rdma", sender.flow.0.into()),
         }
     }
@@ -221,13 +234,13 @@ impl MpRdma {
 
     /// Whether a packet was answered so late that its path is slow.
     fn is_late(&self, arrived: Psn) -> bool {
-        arrived >= self.repeated_before && self.highest > arrived.saturating_add(self.reordering)
+        self.highest > arrived.saturating_add(self.reordering) && !self.repeated.contains(&arrived)
     }
 }
 
 impl Footprint for MpRdma {
     fn heap_bytes(&self) -> u64 {
-        self.released.heap_bytes()
+        self.released.heap_bytes() + (self.repeated.len() * size_of::<Psn>()) as u64
     }
 }
 
@@ -252,20 +265,26 @@ impl ReactionPoint for MpRdma {
         let change = if is_marked { -0.5 } else { 1.0 / self.cwnd };
         let is_late = ack.arrived.is_some_and(|arrived| self.is_late(arrived));
         self.highest = self.highest.max(ack.arrived.unwrap_or(0));
+        let acked = ack.acked_bytes / self.mtu;
+        while self.repeated.first().is_some_and(|psn| u64::from(*psn) < acked) {
+            self.repeated.pop_first();
+        }
         self.cwnd = (self.cwnd + change - if is_late { self.slow_path_cut } else { 0.0 }).max(1.0);
         // The packet that has left the network, and what the window has grown by.
         let released = (self.packets() + 1).saturating_sub(before) as usize;
         let path = ack.path.filter(|_| !is_late);
+        self.latest = path.or(self.latest);
         self.released.extend(path.into_iter().flat_map(|path| std::iter::repeat_n(path, released)));
         let needless = self.released.len().saturating_sub(self.packets() as usize);
         self.released.drain(..needless);
     }
 
-    /// After a timeout a flow begins anew: nothing is known of the paths.
+    /// Begins anew after a timeout: nothing is known of the paths.
     fn on_loss(&mut self, _now: Time, loss: Loss) {
         if loss == Loss::TimedOut {
             self.cwnd = self.initial_cwnd;
             self.released.clear();
+            self.latest = None;
         }
     }
 
@@ -274,14 +293,15 @@ impl ReactionPoint for MpRdma {
         self.cwnd = (self.bdp * self.rate.bps() as f64 / self.line_rate.bps() as f64).max(1.0);
     }
 
-    /// That of the last ACK whose release has not been used; a random one where no ACK has released the packet, as in the first round trip.
+    /// Returns the path of the last ACK whose release has not been used; else that of the last ACK
+    /// that was not late; before the first ACK a random one.
     fn path(&mut self, psn: Psn, _now: Time) -> Option<Entropy> {
         if psn < self.sent {
-            self.repeated_before = self.repeated_before.max(psn + 1);
+            self.repeated.insert(psn);
         }
         self.sent = self.sent.max(psn + 1);
-        let released = self.released.pop_back();
-        let kept = released.filter(|_| !self.draws.chance(self.probing));
+        let known = self.released.pop_back().or(self.latest);
+        let kept = known.filter(|_| !self.draws.chance(self.probing));
         Some(kept.unwrap_or_else(|| Entropy(self.draws.below(1 << 16) as u16)))
     }
 }

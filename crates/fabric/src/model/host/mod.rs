@@ -172,7 +172,7 @@ impl Node {
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
         let path = if fabric.chooses_paths { pair.path(psn, env.now) } else { None };
         let route = match path {
-            Some(path) => fabric.route_by(pair.flow, fabric.flow(pair.flow), ix, path),
+            Some(path) => fabric.route_by(pair.flow, fabric.flow(pair.flow), Direction::Data, ix, path),
             None => pair.route,
         };
         let packet = Packet {
@@ -291,7 +291,7 @@ impl Node {
             Verdict::Nack { .. } => Some(PacketKind::Nack),
             Verdict::Deliver { .. } | Verdict::Keep | Verdict::Ignore => None,
         };
-        let (egress, route, expected) = (receiver.port, receiver.route, receiver.expected);
+        let (mut egress, mut route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {
             receiver.unacknowledged = 0;
         }
@@ -299,11 +299,17 @@ impl Node {
             self.endpoint_mut().came_early(flow, degree);
         }
         self.interfaces.counters.consumed += u64::from(frame.size.charge);
+        let path = env.records.path(frame.record);
+        let followed = fabric.answer_path.zip(path.map(Entropy)).filter(|_| answer.is_some());
+        if let Some((answers, path)) = followed {
+            let ports = [port, egress].map(|ix| self.interfaces.ports[usize::from(ix)].id);
+            let trail = env.records.trail(frame.record);
+            (egress, route) = fabric.answer_route(answers, &flow.spec, &packet, trail, ports, path);
+        }
         let reply = |kind, size, class| {
             let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
         };
-        let path = env.records.path(frame.record);
         if self.is_watched() {
             self.log_delivery(packet.flow, frame, verdict, is_last, env);
         }
@@ -317,6 +323,9 @@ impl Node {
             if fabric.echoes {
                 *env.records.echo_mut(&mut record) =
                     Echo { arrived: packet.psn, hops: packet.route.links(), verdict: None, path };
+            }
+            if let Some((_, Entropy(path))) = followed {
+                env.records.set_path(&mut record, path);
             }
             self.enqueue_own(egress, Frame { record, ..ack }, env);
         }

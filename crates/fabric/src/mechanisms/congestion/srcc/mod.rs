@@ -14,8 +14,8 @@ use self::base::{Base, BaseNotification, BasePoint};
 use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
-    Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Options, Passage, SenderFacts,
-    Shape, Site, Sizes, Station, Stations, View,
+    AnswerPath, Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Options, Passage,
+    SenderFacts, Shape, Site, Sizes, Station, Stations, View,
 };
 use crate::frame::Protocol;
 use backwater_engine::{Bytes, Duration, Rate};
@@ -277,6 +277,10 @@ impl CongestionOptions for SrccConfig {
 
     fn chooses_paths(&self) -> bool {
         self.base.options().chooses_paths()
+    }
+
+    fn answer_path(&self) -> Option<AnswerPath> {
+        self.base.options().answer_path()
     }
 
     fn needs_wakes(&self) -> bool {
