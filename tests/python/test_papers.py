@@ -11,7 +11,7 @@ import pytest
 
 import backwater
 from backwater import shipped, vega
-from backwater.experiment import claims, witnesses
+from backwater.experiment import claims, readings, witnesses
 from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.measures import by_kind
@@ -21,8 +21,10 @@ from conftest import command_line
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FIGURES = sorted(filter(shipped.is_experiment, PAPERS.glob("*/*")))
-# Recorded data, as paper, figure and scale.
-DATA = sorted((path.parts[-3], *path.name.split(".")[:2]) for path in PAPERS.glob("*/data/*.json"))
+# Recorded data, as paper, figure, scale and reading.
+DATA = sorted(
+    (path.parts[-3], *[*path.stem.split("."), readings.RECORD][:3]) for path in PAPERS.glob("*/data/*.*.json")
+)
 
 
 def run(figure: str, place: dict[str, str], directory: Path, changes: Mapping[str, str] = {}) -> Result:
@@ -213,21 +215,21 @@ def test_bounds_are_the_figures_that_claims_state(path: Path) -> None:
             assert is_stated or claim.unit == "yes/no", (claim.text, end)
 
 
-RECORDED = sorted({(paper, figure) for paper, figure, _ in DATA})
+RECORDED = sorted({(paper, figure) for paper, figure, *_ in DATA})
 
 
 def objections(paper: str, figure: str, most: int) -> list[str]:
     """Returns what must be put right about the records of a figure, by at most so many witnesses of each."""
-    experiment = Experiment.load(PAPERS / paper / f"{figure}.toml")
     found = []
-    for scale in [scale for *where, scale in DATA if where == [paper, figure]]:
+    for scale, reading in [each[2:] for each in DATA if each[:2] == (paper, figure)]:
+        experiment = Experiment.load(PAPERS / paper / f"{figure}.toml", reading)
         record = Record.load(experiment, scale)
         assert record is not None
         assert record.scale == scale
         # Of a record that is marked as stale, any witness may be the one that differs.
         run = record.witnesses if record.stale else record.witnesses[:most]
 
-        def fingerprint(witness: Witness, run: Sequence[Witness] = run) -> str:
+        def fingerprint(witness: Witness, experiment: Experiment = experiment, run: Sequence[Witness] = run) -> str:
             return witnesses.fingerprint(experiment, witness) if witness in run else witness.fingerprint
 
         found += witnesses.objections(experiment, record, fingerprint)
@@ -251,23 +253,23 @@ def test_all_witnesses_of_recorded_data_have_the_fingerprints_that_they_had(pape
     assert objections(paper, figure, 1000) == []
 
 
-@pytest.mark.parametrize(("paper", "figure", "scale"), DATA)
-def test_recorded_data_are_of_a_commit_of_the_repository(paper: str, figure: str, scale: str) -> None:
+@pytest.mark.parametrize(("paper", "figure", "scale", "reading"), DATA)
+def test_recorded_data_are_of_a_commit_of_the_repository(paper: str, figure: str, scale: str, reading: str) -> None:
     def git(*arguments: str) -> bool:
         done = subprocess.run(["git", *arguments], cwd=PAPERS, capture_output=True, check=False)
         return done.returncode == 0
 
-    record = Record.load(Experiment.load(PAPERS / paper / f"{figure}.toml"), scale)
+    record = Record.load(Experiment.load(PAPERS / paper / f"{figure}.toml", reading), scale)
     assert record is not None
     if not git("rev-parse", "HEAD") or (PAPERS.parent / ".git/shallow").exists():
         pytest.skip("the history of the repository is not here")
     assert git("merge-base", "--is-ancestor", record.core.commit, "HEAD")
 
 
-@pytest.mark.parametrize("paper", sorted({paper for paper, _, scale in DATA if scale == "paper"}))
+@pytest.mark.parametrize("paper", sorted({paper for paper, _, scale, _ in DATA if scale == "paper"}))
 def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = {path.stem for path in FIGURES if path.parent.name == paper}
-    if missing := experiments - {figure for where, figure, scale in DATA if (where, scale) == (paper, "paper")}:
+    if missing := experiments - {figure for where, figure, scale, _ in DATA if (where, scale) == (paper, "paper")}:
         pytest.skip(
             f"the page of {paper} is an earlier one until all is recorded; not yet: {', '.join(sorted(missing))}"
         )

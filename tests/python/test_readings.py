@@ -118,6 +118,16 @@ def test_a_sample_is_a_latin_hypercube(tmp_path_factory: pytest.TempPathFactory,
     ]
 
 
+def test_a_deviation_is_undone_alone(paper: Path) -> None:
+    assert [*Paper.load(paper).undone()] == []
+    edited(paper, ('kind = "open"\nliteral = "1 us"', 'kind = "deviates"\nliteral = "1 us"'))
+    of_paper = Paper.load(paper)
+    (undone,) = of_paper.undone()
+    assert undone.name == "record, delay 1 us"
+    assert undone.options == {**of_paper.named(RECORD).options, "delay": "1 us"}
+    assert {reading.options["delay"] for reading in of_paper.sample()} == {"2 us"}
+
+
 def claim(**keys: object) -> Claim:
     return Claim.model_validate({"text": "", "paper": "by 40 %", "measure": "mean", **keys})
 
@@ -179,6 +189,28 @@ def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     assert literal.endswith(": reached")
     assert bound.endswith("×")
     assert verdict == "reached"
+
+
+def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) -> None:
+    assert command_line("reproduce", "someone", "--readings", "--samples", "2", "--record").exit_code == 0
+    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "--record").exit_code == 0
+    page = ("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    assert command_line(*page).exit_code == 0
+    text = Path("page.md").read_text()
+    assert "| delay | open | 1 us | 2 us | Delay of links |" in text
+    assert "Readings (2 readings drawn with seed 1; ranks are among them):" in text
+    assert "| choice | option | fig1 |" in text.partition("Map of readings")[2]
+    edited(paper, ('about = "Delay of links"', 'about = "Delay of every link"'))
+    assert command_line(*page).exit_code == 0
+    edited(paper, ("samples = 6", "samples = 8"))
+    outcome = command_line(*page)
+    assert outcome.exit_code == 7
+    assert "record the sample again" in outcome.output
+    kept = paper.parent / "data" / "readings.json"
+    kept.write_text(kept.read_text()[:-9])
+    outcome = command_line(*page)
+    assert outcome.exit_code == 7
+    assert "is damaged" in outcome.output
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_claims_of_the_paper_come_first_and_reasons_once(tiny: Path) -> None:
         page.partition(f"## {heading}")[2].partition("\n## ")[0]
         for heading in ("Claims of the paper", "Claims of ours", "Reasons")
     )
-    assert "2 claims: 1 reached, 1 not reached." in of_paper
+    assert "2 claims: 1 reached; 1 not reached." in of_paper
     assert "1 claim: 1 not reached." in of_ours
     assert "Incasts are 2 times" in of_paper
     assert "Incasts are 3 times" in of_ours

@@ -8,7 +8,7 @@ from pathlib import Path
 from backwater import console, shipped
 from backwater.cli.running import run_all
 from backwater.console import UsageError
-from backwater.experiment import readings, targets, witnesses
+from backwater.experiment import readings, record, targets, witnesses
 from backwater.experiment.claims import Finding
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
@@ -38,7 +38,7 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
     return [
         Figure(experiment, scale)
         if kept is None
-        else Figure.of(experiment, kept, directory, _literal(experiment, scale))
+        else Figure.of(experiment, kept, directory, _literal(experiment, scale, kept))
         for experiment, kept in records.items()
     ]
 
@@ -61,10 +61,11 @@ def run_and_draw(
     return figures
 
 
-def _literal(experiment: Experiment, scale: str) -> list[Finding]:
-    """The claims of an experiment under the literal reading, if that is another one and recorded."""
+def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding]:
+    """The claims of an experiment under the literal reading, if it is recorded or asks for the same runs."""
     if experiment.reading is None or experiment.reading.name == readings.LITERAL:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)
-    kept = Record.load(literal, scale)
-    return [] if kept is None else findings_of(literal, kept)
+    is_same = record.definition(literal, scale) == record.definition(experiment, scale)
+    known = kept if is_same else Record.load(literal, scale)
+    return [] if known is None else findings_of(literal, known)

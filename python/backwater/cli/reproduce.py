@@ -25,6 +25,7 @@ from backwater.experiment import mistakes, page, readings, targets
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment.executors import choice
 from backwater.experiment.grid import Experiment
+from backwater.experiment.readings import Paper
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
@@ -87,13 +88,13 @@ def reproduce(
         raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, readings.NAMED))
     begin = time.monotonic()
     name, files = targets.find(target)
+    if recording:
+        making.refuse_installed(files)
     if sampling:
-        sampled.score(files, samples, Store(store), executor_of(executor, jobs, executor_options))
+        sampled.score(files, samples, Store(store), executor_of(executor, jobs, executor_options), recording=recording)
         return
     if samples is not None:
         raise UsageError("--samples says how many readings --readings draws", "give both, or neither")
-    if recording:
-        making.refuse_installed(files)
     experiments = [Experiment.load(file, reading) for file in files]
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
@@ -118,6 +119,6 @@ def reproduce(
     wall = time.monotonic() - begin
     console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
     if markdown is not None:
-        text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent)
+        text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.beside(files[0]))
         console.write(markdown, text)
     raise typer.Exit(int(not is_complete))

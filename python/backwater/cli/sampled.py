@@ -15,26 +15,29 @@ from backwater.experiment import readings, scoring
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.format.readings import Part
 from backwater.experiment.readings import Paper, Reading
+from backwater.experiment.sampled import Sampled
 from backwater.experiment.scoring import Scored
 from backwater.experiment.store import Store
 from backwater.views import scores
 
 
-def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor) -> None:
-    """Scores a sample of readings on the two parts that the paper's file names, and prints what came of it."""
+def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
+    """Scores a sample of readings on the two parts that the paper's file names, prints and records what came of it."""
     begin = time.monotonic()
     paper = Paper.beside(files[0])
     if paper is None:
         raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, which names what is open")
-    named = [paper.named(name) for name in readings.NAMED]
-    wanted = [*named, *paper.sample(samples)]
+    wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     parts = paper.content.score.choose, paper.content.score.confirm
     chosen, confirmed = (_scored(paper, wanted, part, store, executor) for part in parts)
-    for view in scores.views(paper, chosen, confirmed):
+    tables = [*scores.views(paper, chosen, confirmed)]
+    for view in tables:
         console.out.print(console.table(view))
     cpu = sum(each.cpu_seconds for part in (chosen, confirmed) for each in part)
     took = f"{time.monotonic() - begin:.0f} s, with results that were there already; all runs took {cpu:.0f} s of CPU"
     console.out.print(Text(took), soft_wrap=True)
+    if recording:
+        console.written(Sampled.of(paper, tables, cpu).write(paper))
 
 
 def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, store: Store, executor: Executor) -> list[Scored]:

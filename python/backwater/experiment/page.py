@@ -12,7 +12,10 @@ from typing import Final
 from backwater import style
 from backwater.experiment import claims
 from backwater.experiment.claims import Finding
+from backwater.experiment.readings import Paper
 from backwater.experiment.reproduce import Figure, bound, cpu, ours, reasons
+from backwater.experiment.sampled import Kept, Sampled
+from backwater.views.view import View
 
 _ABOUT: Final = (
     "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
@@ -22,13 +25,17 @@ _ABOUT: Final = (
 )
 
 
-def markdown(title: str, figures: Sequence[Figure], beside: Path) -> str:
-    """Claims of the paper, ours, reasons, and figure by figure its charts and tables.
+def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper | None) -> str:
+    """Claims of the paper, ours, reasons, readings, and figure by figure its charts and tables.
 
     Args:
         title: Heading.
         figures: What to write about.
         beside: Directory that the page will be in, from which its charts are linked.
+        paper: What the paper leaves open, if that is known.
+
+    Raises:
+        ResultError: If a sample of readings is kept that is damaged or of other choices.
     """
     numbers = {reason: number for number, reason in enumerate(reasons(figures), start=1)}
     lines = [
@@ -40,6 +47,7 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path) -> str:
         *_claims("Claims of the paper", figures, numbers, is_ours=False),
         *_claims("Claims of ours", figures, numbers, is_ours=True),
         *_reasons(numbers),
+        *(() if paper is None else _readings(paper)),
     ]
     for figure in figures:
         about = figure.experiment.content.experiment
@@ -59,7 +67,7 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     if not found:
         return
     verdicts = Counter(finding.verdict for _, finding, _ in found)
-    counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
+    counted = "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
     rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
     headers = ("figure", "claim", "paper", "reading of record", "literal reading", "bound", "verdict", "why")
     yield from ("", f"## {title}", "", f"{style.counted(len(found), 'claim')}: {counted}.", "", *_table(headers, rows))
@@ -86,6 +94,26 @@ def _reasons(numbers: Mapping[str, int]) -> Iterator[str]:
         yield from (f"{number}. {' '.join(reason.split())}" for reason, number in numbers.items())
 
 
+def _readings(paper: Paper) -> Iterator[str]:
+    """The choices of a paper, and what came of a sample of them."""
+    rows = [
+        (name, choice.kind, choice.literal, choice.record, " ".join(choice.about.split()))
+        for name, choice in paper.content.choices.items()
+    ]
+    yield from ("", "## Readings", "", *_table(("choice", "kind", "literal", "of record", "about"), rows))
+    sample = Sampled.load(paper)
+    if sample is None:
+        return
+    took = cpu(sample.cpu_seconds)
+    yield from ("", f"Readings were drawn and scored with version {sample.core}, {sample.date}; all runs took {took}.")
+    yield from (line for table in sample.tables for line in _titled(table))
+
+
+def _titled(table: View | Kept) -> Iterator[str]:
+    note = f" ({table.note})" if table.note else ""
+    yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
+
+
 def _body(figure: Figure, beside: Path) -> Iterator[str]:
     """Runs, charts and tables of a figure."""
     kept = figure.record
@@ -103,9 +131,7 @@ def _body(figure: Figure, beside: Path) -> Iterator[str]:
         + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
     )
     yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
-    for table in figure.tables:
-        note = f" ({table.note})" if table.note else ""
-        yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
+    yield from (line for table in figure.tables for line in _titled(table))
 
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -31,7 +31,7 @@ class Reading:
     """An option for each choice of a paper.
 
     Attributes:
-        name: `record`, `literal`, or a number of a sample.
+        name: `record`, `literal`, the reading of record without a deviation, or a number of a sample.
         options: The option of each choice.
         edits: What these write, in the order of the file.
     """
@@ -39,6 +39,11 @@ class Reading:
     name: str
     options: Mapping[str, str]
     edits: Sequence[Edit]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is of a sample."""
+        return self.name.isdecimal()
 
     def of(self, figure: str, content: Content) -> list[Edit]:
         """The edits that apply to an experiment: those of its name whose axes and points it has."""
@@ -120,6 +125,13 @@ class Paper:
     def named(self, name: str) -> Reading:
         """The reading of record, or the literal one."""
         return self.reading(name, {key: getattr(choice, name) for key, choice in self.content.choices.items()})
+
+    def undone(self) -> Iterator[Reading]:
+        """The reading of record with each deviation as the paper has it."""
+        of_record = self.named(RECORD).options
+        for key, choice in self.content.choices.items():
+            if choice.kind == "deviates" and choice.literal != choice.record:
+                yield self.reading(f"{RECORD}, {key} {choice.literal}", {**of_record, key: choice.literal})
 
     def sample(self, count: int | None = None, seed: int | None = None) -> list[Reading]:
         """Readings that fill the space of open choices: a Latin hypercube.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from backwater.experiment import readings, scoring
+from backwater.experiment import scoring
 from backwater.experiment.readings import Paper
 from backwater.experiment.scoring import Scored
 from backwater.views.view import View
@@ -25,20 +25,17 @@ def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -
 
 
 def _drawn(scored: Sequence[Scored]) -> list[Scored]:
-    return [each for each in scored if each.reading.name not in readings.NAMED]
+    return [each for each in scored if each.reading.is_drawn]
 
 
 def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
     again = {each.reading.name: each for each in confirmed}
     best = sorted(_drawn(chosen), key=lambda each: -each.score)[:_BEST]
-    named = [each for each in chosen if each.reading.name in readings.NAMED]
+    named = [each for each in chosen if not each.reading.is_drawn]
     rows = []
     for each in [*named, *best]:
         other = again[each.reading.name]
-        cells = [
-            f"{part.score:.3f}, {scoring.rank(_drawn(all_), part)}"
-            for part, all_ in ((each, chosen), (other, confirmed))
-        ]
+        cells = (_score(each, chosen), _score(other, confirmed))
         options = ", ".join(f"{key} {option}" for key, option in each.reading.options.items())
         rows.append((each.reading.name, *cells, f"{other.directions} of {len(other.held)}", options))
     headers = ("reading", "score, rank", "confirmed", "directions", "options")

@@ -1,0 +1,94 @@
+"""What is kept of a sample of readings: the tables that came of it, small enough to be committed."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import pydantic
+
+from backwater import _core
+from backwater.directory import DamagedError, ResultError
+from backwater.experiment.format.values import Table
+from backwater.experiment.readings import Paper
+from backwater.views.view import View
+
+
+class Kept(Table):
+    """A table as it was printed."""
+
+    title: str
+    headers: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+class Sampled(Table):
+    """The tables of a sample.
+
+    Attributes:
+        date: When it was written.
+        core: Version of the simulator.
+        definition: Hash of the choices and of the rule of the score.
+        cpu_seconds: What all runs took.
+        tables: The tables.
+    """
+
+    date: str
+    core: str
+    definition: str
+    cpu_seconds: float
+    tables: list[Kept]
+
+    @classmethod
+    def of(cls, paper: Paper, views: Sequence[View], cpu_seconds: float) -> Self:
+        """Keeps tables."""
+        kept = [
+            Kept(title=view.title, headers=[*view.headers], rows=[[*row] for row in view.rows], note=view.note)
+            for view in views
+        ]
+        date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+        cpu = float(f"{cpu_seconds:.4g}")
+        return cls(date=date, core=_core.version(), definition=_definition(paper), cpu_seconds=cpu, tables=kept)
+
+    @classmethod
+    def load(cls, paper: Paper) -> Self | None:
+        """Reads the sample of a paper; none if there is none.
+
+        Raises:
+            DamagedError: If the file is not one.
+            ResultError: If the choices or the rule are others by now.
+        """
+        path = _file(paper)
+        if not path.is_file():
+            return None
+        try:
+            found = cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except (pydantic.ValidationError, UnicodeDecodeError) as error:
+            raise DamagedError(f"{path} is damaged: {error}") from error
+        if found.definition != _definition(paper):
+            raise ResultError(f"{path} is out of date: {paper.path} has other choices; record the sample again")
+        return found
+
+    def write(self, paper: Paper) -> Path:
+        """Writes it beside the records of the paper's figures, and returns the path."""
+        path = _file(paper)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return path
+
+
+def _file(paper: Paper) -> Path:
+    return paper.path.parent / "data" / "readings.json"
+
+
+def _definition(paper: Paper) -> str:
+    """Hash of what a sample follows from in the file: not of texts."""
+    content = paper.content.model_dump(mode="json", exclude_unset=True)
+    for choice in content["choices"].values():
+        choice.pop("about")
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
