@@ -204,7 +204,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
     assert command_line(*page).exit_code == 0
     edited(paper, ("samples = 6", "samples = 8"))
     outcome = command_line(*page)
-    assert outcome.exit_code == 7
+    assert outcome.exit_code == 2
     assert "record the sample again" in outcome.output
     kept = paper.parent / "data" / "readings.json"
     kept.write_text(kept.read_text()[:-9])

@@ -486,7 +486,7 @@ impl LoadBalance for OracleAt {
         let least = delays.iter().map(|(way, delay)| (*delay, *way)).min().unwrap().1;
         let way = match self.flows.get(&flow) {
             None => least,
-            Some((before, ..)) if arrival.packet.packet().psn % 4 != 0 => *before,
+            Some((before, ..)) if !arrival.packet.packet().psn.is_multiple_of(4) => *before,
             Some((before, last, met)) => {
                 let gap = if self.any_gap { Duration::from_ms(1000) } else { now.since(*last) };
                 let present = Present { now: delays[*before].1, met: *met, gap };

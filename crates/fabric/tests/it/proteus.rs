@@ -11,6 +11,7 @@ use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::frame::record::PathHeader;
 use backwater_fabric::ids::{Class, NodeId, PortIx};
+use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::proteus::ProteusConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
@@ -192,9 +193,12 @@ fn the_busiest_link_counts() {
 
 // ---------------------------------------------------------------------------------------------------- which path is the best
 
-/// What is heard stays, and choices add nothing.
+/// More than any path is faster than another: flows leave stopped paths alone.
+const NEVER: Duration = Duration::from_ms(1000);
+
+/// Reports keep their value, choices add nothing, and flows leave stopped paths alone.
 fn steady(config: ProteusConfig) -> ProteusConfig {
-    ProteusConfig { delay_aging: Some(Duration::from_ms(100)), burden: Duration::ZERO, ..config }
+    ProteusConfig { delay_aging: Some(Duration::from_ms(100)), burden: Duration::ZERO, gain: NEVER, ..config }
 }
 
 /// The leaf, to which flows of host 0 go; the first packet of flow 0 has left through the uplink that is given back.
@@ -276,23 +280,76 @@ fn a_flow_leaves_a_late_path() {
     }
 }
 
-/// A path takes 20 us and the other one nothing. A flow moves if that is more than `gain`, and if more time than the 20 us has passed since its last packet, which came at 1 us: it does not overtake that.
+/// A path takes 20 us and the other one nothing. A flow moves if that is more than `gain`, and if
+/// more time than the 20 us has passed since its last packet, which came at 1 us: it does not
+/// overtake that.
 #[test]
 fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     let gains = [
-        (None, 25 * US, false),
-        (Some(6 * US), 20 * US, false),
-        (Some(6 * US), 20 * US + 1, true),
-        (Some(20 * US), 25 * US, false),
-        (Some(20 * US - 1), 25 * US, true),
+        (NEVER.ps(), 25 * US, false),
+        (6 * US, 20 * US, false),
+        (6 * US, 20 * US + 1, true),
+        (20 * US, 25 * US, false),
+        (20 * US - 1, 25 * US, true),
     ];
     for (gain, gap, moves) in gains {
-        let gain = gain.map(Duration::from_ps);
-        let (mut leaf, first) = begun(&leaf_spine(steady(ProteusConfig { gain, ..Default::default() })), 1);
+        let config = ProteusConfig { gain: Duration::from_ps(gain), ..steady(ProteusConfig::default()) };
+        let (mut leaf, first) = begun(&leaf_spine(config), 1);
         hear(&mut leaf, 2 * US, first, 20 * US, 0);
-        assert_eq!(taken(&mut leaf, US + gap, 0, 1) != first, moves, "{gain:?} {gap}");
+        assert_eq!(taken(&mut leaf, US + gap, 0, 1) != first, moves, "{gain} {gap}");
         assert_eq!(leaf.counted("reroutes"), u64::from(moves));
     }
+}
+
+/// A path that is faster by 20 us, 10 us against 30 us, is left alone if it is in a worse class:
+/// its links are busy, and those of the present path are not.
+#[test]
+fn a_flow_moves_to_no_path_of_a_worse_class() {
+    for (busy, moves) in [(152, true), (153, false)] {
+        let config = ProteusConfig { gain: Duration::from_us(1), ..steady(ProteusConfig::default()) };
+        let (mut leaf, first) = begun(&leaf_spine(config), 1);
+        hear(&mut leaf, 2 * US, first, 30 * US, 100);
+        hear(&mut leaf, 2 * US, 9 - first, 10 * US, busy);
+        assert_eq!(taken(&mut leaf, 50 * US, 0, 1) != first, moves, "{busy}");
+    }
+}
+
+/// Packets of flow 1 come at once to the uplink of flow 0, whose own next packet comes 1 ns later,
+/// 2,001 ns behind its last: n - 1 of 1,086 B wait. Flow 0 moves to the idle uplink if they take
+/// more than 1 us, and less than the gap.
+#[test]
+fn the_queue_of_the_uplink_counts() {
+    for (packets, moves) in [(12, false), (13, true), (24, true), (25, false)] {
+        let config = ProteusConfig { gain: Duration::from_us(1), ..steady(ProteusConfig::default()) };
+        let (mut leaf, first) = begun(&leaf_spine(config), 2);
+        let other = 9 - first;
+        // Flow 1 takes the uplink of flow 0, as the other path is longer then.
+        hear(&mut leaf, 2 * US, other, 5 * US, 0);
+        (0..packets).for_each(|psn| leaf.arrive_data(3 * US, 0, 1, psn));
+        hear(&mut leaf, 3 * US, other, 0, 0);
+        leaf.arrive_data(3 * US + 1000, 0, 0, 1);
+        let sent: Vec<_> = std::iter::from_fn(|| leaf.next_data(10 * US)).collect();
+        let uplink = |flow| sent.iter().find(|(_, sent, _)| *sent == flow).map(|(uplink, ..)| *uplink);
+        assert_eq!((uplink(1), uplink(0)), (Some(first), Some(if moves { other } else { first })), "{packets}");
+    }
+}
+
+/// Stamps and probes tell when a packet has left a stopped uplink, not when it has come to the
+/// edge.
+#[test]
+fn delays_are_measured_behind_the_uplink() {
+    let (mut leaf, first) = begun(&leaf_spine(ProteusConfig::default()), 1);
+    leaf.arrive_pfc(6 * US, first, &[3], u16::MAX);
+    leaf.arrive_data(7 * US, 0, 0, 1);
+    leaf.arrive_pfc(9 * US, first, &[3], 0);
+    let stamped = header(8, half(u32::from(first) - 4, 9 * US, 0), NOTHING);
+    assert_eq!(leaf.next_path_header(10 * US), Some((first, Some(stamped))));
+    let probe_period = Some(Duration::from_us(10));
+    let (mut leaf, first) = begun(&leaf_spine(ProteusConfig { probe_period, ..Default::default() }), 1);
+    leaf.arrive_pfc(10 * US, first, &[3], u16::MAX);
+    leaf.arrive_pfc(15 * US, first, &[3], 0);
+    let times: Vec<_> = std::iter::from_fn(|| leaf.next_notice_words(16 * US)).map(|words| words[2]).collect();
+    assert_eq!(times, [11 * US as u32, 15 * US as u32]);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ in a network
@@ -307,6 +364,33 @@ fn delays(simulation: &Simulation) -> Vec<Duration> {
         }
     });
     delays
+}
+
+/// 22 hosts of 5 Gb/s send to as many over uplinks of 80 and 40 Gb/s under DCQCN, which has no
+/// PAUSE come: flows leave the queue of the slower one, and overtake nothing.
+#[test]
+fn flows_fill_unequal_uplinks_without_a_pause() {
+    for seed in 1..5 {
+        let mut spec = leaf_spine(ProteusConfig::default());
+        spec.nodes = network(44, 4).nodes;
+        spec.seed = seed;
+        spec.links = (0..44).map(|host| link(host, 44 + host / 22, 5, 1000)).collect();
+        let uplinks = [44, 45].into_iter().flat_map(|leaf| [(leaf, 46, 80), (leaf, 47, 40)]);
+        spec.links.extend(uplinks.map(|(leaf, spine, gbps)| link(leaf, spine, gbps, 1000)));
+        spec.congestion = CongestionConfig::Dcqcn(Default::default());
+        let flows = (0..22).map(|host| flow(host, 22 + host, FlowSpec::ENDLESS, u64::from(host) * 1700)).collect();
+        let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+        let mut delivered = |ms| {
+            simulation.run_until(Time::ZERO + Duration::from_ms(ms), 1);
+            simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).sum::<u64>()
+        };
+        let [before, after] = [2, 10].map(&mut delivered);
+        // A packet of 1,024 B of payload has 1,106 B on the wire.
+        let gbps = (after - before) as f64 * 1106.0 / 1024.0 * 8e-6 / 8.0;
+        let disordered: u64 = simulation.outcomes().iter().map(|outcome| outcome.disorder.packets()).sum();
+        assert!(gbps > 109.0 && disordered == 0, "{seed}: {gbps} Gb/s, {disordered} early packets");
+        assert_eq!(simulation.totals().pause_frames, 0);
+    }
 }
 
 /// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 learns that there is a queue.

@@ -5,7 +5,9 @@
 
 use super::dre::Dre;
 use super::flowlets::{any_of, by_hash};
-use super::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp, is_edge, stamp_busy};
+use super::paths::{
+    Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp, is_edge, stamp_busy, stamp_departure,
+};
 use super::recent::{Recent, Used};
 use crate::contract::{
     Arrival, Beside, Carried, Choice, Emission, Findings, FlowHash, Footprint, Heard, Held, LoadBalance,
@@ -66,9 +68,10 @@ pub struct ProteusConfig {
     pub burden: Duration,
     /// Shortest time between two moves of a flow off a path that is stopped: its packets may come out of order. Default: a base round-trip time of the network.
     pub move_interval: Option<Duration>,
-    /// A flow also moves to a path whose delay is less by more than this, if the gap to its last packet is longer than the difference. Default: it does not (6 us in an option
-    /// of the re-implementation).
-    pub gain: Option<Duration>,
+    /// A flow also moves to a better path whose delay is less by more than this, if the gap to its
+    /// last packet is longer than the difference. Default 1 us, as `burden`; an option of the
+    /// re-implementation has 6 us, more than the gap between two packets of a flow of 2 Gb/s.
+    pub gain: Duration,
     /// A path on which a packet has waited for longer than this counts as stopped, wherever that was: the cumulative sojourn time. Default: only what is stopped at the
     /// edge itself counts (the re-implementation).
     pub sojourn: Option<Duration>,
@@ -93,7 +96,7 @@ impl Default for ProteusConfig {
             delay_aging: None,
             burden: Duration::from_us(1),
             move_interval: None,
-            gain: None,
+            gain: Duration::from_us(1),
             sojourn: None,
             flow_timeout: Duration::from_ms(1),
             dre_period: Duration::from_us(50),
@@ -209,6 +212,14 @@ struct Known {
     busy: u8,
 }
 
+/// Returns what is known of a path for a packet of `class`: what has been measured behind the
+/// uplink, and the queue of the uplink, which the edge sees.
+fn known(path: &Path, how: &Measuring, class: Class, view: &View<'_>) -> Known {
+    let uplink = view.port(path.first());
+    let queue = uplink.rate().time_for(uplink.queue_bytes(class.0.into()));
+    Known { delay: path.delay.at(view.now, how) + queue, busy: path.delay.busy() }
+}
+
 /// What paths are sorted by: the least is taken.
 fn rank(classes: Classes, known: Known, low: Duration, busy: u8) -> (u8, Reverse<u8>, Duration) {
     let (is_low, is_busy) = (known.delay < low, known.busy >= busy);
@@ -293,15 +304,11 @@ impl Edge {
         self.measuring.paths.known(edge).expect("it has just been looked for")
     }
 
-    fn known(&self, path: &Path, now: Time) -> Known {
-        Known { delay: path.delay.at(now, &self.measuring.how), busy: path.delay.busy() }
-    }
-
     /// The best of some paths to `edge`, drawn among those that are not stopped, or if all are, among all; `but` is left out, if there is another.
     fn best(&mut self, edge: NodeId, but: Option<PathIx>, class: Class, view: &View<'_>) -> Option<PathIx> {
         let Edge { measuring, out, low, busy, config, draws, .. } = self;
         let set = measuring.paths.known(edge)?;
-        let known = |path: &Path| Known { delay: path.delay.at(view.now, &measuring.how), busy: path.delay.busy() };
+        let known = |path: &Path| known(path, &measuring.how, class, view);
         let is_late = |path: &Path| config.sojourn.is_some_and(|sojourn| known(path).delay > sojourn);
         let is_out = |path: &Path| out[usize::from(path.first())].has(class) || is_late(path);
         let others = || set.usable(view).filter(move |(ix, _)| Some(*ix) != but);
@@ -327,22 +334,27 @@ impl Edge {
 
     /// A path to which a flow moves, and whether it does because its own is stopped.
     fn better(&mut self, entry: &FlowEntry, edge: NodeId, class: Class, view: &View<'_>) -> Option<(PathIx, bool)> {
-        let present = self.set(edge).path(entry.path);
-        let (first, delay) = (present.first(), self.known(present, view.now).delay);
-        let (port, queue) = (view.port(first), QueueIx::from(class.0));
-        let is_late = self.config.sojourn.is_some_and(|sojourn| delay > sojourn);
+        let known =
+            |edge_switch: &Edge, ix| known(edge_switch.set(edge).path(ix), &edge_switch.measuring.how, class, view);
+        let (first, here) = (self.set(edge).path(entry.path).first(), known(self, entry.path));
+        let is_stopped = view.port(first).is_closed(class.0.into());
+        let is_late = self.config.sojourn.is_some_and(|sojourn| here.delay > sojourn);
         let may_move = entry.moved.is_none_or(|moved| view.now.since(moved) >= self.move_interval);
-        if (port.is_closed(queue) || is_late) && may_move {
-            // What stands in the queue would leave no sooner than it drains, could it.
-            let drain = port.rate().time_for(port.queue_bytes(queue));
-            let other = self.best(edge, Some(entry.path), class, view)?;
-            let longer = self.known(self.set(edge).path(other), view.now).delay.saturating_sub(delay);
-            return (longer < drain || is_late && longer == Duration::ZERO).then_some((other, true));
+        let at_once = (is_stopped || is_late) && may_move;
+        if !at_once && here.delay <= self.config.gain {
+            return None;
         }
-        let gain = self.config.gain?;
         let other = self.best(edge, Some(entry.path), class, view)?;
-        let less = delay.saturating_sub(self.known(self.set(edge).path(other), view.now).delay);
-        (less > gain && view.now.since(entry.last) > less).then_some((other, false))
+        let there = known(self, other);
+        if at_once {
+            // The queue of a stopped uplink would leave no sooner than it drains, could it.
+            let is_better = there.delay < here.delay || is_late && there.delay == here.delay;
+            return is_better.then_some((other, true));
+        }
+        let rank = |known| rank(self.config.classes, known, self.low, self.busy);
+        let less = here.delay.saturating_sub(there.delay);
+        let is_better = rank(there) < rank(here) && less > self.config.gain;
+        (is_better && view.now.since(entry.last) > less).then_some((other, false))
     }
 
     /// Flows go to `edge`: it is to be probed.
@@ -372,7 +384,8 @@ impl Edge {
             let probes: Vec<_> = routed.collect();
             for (path, egress, route) in probes {
                 set.paths[path as usize].delay.probed(now);
-                let words = [path, node.0, now.ps() as u32, (now.ps() >> 32) as u32];
+                let [low, high] = halves(now);
+                let words = [path, node.0, low, high];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
                 view.emit(Emission { notice, egress, class: *class, route: route.after_first() });
@@ -395,6 +408,11 @@ impl Footprint for Proteus {
     }
 }
 
+/// Returns the fields of a probe that hold a time.
+fn halves(time: Time) -> [u32; 2] {
+    [time.ps() as u32, (time.ps() >> 32) as u32]
+}
+
 /// Which part of the first field of a probe is the path; the rest is how busy links are.
 const PATH_BITS: u32 = 24;
 
@@ -412,6 +430,9 @@ impl Station for Proteus {
     }
 
     fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+        if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(at.ingress)) {
+            stamp_departure(packet, view.now);
+        }
         let Some(dre) = &mut self.links[usize::from(at.egress)] else { return };
         dre.add(packet.frame.size.wire, view.now);
         let metric = dre.metric(view.now);
@@ -421,6 +442,9 @@ impl Station for Proteus {
                 if let Some(notice) = packet.notice_mut().filter(|notice| notice.protocol == PROTEUS) {
                     let busy = (notice.words[0] >> PATH_BITS).max(metric.into());
                     notice.words[0] = notice.words[0] & ((1 << PATH_BITS) - 1) | busy << PATH_BITS;
+                    if notice.words[1] == self.node.0 {
+                        notice.words[2..].copy_from_slice(&halves(view.now));
+                    }
                 }
             }
             _ => {}

@@ -72,7 +72,7 @@ pub(super) const CASES: &[Case] = &[
         DCQCN,
         "kind = \"mp-rdma\"\nrecovery = { kind = \"mp-rdma\" }",
         &[
-            "s.toml:33:1: error: congestion_control.recovery: unknown key; allowed: kind, ecn, initial_cwnd, reordering, slow_path_cut, probing",
+            "s.toml:33:1: error: congestion_control.recovery: unknown key; allowed: kind, ecn, ack_path, initial_cwnd, reordering, slow_path_cut, probing",
         ],
     ),
     (
