@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backwater import console, shipped
@@ -11,8 +11,9 @@ from backwater.console import UsageError
 from backwater.experiment import readings, record, targets, witnesses
 from backwater.experiment.claims import Finding
 from backwater.experiment.executors.executor import Executor
-from backwater.experiment.grid import Experiment
-from backwater.experiment.record import Record
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.readings import Paper
+from backwater.experiment.record import Record, Run
 from backwater.experiment.reproduce import Figure, findings_of
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
@@ -29,6 +30,19 @@ def refuse_installed(files: Sequence[Path]) -> None:
             )
 
 
+def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
+    """Experiments under a reading; under that of reference those for which the paper has one."""
+    experiments = [Experiment.load(file, reading) for file in files]
+    if reading != readings.REFERENCE:
+        return experiments
+    paper = Paper.beside(files[0])
+    reference = [] if paper is None else paper.content.reference
+    found = [each for each in experiments if any(edit in reference for edit in each.edits)]
+    if not found:
+        raise UsageError(f"{files[0].parent / shipped.CHOICES} has no reference for these figures")
+    return found
+
+
 def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:
     """The figures as far as they are recorded."""
     records = {experiment: Record.load(experiment, scale) for experiment in experiments}
@@ -38,7 +52,7 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
     return [
         Figure(experiment, scale)
         if kept is None
-        else Figure.of(experiment, kept, directory, _literal(experiment, scale, kept))
+        else Figure.of(experiment, kept, directory, _literal(experiment, scale, kept), _reference(experiment, scale))
         for experiment, kept in records.items()
     ]
 
@@ -63,9 +77,18 @@ def run_and_draw(
 
 def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding]:
     """The claims of an experiment under the literal reading, if it is recorded or asks for the same runs."""
-    if experiment.reading is None or experiment.reading.name == readings.LITERAL:
+    if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)
     is_same = record.definition(literal, scale) == record.definition(experiment, scale)
     known = kept if is_same else Record.load(literal, scale)
     return [] if known is None else findings_of(literal, known)
+
+
+def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:
+    """The runs of the reference, if the experiment has one that is recorded."""
+    if experiment.reading is None or experiment.reading.name != readings.RECORD:
+        return {}
+    reference = Experiment.load(experiment.path, readings.REFERENCE)
+    kept = Record.load(reference, scale)
+    return {} if kept is None else kept.runs(reference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -24,10 +24,11 @@ from backwater.console import UsageError
 from backwater.experiment import mistakes, page, readings, targets
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment.executors import choice
-from backwater.experiment.grid import Experiment
 from backwater.experiment.readings import Paper
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
+
+_READINGS: Final = (*readings.NAMED, readings.REFERENCE)
 
 
 def reproduce(
@@ -62,9 +63,9 @@ def reproduce(
         str,
         typer.Option(
             "--reading",
-            metavar="|".join(readings.NAMED),
+            metavar="|".join(_READINGS),
             help="Options for the choices that the paper leaves open.",
-            autocompletion=lambda: [*readings.NAMED],
+            autocompletion=lambda: [*_READINGS],
         ),
     ] = readings.RECORD,
     sampling: Annotated[
@@ -84,8 +85,8 @@ def reproduce(
         return
     if recording and recorded:
         raise UsageError("--record writes what --recorded reads", "give one of them")
-    if reading not in readings.NAMED:
-        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, readings.NAMED))
+    if reading not in _READINGS:
+        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, _READINGS))
     begin = time.monotonic()
     name, files = targets.find(target)
     if recording:
@@ -95,7 +96,7 @@ def reproduce(
         return
     if samples is not None:
         raise UsageError("--samples says how many readings --readings draws", "give both, or neither")
-    experiments = [Experiment.load(file, reading) for file in files]
+    experiments = making.loaded(files, reading)
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
         choose_scale(experiment, scale)

@@ -28,8 +28,12 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     if paper is None:
         raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, which names what is open")
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
-    parts = paper.content.score.choose, paper.content.score.confirm
-    chosen, confirmed = (_scored(paper, wanted, part, store, executor) for part in parts)
+    first, second = paper.content.score.choose, paper.content.score.confirm
+    chosen = _scored(paper, wanted, first, store, executor)
+    if options := scoring.hardest(paper, [each for each in chosen if each.reading.is_drawn]):
+        wanted.insert(0, paper.against(options))
+        chosen.insert(0, *_scored(paper, wanted[:1], first, store, executor))
+    confirmed = _scored(paper, wanted, second, store, executor)
     tables = [*scores.views(paper, chosen, confirmed)]
     for view in tables:
         console.out.print(console.table(view))

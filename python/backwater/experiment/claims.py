@@ -190,6 +190,7 @@ class Finding:
         beside: Means of the two values that the worst figure compares; none where nothing is compared.
         bound: The figure with every flow of the scheme at its ideal time, where that is furthest from the claim; none
             if the claim is not about completion times, or flows take several paths.
+        reference: The figure with other runs in place of the scheme's, where that is furthest from the claim.
     """
 
     claim: Claim
@@ -199,12 +200,15 @@ class Finding:
     reason: str = ""
     beside: tuple[float, float] | None = None
     bound: Estimate | None = None
+    reference: Estimate | None = None
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.note}" if self.note else self.verdict
 
 
-def check(claim: Claim, scale: str, values: Values, ideal: Values | None = None) -> Finding:
+def check(
+    claim: Claim, scale: str, values: Values, ideal: Values | None = None, reference: Values | None = None
+) -> Finding:
     """Holds a claim against the measures of the points of a scale.
 
     Args:
@@ -212,9 +216,11 @@ def check(claim: Claim, scale: str, values: Values, ideal: Values | None = None)
         scale: The scale.
         values: The measures of every point.
         ideal: The same measures with every flow at its ideal time, where the claim wants its measure to be good.
+        reference: The same measures of other runs, for comparison.
     """
-    finding = _checked(claim, scale, values)
-    bound = _bound(claim, values, ideal or {})
+    beside = _in_place(claim, values, reference or {}) if claim.to else None
+    finding = replace(_checked(claim, scale, values), reference=beside)
+    bound = _in_place(claim, values, ideal or {})
     if bound is None or finding.verdict in {"reached", "reached, within error", "no result"}:
         return replace(finding, bound=bound)
     everywhere, _ = expected(claim)
@@ -224,12 +230,12 @@ def check(claim: Claim, scale: str, values: Values, ideal: Values | None = None)
     return replace(finding, bound=bound)
 
 
-def _bound(claim: Claim, values: Values, ideal: Values) -> Estimate | None:
-    """The figure at the ideal times of the scheme that a claim is for: at its worst place."""
-    if not any(claim.measure in ideal.get(point, {}) for point in values if matches(point.place, claim.at)):
+def _in_place(claim: Claim, values: Values, others: Values) -> Estimate | None:
+    """The figure with other values in place of those of the scheme that a claim is for: at its worst place."""
+    if not any(claim.measure in others.get(point, {}) for point in values if matches(point.place, claim.at)):
         return None
     try:
-        places = _places(claim, values, ideal)
+        places = _places(claim, values, others)
     except (_MissingError, OverflowError):
         return None
     everywhere, _ = expected(claim)

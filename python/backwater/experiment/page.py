@@ -13,14 +13,15 @@ from backwater import style
 from backwater.experiment import claims
 from backwater.experiment.claims import Finding
 from backwater.experiment.readings import Paper
-from backwater.experiment.reproduce import Figure, bound, cpu, ours, reasons
+from backwater.experiment.reproduce import Figure, beside, cpu, ours, reasons
 from backwater.experiment.sampled import Kept, Sampled
 from backwater.views.view import View
 
 _ABOUT: Final = (
     "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
     "on that. Of several places the worst is named, with both values that are compared, and `…` leads to the best. The "
-    "*bound* is the figure with every flow of the scheme at its ideal time. Numbers in the last column lead to the "
+    "*bound* is the figure with every flow of the scheme at its ideal time; the *reference* has the same traffic "
+    "without control and with room for all of it, and is no bound. Numbers in the last column lead to the "
     "[reasons](#reasons)."
 )
 
@@ -69,7 +70,7 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     verdicts = Counter(finding.verdict for _, finding, _ in found)
     counted = "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
     rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
-    headers = ("figure", "claim", "paper", "reading of record", "literal reading", "bound", "verdict", "why")
+    headers = ("figure", "claim", "paper", "of record", "literal", "bound", "reference", "verdict", "why")
     yield from ("", f"## {title}", "", f"{style.counted(len(found), 'claim')}: {counted}.", "", *_table(headers, rows))
 
 
@@ -82,7 +83,8 @@ def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Map
         finding.claim.paper,
         ours(finding, unit),
         "–" if literal is None else f"{ours(literal, unit)}: {literal}",
-        bound(finding, unit),
+        beside(finding.claim, finding.bound, unit),
+        beside(finding.claim, finding.reference, unit),
         str(finding),
         "" if number is None else f"[{number}](#reasons)",
     )

@@ -6,7 +6,7 @@ import json
 import random
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -24,6 +24,7 @@ from backwater.shipped import CHOICES, is_experiment
 RECORD: Final = "record"
 LITERAL: Final = "literal"
 NAMED: Final = (RECORD, LITERAL)
+REFERENCE: Final = "reference"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Reading:
     """An option for each choice of a paper.
 
     Attributes:
-        name: `record`, `literal`, the reading of record without a deviation, or a number of a sample.
+        name: `record`, `literal`, `reference`, the reading of record with something changed, or a number of a sample.
         options: The option of each choice.
         edits: What these write, in the order of the file.
     """
@@ -123,8 +124,10 @@ class Paper:
         return Reading(name, {key: options[key] for key in choices}, edits)
 
     def named(self, name: str) -> Reading:
-        """The reading of record, or the literal one."""
-        return self.reading(name, {key: getattr(choice, name) for key, choice in self.content.choices.items()})
+        """The reading of record, the literal one, or the reference."""
+        of = RECORD if name == REFERENCE else name
+        found = self.reading(name, {key: getattr(choice, of) for key, choice in self.content.choices.items()})
+        return replace(found, edits=[*found.edits, *self.content.reference]) if name == REFERENCE else found
 
     def undone(self) -> Iterator[Reading]:
         """The reading of record with each deviation as the paper has it."""
@@ -132,6 +135,10 @@ class Paper:
         for key, choice in self.content.choices.items():
             if choice.kind == "deviates" and choice.literal != choice.record:
                 yield self.reading(f"{RECORD}, {key} {choice.literal}", {**of_record, key: choice.literal})
+
+    def against(self, options: Mapping[str, str]) -> Reading:
+        """The reading of record with other options of rivals."""
+        return self.reading(f"{RECORD}, rivals at their best", {**self.named(RECORD).options, **options})
 
     def sample(self, count: int | None = None, seed: int | None = None) -> list[Reading]:
         """Readings that fill the space of open choices: a Latin hypercube.

@@ -82,8 +82,8 @@ def ours(finding: Finding, unit: str = "") -> str:
         return "–"
     place, worst = figures[0]
     sides = finding.beside
-    beside = "" if sides is None else f"{style.figure(sides[0], '')} against {style.figure(sides[1], unit)}"
-    about = "; ".join(filter(None, [place, beside]))
+    both = "" if sides is None else f"{style.figure(sides[0], '')} against {style.figure(sides[1], unit)}"
+    about = "; ".join(filter(None, [place, both]))
     text = _shown(claim, worst, unit) + (f" ({about})" if about else "")
     if len(figures) == 1:
         return text
@@ -92,9 +92,9 @@ def ours(finding: Finding, unit: str = "") -> str:
     return f"{text} … {shown}"
 
 
-def bound(finding: Finding, unit: str = "") -> str:
-    """The figure of a claim at ideal times."""
-    return "–" if finding.bound is None else _show(finding.claim, finding.bound.mean, unit)
+def beside(claim: Claim, estimate: Estimate | None, unit: str = "") -> str:
+    """The figure of a claim at ideal times, or of the reference."""
+    return "–" if estimate is None else _show(claim, estimate.mean, unit)
 
 
 def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]) -> View:
@@ -192,11 +192,18 @@ class Figure:
         return by_kind.unit(self.experiment.content.measures[claim.measure])
 
     @classmethod
-    def of(cls, experiment: Experiment, kept: Record, directory: Path, literal: Sequence[Finding] = ()) -> Figure:
+    def of(
+        cls,
+        experiment: Experiment,
+        kept: Record,
+        directory: Path,
+        literal: Sequence[Finding] = (),
+        reference: Mapping[Point, Run] | None = None,
+    ) -> Figure:
         """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
         runs = kept.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
-        findings = findings_of(experiment, kept)
+        findings = findings_of(experiment, kept, reference)
         from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
 
         charts = drawing.draw(experiment, kept, values, directory)
@@ -204,12 +211,12 @@ class Figure:
         return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal)
 
 
-def findings_of(experiment: Experiment, kept: Record) -> list[Finding]:
-    """Holds the claims of an experiment against what is kept of its runs."""
+def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Finding]:
+    """Holds the claims of an experiment against what is kept of its runs, beside those of the reference."""
     runs = kept.runs(experiment)
-    values = {point: run.measures for point, run in runs.items()}
+    values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
-        claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs))
+        claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
         for claim in experiment.content.claims
         if claim.scales is None or kept.scale in claim.scales
     ]

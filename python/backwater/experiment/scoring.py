@@ -190,6 +190,16 @@ def effects(paper: Paper, scored: Sequence[Scored]) -> dict[str, dict[str, float
     return found
 
 
+def hardest(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
+    """Of each choice about rivals, the option with which the paper's scheme has the lowest mean score."""
+    found = effects(paper, scored)
+    return {
+        name: min(found[name], key=lambda option: found[name][option])
+        for name, choice in paper.content.choices.items()
+        if choice.rivals and name in found
+    }
+
+
 def unreached(scored: Sequence[Scored]) -> list[tuple[str, str]]:
     """Claims whose direction holds under no reading, with the figure of each."""
     reached: Counter[tuple[str, str]] = Counter()

@@ -35,6 +35,7 @@ class Choice(Table):
             counted. Only open ones are sampled.
         literal: The option of the literal reading.
         record: The option of the reading of record.
+        rivals: Whether it is about rivals of the paper's scheme alone.
         options: Each option by its name, and what it writes.
     """
 
@@ -42,6 +43,7 @@ class Choice(Table):
     kind: Literal["open", "deviates", "measure"]
     literal: str
     record: str
+    rivals: bool = False
     options: Annotated[dict[str, list[Edit]], Some]
 
 
@@ -91,7 +93,10 @@ class Readings(Table):
     Attributes:
         score: The rule.
         choices: What is open, by name.
+        reference: What the paper's scheme has in place of its own, such as no control and a large buffer, where what
+            could be gained is shown; beside the options of record.
     """
 
     score: Score
     choices: Annotated[dict[str, Choice], Some]
+    reference: list[Edit] = []
