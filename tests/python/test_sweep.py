@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -191,6 +192,44 @@ def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
     after = made(Store(Path("store")))
     assert {key for key in before if before[key] == after[key]} == {sound.name}
     assert command_line(*arguments).stderr == ""
+
+
+def test_what_is_no_directory_in_place_of_a_point_is_told_and_replaced(tiny: Path) -> None:
+    arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
+    assert command_line(*arguments).exit_code == 0
+    before = made(Store(Path("store")))
+    file, circle, link, sound = (Path("store/points") / key for key in sorted(before))
+    link.rename("elsewhere")
+    for point in (file, circle):
+        shutil.rmtree(point)
+    file.write_text("mine")
+    circle.symlink_to(circle.name)
+    link.symlink_to(Path("elsewhere").absolute())
+    (Path("elsewhere") / "point.json").write_text("{}")
+    outcome = command_line(*arguments)
+    assert outcome.exit_code == 0, outcome.output
+    told = [line.split(": ")[1] for line in outcome.stderr.splitlines() if line.endswith(", seed 1 is run again")]
+    expected = [f"{file} is not a directory", f"{circle} is not a directory", f"{link / 'point.json'} is damaged"]
+    assert sorted(told) == sorted(expected)
+    after = made(Store(Path("store")))
+    assert {key for key in before if before[key] == after[key]} == {sound.name}
+    assert not link.is_symlink()
+    assert Path("elsewhere").is_dir()
+    assert command_line(*arguments).stderr == ""
+
+
+@pytest.mark.parametrize("part", ["points", "failed", "running"])
+def test_a_store_with_a_file_in_place_of_a_directory_is_refused(tiny: Path, part: str) -> None:
+    store = Store(Path("store"))
+    store.open()
+    if part == "running":
+        (store.directory / part).rmdir()
+    (store.directory / part).touch()
+    for command in (("sweep", tiny, "--scale", "paper", "--store", "store"), ("merge", "all", "store")):
+        outcome = command_line(*command)
+        assert outcome.exit_code not in {0, 70}, outcome.output
+        assert f"store/{part} is not a directory" in outcome.stderr
+    assert not Path("all").exists()
 
 
 def test_a_run_whose_result_cannot_be_written_fails_without_a_traceback(

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -91,6 +91,15 @@ class Job:
     def key(self) -> str:
         """Hash of the content."""
         return _key_of(self.content.encode())
+
+
+def _remove(path: Path) -> None:
+    """Removes a directory, or whatever else is in its place, if it can be removed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _key_of(content: bytes) -> str:
@@ -181,7 +190,7 @@ class Store:
         """
         directory = self._place("points", key)
         if not directory.is_dir():
-            return f"{directory} is missing"
+            return f"{directory} is {'not a directory' if os.path.lexists(directory) else 'missing'}"
         try:
             ResultDirectory.load(directory).verify()
             point = (directory / POINT_FILE).read_bytes()
@@ -196,8 +205,8 @@ class Store:
     def discard(self, job: Job) -> bool:
         """Removes the result of a job; whether there was one."""
         directory = self._place("points", job.key)
-        if there := directory.is_dir():
-            shutil.rmtree(directory)
+        if there := os.path.lexists(directory):
+            _remove(directory)
         return there
 
     def open(self) -> None:
@@ -211,6 +220,7 @@ class Store:
         # In this order: another process may be making it a store, and what it marks it with is the first thing there.
         if any(self.directory.iterdir()) and not mark.exists():
             raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_MARK}")
+        self._check_parts()
         mark.touch()
         self._running.mkdir(exist_ok=True)
         for rest in self._running.iterdir():
@@ -224,6 +234,14 @@ class Store:
         """Raises StoreError unless the directory is a store."""
         if not (self.directory / _MARK).exists():
             raise StoreError(f"{self.directory} is no store: it has no file {_MARK}")
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Raises StoreError if anything else is where the store's directories belong."""
+        for part in ("points", "failed", "running"):
+            place = self.directory / part
+            if os.path.lexists(place) and not place.is_dir():
+                raise StoreError(f"{place} is not a directory: move it away")
 
     def _clear(self, key: str) -> None:
         for rest in self._running.glob(f"{key}-*"):
@@ -260,19 +278,23 @@ class Store:
             # On a network file system, what another machine has put there may not have been seen.
             if self.damage(job.key) is not None:
                 raise
-        shutil.rmtree(self._place("failed", job.key), ignore_errors=True)
+        _remove(self._place("failed", job.key))
 
     def keep_failed(self, job: Job, directory: Path) -> Path:
         """Moves what a failed run left to where it can be looked at."""
         place = self._place("failed", job.key)
-        shutil.rmtree(place, ignore_errors=True)
+        _remove(place)
         self._move(directory, place)
         return place
 
     @staticmethod
     def _move(directory: Path, place: Path) -> None:
-        place.parent.mkdir(exist_ok=True)
-        directory.rename(place)
+        """Moves a directory. Raises OSError with the name of its new place."""
+        try:
+            place.parent.mkdir(exist_ok=True)
+            directory.rename(place)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(place)) from None
 
     def take(self, other: Store, key: str) -> bool:
         """Copies a result of another store, unless it is here; whether it was copied.
@@ -296,7 +318,7 @@ class Store:
             copy = self._running / f"{key}-copy"
             try:
                 shutil.copytree(theirs, copy)
-                shutil.rmtree(here, ignore_errors=True)
+                _remove(here)
                 self._move(copy, here)
             finally:
                 self._clear(key)
