@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -185,3 +187,32 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     (result.directory / "queues.parquet").write_bytes(b"nothing")
     with pytest.raises(DamagedError, match=r"queues\.parquet is damaged"):
         files.prepare(result)
+
+
+def test_what_a_killed_process_has_left_is_cleared_and_what_others_make_stays(tmp_path: Path) -> None:
+    """Its lock tells a process that is alive, also if the files are there already."""
+    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    program = """
+import os, signal, sys
+from backwater import Result, _core
+from backwater.viewer import files
+_core.build_view = lambda *_: (print("making", flush=True), signal.pause())
+files.prepare(Result.load(sys.argv[1]))
+"""
+
+    def left() -> list[Path]:
+        return sorted(path for path in result.directory.glob(".view-*") if path.is_dir())
+
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(result.directory)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "making\n"
+        (alive,) = left()
+        place = files.prepare(result)
+        assert left() == [alive]
+        process.kill()
+        process.wait()
+    assert left() == [alive]
+    assert files.prepare(result) == place
+    assert not list(result.directory.glob(".view-*"))

@@ -5,21 +5,25 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from backwater import _core
+from backwater import _core, locks
 from backwater.directory import VIEW_DIRECTORY, ResultDirectory, ResultError
 
 # What a viewer can ask for of a result, besides what was made for it.
 RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "signals.parquet", "events.parquet")
 # What was made: nothing else in that directory is read, replaced or removed.
 MADE_FILES: Final = (_core.VIEW_INDEX, *_core.VIEW_FILES)
-# How directories begin in which they are being made.
+# Prefix of the directories in which they are being made.
 _PARTIAL: Final = ".view-"
+# Suffix of the file beside such a directory, which its process locks as long as it is alive.
+_LOCK: Final = ".lock"
 
 
 def is_current(directory: Path, result: ResultDirectory) -> bool:
@@ -51,13 +55,15 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
     place = result.directory / VIEW_DIRECTORY
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         raise ResultError(f"{place} is not a folder: the viewer keeps its files there")
+    with suppress(OSError):
+        _clear_partial(result.directory)
     if is_current(place, result):
         return place
     result.verify()
     try:
-        with tempfile.TemporaryDirectory(dir=result.directory, prefix=_PARTIAL) as made:
-            _core.build_view(str(result.directory), made, tell)
-            _move(Path(made), place, result)
+        with _partial(result.directory) as made:
+            _core.build_view(str(result.directory), str(made), tell)
+            _move(made, place, result)
         return place
     except OSError:
         # Read-only, or full.
@@ -92,8 +98,31 @@ def _move(made: Path, place: Path, result: ResultDirectory) -> None:
 def clear(directory: Path) -> None:
     """Removes the viewer's files from the directory of a result, and what a killed process has left of them."""
     _clear(directory / VIEW_DIRECTORY)
-    for left in directory.glob(f"{_PARTIAL}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    _clear_partial(directory)
+
+
+@contextmanager
+def _partial(directory: Path) -> Iterator[Path]:
+    """Makes a directory for the block, which no other process clears away meanwhile."""
+    while True:
+        made = directory / f"{_PARTIAL}{secrets.token_hex(4)}"
+        with locks.holding(made.with_suffix(_LOCK)) as is_held:
+            # Another process may have cleared the file away before it was locked.
+            if is_held:
+                made.mkdir()
+                try:
+                    yield made
+                finally:
+                    shutil.rmtree(made, ignore_errors=True)
+                return
+
+
+def _clear_partial(directory: Path) -> None:
+    """Removes what processes that were killed have left."""
+    for left in {path.with_suffix("") for path in directory.glob(f"{_PARTIAL}*")}:
+        with locks.holding(left.with_suffix(_LOCK)) as is_left:
+            if is_left:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _clear(directory: Path) -> None:
