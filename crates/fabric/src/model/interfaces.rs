@@ -53,11 +53,15 @@ pub(crate) struct Interfaces {
 pub(crate) struct Effects {
     /// Whether there may be any.
     pub(crate) pending: bool,
+    /// Number of notes. Observers are told before anything else is done: a packet leaves a queue
+    /// after the note that the queue is open.
+    notes: u32,
     /// Frames to send, and whether causes travel with them: they are queued before anything else is done, so that a resumed port does not send
     /// waiting packets first.
     controls: VecDeque<(PortIx, Control, bool)>,
     /// The causes, in the same order.
     causes: VecDeque<Causes>,
+    /// Notes first, then everything else, each in order.
     pub(crate) others: VecDeque<Effect>,
     /// Notices to send.
     pub(crate) emissions: VecDeque<Emission>,
@@ -96,6 +100,26 @@ impl Caller {
 }
 
 impl Effects {
+    fn note(&mut self, note: Note) {
+        self.pending = true;
+        self.others.insert(self.notes as usize, Effect::Note(note));
+        self.notes += 1;
+    }
+
+    /// Takes the next of the notes, or if there are none, of the other things.
+    pub(crate) fn next(&mut self) -> Option<Effect> {
+        self.notes = self.notes.saturating_sub(1);
+        self.others.pop_front()
+    }
+
+    /// Takes the next note.
+    pub(crate) fn next_note(&mut self) -> Option<Note> {
+        match (self.notes > 0).then(|| self.next())?? {
+            Effect::Note(note) => Some(note),
+            _ => None,
+        }
+    }
+
     fn add(&mut self, effect: Effect) {
         self.pending = true;
         self.others.push_back(effect);
@@ -174,7 +198,7 @@ impl NodeAccess for Interfaces {
         if was_open && self.stations.meets(Stations::TRACE) {
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
             let port = self.ports[usize::from(port)].id;
-            self.effects.add(Effect::Note(Note::Stopped { port, queue, cause }));
+            self.effects.note(Note::Stopped { port, queue, cause });
         }
         if was_open && self.stations.meets(Stations::GATE) {
             self.effects.add(Effect::Gate(port, queue, false));
@@ -184,15 +208,14 @@ impl NodeAccess for Interfaces {
     fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
         let port = &mut self.ports[usize::from(port)];
         if let Some(closure) = port.open(queue, now) {
-            let (note, kick) = (Effect::Note(Note::Paused { port: port.id, queue, closure }), Effect::Kick(port.ix));
-            let ix = port.ix;
+            let (note, ix) = (Note::Paused { port: port.id, queue, closure }, port.ix);
             self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
             if self.stations.meets(Stations::GATE) {
                 self.effects.add(Effect::Gate(ix, queue, true));
             }
-            self.effects.add(note);
-            self.effects.add(kick);
+            self.effects.note(note);
+            self.effects.add(Effect::Kick(ix));
         }
     }
 
@@ -215,7 +238,7 @@ impl NodeAccess for Interfaces {
     }
 
     fn note(&mut self, note: Note) {
-        self.effects.add(Effect::Note(note));
+        self.effects.note(note);
     }
 
     fn watches_full(&self) -> bool {

@@ -448,9 +448,18 @@ impl Node {
         }
     }
 
-    /// Queues all frames that hooks have sent, then does one of the other things.
+    /// Tells the observers what hooks have noted.
+    fn tell<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        while let Some(note) = self.interfaces.effects.next_note() {
+            env.sink.note(note);
+        }
+    }
+
+    /// Tells the observers and queues all frames that hooks have sent, then does one of the other
+    /// things.
     #[inline(never)]
     fn carry_out<S: Sink>(&mut self, env: &mut Env<'_, S>) {
+        self.tell(env);
         let size = env.fabric.spec.framing.control();
         while let Some((port, control, causes)) = self.interfaces.effects.next_control() {
             let record = causes.map_or(RecordRef::NONE, |causes| {
@@ -471,8 +480,9 @@ impl Node {
         }
         while let Some(emission) = self.interfaces.effects.emissions.pop_front() {
             self.emit(emission, env);
+            self.tell(env);
         }
-        match self.interfaces.effects.others.pop_front() {
+        match self.interfaces.effects.next() {
             Some(Effect::Kick(port)) => self.kick(port, env),
             Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
             Some(Effect::Gate(port, queue, is_open)) => {

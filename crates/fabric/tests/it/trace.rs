@@ -7,13 +7,15 @@ use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::driver::trace::{Action, TraceScope, TraceSpec, Traced};
 use backwater_fabric::frame::PacketKind;
-use backwater_fabric::ids::{FlowId, NodeId};
+use backwater_fabric::ids::{Class, FlowId, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
+use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
+use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use std::collections::BTreeMap;
 
 /// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
 fn incast() -> NetworkSpec {
@@ -226,4 +228,36 @@ fn a_trace_that_is_taken_piece_by_piece_is_the_same() {
     }
     pieces.extend(simulation.take_trace().iter().map(at));
     assert_eq!(pieces, whole);
+}
+
+/// One PFC frame opens the gates of three classes, and what waits behind one of them leaves in the
+/// same instant.
+#[test]
+fn a_queue_is_told_to_be_open_before_a_packet_leaves_it() {
+    let mut spec = common::star(4, 100, 1000);
+    spec.switch.lossless = vec![Class(1), Class(2), Class(3)];
+    spec.switch.buffer = Bytes(150_000);
+    spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
+    spec.host.ack_class = Class(3);
+    let pairs = (0..4).flat_map(|src| (0..4).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
+    let flows = pairs
+        .flat_map(|(src, dst)| [1, 2, 3].map(|class| FlowSpec { class: Class(class), ..flow(src, dst, 60_000, 0) }));
+    let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
+    simulation.watch_trace(&TraceSpec::ALL);
+    common::drain(&mut simulation);
+    let (mut closed, mut left) = (BTreeMap::new(), 0);
+    for (at, _, note) in notes(&simulation.take_trace()) {
+        match note {
+            Note::Stopped { port, queue, .. } => assert_eq!(closed.insert((port, queue), at), None, "{note:?}"),
+            Note::Paused { port, queue, closure } => {
+                assert_eq!(closed.remove(&(port, queue)), Some(closure.from), "{note:?}");
+            }
+            Note::Dequeued { port, queue, .. } => {
+                left += 1;
+                assert_eq!(closed.get(&(port, queue)).filter(|since| **since < at), None, "{at}: {note:?}");
+            }
+            _ => {}
+        }
+    }
+    assert!(left > 1000, "{left}");
 }
