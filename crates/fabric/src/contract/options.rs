@@ -59,6 +59,8 @@ pub struct Shape {
     pub relay_ports: usize,
     /// Time that such a host takes to forward a packet.
     pub relay_delay: Duration,
+    /// The most links of a node.
+    pub ports: usize,
     /// Number of switches.
     pub switches: usize,
     /// Whether there are links between switches.
@@ -85,6 +87,24 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The most ports of a node whose mechanisms keep numbers by pairs of ports: 4 GiB, with 64 B
+    /// for each pair.
+    const MOST_PAIRED_PORTS: usize = 8192;
+
+    /// Rejects nodes with too many ports for `mechanism`, which keeps numbers by pairs of ports.
+    ///
+    /// # Errors
+    /// If a node has more than 8192.
+    pub fn few_ports(&self, mechanism: &str) -> Result<(), String> {
+        let (ports, most) = (self.ports, Shape::MOST_PAIRED_PORTS);
+        if ports > most {
+            return Err(format!(
+                "{mechanism} keeps numbers by pairs of ports: a node can have {most}, and one has {ports}"
+            ));
+        }
+        Ok(())
+    }
+
     /// That there are no hosts that relay, for a mechanism whose paper knows none.
     ///
     /// # Errors

@@ -492,6 +492,7 @@ impl NetworkSpec {
             relays: nodes().any(|node| self.relays(node)),
             relay_delay: self.host.relay.delay,
             relay_ports: nodes().filter(|node| self.relays(*node)).map(|node| wiring.of(node).len()).max().unwrap_or(0),
+            ports: nodes().map(|node| wiring.of(node).len()).max().unwrap_or(0),
             switches: nodes().filter(is_switch).count(),
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
             direct: self.links.iter().any(|link| !is_switch(&link.a) && !is_switch(&link.b)),

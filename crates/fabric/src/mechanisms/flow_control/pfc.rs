@@ -8,7 +8,7 @@ use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
     Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, Place, PortFacts, PortPressure, Pressure,
-    Running, Site, View,
+    Running, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -354,7 +354,11 @@ impl PfcConfig {
     }
 }
 
-impl Options for PfcConfig {}
+impl Options for PfcConfig {
+    fn applies(&self, shape: &Shape) -> Result<(), String> {
+        shape.few_ports("pfc")
+    }
+}
 
 /// Whether PFC is what runs there, not merely what is used where others do.
 fn is_pfc(other: &Running) -> bool {

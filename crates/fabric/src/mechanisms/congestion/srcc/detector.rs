@@ -78,8 +78,6 @@ impl Detector {
         let count = site.lossless.iter().count() * ports;
         let window = config.window(site.base_rtt);
         let is_static = config.threshold == Threshold::Static;
-        let needs_last =
-            !is_static && (config.egress_ports == EgressPorts::Active || config.arrivals == Arrivals::IngressPorts);
         Detector {
             window,
             count_window: config.count_window(window),
@@ -93,7 +91,7 @@ impl Detector {
             lanes,
             ingress: vec![Ingress::default(); count],
             egress: (0..ports).map(|_| Egress::default()).collect(),
-            last: vec![Time::NEVER; if needs_last { count * ports } else { 0 }],
+            last: vec![Time::NEVER; if config.keeps_pairs() { count * ports } else { 0 }],
             flows: 0,
             most_flows: 0,
             config: config.clone(),

@@ -238,6 +238,9 @@ impl Options for SrccConfig {
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {
+        if self.keeps_pairs() {
+            shape.few_ports("srcc")?;
+        }
         self.base.options().applies(shape)
     }
 
@@ -380,6 +383,12 @@ fn of_base(in_force: InForce) -> impl Iterator<Item = (String, Value)> {
 }
 
 impl SrccConfig {
+    /// Returns whether switches keep the time of the last packet between each pair of ports.
+    fn keeps_pairs(&self) -> bool {
+        let looks = self.egress_ports == EgressPorts::Active || self.arrivals == Arrivals::IngressPorts;
+        self.threshold != Threshold::Static && looks
+    }
+
     /// T in a network of this base round-trip time.
     fn window(&self, base_rtt: Duration) -> Duration {
         self.window.unwrap_or(Duration::from_ps(base_rtt.ps().saturating_mul(WINDOW_RTTS)))

@@ -280,7 +280,10 @@ impl Pyrrha {
 
 impl Options for PyrrhaConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
-        shape.without_relays("pyrrha")
+        shape.without_relays("pyrrha")?;
+        // PFC runs at the ports of neighbours that use it.
+        let has_pfc = !shape.uniform || self.hosts == HostReaction::Pfc;
+        if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
     }
 
     fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
