@@ -7,7 +7,7 @@ use crate::topology::LinkLimits;
 use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Among, Beside, FlowControlFacts, Key, Options, Running, Shape, Station, Stations, options,
+    Among, Beside, FlowControlFacts, Key, Options, PortFacts, Running, Shape, Station, Stations, options,
 };
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
@@ -211,11 +211,6 @@ fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
     group.map_or(format!("switch.{key}"), |i| format!("groups[{i}].{key}"))
 }
 
-/// Whether PFC is what runs at `switch`, not merely what it uses where others do.
-fn runs_pfc(spec: &NetworkSpec, switch: NodeId) -> bool {
-    spec.flow_control(switch).facts(false).protocols.first() == Some(&Protocol::PFC)
-}
-
 /// The two switches of each link between switches.
 fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     let is_switch = |node: &NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
@@ -273,30 +268,35 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use at a border with PFC only.
+/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use where the
+/// neighbours of all ports use PFC.
 pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
-    let at_border: BTreeSet<NodeId> = neighbours(spec)
-        .flat_map(|[a, b]| [(a, b), (b, a)])
-        .filter_map(|(switch, peer)| runs_pfc(spec, peer).then_some(switch))
-        .collect();
+    let wiring = Wiring::new(&spec.nodes, &spec.links);
     let (lossless, buffer) = (spec.switch.lossless.iter().copied().collect(), spec.switch.buffer);
     let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_all(buffer, lossless);
-    let uses_ports = |switch: &NodeId| {
-        let [here, at_hosts] = [false, true].map(|is_host| spec.flow_control(*switch).facts(is_host));
-        let hosts_do = at_hosts.protocols.first() == Some(&Protocol::PFC);
-        !here.bounds_queues || here.speaks(Protocol::PFC) && (hosts_do || at_border.contains(switch))
+    let bounds_queues = |switch: &NodeId| spec.flow_control(*switch).facts(false).bounds_queues;
+    let uses_pfc = |switch: NodeId, port: &PortFacts| {
+        let (ours, peer) = (spec.flow_control(switch).facts(false), wiring.peer(port));
+        let theirs = spec.flow_control_of(peer, &wiring).facts(spec.is_host(peer));
+        ours.protocols.iter().find(|protocol| theirs.speaks(**protocol)) == Some(&Protocol::PFC)
     };
-    let Some(switch) = switches(spec).find(|switch| is_divided(switch) && !uses_ports(switch)) else {
-        return findings.0;
+    let drops = |switch: &NodeId| wiring.of(*switch).iter().any(|port| !uses_pfc(*switch, port));
+    let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
+    let Some(switch) = found else { return findings.0 };
+    let remedy = if wiring.of(switch).iter().any(|port| uses_pfc(switch, port)) {
+        let node = &spec.nodes[switch.0 as usize].name;
+        format!(
+            "\"{node}\" stops only neighbours with PFC at its thresholds; higher ones (alpha, xoff) make drops rarer"
+        )
+    } else {
+        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares all of the buffer")
     };
     let name = spec.flow_control(switch).name();
     findings.warning(
         true,
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
-        format!(
-            "{name} bounds queues, not what comes in by a port, where it would drop: headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares all of the buffer"
-        ),
+        format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy}"),
     );
     findings.0
 }

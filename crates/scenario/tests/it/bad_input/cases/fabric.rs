@@ -98,6 +98,14 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
         ],
     ),
+    // Between spine0, which runs Pyrrha, and hosts that do, leaf1 uses PFC towards spine1 alone.
+    (
+        "[network]",
+        "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &[
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: \"leaf1\" stops only neighbours with PFC at its thresholds; higher ones (alpha, xoff) make drops rarer",
+        ],
+    ),
     (
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
