@@ -14,6 +14,7 @@ from typer.testing import Result as CommandResult
 import backwater
 from backwater import Result, Scenario
 from backwater.cli.app import app
+from backwater.experiment.executors import local
 from backwater.experiment.format.content import Content
 from backwater.summary import Deadlock, DeadQueue
 from example import VICTIM
@@ -65,9 +66,17 @@ def troubled(tmp_path: Path) -> Result:
 
 # --- a small experiment
 
-LOSING = (
-    'flow_control = { kind = "pfc" }\nbuffer = "60 KB"\nheadroom = { kind = "sih", headroom = "0 B", private = "0 B" }'
-)
+LOSING = 'flow_control = { kind = "pfc" }\nbuffer = "9 MB"'
+# No scenario is known that breaks a promise in so small a network: the worker reports a violation
+# for any that has this buffer.
+_VIOLATING = """
+import json, pathlib, runpy, sys
+point = json.loads((pathlib.Path(sys.argv[1]) / "point.json").read_text())
+if point["scenario"]["switch"]["buffer"] == "9 MB":
+    print("outcome: violation")
+    sys.exit(3)
+runpy.run_module("backwater.experiment.worker", run_name="__main__")
+"""
 
 TINY = """\
 [experiment]
@@ -139,6 +148,12 @@ compare = "reduction"
 
 def command_line(*arguments: str | Path) -> CommandResult:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def losing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has runs with LOSING end with a violation."""
+    monkeypatch.setattr(local, "_WORKER", ("-c", _VIOLATING))
 
 
 @pytest.fixture

@@ -141,6 +141,7 @@ def test_figures_that_are_not_recorded_are_told(tiny: Path) -> None:
     assert command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--record").exit_code == 2
 
 
+@pytest.mark.usefixtures("losing")
 def test_each_figure_is_recorded_as_soon_as_it_is_complete_and_only_then(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

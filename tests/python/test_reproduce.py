@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from conftest import LOSING, command_line, edited
 
@@ -39,6 +40,7 @@ def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
         assert command_line("reproduce", target, "--scale", "paper").exit_code == 2
 
 
+@pytest.mark.usefixtures("losing")
 def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:
     edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.001"))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")

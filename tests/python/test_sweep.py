@@ -91,6 +91,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     assert made(Store(Path("store"))) == everything
 
 
+@pytest.mark.usefixtures("losing")
 def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> None:
     edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("seeds = [1, 2]", "seeds = [1]"))
     outcome = command_line("sweep", tiny, "--axis", "bytes=10", "-o", "tables/table.csv")
@@ -98,7 +99,7 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     assert "fig1: PFC, 10, seed 1 failed: exit code 3" in outcome.stderr
     (failed,) = Path("results/store/failed").iterdir()
     assert "outcome: violation" in (failed / "log.txt").read_text()
-    assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "60 KB"
+    assert json.loads((failed / "point.json").read_text())["scenario"]["switch"]["buffer"] == "9 MB"
     assert len(made(Store(Path("results/store")))) == 1
     frame = pl.read_csv("tables/table.csv")
     assert frame.select("scheme", "outcome").rows() == [("PFC", None), ("Pyrrha", "completed")]

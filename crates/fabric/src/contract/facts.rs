@@ -5,7 +5,7 @@ use crate::frame::control::Protocol;
 use crate::frame::framing::{FrameSize, Framing};
 use crate::ids::{ClassMask, FlowId, NodeId, PortId, PortIx};
 use backwater_engine::random::Seed;
-use backwater_engine::{Duration, Rate};
+use backwater_engine::{Bytes, Duration, Rate};
 use std::fmt::Debug;
 
 /// The place where a mechanism is set up: a node, its links, and what its neighbours do.
@@ -154,6 +154,9 @@ pub struct HeadroomFacts {
     pub bounds_ingress: bool,
     /// Whether ingress queues of lossless classes have thresholds ([`BufferPolicy::threshold`](crate::contract::BufferPolicy::threshold)).
     pub has_thresholds: bool,
+    /// Bytes of headroom above a threshold, if the scenario sets them by the option `headroom`.
+    /// Otherwise they follow from links and frames.
+    pub set_headroom: Option<Bytes>,
 }
 
 /// Sizes of frames.

@@ -9,6 +9,16 @@ pub fn worst_case(site: &Site<'_>, port: &PortFacts) -> u64 {
     equation_1(port, site.sizes.largest_charge()).max(exact_need(site, port))
 }
 
+/// Returns what an ingress queue of `port` needs ([`exact_need`]), if its headroom is set by hand
+/// and less, and the flow control relies on headroom.
+pub fn unmet(site: &Site<'_>, port: &PortFacts) -> Option<u64> {
+    let ours = &site.flow_control;
+    let counts = ours.is_lossless && !ours.bounds_queues && !(ours.passes_on && site.relays);
+    let set =
+        site.headroom.set_headroom.filter(|_| counts && site.headroom.is_lossless && !site.lossless.is_empty())?;
+    Some(exact_need(site, port)).filter(|need| set.get() < *need)
+}
+
 /// Equation 1 of DSH: 2 (C D + L) + 3840 B, with L the largest frame.
 ///
 /// In order: what is on the wire when the PAUSE is sent and until it arrives (2 C D), a frame that the PAUSE waits behind and one that the

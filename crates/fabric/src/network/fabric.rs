@@ -1,5 +1,6 @@
 //! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
 
+use crate::contract::need::unmet;
 use crate::contract::{
     AnswerPath, Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Shape, Site,
 };
@@ -76,7 +77,8 @@ pub enum Promise {
 
 impl Promise {
     /// What is promised of the packets that come in at `port`, one of those of `site`, from `neighbour`: no drops under a flow control and a buffer
-    /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow control, and every frame takes time.
+    /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow
+    /// control, every frame takes time, and headroom that is set by hand is enough.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Promise {
         let ours = &site.flow_control;
         // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
@@ -85,7 +87,9 @@ impl Promise {
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
         let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;
-        if obeys && holds && arrives && takes_time && is_kept && ours.is_lossless && site.headroom.is_lossless {
+        let has_room = unmet(site, port).is_none();
+        let is_sound = holds && arrives && takes_time && has_room && is_kept;
+        if obeys && is_sound && ours.is_lossless && site.headroom.is_lossless {
             Promise::Lossless
         } else {
             Promise::Unpromised { any_class: ours.bounds_queues }

@@ -6,6 +6,7 @@ use crate::scenario::Scenario;
 use crate::topology::LinkLimits;
 use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::need::unmet;
 use backwater_fabric::contract::{
     Among, Beside, FlowControlFacts, Key, Options, PortFacts, Running, Shape, Station, Stations, options,
 };
@@ -352,6 +353,30 @@ pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Headroom that is set by hand and less than ports need: for each option that sets it, the first
+/// node that needs most.
+pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
+    let spec = &fabric.spec;
+    let mut needs: Vec<(String, NodeId, u64)> = Vec::new();
+    let is_set = |node: &NodeId| spec.headroom(*node).facts().set_headroom.is_some();
+    for node in switches(spec).chain(nodes(NodeKind::Relay, spec)).filter(is_set) {
+        let site = fabric.site(node);
+        let Some(need) = site.ports.iter().filter_map(|port| unmet(&site, port)).max() else { continue };
+        let path = format!("{}.headroom", path_of(spec, node, "headroom"));
+        match needs.iter_mut().find(|(other, ..)| *other == path) {
+            Some((_, _, most)) if *most >= need => {}
+            Some(found) => *found = (path, node, need),
+            None => needs.push((path, node, need)),
+        }
+    }
+    let warning = |(path, node, need): (String, NodeId, u64)| {
+        let (name, need) = (&spec.nodes[node.0 as usize].name, Bytes(need));
+        let message = format!("\"{name}\" needs up to {need}; without this option, every port has what it needs");
+        Diagnostic::warning(path, format!("may lose packets: {message}"))
+    };
+    needs.into_iter().map(warning).collect()
 }
 
 /// A congestion point at hosts that relay that sees no packet.

@@ -96,6 +96,7 @@ impl Plan {
             return Err(findings);
         }
         findings.extend(checks::promises(&fabric));
+        findings.extend(checks::headrooms(&fabric));
         findings.extend(checks::congestion_points(&fabric));
         findings.extend(checks::choices(&fabric));
         Ok(Plan {

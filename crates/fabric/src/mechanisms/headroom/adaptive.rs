@@ -43,7 +43,13 @@ impl HeadroomOptions for AdaptiveConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: false, has_thresholds: true }
+        HeadroomFacts {
+            is_lossless: true,
+            looks_at_ports: false,
+            bounds_ingress: false,
+            has_thresholds: true,
+            set_headroom: None,
+        }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -46,6 +46,7 @@ impl HeadroomOptions for OversubscribedConfig {
             looks_at_ports: false,
             bounds_ingress: false,
             has_thresholds: true,
+            set_headroom: self.headroom,
         }
     }
 

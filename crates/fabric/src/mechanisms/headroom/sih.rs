@@ -47,7 +47,13 @@ impl HeadroomOptions for SihConfig {
     type Instance = Sih;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: false, has_thresholds: true }
+        HeadroomFacts {
+            is_lossless: true,
+            looks_at_ports: false,
+            bounds_ingress: false,
+            has_thresholds: true,
+            set_headroom: self.headroom,
+        }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -48,7 +48,13 @@ impl HeadroomOptions for StaticConfig {
     type Instance = StaticThreshold;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: true, looks_at_ports: false, bounds_ingress: true, has_thresholds: true }
+        HeadroomFacts {
+            is_lossless: true,
+            looks_at_ports: false,
+            bounds_ingress: true,
+            has_thresholds: true,
+            set_headroom: self.headroom,
+        }
     }
 
     fn reserved(&self, site: &Site<'_>) -> u64 {

@@ -109,7 +109,13 @@ impl HeadroomOptions for DshConfig {
     type Instance = Dsh;
 
     fn facts(&self) -> HeadroomFacts {
-        HeadroomFacts { is_lossless: self.insurance, looks_at_ports: true, bounds_ingress: false, has_thresholds: true }
+        HeadroomFacts {
+            is_lossless: self.insurance,
+            looks_at_ports: true,
+            bounds_ingress: false,
+            has_thresholds: true,
+            set_headroom: self.headroom,
+        }
     }
 
     /// Private bytes, and the insurance (DSH Equation 9).
