@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -30,11 +31,26 @@ if TYPE_CHECKING:
 
 # A file or a pipe has no width: wide enough that no table is folded.
 _PIPE_WIDTH: Final = 200
+_CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+class _Console(Console):
+    """A console that shows control characters in text, such as forged names, and does not send them to the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yields the segments of a renderable, as its base class does."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(escaped(segment.text), segment.style)
+
+
+def escaped(text: str) -> str:
+    r"""Returns a text with its control characters but line feeds as escapes, `\x1b`."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _console(stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
+    return _Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
 
 
 out: Final = _console(stderr=False)

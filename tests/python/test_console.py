@@ -1,10 +1,16 @@
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from backwater import console, style
 from backwater.result import Result
+from conftest import command_line
+from small_result import seal
+from traced import traced
 
 
 def rendered(capsys: pytest.CaptureFixture[str], *entries: Mapping[str, object]) -> str:
@@ -84,3 +90,23 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
     ) in text
     assert "Worst victim: flow 1, h1 → h2, stood 6 µs behind PAUSEs that it has no part in" in text
     assert f"backwater why {result.directory} 1" in text
+
+
+@pytest.mark.parametrize("command", [("why",), ("why", "1")])
+def test_control_characters_of_names_are_shown_and_not_obeyed(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """As in a result with forged checksums: scenarios cannot have such names."""
+    result = traced(tmp_path / "run")
+    run = json.loads((result.directory / "run.json").read_text())
+    del run["checksum"]
+    run["scenario"]["name"] = "a\x1b[2Jb"
+    for path in result.directory.glob("*.parquet"):
+        table = pl.read_parquet(path)
+        table.with_columns(pl.col(pl.String).str.replace("h", "\x1b[31mh\x07\x9b")).write_parquet(path)
+    topology = (result.directory / "topology.json").read_text()
+    (result.directory / "topology.json").write_text(re.sub('"h([0-9])', r'"\\u001b[31mh\\u0007\\u009b\1', topology))
+    seal(result.directory, **run)
+    outcome = command_line(command[0], result.directory, *command[1:])
+    assert outcome.exit_code == 0, outcome.output
+    assert r"\x1b[31mh" in outcome.output
+    assert r"\x9b" in outcome.output
+    assert not set(re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", outcome.output))

@@ -3,7 +3,7 @@
 use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::Scenario;
-use crate::topology::LinkLimits;
+use crate::topology::{LinkLimits, wrong_in_name};
 use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::unmet;
@@ -52,6 +52,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Scenario { run, network, probes, .. } = scenario;
     findings.0.extend(timing::clocks(probes));
+    names(scenario, &mut findings);
     findings.positive(run.until, "run.until");
     let warmed_up = Time::ZERO + run.warmup;
     let until = run.until;
@@ -78,6 +79,16 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         ),
     );
     findings.0
+}
+
+/// Names that would drive the terminal that shows them.
+fn names(scenario: &Scenario, findings: &mut Findings) {
+    let wrong = scenario.name.as_deref().and_then(wrong_in_name);
+    wrong.into_iter().for_each(|why| findings.error(true, "name", why));
+    for (i, part) in scenario.traffic.iter().enumerate() {
+        let wrong = wrong_in_name(part.common().tag);
+        wrong.into_iter().for_each(|why| findings.error(true, &format!("traffic[{i}].tag"), why));
+    }
 }
 
 fn switch(scenario: &Scenario, findings: &mut Findings) {

@@ -1,6 +1,6 @@
 //! Custom: nodes and links by name.
 
-use super::draft::{Checks, Draft, Wire, unknown_node, wrong_in_port_name};
+use super::draft::{Checks, Draft, Wire, unknown_node, wrong_in_name, wrong_in_port_name};
 use super::{BuildError, Graph};
 use crate::diagnostic::counted;
 use backwater_engine::{Duration, Rate};
@@ -84,6 +84,8 @@ impl CustomConfig {
                 let is_idle = kind.has_endpoint() && !linked.contains(name) && !self.failed_nodes.contains(name);
                 if name.is_empty() {
                     checks.error(&format!("{key}[{i}]"), "is empty".into());
+                } else if let Some(wrong) = wrong_in_name(name) {
+                    checks.error(&format!("{key}[{i}]"), wrong.into());
                 } else if ids.insert(name.as_str(), draft.node(kind, name)).is_some() {
                     checks.error(&format!("{key}[{i}]"), format!("\"{name}\" is the name of another node"));
                 } else if is_idle {

@@ -35,6 +35,11 @@ impl LinkLimits {
 /// Bytes of the name of a port; no system that we know takes more.
 const LONGEST_PORT_NAME: usize = 64;
 
+/// Returns what keeps `name` from being shown as it is.
+pub(crate) fn wrong_in_name(name: &str) -> Option<&'static str> {
+    name.chars().any(char::is_control).then_some("must not contain control characters")
+}
+
 /// What keeps `name` from being the name of a port.
 pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
     if name.is_empty() {

@@ -17,7 +17,7 @@ mod star;
 pub use bcube::{BcubeConfig, PerLayer};
 pub use changes::ChangedLink;
 pub use custom::{CustomConfig, CustomLink};
-pub(crate) use draft::{LinkLimits, wrong_in_port_name};
+pub(crate) use draft::{LinkLimits, wrong_in_name, wrong_in_port_name};
 pub use dumbbell::DumbbellConfig;
 pub use fat_tree::FatTreeConfig;
 pub use file::{FileConfig, FileFormat};

@@ -3,6 +3,25 @@
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
+    // Names that a terminal obeys.
+    (
+        "name = \"sound\"",
+        "name = \"so\\u001b[31mund\"",
+        &["s.toml:1:8: error: name = \"so\\u001b[31mund\": must not contain control characters"],
+    ),
+    (
+        "load = 0.5",
+        "load = 0.5\ntag = \"a\\rb\"",
+        &["s.toml:43:7: error: traffic[0].tag = \"a\\rb\": must not contain control characters"],
+    ),
+    (
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
+        "kind = \"custom\"\nhosts = [\"a\\u0007\", \"b\"]\nswitches = [\"s\\u009b\"]\nlinks = []",
+        &[
+            "s.toml:10:10: error: topology.hosts[0] = \"a\\u0007\": must not contain control characters",
+            "s.toml:11:13: error: topology.switches[0] = \"s\u{9b}\": must not contain control characters",
+        ],
+    ),
     // Keys.
     (
         "load = 0.5",
