@@ -9,7 +9,7 @@ from errno import ENOENT
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Final, Literal
 
 from backwater import _core
 from backwater.directory import FILES, REPORT_FILE, RUN_FILE, ResultDirectory, ResultError
@@ -18,6 +18,8 @@ Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
 FILE_NAMES: dict[Kind, str] = {"perfetto": "trace.perfetto", "pcapng": "frames.pcapng"}
 DISSECTOR = "backwater.lua"
+# Prefix of the directories in which a file is being written.
+_PARTIAL: Final = ".export-"
 
 
 def export(result: ResultDirectory, kind: Kind, output: Path, window: tuple[int, int] | None = None) -> int:
@@ -68,10 +70,17 @@ def writing(output: Path, results: Iterable[ResultDirectory]) -> Iterator[Path]:
         raise ResultError(f"{output} is a file of a result: give the export a name of its own")
     if not target.parent.is_dir():
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(output.parent))
-    with TemporaryDirectory(dir=target.parent, prefix=".export-") as directory:
-        partial = Path(directory) / target.name
-        yield partial
-        partial.replace(target)
+    temporary = target.parent / _PARTIAL
+    try:
+        with TemporaryDirectory(dir=temporary.parent, prefix=temporary.name) as directory:
+            partial = Path(directory) / target.name
+            yield partial
+            partial.replace(target)
+    except OSError as error:
+        # A write that fails names no file, and the temporary one is not what was asked for.
+        if error.errno is None or not str(error.filename or temporary).startswith(str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(output)) from None
 
 
 def dissector() -> Path:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ from scapy.utils import RawPcapNgReader
 
 from backwater import Result
 from backwater.directory import ResultError
-from backwater.exports import Kind, dissector, export
+from backwater.exports import Kind, dissector, export, writing
 from traced import INCAST, sent, traced
 
 
@@ -404,3 +405,30 @@ def test_an_endless_flow_and_an_open_pause_last_to_the_end(tmp_path: Path) -> No
     ends = [slices[-1][1] for name, slices in drawn.slices.items() if "paused" in name[-1]]
     assert max(ends) == result.summary.simulated_ps
     assert {end for name, slices in drawn.slices.items() if "flows" in name for _, end, _ in slices} == {57_000_000}
+
+
+@pytest.mark.parametrize("kind", ["pcapng", "perfetto"])
+def test_a_full_disk_names_the_file_that_was_asked_for(
+    incast: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    made = tempfile.mkdtemp
+
+    def full(*where: Any) -> str:  # noqa: ANN401 - those of tempfile
+        directory: str = made(*where)
+        (Path(directory) / "x.out").symlink_to("/dev/full")
+        return directory
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        export(incast, kind, tmp_path / "x.out")
+    assert caught.value.filename == str(tmp_path / "x.out")
+    assert ".export-" not in str(caught.value)
+    with pytest.raises(OSError, match="No space left on device") as caught, writing(tmp_path / "x.out", []) as partial:
+        partial.write_text("page" * 100)
+    assert caught.value.filename == str(tmp_path / "x.out")
+
+
+def test_a_place_where_nothing_can_be_made_is_told_by_the_file_that_was_asked_for() -> None:
+    with pytest.raises(OSError, match=r".") as caught, writing(Path("/proc/x.out"), []):
+        pass
+    assert caught.value.filename == "/proc/x.out"

@@ -410,7 +410,14 @@ fn quantity(kind: &str, text: &str) -> PyResult<u64> {
 fn export_error(error: ExportError) -> PyErr {
     match error {
         ExportError::Missing(message) => PyValueError::new_err(message),
-        ExportError::Read { .. } | ExportError::Write { .. } => PyOSError::new_err(error.to_string()),
+        ExportError::Read { .. } => PyOSError::new_err(error.to_string()),
+        ExportError::Write { ref path, ref cause } => match cause.raw_os_error() {
+            Some(code) => {
+                let reason = cause.to_string().replace(&format!(" (os error {code})"), "");
+                PyOSError::new_err((code, reason, path.clone()))
+            }
+            None => PyOSError::new_err(error.to_string()),
+        },
         ExportError::Stopped => PyKeyboardInterrupt::new_err(()),
     }
 }
