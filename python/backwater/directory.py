@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import weakref
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -151,8 +153,21 @@ class ResultDirectory:
     def _table(self, name: str) -> pl.DataFrame:
         import polars as pl  # noqa: PLC0415 - slow to import, and `run.json` is read without it
 
-        # Names are few, and compared and grouped often.
-        return pl.read_parquet(self._content(f"{name}.parquet")).with_columns(pl.col(pl.String).cast(pl.Categorical))
+        content = self._content(f"{name}.parquet")
+        with self._reading(name):
+            # Names are few, and compared and grouped often.
+            return pl.read_parquet(content).with_columns(pl.col(pl.String).cast(pl.Categorical))
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Names the table that the block reads if its bytes are those of no table, though their checksum is right."""
+        from polars.exceptions import PolarsError  # noqa: PLC0415 - as above
+
+        try:
+            yield
+        except PolarsError as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise DamagedError(f"{self.directory / name}.parquet is not a table: {reason}") from None
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -184,7 +199,10 @@ class ResultDirectory:
         import polars as pl  # noqa: PLC0415 - as above
 
         is_traced = self.summary.scenario["probes"].get("trace") is not None
-        return is_traced and pl.scan_parquet(self.directory / "events.parquet").head(1).collect().is_empty()
+        if not is_traced:
+            return False
+        with self._reading("events"):
+            return pl.scan_parquet(self.directory / "events.parquet").head(1).collect().is_empty()
 
     @cached_property
     def pauses(self) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
 from backwater import _core
-from backwater.directory import FILES, REPORT_FILE, RUN_FILE, ResultDirectory, ResultError
+from backwater.directory import FILES, REPORT_FILE, RUN_FILE, DamagedError, ResultDirectory, ResultError
 
 Kind = Literal["perfetto", "pcapng"]
 # How the file of an export is called that is given no name.
@@ -47,6 +47,11 @@ def export(result: ResultDirectory, kind: Kind, output: Path, window: tuple[int,
             return _core.export_perfetto(str(result.directory), str(partial))
         except ValueError as error:
             raise ResultError(str(error)) from None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # A table whose checksum is right, and whose rows are not what a run writes.
+            raise DamagedError(str(error)) from None
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Exports, read back by tools that are not ours: scapy, and the descriptors of Perfetto."""
 
+import json
 import os
 import re
 import tempfile
@@ -20,6 +21,7 @@ from scapy.utils import RawPcapNgReader
 from backwater import Result
 from backwater.directory import ResultError
 from backwater.exports import Kind, dissector, export, writing
+from small_result import seal
 from traced import INCAST, sent, traced
 
 
@@ -432,3 +434,24 @@ def test_a_place_where_nothing_can_be_made_is_told_by_the_file_that_was_asked_fo
     with pytest.raises(OSError, match=r".") as caught, writing(Path("/proc/x.out"), []):
         pass
     assert caught.value.filename == "/proc/x.out"
+
+
+def test_a_table_with_a_forged_checksum_is_named(tmp_path: Path) -> None:
+    """Rows that name a port that is not in the network, and bytes that are no table."""
+    result = traced(tmp_path / "run")
+    run = json.loads((result.directory / "run.json").read_text())
+    del run["checksum"]
+    events = result.directory / "events.parquet"
+    pl.read_parquet(events).with_columns(port=pl.lit(77, pl.UInt16)).write_parquet(events)
+    seal(result.directory, **run)
+    with pytest.raises(
+        ResultError, match=r"events\.parquet: a frame leaves at [0-9]+ ps through a port without a link"
+    ):
+        export(Result.load(result.directory), "pcapng", tmp_path / "x")
+    for content in (b"", b"PAR1", b"PAR1 but nothing that is a table PAR1"):
+        events.write_bytes(content)
+        seal(result.directory, **run)
+        with pytest.raises(ResultError, match=r"events\.parquet"):
+            _ = Result.load(result.directory).events
+        with pytest.raises(ResultError, match=r"events\.parquet"):
+            _ = Result.load(result.directory).has_empty_trace

@@ -98,8 +98,12 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
                     format!("a frame of {expected} bytes at {} ps has {} here: {sent:?}", time.at(row), data.len() + 4);
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             }
+            let Some(&interface_id) = interfaces.get(&sent.port) else {
+                let cause = format!("a frame leaves at {} ps through a port without a link: {sent:?}", time.at(row));
+                return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
+            };
             let block = EnhancedPacketBlock {
-                interface_id: interfaces[&sent.port],
+                interface_id,
                 // The writer counts in nanoseconds what the interface counts in picoseconds.
                 timestamp: Duration::from_nanos(time.at(row)),
                 original_len: data.len() as u32,
