@@ -184,11 +184,50 @@ def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
         assert outcome.exit_code == 0, outcome.output
     command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     row = next(line for line in Path("page.md").read_text().splitlines() if "Incasts finish" in line)
-    _, _, _, _, of_record, literal, bound, verdict, _, _ = map(str.strip, row.split("|"))
+    _, _, _, _, of_record, literal, bound, _, verdict, _, _ = map(str.strip, row.split("|"))
     assert of_record.partition("×")[0] != literal.partition("×")[0]
     assert literal.endswith(": reached")
     assert bound.endswith("×")
     assert verdict == "reached"
+
+
+REFERENCE = """
+[[reference]]
+figures = ["fig1"]
+at.scheme = "Pyrrha"
+set."topology.delay" = "8 us"
+"""
+
+
+def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper: Path) -> None:
+    assert "has no reference" in command_line("reproduce", "someone", "--reading", "reference").output
+    paper.write_text(paper.read_text() + REFERENCE)
+    for arguments in (["someone"], ["someone", "--reading", "reference"]):
+        assert command_line("reproduce", *arguments, "--scale", "paper", "--record").exit_code == 0
+    assert {path.name for path in (paper.parent / "data").iterdir()} == {
+        "fig1.paper.json",
+        "fig2.paper.json",
+        "fig1.paper.reference.json",
+    }
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    row = next(line for line in Path("page.md").read_text().splitlines() if "Incasts finish" in line)
+    of_record, reference = (cell.strip().partition("×")[0] for cell in (row.split("|")[4], row.split("|")[7]))
+    assert float(reference) > 2 * float(of_record)
+
+
+def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> None:
+    edited(paper, ('about = "MTU of one scheme"', 'about = "MTU of one scheme"\nrivals = true'))
+    of_paper = Paper.load(paper)
+    faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
+    scored = []
+    for delay in ("1 us", "2 us"):
+        for mtu, old in (("1 KB", 100.0), ("2 KB", 60.0)):
+            reading = of_paper.reading("1", {"delay": delay, "mtu": mtu, "seed": "mean"})
+            one = scoring.held("fig1", faster, "paper", grid(new=[50.0, 50.0], old=[old, old]))
+            scored.append(scoring.Scored(reading, [one], [], 0, 0.0))
+    options = scoring.hardest(of_paper, scored)
+    assert options == {"mtu": "2 KB"}
+    assert of_paper.against(options).options == {**of_paper.named(RECORD).options, "mtu": "2 KB"}
 
 
 def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) -> None:

@@ -372,7 +372,7 @@ def _means(sides: Iterable[_Sides]) -> _Sides:
 
 
 def _averaged(sides: Collection[_Sides]) -> tuple[Estimate, float, float, float]:
-    """What is compared, over seeds; what an effect is held against; and both sides."""
+    """Averages over seeds the comparison, what an effect is held against, and both sides."""
     _, *others = _means(sides)
     against, here, there = others
     return Estimate.of([value for value, *_ in sides]), against, here, there

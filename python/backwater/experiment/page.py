@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from backwater.experiment.readings import Paper
 from backwater.experiment.reproduce import Figure, beside, cpu, ours, reasons
 from backwater.experiment.sampled import Kept, Sampled
 from backwater.views.view import View
+
+# Columns of text.
+_WIDTH: Final = 100
 
 _ABOUT: Final = (
     "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
@@ -44,7 +48,7 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper |
         "",
         f"CPU time of all results {cpu(sum(figure.endings.cpu_seconds for figure in figures))}.",
         "",
-        _ABOUT,
+        _filled(_ABOUT),
         *_claims("Claims of the paper", figures, numbers, is_ours=False),
         *_claims("Claims of ours", figures, numbers, is_ours=True),
         *_reasons(numbers),
@@ -53,7 +57,7 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper |
     for figure in figures:
         about = figure.experiment.content.experiment
         heading = f"## {figure.experiment.name}: {about.title}"
-        lines += ["", heading, "", about.shows.strip(), "", *_body(figure, beside)]
+        lines += ["", heading, "", _filled(about.shows.strip()), "", *_body(figure, beside)]
     return "\n".join(lines) + "\n"
 
 
@@ -93,7 +97,15 @@ def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Map
 def _reasons(numbers: Mapping[str, int]) -> Iterator[str]:
     if numbers:
         yield from ("", "## Reasons", "")
-        yield from (f"{number}. {' '.join(reason.split())}" for reason, number in numbers.items())
+        yield from (_filled(reason, f"{number}. ") for reason, number in numbers.items())
+
+
+def _filled(text: str, number: str = "") -> str:
+    """Text in lines, indented below a number."""
+    indent = " " * len(number)
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=number, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _readings(paper: Paper) -> Iterator[str]:
@@ -107,7 +119,10 @@ def _readings(paper: Paper) -> Iterator[str]:
     if sample is None:
         return
     took = cpu(sample.cpu_seconds)
-    yield from ("", f"Readings were drawn and scored with version {sample.core}, {sample.date}; all runs took {took}.")
+    yield from (
+        "",
+        _filled(f"Readings were drawn and scored with version {sample.core}, {sample.date}; all runs took {took}."),
+    )
     yield from (line for table in sample.tables for line in _titled(table))
 
 
@@ -123,15 +138,16 @@ def _body(figure: Figure, beside: Path) -> Iterator[str]:
         yield f"Nothing is recorded of this figure at scale {figure.scale} yet."
         return
     if kept.stale:
-        yield f"**Stale:** {kept.stale}\n"
+        yield _filled(f"**Stale:** {kept.stale}") + "\n"
     seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
     number = sum(figure.endings.outcomes.values())
     runs = style.counted(number, "run")
-    yield (
+    yield _filled(
         f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.endings.cpu_seconds)} of CPU time"
         + (f": {figure.endings}." if number else ".")
-        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}.\n"
+        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}."
     )
+    yield ""
     yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
     yield from (line for table in figure.tables for line in _titled(table))
 

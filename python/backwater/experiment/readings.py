@@ -43,7 +43,7 @@ class Reading:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it is of a sample."""
+        """True for a reading that a sample has drawn."""
         return self.name.isdecimal()
 
     def of(self, figure: str, content: Content) -> list[Edit]:

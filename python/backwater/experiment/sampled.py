@@ -1,4 +1,4 @@
-"""What is kept of a sample of readings: the tables that came of it, small enough to be committed."""
+"""The record of a sample of readings: the tables that came of it, small enough to be committed."""
 
 from __future__ import annotations
 

@@ -280,8 +280,8 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use where the
-/// neighbours of all ports use PFC.
+/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use where
+/// the neighbours of all ports use PFC.
 pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
