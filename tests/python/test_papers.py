@@ -266,6 +266,14 @@ def test_recorded_data_are_of_a_commit_of_the_repository(paper: str, figure: str
     assert git("merge-base", "--is-ancestor", record.core.commit, "HEAD")
 
 
+@pytest.mark.parametrize("paper", sorted({paper for paper, *_ in DATA}))
+def test_the_readme_counts_the_claims_that_hold(paper: str) -> None:
+    page = (PAPERS / paper / "RESULTS.md").read_text(encoding="utf-8")
+    counts = page.partition("## Claims of the paper")[2].strip().partition(".\n")[0]
+    readme = (PAPERS.parent / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"\(papers/{paper}/README\.md\) \|[^|]+\| {re.escape(counts)} \|", readme), counts
+
+
 @pytest.mark.parametrize("paper", sorted({paper for paper, _, scale, _ in DATA if scale == "paper"}))
 def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = {path.stem for path in FIGURES if path.parent.name == paper}
