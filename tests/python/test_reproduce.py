@@ -21,8 +21,9 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
     assert "Incasts (in %):\n\n| bytes | mean |\n|---|---|\n| 10 | " in page
     assert "Incasts" in outcome.stdout
-    assert "Scale paper; seeds 1; 4 runs" in page
-    assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in page
+    words = " ".join(page.split())
+    assert "Scale paper; seeds 1; 4 runs" in words
+    assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in words
     assert "4 completed" in outcome.stdout
     assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")
     swept = command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet")
