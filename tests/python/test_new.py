@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from backwater import Result, Scenario, _core, shipped, starting
+from backwater.experiment import readings
 from backwater.experiment.grid import Experiment
 from conftest import command_line
 
@@ -106,6 +107,26 @@ def test_a_figure_of_a_paper_can_be_started_from(here: Path) -> None:
     copy, origin = Experiment.load("fig14.toml"), Experiment.load(starting.experiments()["pyrrha/fig14"])
     assert copy.content == origin.content
     assert (here / "fig14.toml").is_file()
+
+
+@pytest.mark.parametrize("reading", readings.NAMED)
+def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: str) -> None:
+    assert command_line("new", "mine", "--experiment", "--like", "srcc/fig02").exit_code == 0
+    copy = Experiment.load("mine.toml", reading)
+    origin = Experiment.load(starting.experiments()["srcc/fig02"], reading)
+    assert copy.content == origin.content
+    points = copy.points("small")
+    assert points == origin.points("small")
+    for point in points:
+        assert copy.scenario("small", point).resolved() == origin.scenario("small", point).resolved()
+    # The choices of another file are not replaced, and readings of a copy have no rule to be scored by.
+    outcome = command_line("new", "--experiment", "--like", "flb/fig08")
+    assert outcome.exit_code == 2
+    assert "choices.toml exists, and flb/fig08 has choices of its own" in outcome.output
+    assert not (here / "fig08.toml").exists()
+    outcome = command_line("reproduce", "mine.toml", "--readings")
+    assert outcome.exit_code == 2
+    assert "has no table [score]" in outcome.output
 
 
 def test_what_can_be_started_from_names_no_files() -> None:

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backwater import console, starting
+from backwater import console, shipped, starting
 from backwater.cli.options import RESULTS
 from backwater.console import UsageError
+from backwater.experiment import readings
 from backwater.experiment.mistakes import meant
+from backwater.experiment.readings import Paper
 from backwater.scenario import read_text
 
 
@@ -56,7 +58,14 @@ def new(
         raise UsageError(f"{path} is a directory")
     if path.exists() and not force:
         raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
+    paper = Paper.beside(known[like]) if experiment else None
+    choices = path.parent / shipped.CHOICES
+    if paper is not None and choices.exists() and not force:
+        hint = "a file in another folder leaves it as it is, --force replaces it"
+        raise UsageError(f"{choices} exists, and {like} has choices of its own", hint)
     console.write(path, read_text(known[like]))
+    if paper is not None:
+        console.write(choices, readings.copied(paper, known[like].stem))
     console.out.print("Next:")
     for command in _next(path, experiment):
         console.out.print(Text(f"  {command}"), soft_wrap=True)

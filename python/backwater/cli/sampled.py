@@ -28,7 +28,7 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     if paper is None:
         raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, which names what is open")
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
-    first, second = paper.content.score.choose, paper.content.score.confirm
+    first, second = paper.rule.choose, paper.rule.confirm
     chosen = _scored(paper, wanted, first, store, executor)
     if options := scoring.hardest(paper, [each for each in chosen if each.reading.is_drawn]):
         wanted.insert(0, paper.against(options))

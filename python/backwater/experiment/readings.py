@@ -13,9 +13,10 @@ from typing import Any, Final, Self
 import pydantic
 
 from backwater import _core
+from backwater.directory import ResultError
 from backwater.experiment import mistakes
 from backwater.experiment.format.content import Content
-from backwater.experiment.format.readings import Choice, Edit, Readings
+from backwater.experiment.format.readings import Choice, Edit, Readings, Score
 from backwater.experiment.format.values import matches
 from backwater.experiment.mistakes import Mistake
 from backwater.scenario import inline, read_text
@@ -52,8 +53,7 @@ class Reading:
 
 
 def _applies(edit: Edit, figure: str, content: Content) -> bool:
-    is_named = edit.figures is None or figure in edit.figures
-    return is_named and all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
+    return _is_of(edit, figure) and all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
 
 
 def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
@@ -117,6 +117,13 @@ class Paper:
             mistakes.refuse(path, document, wrong)
         return cls(path, content)
 
+    @property
+    def rule(self) -> Score:
+        """The rule by which readings are scored. Raises ResultError if the file has none."""
+        if self.content.score is None:
+            raise ResultError(f"{self.path} has no table [score], the rule by which readings are scored")
+        return self.content.score
+
     def reading(self, name: str, options: Mapping[str, str]) -> Reading:
         """A reading of given options."""
         choices = self.content.choices
@@ -146,7 +153,7 @@ class Paper:
         Every option of an open choice is in as many readings as every other, as far as their number allows; other
         choices are as of record. The sample of a choice follows from its name and the seed alone.
         """
-        score = self.content.score
+        score = self.rule
         count, seed = count or score.samples, score.seed if seed is None else seed
         columns = {key: [*_column(key, choice, count, seed)] for key, choice in self.content.choices.items()}
         rows = [{key: column[row] for key, column in columns.items()} for row in range(count)]
@@ -177,6 +184,8 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
                 for figure in edit.figures or ():
                     where = ("choices", name, "options", option, str(index), "figures")
                     yield from _unknown_figure(where, figure, figures)
+    if content.score is None:
+        return
     for key in ("choose", "confirm"):
         for figure in getattr(content.score, key).figures:
             yield from _unknown_figure(("score", key, "figures"), figure, figures)
@@ -188,6 +197,28 @@ def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str])
     if figure not in figures:
         hint = mistakes.meant(figure, figures)
         yield Mistake(where, "there is no experiment of this name beside the file", figure, hint)
+
+
+def copied(paper: Paper, figure: str) -> str:
+    """The choices of a paper as a file for a copy of one experiment: edits of others and the score are left out."""
+    lines = [f"# What the paper leaves open of {figure}, and how it is read here."]
+    for name, choice in paper.content.choices.items():
+        options = {
+            option: [_copied(edit) for edit in edits if _is_of(edit, figure)]
+            for option, edits in choice.options.items()
+        }
+        if any(options.values()):
+            keys = {**choice.model_dump(exclude={"options"}, exclude_defaults=True), "options": options}
+            lines += ["", f"[choices.{inline(name)}]", *(f"{key} = {inline(value)}" for key, value in keys.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _is_of(edit: Edit, figure: str) -> bool:
+    return edit.figures is None or figure in edit.figures
+
+
+def _copied(edit: Edit) -> dict[str, Any]:
+    return edit.model_dump(exclude={"figures"}, exclude_defaults=True)
 
 
 def described(edits: Sequence[Edit]) -> str:

@@ -128,7 +128,7 @@ class Asked:
         """Plans a figure at its first scale. Raises ScenarioError."""
         experiment = Experiment.load(paper.path.parent / f"{figure}.toml", reading)
         scale = next(iter(experiment.content.scales))
-        guards = [guard for guard in paper.content.score.guards if guard.figure == figure]
+        guards = [guard for guard in paper.rule.guards if guard.figure == figure]
         wanted = [
             claim
             for claim in experiment.content.claims

@@ -39,7 +39,7 @@ def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored])
         options = ", ".join(f"{key} {option}" for key, option in each.reading.options.items())
         rows.append((each.reading.name, *cells, f"{other.directions} of {len(other.held)}", options))
     headers = ("reading", "score, rank", "confirmed", "directions", "options")
-    note = f"{len(_drawn(chosen))} readings drawn with seed {paper.content.score.seed}; ranks are among them"
+    note = f"{len(_drawn(chosen))} readings drawn with seed {paper.rule.seed}; ranks are among them"
     return View("Readings", headers, rows, text_columns=len(headers), note=note)
 
 

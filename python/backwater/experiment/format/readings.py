@@ -91,12 +91,12 @@ class Readings(Table):
     """A whole file.
 
     Attributes:
-        score: The rule.
+        score: The rule; a copy of choices for one experiment has none.
         choices: What is open, by name.
         reference: What the paper's scheme has in place of its own, such as no control and a large buffer, where what
             could be gained is shown; beside the options of record.
     """
 
-    score: Score
+    score: Score | None = None
     choices: Annotated[dict[str, Choice], Some]
     reference: list[Edit] = []
