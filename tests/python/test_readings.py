@@ -227,7 +227,8 @@ def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> 
             scored.append(scoring.Scored(reading, [one], [], 0, 0.0))
     options = scoring.hardest(of_paper, scored)
     assert options == {"mtu": "2 KB"}
-    assert of_paper.against(options).options == {**of_paper.named(RECORD).options, "mtu": "2 KB"}
+    assert scoring.best(of_paper, scored)["mtu"] == "1 KB"
+    assert of_paper.changed("", options).options == {**of_paper.named(RECORD).options, "mtu": "2 KB"}
 
 
 def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) -> None:

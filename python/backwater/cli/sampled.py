@@ -30,9 +30,13 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     first, second = paper.rule.choose, paper.rule.confirm
     chosen = _scored(paper, wanted, first, store, executor)
-    if options := scoring.hardest(paper, [each for each in chosen if each.reading.is_drawn]):
-        wanted.insert(0, paper.against(options))
-        chosen.insert(0, *_scored(paper, wanted[:1], first, store, executor))
+    drawn = [each for each in chosen if each.reading.is_drawn]
+    made = [
+        paper.changed("greatest main effects", scoring.best(paper, drawn)),
+        paper.changed(f"{readings.RECORD}, rivals at their best", scoring.hardest(paper, drawn)),
+    ]
+    chosen += _scored(paper, made, first, store, executor)
+    wanted += made
     confirmed = _scored(paper, wanted, second, store, executor)
     tables = [*scores.views(paper, chosen, confirmed)]
     for view in tables:

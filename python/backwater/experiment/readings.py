@@ -143,9 +143,9 @@ class Paper:
             if choice.kind == "deviates" and choice.literal != choice.record:
                 yield self.reading(f"{RECORD}, {key} {choice.literal}", {**of_record, key: choice.literal})
 
-    def against(self, options: Mapping[str, str]) -> Reading:
-        """The reading of record with other options of rivals."""
-        return self.reading(f"{RECORD}, rivals at their best", {**self.named(RECORD).options, **options})
+    def changed(self, name: str, options: Mapping[str, str]) -> Reading:
+        """The reading of record with other options of some choices."""
+        return self.reading(name, {**self.named(RECORD).options, **options})
 
     def sample(self, count: int | None = None, seed: int | None = None) -> list[Reading]:
         """Readings that fill the space of open choices: a Latin hypercube.

@@ -190,13 +190,17 @@ def effects(paper: Paper, scored: Sequence[Scored]) -> dict[str, dict[str, float
     return found
 
 
+def best(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
+    """Of each open choice, the option with the greatest main effect."""
+    return {name: max(of, key=lambda option: of[option]) for name, of in effects(paper, scored).items()}
+
+
 def hardest(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
-    """Of each choice about rivals, the option with which the paper's scheme has the lowest mean score."""
-    found = effects(paper, scored)
+    """Of each choice about rivals, the option with the least main effect, with which rivals are at their best."""
     return {
-        name: min(found[name], key=lambda option: found[name][option])
-        for name, choice in paper.content.choices.items()
-        if choice.rivals and name in found
+        name: min(of, key=lambda option: of[option])
+        for name, of in effects(paper, scored).items()
+        if paper.content.choices[name].rivals
     }
 
 
