@@ -119,6 +119,10 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     assert points == origin.points("small")
     for point in points:
         assert copy.scenario("small", point).resolved() == origin.scenario("small", point).resolved()
+    # Another experiment of the folder is not read by them.
+    (here / "other.toml").write_text((here / "mine.toml").read_text())
+    assert Experiment.load("other.toml", reading).edits == []
+    (here / "other.toml").unlink()
     # The choices of another file are not replaced, and readings of a copy have no rule to be scored by.
     outcome = command_line("new", "--experiment", "--like", "flb/fig08")
     assert outcome.exit_code == 2

@@ -151,19 +151,33 @@ def grid(**values: list[float]) -> dict[Point, dict[str, float | None]]:
 )
 def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], direction: int, size: float) -> None:
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
-    found = scoring.held("fig1", faster, "paper", grid(new=new, old=[100.0, 100.0]))
+    found = scoring.held("fig1", faster, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
     # As a ratio that must be below 1.
     ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
-    found = scoring.held("fig1", ratio, "paper", grid(new=new, old=[100.0, 100.0]))
+    found = scoring.held("fig1", ratio, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
+
+
+@pytest.mark.parametrize(
+    ("of_claim", "new", "direction"),
+    [
+        ({"compare": "ratio", "at_least": 1.4}, [100.5, 100.5], 0),  # less than 1 %, without scatter
+        ({"compare": "ratio", "at_most": 1.1}, [105.0, 105.0], 1),  # reached, above 1 and all
+        ({"compare": "ratio", "at_most": 1.1}, [115.0, 115.0], -1),
+        ({"compare": "reduction", "at_least": 0.4}, [float("nan")] * 2, -1),
+    ],
+)
+def test_a_direction_is_that_of_the_verdict(of_claim: dict[str, object], new: list[float], direction: int) -> None:
+    one = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, **of_claim)
+    assert scoring.held("fig1", one, grid(new=new, old=[100.0, 100.0])).direction == direction
 
 
 def test_a_guard_that_breaks_takes_from_the_score(paper: Path) -> None:
     of_paper = Paper.load(paper)
-    one = scoring.held("fig1", claim(at={"scheme": ["new"]}, at_most=1.0), "paper", grid(new=[0.5, 0.5]))
+    one = scoring.held("fig1", claim(at={"scheme": ["new"]}, at_most=1.0), grid(new=[0.5, 0.5]))
     reading = of_paper.named(RECORD)
-    scores = [scoring.Scored(reading, [one], broken, 2, 0.0).score for broken in ([], ["a"], ["a", "b"])]
+    scores = [scoring.Scored(reading, [one], broken, 2).score for broken in ([], ["a"], ["a", "b"])]
     assert scores == [1.0, 0.75, 0.5]
 
 
@@ -213,6 +227,15 @@ def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper:
     row = next(line for line in Path("page.md").read_text().splitlines() if "Incasts finish" in line)
     of_record, reference = (cell.strip().partition("×")[0] for cell in (row.split("|")[4], row.split("|")[7]))
     assert float(reference) > 2 * float(of_record)
+    # Beside a claim that is for another scheme than the reference's there is none.
+    swapped = (
+        'at = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }',
+        'at = { scheme = "PFC" }\nto = { scheme = "Pyrrha" }',
+    )
+    edited(paper.with_name("fig1.toml"), swapped)
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
+    row = next(line for line in Path("page.md").read_text().splitlines() if "Incasts finish" in line)
+    assert row.split("|")[7].strip() == "–"
 
 
 def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> None:
@@ -223,8 +246,8 @@ def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> 
     for delay in ("1 us", "2 us"):
         for mtu, old in (("1 KB", 100.0), ("2 KB", 60.0)):
             reading = of_paper.reading("1", {"delay": delay, "mtu": mtu, "seed": "mean"})
-            one = scoring.held("fig1", faster, "paper", grid(new=[50.0, 50.0], old=[old, old]))
-            scored.append(scoring.Scored(reading, [one], [], 0, 0.0))
+            one = scoring.held("fig1", faster, grid(new=[50.0, 50.0], old=[old, old]))
+            scored.append(scoring.Scored(reading, [one], [], 0))
     options = scoring.hardest(of_paper, scored)
     assert options == {"mtu": "2 KB"}
     assert scoring.best(of_paper, scored)["mtu"] == "1 KB"
@@ -262,6 +285,9 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ('kind = "measure"', 'kind = "guess"', "unknown name"),
         ("samples = 6", "samples = 1", "must be at least 2"),
         ('about = "Delay of links"', 'abuot = ""', "unknown key"),
+        ('{ at.scheme = "PFC", set."network.mtu" = "1 KB" }', '{ at.scheme = "PCF" }', "no experiment has this point"),
+        ("measures.mean.stat", "measures.maen.stat", "no experiment has this measure"),
+        ("at_most = 0\n", "at_most = 0\n[[reference]]\nat.scheme = 'PCF'\n", "no experiment has this point"),
     ],
 )
 def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
@@ -273,10 +299,36 @@ def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -
     assert (first["file"], first["line"] > 0) == (str(paper), True)
 
 
+def test_a_wrong_value_of_an_option_is_one_of_the_file_of_choices(paper: Path, tiny: Path) -> None:
+    edited(paper, ('"2 us" = [{ set."topology.delay"', '"2 us" = [{ set."topology.dealy"'))
+    experiment = Experiment.load(tiny)
+    with pytest.raises(ScenarioError, match=r"topology\.dealy") as caught:
+        experiment.plan("paper", experiment.points("paper"))
+    assert {entry["file"] for entry in caught.value.diagnostics} == {str(paper)}
+
+
+def test_a_part_without_a_claim_of_the_paper_scores_nothing(paper: Path, tiny: Path) -> None:
+    tiny.write_text(tiny.read_text().replace('paper = "', 'paper = "no figure; ours: '))
+    with pytest.raises(ScenarioError, match="none of these experiments has a claim of the paper"):
+        Paper.load(paper)
+
+
+@pytest.mark.usefixtures("paper")
+def test_a_sample_refuses_what_means_nothing_for_it() -> None:
+    for options in (["--reading", "literal"], ["--scale", "paper"], ["--recorded"], ["-o", "x"], ["--markdown", "x"]):
+        outcome = command_line("reproduce", "someone", "--readings", *options)
+        assert outcome.exit_code == 2
+        assert "has no effect with --readings" in outcome.output
+    outcome = command_line("reproduce", "someone/fig1", "--readings")
+    assert outcome.exit_code == 2
+    assert "scores figures of a paper together" in outcome.output
+
+
 @pytest.mark.usefixtures("tiny")
 def test_a_paper_without_choices_has_one_reading() -> None:
-    outcome = command_line("reproduce", "someone", "--readings")
-    assert outcome.exit_code == 2
-    assert "has no choices.toml" in outcome.output
+    for options in (["--readings"], ["--reading", "literal"], ["--reading", "reference"]):
+        outcome = command_line("reproduce", "someone", *options)
+        assert outcome.exit_code == 2
+        assert "has no choices.toml" in outcome.output
     for wrong in (("--reading", "best"), ("--samples", "4")):
         assert command_line("reproduce", "someone", *wrong).exit_code == 2

@@ -33,10 +33,14 @@ def refuse_installed(files: Sequence[Path]) -> None:
 def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
     """Experiments under a reading; under that of reference those for which the paper has one."""
     experiments = [Experiment.load(file, reading) for file in files]
-    if reading != readings.REFERENCE:
+    if reading == readings.RECORD:
         return experiments
     paper = Paper.beside(files[0])
-    reference = [] if paper is None else paper.content.reference
+    if paper is None:
+        raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, so that there is no reading {reading}")
+    if reading == readings.LITERAL:
+        return experiments
+    reference = paper.content.reference
     found = [each for each in experiments if any(edit in reference for edit in each.edits)]
     if not found:
         raise UsageError(f"{files[0].parent / shipped.CHOICES} has no reference for these figures")
@@ -91,4 +95,8 @@ def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:
         return {}
     reference = Experiment.load(experiment.path, readings.REFERENCE)
     kept = Record.load(reference, scale)
-    return {} if kept is None else kept.runs(reference)
+    paper = Paper.beside(experiment.path)
+    if kept is None or paper is None:
+        return {}
+    of = [edit for edit in reference.edits if edit in paper.content.reference]
+    return {point: run for point, run in kept.runs(reference).items() if readings.is_written(of, point.place)}

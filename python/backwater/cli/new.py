@@ -65,7 +65,7 @@ def new(
         raise UsageError(f"{choices} exists, and {like} has choices of its own", hint)
     console.write(path, read_text(known[like]))
     if paper is not None:
-        console.write(choices, readings.copied(paper, known[like].stem))
+        console.write(choices, readings.copied(paper, known[like].stem, path.stem))
     console.out.print("Next:")
     for command in _next(path, experiment):
         console.out.print(Text(f"  {command}"), soft_wrap=True)

@@ -92,6 +92,8 @@ def reproduce(
     if recording:
         making.refuse_installed(files)
     if sampling:
+        asked = {"--reading": reading != readings.RECORD, "--recorded": recorded}
+        sampled.refuse({**asked, "--scale": scale, "--output": output, "--markdown": markdown})
         sampled.score(files, samples, Store(store), executor_of(executor, jobs, executor_options), recording=recording)
         return
     if samples is not None:

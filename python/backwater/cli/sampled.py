@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -16,40 +16,52 @@ from backwater.experiment.executors.executor import Executor
 from backwater.experiment.format.readings import Part
 from backwater.experiment.readings import Paper, Reading
 from backwater.experiment.sampled import Sampled
-from backwater.experiment.scoring import Scored
+from backwater.experiment.scoring import Scored, Taken
 from backwater.experiment.store import Store
 from backwater.views import scores
+
+
+def refuse(options: Mapping[str, object]) -> None:
+    """Refuses options that mean nothing for a sample, by what they are given. Raises UsageError."""
+    for option, given in options.items():
+        if given:
+            hint = "it runs the readings of a sample at the first scale of each figure, and prints tables"
+            raise UsageError(f"{option} has no effect with --readings", hint)
 
 
 def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
     """Scores a sample of readings on the two parts that the paper's file names, prints and records what came of it."""
     begin = time.monotonic()
     paper = Paper.beside(files[0])
+    folder = files[0].parent
     if paper is None:
-        raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, which names what is open")
+        raise UsageError(f"{folder} has no {shipped.CHOICES}, which names what is open")
+    if len(files) < sum(map(shipped.is_experiment, folder.iterdir())):
+        raise UsageError("--readings scores figures of a paper together, by its choices", f"give {folder.name}")
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     first, second = paper.rule.choose, paper.rule.confirm
-    chosen = _scored(paper, wanted, first, store, executor)
+    taken = Taken(store)
+    chosen = _scored(paper, wanted, first, taken, executor)
     drawn = [each for each in chosen if each.reading.is_drawn]
     made = [
         paper.changed("greatest main effects", scoring.best(paper, drawn)),
         paper.changed(f"{readings.RECORD}, rivals at their best", scoring.hardest(paper, drawn)),
     ]
-    chosen += _scored(paper, made, first, store, executor)
+    chosen += _scored(paper, made, first, taken, executor)
     wanted += made
-    confirmed = _scored(paper, wanted, second, store, executor)
+    confirmed = _scored(paper, wanted, second, taken, executor)
     tables = [*scores.views(paper, chosen, confirmed)]
     for view in tables:
         console.out.print(console.table(view))
-    cpu = sum(each.cpu_seconds for part in (chosen, confirmed) for each in part)
+    cpu = sum(taken.cpu_seconds.values())
     took = f"{time.monotonic() - begin:.0f} s, with results that were there already; all runs took {cpu:.0f} s of CPU"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
         console.written(Sampled.of(paper, tables, cpu).write(paper))
 
 
-def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, store: Store, executor: Executor) -> list[Scored]:
+def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, taken: Taken, executor: Executor) -> list[Scored]:
     """Readings with their scores on a part of the paper."""
     plans = [scoring.plan(paper, reading, part) for reading in wanted]
-    run_all(store, [job for plan in plans for job in scoring.jobs(plan)], executor)
-    return [scoring.score(reading, plan, store) for reading, plan in zip(wanted, plans, strict=True)]
+    run_all(taken.store, [job for plan in plans for job in scoring.jobs(plan)], executor)
+    return [scoring.score(reading, plan, taken) for reading, plan in zip(wanted, plans, strict=True)]

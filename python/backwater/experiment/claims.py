@@ -165,12 +165,25 @@ class Expectation:
             return "too uncertain"
         if self.low <= estimate.mean <= self.high:
             return "reached, within error"
-        if self.neutral is not None:
-            margin = estimate.error or _LEAST_EFFECT * (compared_with or self.effect)
-            above = self.low > self.neutral and estimate.mean - margin > self.neutral
-            if above or (self.high < self.neutral and estimate.mean + margin < self.neutral):
-                return "same direction"
-        return "not reached"
+        return "same direction" if self.direction(estimate, compared_with) == 1 else "not reached"
+
+    @property
+    def side(self) -> int:
+        """1 if all that is expected is above `neutral`, -1 if below it, 0 otherwise."""
+        if self.neutral is None:
+            return 0
+        return (self.low > self.neutral) - (self.high < self.neutral)
+
+    def direction(self, estimate: Estimate, compared_with: float) -> int:
+        """1 if the whole of a figure's interval is on the expected side of `neutral`, -1 if on the other, 0 otherwise.
+
+        0 as well if nothing is expected of the side.
+        """
+        if self.neutral is None:
+            return 0
+        effect = self.side * (estimate.mean - self.neutral)
+        margin = estimate.error or _LEAST_EFFECT * (compared_with or self.effect)
+        return (effect > margin) - (-effect > margin)
 
     def seeds(self, estimate: Estimate) -> int | None:
         """About how many seeds it takes until a figure is no longer too uncertain; none if too many."""
@@ -224,7 +237,7 @@ def check(
     if bound is None or finding.verdict in {"reached", "reached, within error", "no result"}:
         return replace(finding, bound=bound)
     everywhere, _ = expected(claim)
-    if everywhere.margin(bound.mean) < 0:
+    if bound.high < everywhere.low or bound.low > everywhere.high:
         note = finding.verdict if finding.verdict == "same direction" else ""
         return replace(finding, verdict="out of reach", note=note, bound=bound)
     return replace(finding, bound=bound)
@@ -235,8 +248,8 @@ def _in_place(claim: Claim, values: Values, others: Values) -> Estimate | None:
     if not any(claim.measure in others.get(point, {}) for point in values if matches(point.place, claim.at)):
         return None
     try:
-        places = _places(claim, values, others)
-    except (_MissingError, OverflowError):
+        places = at_places(claim, values, others)
+    except (MissingError, OverflowError):
         return None
     everywhere, _ = expected(claim)
     return min((place.estimate for place in places), key=lambda estimate: everywhere.margin(estimate.mean))
@@ -245,8 +258,8 @@ def _in_place(claim: Claim, values: Values, others: Values) -> Estimate | None:
 def _checked(claim: Claim, scale: str, values: Values) -> Finding:
     """Holds a claim against measures, whatever could be reached."""
     try:
-        places = _places(claim, values)
-    except _MissingError as missing:
+        places = at_places(claim, values)
+    except MissingError as missing:
         return Finding(claim, {}, "no result", str(missing))
     except OverflowError:
         return Finding(claim, {}, "no result", "its values are too large to be averaged")
@@ -292,13 +305,21 @@ def _seeds_needed(most: float) -> str:
     return f"about {most:,} seeds would tell" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds would tell"
 
 
-class _MissingError(Exception):
+class MissingError(Exception):
     """A claim lacks a value."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A place that a claim is about: its name, our figure there, what an effect is held against, and both sides."""
+class Place:
+    """A place that a claim is about.
+
+    Attributes:
+        name: The points that tell it from the claim's other places.
+        estimate: Our figure.
+        compared_with: Size of the value that an effect is held against.
+        here: Mean of the value at the place.
+        there: Mean of the value that it is compared with.
+    """
 
     name: str
     estimate: Estimate
@@ -307,7 +328,7 @@ class _Place:
     there: float
 
 
-def _places(claim: Claim, values: Values, here_from: Values | None = None) -> list[_Place]:
+def at_places(claim: Claim, values: Values, here_from: Values | None = None) -> list[Place]:
     """Our figures for a claim, one or more.
 
     Args:
@@ -316,7 +337,8 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
         here_from: Where the values of the scheme that the claim is for are taken from, if not from `values`.
 
     Raises:
-        _MissingError: If a value is missing.
+        MissingError: If a value is missing.
+        OverflowError: If values are too large to be averaged.
     """
     found: dict[tuple[str, ...], dict[int, _Sides]] = {}
     for point in values:
@@ -324,7 +346,7 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
             continue
         for names in itertools.product(*claim.to.values()):
             other = Point({**point.place, **dict(zip(claim.to, names, strict=True))}, point.seed)
-            if claim.to and other == point:
+            if claim.to and other == point and claim.to_measure in {None, claim.measure}:
                 continue
             here = _finite(values if here_from is None else here_from, point, claim.measure, "value")
             there = _baseline(claim, values, other)
@@ -332,12 +354,12 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
                 continue
             value, compared_with = _compared(claim, here, there)
             if not math.isfinite(value):
-                raise _MissingError(f"comparison is {value} at {point}")
+                raise MissingError(f"comparison is {value} at {point}")
             found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with, here, there
     if not found:
-        raise _MissingError("no baseline is yes" if claim.unit == YES_OR_NO and claim.to else "its points are left out")
+        raise MissingError("no baseline is yes" if claim.unit == YES_OR_NO and claim.to else "its points are left out")
     telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
-    places = [_Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
+    places = [Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
     match claim.take:
         case "every":
             return places
@@ -349,17 +371,17 @@ def _places(claim: Claim, values: Values, here_from: Values | None = None) -> li
             by_seed: dict[int, list[_Sides]] = {}
             for seed, of_seed in itertools.chain.from_iterable(of.items() for of in found.values()):
                 by_seed.setdefault(seed, []).append(of_seed)
-            return [_Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
+            return [Place("", *_averaged([_means(of_places) for of_places in by_seed.values()]))]
 
 
 def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
-    """The value at `other`; none if it is a no, of which nothing is left. Raises _MissingError if there is none."""
+    """The value at `other`; none if it is a no, of which nothing is left. Raises MissingError if there is none."""
     there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
     if there != 0 or claim.compare not in {"ratio", "reduction"}:
         return there
     if claim.unit == YES_OR_NO:
         return None
-    raise _MissingError(f"baseline is 0 at {other}")
+    raise MissingError(f"baseline is 0 at {other}")
 
 
 # A comparison, what an effect is held against, and the two values.
@@ -381,9 +403,9 @@ def _averaged(sides: Collection[_Sides]) -> tuple[Estimate, float, float, float]
 def _finite(values: Values, point: Point, measure: str, what: str) -> float:
     value = values.get(point, {}).get(measure)
     if value is None:
-        raise _MissingError(f"no {what} at {point}")
+        raise MissingError(f"no {what} at {point}")
     if not math.isfinite(value):
-        raise _MissingError(f"{what} is {value} at {point}")
+        raise MissingError(f"{what} is {value} at {point}")
     return value
 
 

@@ -22,6 +22,7 @@ from backwater.experiment.mistakes import Mistake
 from backwater.experiment.readings import Reading
 from backwater.experiment.store import Job
 from backwater.scenario import Scenario, read_text
+from backwater.shipped import CHOICES
 
 
 @dataclass(frozen=True)
@@ -152,12 +153,17 @@ class Experiment:
             try:
                 planned[point] = self._planned(point, self.scenario(scale, point))
             except _core.ScenarioError as error:
-                for entry in error.diagnostics:
+                for found_there in error.diagnostics:
+                    entry = self._of_choices(found_there)
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
                     found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
         if found:
             raise mistakes.as_error([*found.values()])
         return planned
+
+    def _of_choices(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """A mistake of a scenario, with the file of choices in place of the option `--set` that edits act as."""
+        return {**entry, "file": str(self.path.parent / CHOICES)} if entry["file"] == "--set" else entry
 
     def _planned(self, point: Point, scenario: Scenario) -> Planned:
         job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)

@@ -56,6 +56,11 @@ def _applies(edit: Edit, figure: str, content: Content) -> bool:
     return _is_of(edit, figure) and all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
 
 
+def is_written(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
+    """True if an edit writes values at a place."""
+    return any(matches(place, edit.at) for edit in edits)
+
+
 def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
     """The values that edits write at a place, as `--set` has them; the later of two for a key wins."""
     found = {key: value for edit in edits if matches(place, edit.at) for key, value in edit.set.items()}
@@ -172,8 +177,10 @@ def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
 
 
 def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
-    """Options and figures that do not exist."""
-    figures = sorted(file.stem for file in path.parent.iterdir() if is_experiment(file))
+    """Options, figures, points and measures that do not exist, and parts without a claim."""
+    files = {file.stem: file for file in path.parent.iterdir() if is_experiment(file)}
+    figures = sorted(files)
+    known = {name: of_file for name, file in files.items() if (of_file := _content(file)) is not None}
     for name, choice in content.choices.items():
         for key in NAMED:
             if (option := getattr(choice, key)) not in choice.options:
@@ -181,16 +188,50 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
                 yield Mistake(("choices", name, key), "there is no option of this name", option, hint)
         for option, edits in choice.options.items():
             for index, edit in enumerate(edits):
-                for figure in edit.figures or ():
-                    where = ("choices", name, "options", option, str(index), "figures")
-                    yield from _unknown_figure(where, figure, figures)
+                where = ("choices", name, "options", option, str(index))
+                yield from _without_effect(where, edit, known, figures)
+    for index, edit in enumerate(content.reference):
+        yield from _without_effect(("reference", str(index)), edit, known, figures)
     if content.score is None:
         return
     for key in ("choose", "confirm"):
-        for figure in getattr(content.score, key).figures:
+        part = getattr(content.score, key)
+        for figure in part.figures:
             yield from _unknown_figure(("score", key, "figures"), figure, figures)
+        scored = [known[figure] for figure in part.figures if figure in known]
+        if scored and not any(content.of_paper(content.first_scale) for content in scored):
+            yield Mistake(("score", key, "figures"), "none of these experiments has a claim of the paper")
     for index, guard in enumerate(content.score.guards):
         yield from _unknown_figure(("score", "guards", str(index), "figure"), guard.figure, figures)
+
+
+def _content(file: Path) -> Content | None:
+    """An experiment without its readings; none if it has mistakes, which it is refused for by itself."""
+    try:
+        return Content.model_validate(tomllib.loads(read_text(file)))
+    except (_core.ScenarioError, OSError, tomllib.TOMLDecodeError, pydantic.ValidationError):
+        return None
+
+
+def _without_effect(
+    where: tuple[str, ...], edit: Edit, known: Mapping[str, Content], figures: Sequence[str]
+) -> Iterator[Mistake]:
+    """Names of an edit that no experiment has."""
+    for figure in edit.figures or ():
+        yield from _unknown_figure((*where, "figures"), figure, figures)
+    of = [content for name, content in known.items() if _is_of(edit, name)]
+    if not of:
+        return
+    for axis, names in edit.at.items():
+        points = {point: None for content in of for point in content.axes.get(axis, ())}
+        for name in names:
+            if name not in points:
+                yield Mistake((*where, "at", axis), "no experiment has this point", name, mistakes.meant(name, points))
+    measures = {measure: None for content in of for measure in content.measures}
+    for name in edit.measures:
+        if name not in measures:
+            hint = mistakes.meant(name, measures)
+            yield Mistake((*where, "measures", name), "no experiment has this measure", name, hint)
 
 
 def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str]) -> Iterator[Mistake]:
@@ -199,12 +240,12 @@ def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str])
         yield Mistake(where, "there is no experiment of this name beside the file", figure, hint)
 
 
-def copied(paper: Paper, figure: str) -> str:
+def copied(paper: Paper, figure: str, copy: str) -> str:
     """The choices of a paper as a file for a copy of one experiment: edits of others and the score are left out."""
     lines = [f"# What the paper leaves open of {figure}, and how it is read here."]
     for name, choice in paper.content.choices.items():
         options = {
-            option: [_copied(edit) for edit in edits if _is_of(edit, figure)]
+            option: [_copied(edit, copy) for edit in edits if _is_of(edit, figure)]
             for option, edits in choice.options.items()
         }
         if any(options.values()):
@@ -217,8 +258,8 @@ def _is_of(edit: Edit, figure: str) -> bool:
     return edit.figures is None or figure in edit.figures
 
 
-def _copied(edit: Edit) -> dict[str, Any]:
-    return edit.model_dump(exclude={"figures"}, exclude_defaults=True)
+def _copied(edit: Edit, copy: str) -> dict[str, Any]:
+    return {"figures": [copy], **edit.model_dump(exclude={"figures"}, exclude_defaults=True)}
 
 
 def described(edits: Sequence[Edit]) -> str:

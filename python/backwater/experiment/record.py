@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Self
@@ -81,13 +81,6 @@ class Run(Table):
         """What the store has of a point. Raises ResultError if a measure cannot be taken."""
         result = study.result(store, point)
         summary = None if result is None else result.summary
-        taken = {}
-        for name, measure in study.experiment.content.measures.items():
-            if isinstance(measure, AnalysisMeasure):
-                value: float | None = study.known[point][name]
-            else:
-                value = None if result is None else by_kind.value(measure, result)
-            taken[name] = value if value is not None and math.isfinite(value) else None
         return cls(
             place=dict(point.place),
             seed=point.seed,
@@ -96,9 +89,24 @@ class Run(Table):
             drops=summary.total_drops if summary else 0,
             unfinished=summary.unfinished_flows if summary else 0,
             cpu_seconds=float(f"{summary.cpu_seconds:.4g}") if summary else 0.0,
-            measures=taken,
+            measures=measured(study, point, result, study.experiment.content.measures),
             ideal={} if result is None or study.takes_several_paths(point) else _ideal(study, result),
         )
+
+
+def measured(
+    study: Study, point: Point, result: ResultDirectory | None, names: Iterable[str]
+) -> dict[str, float | None]:
+    """Takes measures of a point, by name; none without a result. Raises ResultError if one cannot be taken."""
+    taken = {}
+    for name in names:
+        measure = study.experiment.content.measures[name]
+        if isinstance(measure, AnalysisMeasure):
+            value: float | None = study.known[point][name]
+        else:
+            value = None if result is None else by_kind.value(measure, result)
+        taken[name] = value if value is not None and math.isfinite(value) else None
+    return taken
 
 
 def _ideal(study: Study, result: ResultDirectory) -> dict[str, float]:

@@ -1,34 +1,33 @@
 """Readings of a paper, scored by how many of its claims hold under each.
 
 Of a claim of the paper, at each place that it is about, the *direction* is 1 if the 95 % interval over seeds lies on
-the claim's side of `neutral`, -1 if it lies on the other side, and 0 otherwise; the *size* is the effect as a part of
-the effect claimed, between -1 and 1. The score of a reading is the mean of the directions and the mean of the sizes of
-all claims, averaged, less half of the share of its guards that are not reached. A claim about several places counts
-once.
+the claim's side of `neutral`, -1 if it lies on the other side, and 0 otherwise, by the rules of verdicts; the *size* is
+the effect as a part of the effect claimed, between -1 and 1. Where nothing is expected of the side, both are 1 if the
+claim is reached, 0 if too uncertain, -1 otherwise; without a result they are -1. The score of a reading is the mean of
+the directions and the mean of the sizes of all claims, averaged, less half of the share of its guards that are not
+reached. A claim about several places counts once.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from backwater.experiment import claims
-from backwater.experiment.claims import Estimate, Expectation
+from backwater.experiment import claims, record
+from backwater.experiment.claims import Expectation, Place
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.format.readings import Part
 from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.readings import Paper, Reading
-from backwater.experiment.record import Run
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 
-# Claims that hold or do not, without a direction: reached, undecided, not reached.
-_PLAIN: Final = {"reached": 1, "reached, within error": 1, "too uncertain": 0, "no result": 0}
+# Verdicts of claims without a direction; all others count -1.
+_PLAIN: Final = {"reached": 1, "reached, within error": 1, "too uncertain": 0}
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,12 @@ class Scored:
         held: The claims of the paper.
         broken: Guards that are not reached, by what they say.
         guards: How many there are.
-        cpu_seconds: What its runs took; runs that readings share count for each.
     """
 
     reading: Reading
     held: Sequence[Held]
     broken: Sequence[str]
     guards: int
-    cpu_seconds: float
 
     @property
     def score(self) -> float:
@@ -79,26 +76,26 @@ class Scored:
         return sum(each.direction == 1 for each in self.held)
 
 
-def held(figure: str, claim: Claim, scale: str, values: claims.Values) -> Held:
+def held(figure: str, claim: Claim, values: claims.Values) -> Held:
     """Holds a claim against measures."""
-    finding = claims.check(claim, scale, values)
+    try:
+        places = claims.at_places(claim, values)
+    except (claims.MissingError, OverflowError):
+        return Held(figure, claim, -1.0, -1.0)
     expectation, _ = claims.expected(claim)
-    if expectation.neutral is None or not finding.estimates:
-        plain = float(_PLAIN.get(finding.verdict, -1))
-        return Held(figure, claim, plain, plain)
-    parts = [_part(expectation, expectation.neutral, estimate) for estimate in finding.estimates.values()]
-    directions, sizes = zip(*parts, strict=True)
+    directions, sizes = zip(*(_part(expectation, place) for place in places), strict=True)
     return Held(figure, claim, statistics.fmean(directions), statistics.fmean(sizes))
 
 
-def _part(expectation: Expectation, neutral: float, estimate: Estimate) -> tuple[int, float]:
+def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
     """Direction and size at a place."""
-    is_above = math.isfinite(expectation.low) and (expectation.low > neutral or math.isinf(expectation.high))
-    side = 1 if is_above else -1
-    effect = side * (estimate.mean - neutral)
-    direction = int(effect > estimate.error) - int(-effect > estimate.error)
+    if not expectation.side:
+        plain = _PLAIN.get(expectation.judge(place.estimate, place.compared_with), -1)
+        return plain, plain
+    effect = expectation.side * (place.estimate.mean - (expectation.neutral or 0.0))
+    direction = expectation.direction(place.estimate, place.compared_with)
     claimed = expectation.effect
-    return direction, max(-1.0, min(1.0, effect / claimed)) if claimed else float(direction)
+    return direction, max(-1.0, min(1.0, effect / claimed)) if claimed else direction
 
 
 def asked(claim: Claim, points: Iterable[Point]) -> Iterator[Point]:
@@ -107,6 +104,32 @@ def asked(claim: Claim, points: Iterable[Point]) -> Iterator[Point]:
         other = {axis: names for axis, names in claim.at.items() if axis not in claim.to} | claim.to
         if matches(point.place, claim.at) or (claim.to and matches(point.place, other)):
             yield point
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Measures of the runs of a store, taken once for all readings that share a run.
+
+    Attributes:
+        store: The store.
+        kept: Measures of a run, by its key and the measures' definitions.
+        cpu_seconds: CPU time of each run, by its key.
+    """
+
+    store: Store
+    kept: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+
+    def of(self, study: Study, point: Point, names: Iterable[str]) -> dict[str, float | None]:
+        """Measures of a point by name. Raises ResultError if one cannot be taken."""
+        defined = study.experiment.content.measures
+        run = study.jobs[point].key if point in study.jobs else str(point)
+        key = f"{run} {[(name, defined[name]) for name in names]}"
+        if key not in self.kept:
+            result = study.result(self.store, point)
+            self.cpu_seconds[run] = result.summary.cpu_seconds if result else 0.0
+            self.kept[key] = record.measured(study, point, result, names)
+        return self.kept[key]
 
 
 @dataclass(frozen=True)
@@ -127,13 +150,9 @@ class Asked:
     def of(cls, paper: Paper, reading: Reading, figure: str, seeds: Sequence[int]) -> Asked:
         """Plans a figure at its first scale. Raises ScenarioError."""
         experiment = Experiment.load(paper.path.parent / f"{figure}.toml", reading)
-        scale = next(iter(experiment.content.scales))
+        scale = experiment.content.first_scale
         guards = [guard for guard in paper.rule.guards if guard.figure == figure]
-        wanted = [
-            claim
-            for claim in experiment.content.claims
-            if not claim.is_ours and (claim.scales is None or scale in claim.scales)
-        ]
+        wanted = experiment.content.of_paper(scale)
         first = experiment.content.scales[scale].seeds[0]
         places = [point.place for point in experiment.points(scale) if point.seed == first]
         grid = [Point(place, seed) for place in places for seed in seeds]
@@ -143,15 +162,14 @@ class Asked:
         study = Study(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
         return cls(study, wanted, guards)
 
-    def score(self, store: Store) -> tuple[list[Held], list[str], float]:
-        """Returns the claims held, the guards that are not reached, and CPU time. Raises ResultError."""
-        runs = {point: Run.of(self.study, store, point) for point in self.study.points}
-        values = {point: run.measures for point, run in runs.items()}
-        cpu = sum(run.cpu_seconds for run in runs.values())
-        name, scale = self.study.experiment.name, self.study.scale
-        findings = (claims.check(guard, scale, values) for guard in self.guards)
+    def score(self, taken: Taken) -> tuple[list[Held], list[str]]:
+        """Returns the claims held, and the guards that are not reached. Raises ResultError."""
+        claimed = [*self.claims, *self.guards]
+        names = dict.fromkeys(name for claim in claimed for name in (claim.measure, claim.to_measure) if name)
+        values = {point: taken.of(self.study, point, names) for point in self.study.points}
+        findings = (claims.check(guard, self.study.scale, values) for guard in self.guards)
         broken = [finding.claim.text for finding in findings if finding.verdict not in claims.VERDICTS[:2]]
-        return [held(name, claim, scale, values) for claim in self.claims], broken, cpu
+        return [held(self.study.experiment.name, claim, values) for claim in self.claims], broken
 
 
 def plan(paper: Paper, reading: Reading, part: Part) -> list[Asked]:
@@ -164,15 +182,14 @@ def jobs(wanted: Iterable[Asked]) -> list[Job]:
     return [job for each in wanted for job in each.study.jobs.values()]
 
 
-def score(reading: Reading, wanted: Sequence[Asked], store: Store) -> Scored:
+def score(reading: Reading, wanted: Sequence[Asked], taken: Taken) -> Scored:
     """The score of a reading. Raises ResultError if a run or a measure is missing."""
-    parts = [each.score(store) for each in wanted]
+    parts = [each.score(taken) for each in wanted]
     return Scored(
         reading,
-        [claim for of_figure, _, _ in parts for claim in of_figure],
-        [text for _, broken, _ in parts for text in broken],
+        [claim for of_figure, _ in parts for claim in of_figure],
+        [text for _, broken in parts for text in broken],
         sum(len(each.guards) for each in wanted),
-        sum(cpu for _, _, cpu in parts),
     )
 
 

@@ -42,7 +42,11 @@ class Study:
 
     def takes_several_paths(self, point: Point) -> bool:
         """True if packets of a flow may take several paths, so that its ideal time along one is no bound."""
-        return point in self.jobs and self.jobs[point].scenario["load_balance"]["kind"] != "ecmp"
+        if point not in self.jobs:
+            return False
+        scenario = self.jobs[point].scenario
+        kinds = scenario["load_balance"]["kind"], scenario["congestion_control"]["kind"]
+        return "ecmp" not in kinds or "mp-rdma" in kinds
 
     def is_complete(self, store: Store) -> bool:
         """Whether every run has a result."""

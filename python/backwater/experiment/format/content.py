@@ -55,6 +55,15 @@ class Content(Table):
     tables: list[Comparison] = []
 
     @property
+    def first_scale(self) -> str:
+        """The scale that is taken where none is asked for."""
+        return next(iter(self.scales))
+
+    def of_paper(self, scale: str) -> list[Claim]:
+        """The claims of the paper, as far as they are checked at a scale."""
+        return [claim for claim in self.claims if not claim.is_ours and (claim.scales is None or scale in claim.scales)]
+
+    @property
     def needs_runs(self) -> bool:
         """Whether anything has to be simulated; analyses alone need no run."""
         is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())

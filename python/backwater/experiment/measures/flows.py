@@ -132,9 +132,8 @@ def is_better_smaller(measure: object) -> bool | None:
 
 
 def at_ideal(flows: pl.DataFrame) -> pl.DataFrame:
-    """The flows as if each that has finished had taken its ideal time."""
-    ideal = pl.when(pl.col("fct_ps").is_not_null()).then(pl.col("ideal_fct_ps"))
-    return flows.with_columns(fct_ps=ideal, slowdown=pl.lit(1.0))
+    """The flows as if each had taken its ideal time; flows without end have none."""
+    return flows.with_columns(fct_ps=pl.col("ideal_fct_ps"), slowdown=pl.lit(1.0))
 
 
 def of_ideal_requests(result: ResultDirectory, measure: RequestsMeasure) -> pl.Series:

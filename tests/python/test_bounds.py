@@ -1,0 +1,61 @@
+"""Claims beside what could be reached: every flow at its ideal time."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backwater.experiment import claims
+from backwater.experiment.format.claims import Claim
+from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.study import Study
+from conftest import edited
+
+
+def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
+    """For every scheme a list of values by seed for each load, 1 and 2."""
+    return {
+        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value}
+        for scheme, loads in of_schemes.items()
+        for load, values in enumerate(loads, 1)
+        for seed, value in enumerate(values, 1)
+    }
+
+
+HALVED = {"compare": "reduction", "at_least": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("ideal", "claim", "verdict", "bound"),
+    [
+        # 10 to 8 at best: 20 % of the 50 % claimed.
+        ([[8, 8], [8, 8]], HALVED, "out of reach: same direction", 0.2),
+        # 10 to 3 at load 1, 20 to 9 at load 2: 55 % at its worst place.
+        ([[3, 3], [9, 9]], HALVED, "same direction", 0.55),
+        ([[8, 8], [8, 8]], {"compare": "ratio", "at_most": 0.5}, "out of reach: same direction", 0.8),
+        # A claim that is reached needs no bound.
+        ([[8, 8], [8, 8]], {"compare": "reduction", "at_least": 0.05}, "reached", 0.2),
+        # Seeds differ by so much that the bound may be beyond the claim.
+        ([[8, 4], [8, 8]], {**HALVED, "at": {"scheme": "new", "load": "1"}}, "same direction", 0.4),
+        ([[None, None], [9, 9]], HALVED, "same direction", None),
+        ([], HALVED, "same direction", None),
+    ],
+)
+def test_a_claim_beyond_ideal_times_is_out_of_reach(
+    ideal: Sequence[Sequence[float | None]], claim: dict[str, Any], verdict: str, bound: float | None
+) -> None:
+    whole = {"text": "t", "paper": "p", "measure": "m", "at": {"scheme": "new"}, "to": {"scheme": "old"}, **claim}
+    values = grid(old=[[10, 10], [20, 20]], new=[[9, 9], [18, 18]])
+    finding = claims.check(Claim.model_validate(whole), "small", values, grid(new=ideal))
+    assert str(finding) == verdict
+    assert (finding.bound and finding.bound.mean) == (bound and pytest.approx(bound))
+
+
+@pytest.mark.parametrize("slot", ['load_balance = { kind = "letflow" }', 'congestion_control = { kind = "mp-rdma" }'])
+def test_ideal_times_of_flows_over_several_paths_are_no_bound(tiny: Path, slot: str) -> None:
+    changed = f"[axes.scheme.Pyrrha]\n{slot}\nrecovery = {{ kind = 'mp-rdma' }}\n"
+    edited(tiny, ('[axes.scheme.Pyrrha.switch]\nlossless = []\nflow_control = { kind = "pyrrha" }\n', changed))
+    study = Study.plan(Experiment.load(tiny), "paper")
+    found = {point.place["scheme"]: study.takes_several_paths(point) for point in study.points}
+    assert found == {"PFC": False, "Pyrrha": True}
