@@ -15,12 +15,16 @@ from backwater.experiment import claims, readings, witnesses
 from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
 from backwater.experiment.measures import by_kind
+from backwater.experiment.readings import Paper
 from backwater.experiment.record import Record, Witness
+from backwater.experiment.sampled import Sampled
 from backwater.result import Result
 from conftest import command_line
 
 PAPERS = Path(__file__).parents[2] / "papers"
 FIGURES = sorted(filter(shipped.is_experiment, PAPERS.glob("*/*")))
+# Papers with a recorded sample of readings.
+SAMPLES = sorted(PAPERS.glob("*/data/readings.json"))
 # Recorded data, as paper, figure, scale and reading.
 DATA = sorted(
     (path.parts[-3], *[*path.stem.split("."), readings.RECORD][:3]) for path in PAPERS.glob("*/data/*.*.json")
@@ -293,3 +297,13 @@ def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, m
     linked = re.findall(r"\]\((charts/.*\.svg)\)", text)
     assert linked
     assert [chart for chart in linked if not (PAPERS / paper / chart).is_file()] == []
+
+
+@pytest.mark.parametrize("file", SAMPLES, ids=[file.parts[-3] for file in SAMPLES])
+def test_the_reading_of_record_is_the_best_of_those_drawn(file: Path) -> None:
+    paper = Paper.load(file.parents[1] / shipped.CHOICES)
+    assert paper.named(readings.RECORD).options in [reading.options for reading in paper.sample()]
+    kept = Sampled.load(paper)
+    assert kept is not None
+    rows = {name: score for name, score, *_ in kept.tables[0].rows}
+    assert rows[readings.RECORD].endswith(", 1")

@@ -95,8 +95,4 @@ def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:
         return {}
     reference = Experiment.load(experiment.path, readings.REFERENCE)
     kept = Record.load(reference, scale)
-    paper = Paper.beside(experiment.path)
-    if kept is None or paper is None:
-        return {}
-    of = [edit for edit in reference.edits if edit in paper.content.reference]
-    return {point: run for point, run in kept.runs(reference).items() if readings.is_written(of, point.place)}
+    return {} if kept is None else kept.runs(reference)

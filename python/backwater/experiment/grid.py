@@ -119,15 +119,20 @@ class Experiment:
         self.content = readings.measured(self.content, self.edits)
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
-        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted."""
+        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted.
+
+        Under the reference, only the points that it is about.
+        """
         about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
         names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
         places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
         left_out = [*about.skip, *at_scale.skip]
+        written = [edit for edit in self.edits if self.reading and edit in self.reading.only]
         return [
             Point(place, seed)
             for place in places
             if not any(matches(place, where) for where in left_out)
+            and (not written or readings.is_written(written, place))
             for seed in at_scale.seeds
         ]
 

@@ -36,11 +36,13 @@ class Reading:
         name: `record`, `literal`, `reference`, the reading of record with something changed, or a number of a sample.
         options: The option of each choice.
         edits: What these write, in the order of the file.
+        only: If there are any, edits at whose points alone it is run.
     """
 
     name: str
     options: Mapping[str, str]
     edits: Sequence[Edit]
+    only: Sequence[Edit] = ()
 
     @property
     def is_drawn(self) -> bool:
@@ -139,7 +141,8 @@ class Paper:
         """The reading of record, the literal one, or the reference."""
         of = RECORD if name == REFERENCE else name
         found = self.reading(name, {key: getattr(choice, of) for key, choice in self.content.choices.items()})
-        return replace(found, edits=[*found.edits, *self.content.reference]) if name == REFERENCE else found
+        of_it = self.content.reference
+        return replace(found, edits=[*found.edits, *of_it], only=of_it) if name == REFERENCE else found
 
     def undone(self) -> Iterator[Reading]:
         """The reading of record with each deviation as the paper has it."""

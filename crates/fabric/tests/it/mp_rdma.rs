@@ -196,8 +196,9 @@ fn a_flow_leaves_a_path_that_answers_no_more() {
 }
 
 /// Four flows of 8 MB over four spines. The link of a leaf to one of them fails for 50 us, and
-/// routes avoid it after 10 us, or never. Each flow's ACKs spread over the spines, so that none
-/// loses all of them and stands until its timer fires after 8 ms.
+/// routes avoid it after 10 us, or never. Each flow's ACKs spread over the spines, so that none of
+/// these runs loses all ACKs of a flow, which would stand until its timer fires after 8 ms. With
+/// other seeds a flow does where routes stay: docs/mechanisms/mp-rdma.md.
 #[test]
 fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {

@@ -11,9 +11,12 @@ use backwater_fabric::ids::{FlowId, NodeId, PortId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
 use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
+use backwater_fabric::mechanisms::congestion::flb_rc::FlbRcConfig;
 use backwater_fabric::mechanisms::congestion::srcc::SrccConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use backwater_fabric::mechanisms::load_balance::flb::FlbConfig;
 use backwater_fabric::model::ledger::{SignalKind, Signals};
 use backwater_fabric::network::spec::NetworkSpec;
 use std::collections::BTreeMap;
@@ -34,8 +37,12 @@ fn incast(congestion: CongestionConfig) -> NetworkSpec {
 }
 
 fn ran(congestion: CongestionConfig, shards: usize) -> Simulation {
+    ran_in(incast(congestion), shards)
+}
+
+fn ran_in(spec: NetworkSpec, shards: usize) -> Simulation {
     let flows = (0..4).map(|host| flow(host, if host < 3 { 4 } else { 5 }, 200_000, 0)).collect();
-    let mut simulation = Simulation::new(incast(congestion), flows, shards).unwrap();
+    let mut simulation = Simulation::new(spec, flows, shards).unwrap();
     simulation.watch_flows();
     simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
@@ -114,4 +121,16 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
         assert!((count..=&(count + 1)).contains(&&done[flow]), "{flow:?}: {count} of {}", done[flow]);
     }
     assert_eq!(counted.len(), done.values().filter(|count| **count > 0).count());
+}
+
+/// FLB tells senders as well that a congestion is over; such notices slow nobody down.
+#[test]
+fn notices_that_end_a_congestion_are_no_signals() {
+    let mut spec = incast(CongestionConfig::FlbRc(FlbRcConfig::default()));
+    spec.load_balance = LoadBalanceConfig::Flb(FlbConfig::default());
+    let mut simulation = ran_in(spec, 1);
+    let count: u64 = told(&mut simulation, SignalKind::Notice).values().map(|(count, ..)| count).sum();
+    let counters = simulation.counters();
+    assert!(counters["clear_cnms"] > 0 && count > 0, "{counters:?}");
+    assert!(count <= counters["cnms"], "{count} of {counters:?}");
 }

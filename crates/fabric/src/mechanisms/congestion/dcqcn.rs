@@ -269,6 +269,8 @@ impl Options for DcqcnConfig {
         if self.window {
             findings.one_ack_per_packet(beside);
         }
+        let is_idle = self.rpg_min_dec_fac.is_some_and(|percent| (1..50).contains(&percent));
+        findings.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: a decrease halves the rate at most");
         findings.positive(self.min_rate, "min_rate");
         findings.positive(self.ecn.rate, "ecn.rate");
     }
@@ -320,11 +322,17 @@ impl CongestionOptions for DcqcnConfig {
         let (line, made_for) = (sender.line_rate, self.profile.rate());
         let message = format!("is a profile for another rate than that of host links of {line}");
         findings.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
+        let least = self.parameters(line).min_rate;
+        let is_idle = |first: Rate| first > Rate::from_bps(0) && (first < least || first >= line);
+        let message =
+            format!("has no effect: it is not between the lowest rate, {least}, and that of host links, {line}");
+        findings.warning(self.rate_to_set_on_first_cnp.is_some_and(is_idle), "rate_to_set_on_first_cnp", message);
     }
 
     fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
         let fastest = site.ports.iter().map(|port| port.rate).max();
-        let is_fixed = self.ecn == EcnOptions::default() && self.profile.rate().is_none();
+        let is_own = self.ecn.kmin.is_some() || self.ecn.kmax.is_some() || self.ecn.rate.is_some();
+        let is_fixed = !is_own && self.profile.rate().is_none();
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
             let message = format!(
                 "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s: at {fastest}, a slight \

@@ -157,6 +157,10 @@ impl ReactionPoint for FlbRc {
         self.first_window = None;
     }
 
+    fn tells_of_congestion(&self, notice: &Notice) -> bool {
+        matches!(Cnm::of(notice.words), Cnm::Congested { .. })
+    }
+
     fn on_notice(&mut self, now: Time, notice: &Notice) {
         if notice.protocol != FLB {
             return;

@@ -476,7 +476,9 @@ impl Node {
             && let Some(pair) = endpoint.queue_pairs.get_mut(slot as usize)
             && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
-            if let Some(ledger) = &mut self.interfaces.ledger {
+            if let Some(ledger) = &mut self.interfaces.ledger
+                && pair.reaction.tells_of_congestion(&notice)
+            {
                 let delay = packet.sent_at.elapsed(env.now);
                 ledger.count_notice(packet.flow, notice.from, Time::from_ps(env.now.ps().saturating_sub(delay.ps())));
             }

@@ -44,6 +44,16 @@ fn a_bdp_may_be_in_flight_until_the_first_ack() {
     assert_eq!(state(&mut point, 1), FREE);
 }
 
+#[test]
+fn a_notice_that_ends_a_congestion_tells_of_none() {
+    let tells = |cnm: Cnm| {
+        let notice = Notice { protocol: FLB, from: PortId(7), flow: FlowId(0), to: NodeId(0), words: cnm.words() };
+        reaction_point().tells_of_congestion(&notice)
+    };
+    assert!(tells(Cnm::Congested { flows: 4 }));
+    assert!(!tells(Cnm::Clear { flows: 4 }));
+}
+
 /// Stopped by a notice; on at C / n with the next; at line rate when nothing was heard for a round trip.
 #[test]
 fn a_flow_stops_and_goes_on_at_its_share() {

@@ -108,6 +108,14 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"dcqcn\"\nrpg_min_dec_fac = 49\nrate_to_set_on_first_cnp = \"1 Tbps\"",
+        &[
+            "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: a decrease halves the rate at most",
+            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is not between the lowest rate, 100 Mbps, and that of host links, 100 Gbps",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
         &[
             "s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
