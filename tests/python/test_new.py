@@ -123,7 +123,7 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     (here / "other.toml").write_text((here / "mine.toml").read_text())
     assert Experiment.load("other.toml", reading).edits == []
     (here / "other.toml").unlink()
-    # The choices of another file are not replaced, and readings of a copy have no rule to be scored by.
+    # The choices of another file are not replaced. A copy's readings have no rule to be scored by.
     outcome = command_line("new", "--experiment", "--like", "flb/fig08")
     assert outcome.exit_code == 2
     assert "choices.toml exists, and flb/fig08 has choices of its own" in outcome.output

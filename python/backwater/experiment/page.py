@@ -35,9 +35,9 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper |
 
     Args:
         title: Heading.
-        figures: What to write about.
+        figures: The figures.
         beside: Directory that the page will be in, from which its charts are linked.
-        paper: What the paper leaves open, if that is known.
+        paper: The choices of the paper, if it has any.
 
     Raises:
         ResultError: If a sample of readings is kept that is damaged or of other choices.

@@ -35,7 +35,7 @@ class Reading:
     Attributes:
         name: `record`, `literal`, `reference`, the reading of record with something changed, or a number of a sample.
         options: The option of each choice.
-        edits: What these write, in the order of the file.
+        edits: Edits of these options, in the order of the file.
         only: If there are any, edits at whose points alone it is run.
     """
 
@@ -85,7 +85,7 @@ class Paper:
 
     Attributes:
         path: The file.
-        content: What it says.
+        content: Its content.
     """
 
     def __init__(self, path: Path, content: Readings) -> None:

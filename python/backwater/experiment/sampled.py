@@ -34,7 +34,7 @@ class Sampled(Table):
         date: When it was written.
         core: Version of the simulator.
         definition: Hash of the choices and of the rule of the score.
-        cpu_seconds: What all runs took.
+        cpu_seconds: CPU time of all runs.
         tables: The tables.
     """
 

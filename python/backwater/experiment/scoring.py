@@ -55,7 +55,7 @@ class Scored:
         reading: The reading.
         held: The claims of the paper.
         broken: Guards that are not reached, by what they say.
-        guards: How many there are.
+        guards: Number of all guards.
     """
 
     reading: Reading

@@ -208,7 +208,7 @@ pub trait ReactionPoint: Footprint + Send {
     /// A notice of a switch about the flow has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
-    /// True if a notice says that its flow is congested; false if it says that a congestion is over.
+    /// True if a notice says that its flow is congested, false if a congestion is over.
     fn tells_of_congestion(&self, _notice: &Notice) -> bool {
         true
     }

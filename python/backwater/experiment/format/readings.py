@@ -15,7 +15,7 @@ class Edit(Table):
 
     Attributes:
         figures: Experiments in which it does, by name; all of them, if none is named.
-        at: Where: axis and point, or axis and points. Experiments without such an axis or point are left alone.
+        at: Axis and point, or axis and points. Experiments without such an axis or point are left alone.
         set: Values of the scenario by dotted key, which replace what is there.
         measures: Keys of measures by the measure's name, which replace what is there.
     """
@@ -30,12 +30,12 @@ class Choice(Table):
     """Something that a paper leaves open, or that is done otherwise than the paper says.
 
     Attributes:
-        about: What is chosen, and why as it is, with sources.
+        about: The choice, the reason for it, and sources.
         kind: `open`, if the paper does not say; `deviates`, if it says otherwise; `measure`, if it is about what is
             counted. Only open ones are sampled.
         literal: The option of the literal reading.
         record: The option of the reading of record.
-        rivals: Whether it is about rivals of the paper's scheme alone.
+        rivals: True if it is about rivals of the paper's scheme alone.
         options: Each option by its name, and what it writes.
     """
 
@@ -70,14 +70,14 @@ class Guard(Claim):
 
 
 class Score(Table):
-    """The rule by which readings are scored, written down before the first run.
+    """The rule by which readings are scored.
 
     Attributes:
-        samples: How many readings are drawn.
+        samples: Number of readings that are drawn.
         seed: Seed of the sample.
-        choose: Where they are scored to choose from.
-        confirm: Where they are scored again, on other seeds or figures.
-        guards: What a reading must not cost.
+        choose: Part on which they are scored to choose from.
+        confirm: Part on which they are scored again, with other seeds or figures.
+        guards: Costs that a reading must not have.
     """
 
     samples: Annotated[int, Field(ge=2)]
@@ -92,9 +92,9 @@ class Readings(Table):
 
     Attributes:
         score: The rule; a copy of choices for one experiment has none.
-        choices: What is open, by name.
-        reference: What the paper's scheme has in place of its own, such as no control and a large buffer, where what
-            could be gained is shown; beside the options of record.
+        choices: The choices, by name.
+        reference: Edits of the reference, beside the options of record: the paper's scheme with something else in its
+            place, such as no control and a large buffer.
     """
 
     score: Score | None = None

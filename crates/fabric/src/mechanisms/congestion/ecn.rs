@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EcnOptions {
-    /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC), or that of the
-    /// profile.
+    /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC), or that of
+    /// the profile.
     pub kmin: Option<Bytes>,
     /// Queue length above which everything is marked. Default 400 KB, or that of the profile.
     pub kmax: Option<Bytes>,
