@@ -111,7 +111,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nrpg_min_dec_fac = 49\nrate_to_set_on_first_cnp = \"1 Tbps\"",
         &[
             "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: a decrease halves the rate at most",
-            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is not between the lowest rate, 100 Mbps, and that of host links, 100 Gbps",
+            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is not between the lowest rate, 1 Gbps, and that of host links, 100 Gbps",
         ],
     ),
     (
