@@ -133,6 +133,15 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     assert "has no table [score]" in outcome.output
 
 
+@pytest.mark.parametrize("paper", ["srcc", "flb", "portfc"])
+def test_a_copy_of_any_figure_can_be_read(here: Path, paper: str) -> None:
+    for name in filter(lambda name: name.startswith(f"{paper}/"), starting.experiments()):
+        copy = f"{name}/mine.toml"
+        assert command_line("new", copy, "--experiment", "--like", name).exit_code == 0, name
+        origin = Experiment.load(starting.experiments()[name], readings.LITERAL)
+        assert Experiment.load(here / copy, readings.LITERAL).content == origin.content
+
+
 def test_what_can_be_started_from_names_no_files() -> None:
     """A copy of it in another folder would not find them."""
     for file in (*starting.scenarios().values(), *starting.experiments().values()):

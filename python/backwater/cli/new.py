@@ -59,13 +59,14 @@ def new(
     if path.exists() and not force:
         raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
     paper = Paper.beside(known[like]) if experiment else None
+    copied = "" if paper is None else readings.copied(paper, known[like].stem, path.stem)
     choices = path.parent / shipped.CHOICES
-    if paper is not None and choices.exists() and not force:
+    if copied and choices.exists() and not force:
         hint = "a file in another folder leaves it as it is, --force replaces it"
         raise UsageError(f"{choices} exists, and {like} has choices of its own", hint)
     console.write(path, read_text(known[like]))
-    if paper is not None:
-        console.write(choices, readings.copied(paper, known[like].stem, path.stem))
+    if copied:
+        console.write(choices, copied)
     console.out.print("Next:")
     for command in _next(path, experiment):
         console.out.print(Text(f"  {command}"), soft_wrap=True)

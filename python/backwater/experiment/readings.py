@@ -244,25 +244,33 @@ def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str])
 
 
 def copied(paper: Paper, figure: str, copy: str) -> str:
-    """The choices of a paper as a file for a copy of one experiment: edits of others and the score are left out."""
-    lines = [f"# What the paper leaves open of {figure}, and how it is read here."]
+    """The choices of a paper as a file for a copy of one experiment: edits of others and the score are left out.
+
+    Empty if no choice is about the experiment.
+    """
+    content = Content.model_validate(tomllib.loads(read_text(paper.path.with_name(f"{figure}.toml"))))
+    lines = []
     for name, choice in paper.content.choices.items():
         options = {
-            option: [_copied(edit, copy) for edit in edits if _is_of(edit, figure)]
+            option: [_copied(edit, copy, content) for edit in edits if _applies(edit, figure, content)]
             for option, edits in choice.options.items()
         }
         if any(options.values()):
             keys = {**choice.model_dump(exclude={"options"}, exclude_defaults=True), "options": options}
             lines += ["", f"[choices.{inline(name)}]", *(f"{key} = {inline(value)}" for key, value in keys.items())]
-    return "\n".join(lines) + "\n"
+    head = f"# What the paper leaves open of {figure}, and how it is read here."
+    return "\n".join([head, *lines]) + "\n" if lines else ""
 
 
 def _is_of(edit: Edit, figure: str) -> bool:
     return edit.figures is None or figure in edit.figures
 
 
-def _copied(edit: Edit, copy: str) -> dict[str, Any]:
-    return {"figures": [copy], **edit.model_dump(exclude={"figures"}, exclude_defaults=True)}
+def _copied(edit: Edit, copy: str, content: Content) -> dict[str, Any]:
+    """An edit for a copy, without points and measures of other experiments."""
+    at = {axis: [name for name in names if name in content.axes[axis]] for axis, names in edit.at.items()}
+    measures = {name: keys for name, keys in edit.measures.items() if name in content.measures}
+    return edit.model_copy(update={"figures": [copy], "at": at, "measures": measures}).model_dump(exclude_defaults=True)
 
 
 def described(edits: Sequence[Edit]) -> str:

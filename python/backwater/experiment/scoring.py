@@ -123,7 +123,7 @@ class Taken:
     def of(self, study: Study, point: Point, names: Iterable[str]) -> dict[str, float | None]:
         """Measures of a point by name. Raises ResultError if one cannot be taken."""
         defined = study.experiment.content.measures
-        run = study.jobs[point].key if point in study.jobs else str(point)
+        run = study.jobs[point].key
         key = f"{run} {[(name, defined[name]) for name in names]}"
         if key not in self.kept:
             result = study.result(self.store, point)
