@@ -14,7 +14,7 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.executors.stoppable import Stoppable
 from backwater.experiment.store import Store
 from conftest import command_line
-from gridded import study
+from gridded import eventually, study
 
 pytestmark = pytest.mark.xdist_group("machine")
 
@@ -177,6 +177,38 @@ def test_a_run_that_has_ended_is_not_ended_again() -> None:
     executor.ended.set()
     assert executor.perform(Path(), Path()) == -signal.SIGKILL
     executor.stop()
+
+
+class Slow(Held):
+    """Takes long to begin a run."""
+
+    width = 8
+
+    def __init__(self) -> None:
+        super().__init__(is_lost=True)
+        self.count = 0
+        self.goes_on = threading.Event()
+
+    def _begin(self, directory: Path, base_dir: Path) -> str:
+        self.count += 1
+        self.begun.set()
+        self.goes_on.wait(20)
+        return super()._begin(directory, base_dir)
+
+
+def test_a_stop_waits_for_the_run_that_is_being_begun_alone() -> None:
+    executor = Slow()
+    with ThreadPoolExecutor(9) as pool:
+        runs = [pool.submit(executor.perform, Path(), Path()) for _ in range(8)]
+        assert executor.begun.wait(20)
+        stop = pool.submit(executor.stop)
+        eventually(lambda: executor._stopped)
+        executor.goes_on.set()
+        stop.result()
+        for run in runs:
+            with pytest.raises(StoppedError):
+                run.result()
+    assert executor.count == 1
 
 
 def test_there_are_as_many_runs_at_once_as_cores() -> None:

@@ -26,9 +26,10 @@ _WIDTH: Final = 64
 def _detached() -> Iterator[None]:
     """Has submitit start jobs on this machine in sessions of their own, so that ^C at a terminal reaches none of them.
 
-    A job is ended by SIGINT, for which its process prints a traceback.
+    A job is ended by SIGINT, for which its process prints a traceback. One that is left holds no pipe of the sweep.
     """
-    popen = partial(subprocess.Popen, start_new_session=True, stderr=subprocess.DEVNULL)
+    none = subprocess.DEVNULL
+    popen = partial(subprocess.Popen, start_new_session=True, stdin=none, stdout=none, stderr=none)
     on_this_machine.subprocess = SimpleNamespace(**vars(subprocess) | {"Popen": popen})
     try:
         yield

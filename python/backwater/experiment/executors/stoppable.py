@@ -58,7 +58,8 @@ class Stoppable(ABC, Generic[Run]):
 
     def stop(self) -> None:
         """Ends all runs, and lets none begin any more."""
+        # Before the lock, for which others may wait, each to begin a run.
+        self._stopped = True
         with self._lock:
-            self._stopped = True
             for run in self._runs:
                 self._end(run)
