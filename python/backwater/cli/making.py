@@ -40,8 +40,7 @@ def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
         raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, so that there is no reading {reading}")
     if reading == readings.LITERAL:
         return experiments
-    reference = paper.content.reference
-    found = [each for each in experiments if any(edit in reference for edit in each.edits)]
+    found = [each for each in experiments if each.only]
     if not found:
         raise UsageError(f"{files[0].parent / shipped.CHOICES} has no reference for these figures")
     return found

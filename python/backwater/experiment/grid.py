@@ -66,6 +66,7 @@ class Experiment:
         content: What it says.
         reading: The reading of its paper; none if it has no file of choices.
         edits: What the reading writes here.
+        only: Those of the edits whose points alone the reading is about, if there are any.
     """
 
     def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
@@ -74,6 +75,7 @@ class Experiment:
         self.content = content
         self.reading: Reading | None = None
         self.edits: Sequence[Edit] = ()
+        self.only: Sequence[Edit] = ()
         self._document = document
 
     @classmethod
@@ -116,6 +118,7 @@ class Experiment:
 
     def _read_as(self, reading: Reading) -> None:
         self.reading, self.edits = reading, reading.of(self.name, self.content)
+        self.only = [edit for edit in self.edits if edit in reading.only]
         self.content = readings.measured(self.content, self.edits)
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
@@ -127,12 +130,11 @@ class Experiment:
         names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
         places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
         left_out = [*about.skip, *at_scale.skip]
-        written = [edit for edit in self.edits if self.reading and edit in self.reading.only]
         return [
             Point(place, seed)
             for place in places
             if not any(matches(place, where) for where in left_out)
-            and (not written or readings.is_written(written, place))
+            and (not self.only or readings.is_written(self.only, place))
             for seed in at_scale.seeds
         ]
 
