@@ -50,8 +50,10 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
     """The figures as far as they are recorded."""
     records = {experiment: Record.load(experiment, scale) for experiment in experiments}
     if not any(records.values()):
-        hint = f"backwater reproduce ... --scale {scale} --record writes it"
-        raise UsageError(f"nothing is recorded at scale {scale}", hint)
+        reading = experiments[0].reading
+        option = "" if reading is None or reading.name == readings.RECORD else f" --reading {reading.name}"
+        hint = f"backwater reproduce ... --scale {scale}{option} --record writes it"
+        raise UsageError(f"nothing is recorded at scale {scale}{option.replace(' --', ' with ')}", hint)
     return [
         Figure(experiment, scale)
         if kept is None

@@ -54,7 +54,12 @@ def reproduce(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where charts go (default: results/<name>-<scale>)."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where charts go (default: results/<name>-<scale>, and the reading, if it is another one).",
+        ),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
@@ -102,7 +107,8 @@ def reproduce(
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
         choose_scale(experiment, scale)
-    directory = output or RESULTS / f"{name}-{scale}"
+    of_reading = "" if reading == readings.RECORD else f"-{reading}"
+    directory = output or RESULTS / f"{name}-{scale}{of_reading}"
     kept = Store(store)
     if recorded:
         figures = making.recorded(experiments, scale, directory)
@@ -115,12 +121,13 @@ def reproduce(
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     console.out.print(console.table(reproduction.claims_table(figures)))
-    for reason, of_claims in reproduction.reasons(figures).items():
+    # Reasons are about the reading of record.
+    for reason, of_claims in reproduction.reasons(figures).items() if not of_reading else ():
         console.out.print(Text.assemble(("; ".join(of_claims), "bold"), f": {reason}"), soft_wrap=True)
     for table in (table for figure in figures for table in figure.tables):
         console.out.print(console.table(table))
     wall = time.monotonic() - begin
-    console.out.print(Text(f"Charts: {directory}; {wall:.0f} s, with results that were there already"), soft_wrap=True)
+    console.out.print(Text(f"Charts: {directory}; this took {wall:.0f} s"), soft_wrap=True)
     if markdown is not None:
         text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.beside(files[0]))
         console.write(markdown, text)

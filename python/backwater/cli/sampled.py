@@ -54,7 +54,7 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     for view in tables:
         console.out.print(console.table(view))
     cpu = sum(taken.cpu_seconds.values())
-    took = f"{time.monotonic() - begin:.0f} s, with results that were there already; all runs took {cpu:.0f} s of CPU"
+    took = f"This took {time.monotonic() - begin:.0f} s; all runs, with those made before, took {cpu:.0f} s of CPU"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
         console.written(Sampled.of(paper, tables, cpu).write(paper))

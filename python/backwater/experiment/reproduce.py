@@ -248,8 +248,10 @@ def claims_table(figures: Sequence[Figure]) -> View:
     ]
     verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
     note = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
-    headers = ("figure", "claim", "paper", "ours", "verdict", "CPU time")
-    return View("Claims", headers, rows, text_columns=len(headers), note=note)
+    headers = ("figure", "claim", "paper", "result", "verdict", "CPU time")
+    names = dict.fromkeys(reading.name for figure in figures if (reading := figure.experiment.reading))
+    title = f"Claims, reading {', '.join(names)}" if names else "Claims"
+    return View(title, headers, rows, text_columns=len(headers), note=note)
 
 
 def runs_table(figures: Sequence[Figure]) -> View:

@@ -54,13 +54,13 @@ class Scored:
     Attributes:
         reading: The reading.
         held: The claims of the paper.
-        broken: Guards that are not reached, by what they say.
+        broken: Guards that are not reached: the figure of each, and what it says.
         guards: Number of all guards.
     """
 
     reading: Reading
     held: Sequence[Held]
-    broken: Sequence[str]
+    broken: Sequence[tuple[str, str]]
     guards: int
 
     @property
@@ -169,7 +169,12 @@ class Asked:
         values = {point: taken.of(self.study, point, names) for point in self.study.points}
         findings = (claims.check(guard, self.study.scale, values) for guard in self.guards)
         broken = [finding.claim.text for finding in findings if finding.verdict not in claims.VERDICTS[:2]]
-        return [held(self.study.experiment.name, claim, values) for claim in self.claims], broken
+        return [held(self.figure, claim, values) for claim in self.claims], broken
+
+    @property
+    def figure(self) -> str:
+        """The name of the experiment."""
+        return self.study.experiment.name
 
 
 def plan(paper: Paper, reading: Reading, part: Part) -> list[Asked]:
@@ -188,7 +193,7 @@ def score(reading: Reading, wanted: Sequence[Asked], taken: Taken) -> Scored:
     return Scored(
         reading,
         [claim for of_figure, _ in parts for claim in of_figure],
-        [text for _, broken in parts for text in broken],
+        [(each.figure, text) for each, (_, broken) in zip(wanted, parts, strict=True) for text in broken],
         sum(len(each.guards) for each in wanted),
     )
 

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from backwater.experiment import scoring
-from backwater.experiment.readings import Paper
+from backwater.experiment.format.readings import Part
+from backwater.experiment.readings import RECORD, Paper
 from backwater.experiment.scoring import Scored
 from backwater.views.view import View
 
@@ -18,10 +19,13 @@ def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -
     """The best readings with those that have names, how scores are distributed, main effects, and what none reaches."""
     yield _ranked(paper, chosen, confirmed)
     yield _distribution(chosen, confirmed)
+    if paper.rule.guards:
+        yield _guards(paper, chosen, confirmed)
     yield _effects(paper, chosen, confirmed)
     yield _map(paper, [*chosen, *confirmed])
-    rows = [*dict.fromkeys(scoring.unreached([*chosen, *confirmed]))]
-    yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2)
+    if rows := scoring.unreached([*chosen, *confirmed]):
+        note = "with the runs and seeds of the sample, which are fewer and shorter than those of the claims above"
+        yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2, note=note)
 
 
 def _drawn(scored: Sequence[Scored]) -> list[Scored]:
@@ -33,18 +37,43 @@ def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored])
     best = sorted(_drawn(chosen), key=lambda each: -each.score)[:_BEST]
     named = [each for each in chosen if not each.reading.is_drawn]
     rows = []
+    of_record = paper.named(RECORD).options
     for each in [*named, *best]:
-        other = again[each.reading.name]
-        cells = (_score(each, chosen), _score(other, confirmed))
+        name = each.reading.name
         options = ", ".join(f"{key} {option}" for key, option in each.reading.options.items())
-        rows.append((each.reading.name, *cells, f"{other.directions} of {len(other.held)}", options))
-    headers = ("reading", "score, rank", "confirmed", "directions", "options")
-    note = f"{len(_drawn(chosen))} readings drawn with seed {paper.rule.seed}; ranks are among them"
+        about = f"{name}, of record" if each.reading.is_drawn and each.reading.options == of_record else name
+        rows.append((about, *_cells(each, chosen), *_cells(again[name], confirmed), options))
+    headers = ("reading", "chosen from", "directions", "confirmed on", "directions", "options")
+    rule = paper.rule
+    note = (
+        f"{len(_drawn(chosen))} drawn with seed {rule.seed}; chosen from {_part(rule.choose)}, confirmed on "
+        f"{_part(rule.confirm)}, at the first scale of each; a score, its rank among those drawn, and how many of the "
+        "paper's directions hold"
+    )
     return View("Readings", headers, rows, text_columns=len(headers), note=note)
 
 
-def _score(one: Scored, among: Sequence[Scored]) -> str:
-    return f"{one.score:.3f}, {scoring.rank(_drawn(among), one)}"
+def _part(part: Part) -> str:
+    return f"{', '.join(part.figures)} with seeds {', '.join(map(str, part.seeds))}"
+
+
+def _cells(one: Scored, among: Sequence[Scored]) -> tuple[str, str]:
+    return f"{one.score:.3f}, {scoring.rank(_drawn(among), one)}", f"{one.directions} of {len(one.held)}"
+
+
+def _guards(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+    rows = []
+    for guard in paper.rule.guards:
+        key = (guard.figure, guard.text)
+        counts = []
+        for part, scored in ((paper.rule.choose, chosen), (paper.rule.confirm, confirmed)):
+            drawn = sum(key in each.broken for each in _drawn(scored))
+            by_record = any(key in each.broken for each in scored if each.reading.name == RECORD)
+            of_record = ", with that of record" if by_record else ""
+            counts.append(f"{drawn}{of_record}" if guard.figure in part.figures else "–")
+        rows.append((*key, *counts))
+    headers = ("figure", "guard", "chosen from", "confirmed on")
+    return View("Guards: how many readings break them", headers, rows, text_columns=len(headers))
 
 
 def _distribution(chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
