@@ -239,7 +239,8 @@ def check(
     everywhere, _ = expected(claim)
     if bound.high < everywhere.low or bound.low > everywhere.high:
         note = finding.verdict if finding.verdict == "same direction" else ""
-        return replace(finding, verdict="out of reach", note=note, bound=bound)
+        reason = claim.reason or "The bound misses the claim: with every flow at its ideal time it would not hold."
+        return replace(finding, verdict="out of reach", note=note, reason=reason, bound=bound)
     return replace(finding, bound=bound)
 
 

@@ -15,6 +15,7 @@ import pydantic
 from backwater import _core
 from backwater.directory import ResultError
 from backwater.experiment import mistakes
+from backwater.experiment.format.claims import NO_FIGURE
 from backwater.experiment.format.content import Content
 from backwater.experiment.format.readings import Choice, Edit, Readings, Score
 from backwater.experiment.format.values import matches
@@ -128,7 +129,10 @@ class Paper:
     def rule(self) -> Score:
         """The rule by which readings are scored. Raises ResultError if the file has none."""
         if self.content.score is None:
-            raise ResultError(f"{self.path} has no table [score], the rule by which readings are scored")
+            raise ResultError(
+                f"{self.path} has no table [score], the rule by which readings are scored: "
+                "what to choose from and confirm on"
+            )
         return self.content.score
 
     def reading(self, name: str, options: Mapping[str, str]) -> Reading:
@@ -203,7 +207,8 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
             yield from _unknown_figure(("score", key, "figures"), figure, figures)
         scored = [known[figure] for figure in part.figures if figure in known]
         if scored and not any(content.of_paper(content.first_scale) for content in scored):
-            yield Mistake(("score", key, "figures"), "none of these experiments has a claim of the paper")
+            reason = f"none of these experiments has a claim of the paper: one whose `paper` is not {NO_FIGURE!r}"
+            yield Mistake(("score", key, "figures"), reason)
     for index, guard in enumerate(content.score.guards):
         yield from _unknown_figure(("score", "guards", str(index), "figure"), guard.figure, figures)
 

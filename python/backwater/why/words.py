@@ -214,7 +214,8 @@ def _signal_table(found: Explanation) -> View:
         rows.append((what.kind, found.topology.place(what.port), f"{what.count:,}", waited, f"{what.share:.1%}", span))
     headers = ("signal", "port", "number", "µs waited", "share", "from, to, µs")
     note = (
-        "mark: ECN; load: telemetry; delay: of packet and ACK; notice: of a switch. All but marks count at the sender."
+        "mark: a packet with ECN, as it came to the receiver; load: an ACK with telemetry, delay: of packet and ACK, "
+        "notice: of a switch, as they came to the sender"
     )
     return View("Congestion signals", headers, rows, text_columns=2, note=note)
 

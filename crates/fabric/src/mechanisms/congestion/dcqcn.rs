@@ -336,7 +336,8 @@ impl CongestionOptions for DcqcnConfig {
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
             let message = format!(
                 "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s: at {fastest}, a slight \
-                 overload stops flows; set ecn.rate = \"25 Gbps\", or a profile such as \"400g\""
+                 overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile of the rate of host links, such \
+                 as \"400g\""
             );
             findings.warning(true, "ecn", message);
         }

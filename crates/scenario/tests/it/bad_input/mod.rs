@@ -153,8 +153,8 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
             cut(framing, odd, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + lapsed,
             cut(framing, odd, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + lapsed,
             "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports of \
-             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or a profile such \
-             as \"400g\""
+             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile \
+             of the rate of host links, such as \"400g\""
                 .into(),
         ]
     );
