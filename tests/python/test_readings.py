@@ -207,6 +207,26 @@ def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     assert verdict == "reached"
 
 
+def test_the_literal_reading_is_run_where_claims_of_the_paper_ask_for_it(paper: Path, tiny: Path) -> None:
+    ours = '[[claims]]\ntext = "b"\npaper = "no figure; ours"\nmeasure = "mean"\nat_least = 1\n'
+    edited(tiny, ('at = { scheme = "Pyrrha" }', 'at = { scheme = "Pyrrha", bytes = "20" }'))
+    tiny.write_text(tiny.read_text() + "\n" + ours)
+    literal = Experiment.load(tiny, LITERAL)
+    assert [point.place for point in literal.points("paper")] == [
+        {"scheme": "PFC", "bytes": "20"},
+        {"scheme": "Pyrrha", "bytes": "20"},
+    ]
+    # Not in a sample, whose guards may ask for more.
+    assert len(Experiment.load(tiny, Paper.load(paper).named(LITERAL)).points("paper")) == 4
+    outcome = command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", LITERAL)
+    assert "Incasts finish as soon" in outcome.stdout
+    assert "no result" not in outcome.stdout
+    # A figure without a claim of the paper is run as a whole.
+    edited(tiny, ('paper = "not later"', 'paper = "no figure; ours"'))
+    edited(paper, ('figures = ["fig1"]', 'figures = ["fig2"]'))
+    assert len(Experiment.load(tiny, LITERAL).points("paper")) == 4
+
+
 REFERENCE = """
 [[reference]]
 figures = ["fig1"]

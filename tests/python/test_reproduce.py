@@ -43,12 +43,16 @@ def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
 
 @pytest.mark.usefixtures("losing")
 def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:
-    edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.001"))
+    edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.9"))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "| – | no result: no baseline at PFC, 10, seed 1 |" in Path("page.md").read_text()
     edited(tiny, (LOSING, 'flow_control = { kind = "pfc" }'))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "No reason found yet." in Path("page.md").read_text()
+    edited(tiny, ("at_most = 0.9", "at_most = 0.001"))
+    command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
+    assert "No reason found yet." not in Path("page.md").read_text()
+    assert "1. With every flow at its ideal time" in Path("page.md").read_text()
 
 
 CLAIM = """

@@ -239,7 +239,7 @@ def check(
     everywhere, _ = expected(claim)
     if bound.high < everywhere.low or bound.low > everywhere.high:
         note = finding.verdict if finding.verdict == "same direction" else ""
-        reason = claim.reason or "The bound misses the claim: with every flow at its ideal time it would not hold."
+        reason = _reason(claim, scale) or "With every flow at its ideal time the claim would not hold: see its bound."
         return replace(finding, verdict="out of reach", note=note, reason=reason, bound=bound)
     return replace(finding, bound=bound)
 
@@ -276,7 +276,7 @@ def _checked(claim: Claim, scale: str, values: Values) -> Finding:
         needed = [(part.seeds(place.estimate) or math.inf, place) for each, part, place in judged if each == verdict]
         seeds, place = max(needed, key=lambda each: each[0])
         note = _seeds_needed(seeds) + ("" if place is places[0] else f" at {place.name}")
-    reason = claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
+    reason = _reason(claim, scale)
     return Finding(
         claim,
         {place.name: place.estimate for place in places},
@@ -285,6 +285,10 @@ def _checked(claim: Claim, scale: str, values: Values) -> Finding:
         (reason or "No reason found yet.") if verdict in {"same direction", "not reached"} else "",
         (places[0].here, places[0].there) if claim.to else None,
     )
+
+
+def _reason(claim: Claim, scale: str) -> str:
+    return claim.reason if isinstance(claim.reason, str) else claim.reason.get(scale, "")
 
 
 def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:

@@ -67,6 +67,7 @@ class Experiment:
         reading: The reading of its paper; none if it has no file of choices.
         edits: What the reading writes here.
         only: Those of the edits whose points alone the reading is about, if there are any.
+        is_of_claims: Whether the grid has the points alone that claims of the paper ask for, if there are any.
     """
 
     def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
@@ -76,6 +77,7 @@ class Experiment:
         self.reading: Reading | None = None
         self.edits: Sequence[Edit] = ()
         self.only: Sequence[Edit] = ()
+        self.is_of_claims = False
         self._document = document
 
     @classmethod
@@ -110,6 +112,7 @@ class Experiment:
             experiment._read_as(reading)
         elif paper := readings.Paper.beside(path):
             experiment._read_as(paper.named(reading))
+            experiment.is_of_claims = reading == readings.LITERAL
         if empty := [name for name in content.scales if not experiment.points(name)]:
             mistakes.refuse(
                 path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
@@ -124,17 +127,19 @@ class Experiment:
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
         """The grid at a scale in the order of the file; `only` says which points of an axis are wanted.
 
-        Under the reference, only the points that it is about.
+        Under the literal reading and the reference, only the points that they are run at.
         """
         about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
         names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
         places = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*names)]
         left_out = [*about.skip, *at_scale.skip]
+        of_paper = self.content.of_paper(scale) if self.is_of_claims else []
         return [
             Point(place, seed)
             for place in places
             if not any(matches(place, where) for where in left_out)
             and (not self.only or readings.is_written(self.only, place))
+            and (not of_paper or any(claim.asks_for(place) for claim in of_paper))
             for seed in at_scale.seeds
         ]
 

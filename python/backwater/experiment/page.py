@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import textwrap
 from collections import Counter
@@ -64,9 +63,9 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper |
 def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *, is_ours: bool) -> Iterator[str]:
     """A table of claims, with a count of their verdicts."""
     found = [
-        (figure, finding, literal)
+        (figure, finding, figure.literal.get(finding.claim.text))
         for figure in figures
-        for finding, literal in itertools.zip_longest(figure.findings, figure.literal)
+        for finding in figure.findings
         if finding.claim.is_ours == is_ours
     ]
     if not found:

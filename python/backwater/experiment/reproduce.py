@@ -6,7 +6,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -175,7 +175,7 @@ class Figure:
         findings: Its claims.
         charts: Its charts' files.
         tables: Its tables.
-        literal: Its claims under the literal reading, in the same order; empty if that is not known.
+        literal: Its claims under the literal reading, by what they say; empty if that is not known.
     """
 
     experiment: Experiment
@@ -185,7 +185,7 @@ class Figure:
     findings: Sequence[Finding] = ()
     charts: Sequence[Path] = ()
     tables: Sequence[View] = ()
-    literal: Sequence[Finding] = ()
+    literal: Mapping[str, Finding] = field(default_factory=dict)
 
     def unit(self, claim: Claim) -> str:
         """The unit of the measure of a claim."""
@@ -197,7 +197,7 @@ class Figure:
         experiment: Experiment,
         kept: Record,
         directory: Path,
-        literal: Sequence[Finding] = (),
+        literal: Mapping[str, Finding] | None = None,
         reference: Mapping[Point, Run] | None = None,
     ) -> Figure:
         """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
@@ -208,17 +208,20 @@ class Figure:
 
         charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
-        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal)
+        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal or {})
 
 
 def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Finding]:
-    """Holds the claims of an experiment against what is kept of its runs, beside those of the reference."""
+    """Holds the claims of an experiment against what is kept of its runs, beside those of the reference.
+
+    Under the literal reading, those of the paper, whose points alone are run.
+    """
     runs = kept.runs(experiment)
     values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
         claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
         for claim in experiment.content.claims
-        if claim.scales is None or kept.scale in claim.scales
+        if (claim.scales is None or kept.scale in claim.scales) and not (claim.is_ours and experiment.is_of_claims)
     ]
 
 

@@ -20,7 +20,6 @@ from backwater.experiment import claims, record
 from backwater.experiment.claims import Expectation, Place
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.format.readings import Part
-from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.readings import Paper, Reading
 from backwater.experiment.store import Job, Store
@@ -98,14 +97,6 @@ def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
     return direction, max(-1.0, min(1.0, effect / claimed)) if claimed else direction
 
 
-def asked(claim: Claim, points: Iterable[Point]) -> Iterator[Point]:
-    """The points of a grid that a claim is about, or compares with."""
-    for point in points:
-        other = {axis: names for axis, names in claim.at.items() if axis not in claim.to} | claim.to
-        if matches(point.place, claim.at) or (claim.to and matches(point.place, other)):
-            yield point
-
-
 @dataclass(frozen=True)
 class Taken:
     """Measures of the runs of a store, taken once for all readings that share a run.
@@ -156,7 +147,7 @@ class Asked:
         first = experiment.content.scales[scale].seeds[0]
         places = [point.place for point in experiment.points(scale) if point.seed == first]
         grid = [Point(place, seed) for place in places for seed in seeds]
-        points = [*dict.fromkeys(point for claim in [*wanted, *guards] for point in asked(claim, grid))]
+        points = [point for point in grid if any(claim.asks_for(point.place) for claim in [*wanted, *guards])]
         planned = experiment.plan(scale, points)
         jobs = {point: each.job for point, each in planned.items()}
         study = Study(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})

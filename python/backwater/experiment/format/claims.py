@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from backwater.experiment.format.values import Compare, Some, Table, Texts, Where
+from backwater.experiment.format.values import Compare, Some, Table, Texts, Where, matches
 
 # Beginning of `paper` in claims for which the paper gives no figure.
 NO_FIGURE: Final = "no figure"
@@ -87,3 +88,8 @@ class Claim(Table):
     def is_ours(self) -> bool:
         """True if the paper gives no figure for it, so that the bound is ours."""
         return self.paper.startswith(NO_FIGURE)
+
+    def asks_for(self, place: Mapping[str, str]) -> bool:
+        """True of a place that it is about, or compares with."""
+        other = {axis: names for axis, names in self.at.items() if axis not in self.to} | self.to
+        return matches(place, self.at) or (bool(self.to) and matches(place, other))
