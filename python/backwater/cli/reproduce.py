@@ -58,7 +58,7 @@ def reproduce(
             "--output",
             "-o",
             metavar="DIR",
-            help="Where charts go (default: results/<name>-<scale>, and the reading, if it is another one).",
+            help="Directory of charts (default: results/<name>-<scale>[-<reading>]).",
         ),
     ] = None,
     markdown: Annotated[

@@ -127,7 +127,7 @@ def _readings(paper: Paper) -> Iterator[str]:
 
 def _titled(table: View | Kept) -> Iterator[str]:
     note = f" ({table.note})" if table.note else ""
-    yield from ("", f"{table.title}{note}:", "", *_table(table.headers, table.rows))
+    yield from ("", _filled(f"{table.title}{note}:"), "", *_table(table.headers, table.rows))
 
 
 def _body(figure: Figure, beside: Path) -> Iterator[str]:
