@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from backwater._core import Plan
+from backwater._core import Plan, ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from backwater._core import Estimate
     from backwater.analysis import Analysis
 
+
+# Keys of a diagnostic about a scenario that is in no file.
+_UNKNOWN: Final = ("file", "line", "column", "value", "hint")
 
 # Flows that an analysis looks at, unless it is told otherwise.
 ANALYZED_FLOWS = 100_000
@@ -52,6 +56,17 @@ def inline(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(inline(each) for each in value) + "]"
     return json.dumps(value)
+
+
+def _infinite(content: object, path: str = "") -> str | None:
+    """The path of a number that JSON does not have, NaN or infinity; none if there is none."""
+    if isinstance(content, Mapping):
+        parts = ((f"{path}.{key}".lstrip("."), value) for key, value in content.items())
+    elif isinstance(content, list | tuple):
+        parts = ((f"{path}[{index}]", value) for index, value in enumerate(content))
+    else:
+        return path if isinstance(content, float) and not math.isfinite(content) else None
+    return next(filter(None, (_infinite(value, where) for where, value in parts)), None)
 
 
 def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
@@ -110,6 +125,11 @@ class Scenario:
         name: str = "scenario",
     ) -> Self:
         """Makes a scenario from tables and values as a file would hold them. Raises ScenarioError."""
+        if path := _infinite(content):
+            message = "must be a finite number"
+            error = ScenarioError(f"error: {path}: {message}")
+            error.diagnostics = [{"severity": "error", "path": path, "message": message, **dict.fromkeys(_UNKNOWN)}]
+            raise error
         return cls(name, Plan.from_json(json.dumps(content), str(base_dir), _overrides(overrides, seed)))
 
     @property

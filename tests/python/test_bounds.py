@@ -34,6 +34,8 @@ HALVED = {"compare": "reduction", "at_least": 0.5}
         # 10 to 3 at load 1, 20 to 9 at load 2: 55 % at its worst place.
         ([[3, 3], [9, 9]], HALVED, "same direction", 0.55),
         ([[8, 8], [8, 8]], {"compare": "ratio", "at_most": 0.5}, "out of reach: same direction", 0.8),
+        # Between 9 and ideal times of 2, slower flows would be within both ends.
+        ([[2, 2], [4, 4]], {"compare": "reduction", "at_least": 0.2, "at_most": 0.4}, "same direction", 0.8),
         # A claim that is reached needs no bound.
         ([[8, 8], [8, 8]], {"compare": "reduction", "at_least": 0.05}, "reached", 0.2),
         # Seeds differ by so much that the bound may be beyond the claim.
@@ -50,6 +52,15 @@ def test_a_claim_beyond_ideal_times_is_out_of_reach(
     finding = claims.check(Claim.model_validate(whole), "small", values, grid(new=ideal))
     assert str(finding) == verdict
     assert (finding.bound and finding.bound.mean) == (bound and pytest.approx(bound))
+
+
+def test_ideal_times_of_flows_that_get_new_routes_are_no_bound(tiny: Path) -> None:
+    fault = '[[scenario.faults]]\nlink = ["h0", "s0"]\ndown = "5 us"\nup = "6 us"\n'
+    edited(tiny, ("[scales.small]", fault + "[scales.small]"))
+    for network, several in (("", False), ('[scenario.network]\nreconvergence = "1 us"\n', True)):
+        edited(tiny, ("[[scenario.faults]]", network + "[[scenario.faults]]"))
+        study = Study.plan(Experiment.load(tiny), "paper")
+        assert study.takes_several_paths(study.points[0]) == several
 
 
 @pytest.mark.parametrize("slot", ['load_balance = { kind = "letflow" }', 'congestion_control = { kind = "mp-rdma" }'])

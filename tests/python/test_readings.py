@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from backwater import ScenarioError
 from backwater.experiment import record, scoring
 from backwater.experiment.format.claims import Claim
+from backwater.experiment.format.readings import Edit
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.readings import LITERAL, RECORD, Paper
+from backwater.experiment.readings import LITERAL, RECORD, Paper, overrides
 from conftest import command_line, edited
+
+_STATISTICS = "must be mean, min, max, sum, count, share or a percentile such as p99"
 
 CHOICES = """
 [score]
@@ -223,7 +226,7 @@ def test_the_literal_reading_is_run_where_claims_of_the_paper_ask_for_it(paper: 
     assert "no result" not in outcome.stdout
     # A figure without a claim of the paper is run as a whole.
     edited(tiny, ('paper = "not later"', 'paper = "no figure; ours"'))
-    edited(paper, ('figures = ["fig1"]', 'figures = ["fig2"]'))
+    edited(paper, ('figures = ["fig1"]', 'figures = ["fig2"]'), ('figure = "fig1"', 'figure = "fig2"'))
     assert len(Experiment.load(tiny, LITERAL).points("paper")) == 4
 
 
@@ -310,6 +313,18 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ('{ at.scheme = "PFC", set."network.mtu" = "1 KB" }', '{ at.scheme = "PCF" }', "no experiment has this point"),
         ("measures.mean.stat", "measures.maen.stat", "no experiment has this measure"),
         ("at_most = 0\n", "at_most = 0\n[[reference]]\nat.scheme = 'PCF'\n", "no experiment has this point"),
+        # A guard is a claim of a part.
+        ('measure = "pauses"', 'measure = "puases"', "there is no measure of this name"),
+        ('at.scheme = "Pyrrha"\nat_most', 'at.shceme = "Pyrrha"\nat_most', "there is no axis of this name"),
+        ('"Pyrrha"\nat_most', '"PCF"\nat_most', "there is no point of axis scheme of this name"),
+        ("at_most = 0", "at_least = 5\nat_most = 1", "must be at most at_most, 1.0"),
+        ("at_most = 0\n", "\n", "has no expectation"),
+        ('figure = "fig1"', 'figure = "fig2"', "is in neither part, choose or confirm"),
+        # Of what edits write.
+        ('{ set."topology.delay" = "1 us" }', '{ set."run.seed" = 5 }', "seeds are those of the scale"),
+        ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "seeds are those of the scale"),
+        ("{ measures.", '{ at.scheme = "PFC", measures.', "does not go with measures, which are of all points"),
+        ('measures.mean.stat = "p99"', 'measures.mean.stat = "p9999"', _STATISTICS),
     ],
 )
 def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
@@ -319,6 +334,12 @@ def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -
     first = caught.value.diagnostics[0]
     assert message in {entry["message"] for entry in caught.value.diagnostics}
     assert (first["file"], first["line"] > 0) == (str(paper), True)
+
+
+def test_the_later_of_two_edits_wins_whatever_the_table_between_them() -> None:
+    values: list[dict[str, object]] = [{"a.b": "10 KB"}, {"a": {"b": "20 KB", "c": "7"}}, {"a.b": "30 KB"}]
+    edits = [Edit(set=value) for value in values]
+    assert overrides(edits, {}) == ['a={"b" = "20 KB", "c" = "7"}', 'a.b="30 KB"']
 
 
 def test_a_wrong_value_of_an_option_is_one_of_the_file_of_choices(paper: Path, tiny: Path) -> None:

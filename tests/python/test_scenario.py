@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,11 @@ def test_default_headroom_covers_what_once_was_lost(path: Path) -> None:
     """Random networks without private buffers, in which Equation 1 of DSH alone is too little."""
     summary = backwater.run(backwater.Scenario.from_dict(json.loads(path.read_text()))).summary
     assert (summary.outcome, summary.audit_ok, sum(summary.drops.values())) == ("completed", True, 0)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_number_that_is_none_is_refused_with_its_path(number: float) -> None:
+    content = {"traffic": [{"kind": "permutation"}, {"kind": "poisson", "load": number}]}
+    with pytest.raises(backwater.ScenarioError, match=r"traffic\[1\]\.load: must be a finite number") as caught:
+        backwater.Scenario.from_dict(content)
+    assert caught.value.diagnostics[0]["path"] == "traffic[1].load"

@@ -80,15 +80,18 @@ def run_and_draw(
     return figures
 
 
-def _literal(experiment: Experiment, scale: str, kept: Record) -> Mapping[str, Finding]:
+def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding | None]:
     """The claims of an experiment under the literal reading, if it is recorded or asks for the same runs."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
-        return {}
+        return []
     literal = Experiment.load(experiment.path, readings.LITERAL)
     is_same = record.definition(literal, scale) == record.definition(experiment, scale)
     known = kept if is_same else Record.load(literal, scale)
-    found = [] if known is None else findings_of(literal, known)
-    return {finding.claim.text: finding for finding in found}
+    if known is None:
+        return []
+    found = iter(findings_of(literal, known))
+    of_scale = [claim for claim in experiment.content.claims if claim.scales is None or scale in claim.scales]
+    return [None if claim.is_ours else next(found) for claim in of_scale]
 
 
 def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:

@@ -88,10 +88,7 @@ def reproduce(
     if target == "list":
         console.out.print(console.table(reproduction.figures_table(targets.figures())))
         return
-    if recording and recorded:
-        raise UsageError("--record writes what --recorded reads", "give one of them")
-    if reading not in _READINGS:
-        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, _READINGS))
+    _refuse(reading, recording=recording, recorded=recorded, markdown=markdown)
     begin = time.monotonic()
     name, files = targets.find(target)
     if recording:
@@ -132,3 +129,13 @@ def reproduce(
         text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.beside(files[0]))
         console.write(markdown, text)
     raise typer.Exit(int(not is_complete))
+
+
+def _refuse(reading: str, *, recording: bool, recorded: bool, markdown: Path | None) -> None:
+    """Refuses options that do not go together. Raises UsageError."""
+    if recording and recorded:
+        raise UsageError("--record writes what --recorded reads", "give one of them")
+    if reading not in _READINGS:
+        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, _READINGS))
+    if markdown is not None and reading != readings.RECORD:
+        raise UsageError("--markdown writes a page about the reading of record", f"leave out --reading {reading}")

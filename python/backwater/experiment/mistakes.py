@@ -300,7 +300,7 @@ def inconsistent(content: Content) -> Iterator[Mistake]:
     for index, chart in enumerate(content.charts):
         yield from _chart_mistakes(("charts", str(index)), chart, content)
     for index, claim in enumerate(content.claims):
-        yield from _claim_mistakes(("claims", str(index)), claim, content)
+        yield from of_claim(("claims", str(index)), claim, content)
     for index, comparison in enumerate(content.tables):
         yield from _comparison_mistakes(("tables", str(index)), comparison, content)
 
@@ -384,7 +384,8 @@ def _is_number(text: str) -> bool:
 _NEEDS_TO: Final = "ratio, difference and reduction need it, a value has none"
 
 
-def _claim_mistakes(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[Mistake]:
+def of_claim(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[Mistake]:
+    """What is wrong with a claim, or a guard of readings, of an experiment."""
     for key in ("measure", "to_measure"):
         if (name := getattr(claim, key)) is not None:
             yield from _unknown((*path, key), "measure", name, content.measures)

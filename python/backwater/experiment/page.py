@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import textwrap
 from collections import Counter
@@ -63,9 +64,9 @@ def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper |
 def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *, is_ours: bool) -> Iterator[str]:
     """A table of claims, with a count of their verdicts."""
     found = [
-        (figure, finding, figure.literal.get(finding.claim.text))
+        (figure, finding, literal)
         for figure in figures
-        for finding in figure.findings
+        for finding, literal in itertools.zip_longest(figure.findings, figure.literal)
         if finding.claim.is_ours == is_ours
     ]
     if not found:

@@ -66,8 +66,13 @@ def is_written(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
 
 def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
     """The values that edits write at a place, as `--set` has them; the later of two for a key wins."""
-    found = {key: value for edit in edits if matches(place, edit.at) for key, value in edit.set.items()}
-    return [f"{key}={value if isinstance(value, str) else inline(value)}" for key, value in found.items()]
+    found: dict[str, Any] = {}
+    for edit in edits:
+        for key, value in edit.set.items() if matches(place, edit.at) else ():
+            # It takes the last place: another key may have written a table over it.
+            found.pop(key, None)
+            found[key] = value
+    return [f"{key}={inline(value)}" for key, value in found.items()]
 
 
 def measured(content: Content, edits: Sequence[Edit]) -> Content:
@@ -199,18 +204,27 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
                 yield from _without_effect(where, edit, known, figures)
     for index, edit in enumerate(content.reference):
         yield from _without_effect(("reference", str(index)), edit, known, figures)
-    if content.score is None:
-        return
+    if content.score is not None:
+        yield from _score_mistakes(content.score, known, figures)
+
+
+def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Mistake]:
+    """Parts without a claim, and guards that are no claims of a part."""
     for key in ("choose", "confirm"):
-        part = getattr(content.score, key)
+        part = getattr(score, key)
         for figure in part.figures:
             yield from _unknown_figure(("score", key, "figures"), figure, figures)
         scored = [known[figure] for figure in part.figures if figure in known]
         if scored and not any(content.of_paper(content.first_scale) for content in scored):
             reason = f"none of these experiments has a claim of the paper: one whose `paper` is not {NO_FIGURE!r}"
             yield Mistake(("score", key, "figures"), reason)
-    for index, guard in enumerate(content.score.guards):
-        yield from _unknown_figure(("score", "guards", str(index), "figure"), guard.figure, figures)
+    for index, guard in enumerate(score.guards):
+        where = ("score", "guards", str(index))
+        yield from _unknown_figure((*where, "figure"), guard.figure, figures)
+        if guard.figure in known:
+            yield from mistakes.of_claim(where, guard, known[guard.figure])
+            if guard.figure not in {*score.choose.figures, *score.confirm.figures}:
+                yield Mistake((*where, "figure"), "is in neither part, choose or confirm", guard.figure)
 
 
 def _content(file: Path) -> Content | None:
@@ -224,9 +238,14 @@ def _content(file: Path) -> Content | None:
 def _without_effect(
     where: tuple[str, ...], edit: Edit, known: Mapping[str, Content], figures: Sequence[str]
 ) -> Iterator[Mistake]:
-    """Names of an edit that no experiment has."""
+    """Names of an edit that no experiment has, and what edits cannot write."""
     for figure in edit.figures or ():
         yield from _unknown_figure((*where, "figures"), figure, figures)
+    of_run = edit.set.get("run")
+    if "run.seed" in edit.set or (isinstance(of_run, Mapping) and "seed" in of_run):
+        yield Mistake((*where, "set"), "seeds are those of the scale")
+    if edit.at and edit.measures:
+        yield Mistake((*where, "at"), "does not go with measures, which are of all points")
     of = [content for name, content in known.items() if _is_of(edit, name)]
     if not of:
         return
@@ -235,11 +254,25 @@ def _without_effect(
         for name in names:
             if name not in points:
                 yield Mistake((*where, "at", axis), "no experiment has this point", name, mistakes.meant(name, points))
+    yield from _measure_mistakes((*where, "measures"), edit, of)
+
+
+def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Mistake]:
+    """Measures of an edit that no experiment has, or that it would make wrong."""
     measures = {measure: None for content in of for measure in content.measures}
     for name in edit.measures:
         if name not in measures:
             hint = mistakes.meant(name, measures)
-            yield Mistake((*where, "measures", name), "no experiment has this measure", name, hint)
+            yield Mistake((*where, name), "no experiment has this measure", name, hint)
+    found: dict[Mistake, None] = {}
+    for content in of:
+        try:
+            measured(content, [edit])
+        except pydantic.ValidationError as error:
+            for entry in error.errors():
+                _, name, *_, key = map(str, entry["loc"])
+                found[Mistake((*where, name, key), entry["msg"].removeprefix("Value error, "))] = None
+    yield from found
 
 
 def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str]) -> Iterator[Mistake]:

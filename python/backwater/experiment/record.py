@@ -35,6 +35,7 @@ from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.measures import by_kind, flows, ingress, load_balancers, pauses, queues, throughput
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
+from backwater.exports import writing
 from backwater.summary import Outcome
 
 # Steps of a distribution, beside its last hundred values; and of a throughput.
@@ -247,7 +248,8 @@ class Record(Table):
             parts.append(f' "{key}": ' + ("[\n  " + ",\n  ".join(lines) + "\n ]" if lines else _json(value)))
         path = data_file(experiment, self.scale)
         path.parent.mkdir(exist_ok=True)
-        path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+        with writing(path, ()) as file:
+            file.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
         return path
 
     def _sum(self) -> int:
@@ -260,7 +262,11 @@ class Record(Table):
         for point in experiment.points(self.scale):
             run = known.get(_key(point.place, point.seed))
             if run is None or not experiment.content.measures.keys() <= run.measures.keys():
-                raise ResultError(f"{experiment.name}: {point} is not recorded with all measures; record it again")
+                reading = experiment.reading.name if experiment.reading else readings.RECORD
+                under = "" if reading == readings.RECORD else f" under the reading {reading}"
+                raise ResultError(
+                    f"{experiment.name}: {point} is not recorded with all measures{under}; record it again"
+                )
             found[point] = run
         return found
 

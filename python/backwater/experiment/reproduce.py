@@ -6,7 +6,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -175,7 +175,8 @@ class Figure:
         findings: Its claims.
         charts: Its charts' files.
         tables: Its tables.
-        literal: Its claims under the literal reading, by what they say; empty if that is not known.
+        literal: Its claims under the literal reading, in the same order, none of those that are ours; empty if that is
+            not known.
     """
 
     experiment: Experiment
@@ -185,7 +186,7 @@ class Figure:
     findings: Sequence[Finding] = ()
     charts: Sequence[Path] = ()
     tables: Sequence[View] = ()
-    literal: Mapping[str, Finding] = field(default_factory=dict)
+    literal: Sequence[Finding | None] = ()
 
     def unit(self, claim: Claim) -> str:
         """The unit of the measure of a claim."""
@@ -197,7 +198,7 @@ class Figure:
         experiment: Experiment,
         kept: Record,
         directory: Path,
-        literal: Mapping[str, Finding] | None = None,
+        literal: Sequence[Finding | None] = (),
         reference: Mapping[Point, Run] | None = None,
     ) -> Figure:
         """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
@@ -208,7 +209,7 @@ class Figure:
 
         charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
-        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal or {})
+        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal)
 
 
 def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Finding]:

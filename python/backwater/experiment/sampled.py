@@ -15,6 +15,7 @@ from backwater import _core
 from backwater.directory import DamagedError, ResultError
 from backwater.experiment.format.values import Table
 from backwater.experiment.readings import Paper
+from backwater.exports import writing
 from backwater.views.view import View
 
 
@@ -78,7 +79,8 @@ class Sampled(Table):
         """Writes it beside the records of the paper's figures, and returns the path."""
         path = _file(paper)
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        with writing(path, ()) as file:
+            file.write_text(json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
 
 

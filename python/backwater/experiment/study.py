@@ -41,12 +41,16 @@ class Study:
         return store.result(self.jobs[point]) if point in self.jobs else None
 
     def takes_several_paths(self, point: Point) -> bool:
-        """True if packets of a flow may take several paths, so that its ideal time along one is no bound."""
+        """True if packets of a flow may take several paths, so that its ideal time along one is no bound.
+
+        New routes after a fault count as well.
+        """
         if point not in self.jobs:
             return False
         scenario = self.jobs[point].scenario
         kinds = scenario["load_balance"]["kind"], scenario["congestion_control"]["kind"]
-        return "ecmp" not in kinds or "mp-rdma" in kinds
+        is_rerouted = scenario["faults"] and "reconvergence" in scenario["network"]
+        return "ecmp" not in kinds or "mp-rdma" in kinds or bool(is_rerouted)
 
     def is_complete(self, store: Store) -> bool:
         """Whether every run has a result."""
