@@ -1,7 +1,7 @@
 //! What a mechanism says of its own options: what a schema cannot say of them, what they come to, and where they cannot run.
 
 use crate::contract::facts::FlowControlFacts;
-use crate::ids::ClassMask;
+use crate::ids::{Class, ClassMask};
 use backwater_engine::{Bytes, Duration};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -34,6 +34,8 @@ pub struct Beside<'a> {
     pub mtu: Bytes,
     /// Data packets per ACK.
     pub ack_every: u32,
+    /// Class of ACKs.
+    pub ack_class: Class,
     /// Classes that are lossless.
     pub lossless: ClassMask,
     /// The flow control of the switches, by name, and what it is.

@@ -161,3 +161,20 @@ fn thresholds_for_the_rate_survive_a_slight_overload() {
     let (default, scaled) = (dcqcn(DcqcnProfile::HpccNs3), dcqcn(DcqcnProfile::At400G));
     assert!(none < 110.0 && default > 3.0 * none && scaled < 1.05 * none, "{none} {default} {scaled}");
 }
+
+/// A hundred flows of two hosts have a clock each. The second 4 ms cost as much as the first.
+#[test]
+fn the_clocks_of_a_host_ask_for_one_event_at_a_time() {
+    let mut spec = star(3, 100, 1000);
+    let profile = DcqcnProfile::Firmware;
+    spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() });
+    let flows = (0..100).map(|number| flow(1 + number % 2, 0, FlowSpec::ENDLESS, 0)).collect();
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    let events: Vec<_> = [4, 8]
+        .map(|ms| {
+            simulation.advance(Time::ZERO + Duration::from_ms(ms), 1, u64::MAX, &mut || false);
+            simulation.totals().events
+        })
+        .into();
+    assert!(events[1] < 22 * events[0] / 10, "{events:?}");
+}

@@ -4,7 +4,7 @@
 //! 89.76 ns) and is charged 1,086 B (1,102 B), an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
 
 use crate::common::script::Script;
-use crate::common::{flow, link, network, star};
+use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
     CongestionOptions, CongestionPoint, Footprint, Notification, NotificationPoint, Options, ReactionPoint,
@@ -19,6 +19,8 @@ use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use backwater_fabric::mechanisms::recovery::RecoveryConfig;
+use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -234,6 +236,20 @@ fn a_receivers_clock_ends_with_the_flow() {
     let counters = simulation.counters();
     let count = |what| counters.get(what).copied().unwrap_or_default();
     assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
+}
+
+/// A packet that is sent again before its ACK is there comes after the flow's end: no CNP tells of it.
+#[test]
+fn a_duplicate_does_not_start_a_receivers_clock_again() {
+    let log = Log::default();
+    let mut spec = star(2, 100, 10_000);
+    let (period, rto) = (Duration::from_us(5), Duration::from_us(15));
+    spec.recovery = RecoveryConfig::Irn(IrnConfig { rto_low: rto, rto_high: rto, ..Default::default() });
+    let control = CongestionConfig::Pcn(PcnConfig { period, ..Default::default() });
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
+    let (_, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
+    assert!(outcomes[0].arrived > 1);
+    assert_eq!(*log.cnps.lock().unwrap(), []);
 }
 
 /// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of

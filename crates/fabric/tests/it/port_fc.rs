@@ -493,6 +493,7 @@ fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
         let beside = Beside {
             mtu: Bytes(1024),
             ack_every: 1,
+            ack_class: Class::CONTROL,
             lossless: ClassMask::default(),
             flow_control: ("port-fc", FlowControlFacts::default()),
             congestion: "none",

@@ -2,7 +2,7 @@
 
 use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
-use crate::scenario::Scenario;
+use crate::scenario::{FaultConfig, Scenario};
 use crate::topology::{LinkLimits, wrong_in_name};
 use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -130,6 +130,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
         let beside = Beside {
             mtu: scenario.network.mtu,
             ack_every: scenario.host.ack_every,
+            ack_class: scenario.host.ack_class,
             lossless: switch.lossless.iter().copied().collect(),
             flow_control: (flow_control.name(), flow_control.facts(false)),
             congestion: congestion_control.name(),
@@ -333,8 +334,12 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
 }
 
 /// Options of what this network does not have, in a run that is over at `end`.
-pub(super) fn idle(spec: &NetworkSpec, end: Time) -> Vec<Diagnostic> {
+pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
+    for (i, fault) in faults.iter().enumerate() {
+        let message = format!("has no effect: the run is over at {end}");
+        findings.warning(fault.down >= end, &format!("faults[{i}].down"), message);
+    }
     let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
     let is_slow = *delay > Duration::ZERO || rate.is_some();
     let is_set = buffer.is_some() || headroom.is_some() || is_slow || *congestion_point;

@@ -79,7 +79,7 @@ impl Plan {
         findings.extend(checks::flow_controls(&spec));
         findings.extend(checks::shared_buffers(&spec));
         findings.extend(checks::relays_that_drop(&spec));
-        findings.extend(checks::idle(&spec, until + scenario.run.drain));
+        findings.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
         let traffic = keep(traffic, &mut findings).unwrap_or_default();
         findings.extend(checks::classes(scenario, &traffic));

@@ -322,6 +322,11 @@ impl CongestionOptions for DcqcnConfig {
         let (line, made_for) = (sender.line_rate, self.profile.rate());
         let message = format!("is a profile for another rate than that of host links of {line}");
         findings.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
+        findings.warning(
+            self.cnp_interval.is_some() && self.parameters(line).cnp == CnpMode::AckBit,
+            "cnp_interval",
+            "has no effect: marks come back in ACKs (cnp = \"ack-bit\")",
+        );
         let least = self.parameters(line).min_rate;
         let is_idle = |first: Rate| first > Rate::from_bps(0) && (first < least || first >= line);
         let message =

@@ -110,6 +110,8 @@ impl Options for MpRdmaConfig {
         let ecn = self.ecn.ecn();
         findings.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
         findings.positive(self.ecn.rate, "ecn.rate");
+        let is_step = ecn.kmin == ecn.kmax && ecn.pmax != MarkConfig::default().pmax;
+        findings.warning(is_step, "ecn.pmax", "has no effect: kmin and kmax are one threshold");
     }
 }
 

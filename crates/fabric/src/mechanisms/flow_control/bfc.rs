@@ -6,13 +6,13 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Joining,
-    Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, Starting, View,
+    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
+    Gauge, Joining, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, Starting, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, PacketKind, Protocol, Signal};
-use crate::ids::{CLASSES, FlowId, NodeId, PortId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Stream, mix};
 use backwater_engine::{Duration, Time};
@@ -160,6 +160,14 @@ fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
 impl Options for BfcConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         shape.without_relays("bfc")
+    }
+
+    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+        findings.warning(
+            self.acks != Acks::Wait && beside.ack_class == Class::CONTROL,
+            "acks",
+            "has no effect: ACKs are in the control class (host.ack_class)",
+        );
     }
 }
 

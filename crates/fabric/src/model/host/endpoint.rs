@@ -33,6 +33,8 @@ pub struct Endpoint {
     pub(super) timers: Timers,
     /// Timers of reaction points, by slot, and of notification points, with [`NO_SLOT`].
     pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
+    /// When the host is woken for them; [`Time::NEVER`] if it is not.
+    pub(super) reminded_at: Time,
 }
 
 impl Endpoint {
@@ -46,6 +48,7 @@ impl Endpoint {
             free_receivers: Vec::new(),
             disorder: Vec::new(),
             reminders: BinaryHeap::new(),
+            reminded_at: Time::NEVER,
             timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
         }
     }
@@ -193,10 +196,16 @@ impl Endpoint {
 
     /// Asks for `host` to be woken for a timer.
     pub(super) fn remind<S: Sink>(&mut self, timer: (Time, FlowId, Slot), host: NodeId, env: &mut Env<'_, S>) {
-        if self.reminders.peek().is_none_or(|Reverse((first, ..))| timer.0 < *first) {
-            env.sink.schedule(Wakeup::Node(host), timer.0.max(env.now));
-        }
         self.reminders.push(Reverse(timer));
+        self.wake(timer.0, host, env);
+    }
+
+    /// Asks for `host` to be woken at `at`, unless it is before.
+    pub(super) fn wake<S: Sink>(&mut self, at: Time, host: NodeId, env: &mut Env<'_, S>) {
+        if at < self.reminded_at {
+            self.reminded_at = at;
+            env.sink.schedule(Wakeup::Node(host), at.max(env.now));
+        }
     }
 
     /// Returns true if `timer` is set still.

@@ -18,8 +18,8 @@ use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Entropy, FlowControl, Heard, Loss, NotificationPoint, Progress, ReactionPoint, RecoveryReceiver,
-    RecoverySender, SenderFacts, Starting, Stations, Verdict,
+    AckView, Answer, Entropy, FlowControl, Heard, Loss, Notification, NotificationPoint, Progress, ReactionPoint,
+    RecoveryReceiver, RecoverySender, SenderFacts, Starting, Stations, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -125,13 +125,14 @@ impl Node {
 
     /// Fires the timers of reaction points and notification points that are due.
     pub(crate) fn fire_timers<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        while let Some(endpoint) = &mut self.interfaces.endpoint
-            && let Some(Reverse(timer)) = endpoint.reminders.peek().copied()
-        {
+        let Some(endpoint) = &mut self.interfaces.endpoint else { return };
+        // Timers that are set meanwhile ask for nothing: the first one does so in the end.
+        let before = std::mem::replace(&mut endpoint.reminded_at, env.now);
+        while let Some(Reverse(timer)) = self.endpoint_mut().reminders.peek().copied() {
+            let endpoint = self.endpoint_mut();
             let (at, flow, slot) = timer;
             let is_set = endpoint.is_set(timer, env.fabric);
             if is_set && at > env.now {
-                env.sink.schedule(Wakeup::Node(self.id), at);
                 break;
             }
             endpoint.reminders.pop();
@@ -140,6 +141,12 @@ impl Node {
             } else if is_set {
                 self.wake_reaction(slot, env);
             }
+        }
+        let host = self.id;
+        let endpoint = self.endpoint_mut();
+        endpoint.reminded_at = if before > env.now { before } else { Time::NEVER };
+        if let Some(Reverse((first, ..))) = endpoint.reminders.peek().copied() {
+            endpoint.wake(first, host, env);
         }
     }
 
@@ -266,7 +273,13 @@ impl Node {
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
-        let notification = receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into());
+        // The clock of a notification point ends with the flow: duplicates that come later do not start it again.
+        let is_over = fabric.receiver_timers && receiver.expected == packets;
+        let notification = if is_over {
+            Notification::default()
+        } else {
+            receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into())
+        };
         let timer = receiver.notification.wake_at();
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {

@@ -28,9 +28,31 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
+        "profile = \"paper\"\ngain = 0.00390625",
+        "cnp_interval = \"4 us\"",
+        &[
+            "s.toml:33:16: warning: congestion_control.cnp_interval = \"4 us\": has no effect: marks come back in ACKs (cnp = \"ack-bit\")",
+        ],
+    ),
+    (
+        "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "kind = \"mp-rdma\"\necn = { pmax = 0.5 }\n[recovery]\nkind = \"mp-rdma\"",
+        &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin and kmax are one threshold"],
+    ),
+    (
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "flow_control = { kind = \"bfc\", acks = \"count\" }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
+        &[
+            "s.toml:28:39: warning: switch.flow_control.acks = \"count\": has no effect: ACKs are in the control class (host.ack_class)",
+        ],
+    ),
+    (
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",
-        &["s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run"],
+        &[
+            "s.toml:18:8: warning: faults[0].down = \"20 s\": has no effect: the run is over at 101 ms",
+            "s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run",
+        ],
     ),
     (
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]",
