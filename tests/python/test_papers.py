@@ -273,7 +273,7 @@ def test_recorded_data_are_of_a_commit_of_the_repository(paper: str, figure: str
 @pytest.mark.parametrize("paper", sorted({paper for paper, *_ in DATA}))
 def test_the_readme_counts_the_claims_that_hold(paper: str) -> None:
     page = (PAPERS / paper / "RESULTS.md").read_text(encoding="utf-8")
-    counts = page.partition("## Claims of the paper")[2].strip().partition(".\n")[0]
+    counts = " ".join(page.partition("## Claims of the paper")[2].partition(".\n")[0].split())
     readme = (PAPERS.parent / "README.md").read_text(encoding="utf-8")
     assert re.search(rf"\(papers/{paper}/README\.md\) \|[^|]+\| {re.escape(counts)} \|", readme), counts
 

@@ -238,7 +238,7 @@ def check(
         return replace(finding, bound=bound)
     everywhere, _ = expected(claim)
     worst = next(iter(finding.estimates.values())).mean
-    # Where the claim lies beyond the bound as seen from the figure. Between them, slower flows would do.
+    # The claim lies beyond the bound as seen from the figure; between them, slower flows would do.
     if (bound.mean >= worst and bound.high < everywhere.low) or (bound.mean <= worst and bound.low > everywhere.high):
         note = finding.verdict if finding.verdict == "same direction" else ""
         reason = _reason(claim, scale) or "With every flow at its ideal time the claim would not hold: see its bound."

@@ -385,7 +385,7 @@ _NEEDS_TO: Final = "ratio, difference and reduction need it, a value has none"
 
 
 def of_claim(path: tuple[str, ...], claim: Claim, content: Content) -> Iterator[Mistake]:
-    """What is wrong with a claim, or a guard of readings, of an experiment."""
+    """Mistakes of a claim, or of a guard of readings, of an experiment."""
     for key in ("measure", "to_measure"):
         if (name := getattr(claim, key)) is not None:
             yield from _unknown((*path, key), "measure", name, content.measures)

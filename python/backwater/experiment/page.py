@@ -75,7 +75,8 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     counted = "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
     rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
     headers = ("figure", "claim", "paper", "of record", "literal", "bound", "reference", "verdict", "why")
-    yield from ("", f"## {title}", "", f"{style.counted(len(found), 'claim')}: {counted}.", "", *_table(headers, rows))
+    count = _filled(f"{style.counted(len(found), 'claim')}: {counted}.")
+    yield from ("", f"## {title}", "", count, "", *_table(headers, rows))
 
 
 def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Mapping[str, int]) -> tuple[str, ...]:

@@ -238,7 +238,7 @@ fn a_receivers_clock_ends_with_the_flow() {
     assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
 }
 
-/// A packet that is sent again before its ACK is there comes after the flow's end: no CNP tells of it.
+/// A packet that is sent again before its ACK is there comes after the flow ends: no CNP is sent.
 #[test]
 fn a_duplicate_does_not_start_a_receivers_clock_again() {
     let log = Log::default();

@@ -33,7 +33,7 @@ pub struct Endpoint {
     pub(super) timers: Timers,
     /// Timers of reaction points, by slot, and of notification points, with [`NO_SLOT`].
     pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
-    /// When the host is woken for them; [`Time::NEVER`] if it is not.
+    /// Next wake-up for them; [`Time::NEVER`] if none is asked for.
     pub(super) reminded_at: Time,
 }
 

@@ -273,7 +273,7 @@ impl Node {
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         receiver.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
-        // The clock of a notification point ends with the flow: duplicates that come later do not start it again.
+        // The clock of a notification point ends with the flow: duplicates do not start it again.
         let is_over = fabric.receiver_timers && receiver.expected == packets;
         let notification = if is_over {
             Notification::default()
