@@ -1,6 +1,7 @@
 """Readings of a paper: what their options write, how they are drawn and scored."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def claim(**keys: object) -> Claim:
     return Claim.model_validate({"text": "", "paper": "by 40 %", "measure": "mean", **keys})
 
 
-def grid(**values: list[float]) -> dict[Point, dict[str, float | None]]:
+def grid(**values: Sequence[float | None]) -> dict[Point, dict[str, float | None]]:
     return {
         Point({"scheme": scheme}, seed): {"mean": value}
         for scheme, over_seeds in values.items()
@@ -174,6 +175,15 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
 def test_a_direction_is_that_of_the_verdict(of_claim: dict[str, object], new: list[float], direction: int) -> None:
     one = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, **of_claim)
     assert scoring.held("fig1", one, grid(new=new, old=[100.0, 100.0])).direction == direction
+
+
+@pytest.mark.parametrize(
+    ("new", "breaks"), [([1.0, 2.0], False), ([2.9, 3.1], False), ([3.0, 3.2], True), ([None, 2.0], True)]
+)
+def test_a_guard_is_broken_by_its_mean_not_by_scatter(new: list[float | None], breaks: bool) -> None:
+    at = {"at": {"scheme": ["new"]}, "to": {"scheme": ["old"]}}
+    guard = claim(compare="difference", at_most=0.0, **at)
+    assert scoring.is_broken(guard, grid(new=new, old=[3.0, 3.0])) == breaks
 
 
 def test_a_guard_that_breaks_takes_from_the_score(paper: Path) -> None:

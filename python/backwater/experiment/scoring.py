@@ -4,8 +4,8 @@ Of a claim of the paper, at each place that it is about, the *direction* is 1 if
 the claim's side of `neutral`, -1 if it lies on the other side, and 0 otherwise, by the rules of verdicts; the *size* is
 the effect as a part of the effect claimed, between -1 and 1. Where nothing is expected of the side, both are 1 if the
 claim is reached, 0 if too uncertain, -1 otherwise; without a result they are -1. The score of a reading is the mean of
-the directions and the mean of the sizes of all claims, averaged, less half of the share of its guards that are not
-reached. A claim about several places counts once.
+the directions and the mean of the sizes of all claims, averaged, less half of the share of its guards that are broken:
+of which a mean over seeds is not as expected, or there is none. A claim about several places counts once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Scored:
     Attributes:
         reading: The reading.
         held: The claims of the paper.
-        broken: Guards that are not reached: the figure of each, and what it says.
+        broken: Guards that are broken: the figure of each, and what it says.
         guards: Number of all guards.
     """
 
@@ -84,6 +84,17 @@ def held(figure: str, claim: Claim, values: claims.Values) -> Held:
     expectation, _ = claims.expected(claim)
     directions, sizes = zip(*(_part(expectation, place) for place in places), strict=True)
     return Held(figure, claim, statistics.fmean(directions), statistics.fmean(sizes))
+
+
+def is_broken(guard: Claim, values: claims.Values) -> bool:
+    """True if the mean of a guard is not as expected at one of its places, or there is none."""
+    try:
+        means = [place.estimate.mean for place in claims.at_places(guard, values)]
+    except (claims.MissingError, OverflowError):
+        return True
+    everywhere, of_best = claims.expected(guard)
+    is_short = of_best is not None and max(map(of_best.margin, means)) < 0
+    return is_short or min(map(everywhere.margin, means)) < 0
 
 
 def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
@@ -154,12 +165,11 @@ class Asked:
         return cls(study, wanted, guards)
 
     def score(self, taken: Taken) -> tuple[list[Held], list[str]]:
-        """Returns the claims held, and the guards that are not reached. Raises ResultError."""
+        """Returns the claims held, and the guards that are broken. Raises ResultError."""
         claimed = [*self.claims, *self.guards]
         names = dict.fromkeys(name for claim in claimed for name in (claim.measure, claim.to_measure) if name)
         values = {point: taken.of(self.study, point, names) for point in self.study.points}
-        findings = (claims.check(guard, self.study.scale, values) for guard in self.guards)
-        broken = [finding.claim.text for finding in findings if finding.verdict not in claims.VERDICTS[:2]]
+        broken = [guard.text for guard in self.guards if is_broken(guard, values)]
         return [held(self.figure, claim, values) for claim in self.claims], broken
 
     @property
