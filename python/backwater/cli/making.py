@@ -90,8 +90,7 @@ def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding |
     if known is None:
         return []
     found = iter(findings_of(literal, known))
-    of_scale = [claim for claim in experiment.content.claims if claim.scales is None or scale in claim.scales]
-    return [None if claim.is_ours else next(found) for claim in of_scale]
+    return [None if claim.is_ours else next(found) for claim in experiment.content.claims_at(scale)]
 
 
 def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:

@@ -221,8 +221,8 @@ def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, 
     values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
         claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
-        for claim in experiment.content.claims
-        if (claim.scales is None or kept.scale in claim.scales) and not (claim.is_ours and experiment.is_of_claims)
+        for claim in experiment.content.claims_at(kept.scale)
+        if not (claim.is_ours and experiment.is_of_claims)
     ]
 
 

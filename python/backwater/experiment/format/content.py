@@ -59,9 +59,13 @@ class Content(Table):
         """The scale that is taken where none is asked for."""
         return next(iter(self.scales))
 
+    def claims_at(self, scale: str) -> list[Claim]:
+        """The claims that are checked at a scale."""
+        return [claim for claim in self.claims if claim.scales is None or scale in claim.scales]
+
     def of_paper(self, scale: str) -> list[Claim]:
-        """The claims of the paper, as far as they are checked at a scale."""
-        return [claim for claim in self.claims if not claim.is_ours and (claim.scales is None or scale in claim.scales)]
+        """Of these, the claims of the paper."""
+        return [claim for claim in self.claims_at(scale) if not claim.is_ours]
 
     @property
     def needs_runs(self) -> bool:
