@@ -147,9 +147,9 @@ def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
     viewer.show(view="victims")
     viewer.page.keyboard.press("/")
     viewer.page.keyboard.type(text)
-    viewer.page.wait_for_selector("[role=option]")
-    viewer.rest()
     viewer.page.keyboard.press("Enter")
+    viewer.page.wait_for_selector("[role=listbox]", state="hidden")
+    viewer.rest()
     assert state.items() <= viewer.state.items()
 
 

@@ -22,6 +22,7 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
   let hits: Hit[] = [];
   let at = 0;
   let asked = 0;
+  let looking = Promise.resolve();
 
   const show = (found: Hit[], isDone: boolean): void => {
     hits = found;
@@ -75,8 +76,11 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
     // A number is a flow rather than a part of a name.
     show(/^\s*\d+\s*$/.test(text) || text.includes("->") ? [...flowHits, ...names] : [...names, ...flowHits], true);
   };
-  input.addEventListener("input", () => void look());
-  input.addEventListener("focus", () => void look());
+  const start = (): void => {
+    looking = look();
+  };
+  input.addEventListener("input", start);
+  input.addEventListener("focus", start);
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -85,8 +89,11 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
       at = (at + (event.key === "ArrowDown" ? 1 : hits.length - 1)) % hits.length;
       show(hits, true);
     } else if (event.key === "Enter") {
-      const hit = hits[at];
-      if (hit) choose(hit);
+      // Names are found at once and flows later: what is chosen does not depend on how fast one types.
+      void looking.then(() => {
+        const hit = hits[at];
+        if (hit) choose(hit);
+      });
     } else if (event.key === "Escape") {
       if (input.value === "") input.blur();
       input.value = "";
