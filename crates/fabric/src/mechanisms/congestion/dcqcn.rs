@@ -452,7 +452,15 @@ impl Dcqcn {
     }
 
     /// Lets the clocks run up to and including `now`, in the order of their ticks: alpha, decrease, increase.
+    #[inline]
     fn catch_up(&mut self, now: Time) {
+        let first = |it: &Limited| it.next_decrease.min(it.next_increase);
+        if self.limited.as_ref().is_some_and(|it| it.next_alpha < now || first(it) <= now) {
+            self.run_clocks(now);
+        }
+    }
+
+    fn run_clocks(&mut self, now: Time) {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);
             let until = next.min(now);

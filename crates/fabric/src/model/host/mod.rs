@@ -256,9 +256,10 @@ impl Node {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
             PacketKind::Data => self.receive_data(port, frame, packet, env),
-            PacketKind::Ack | PacketKind::Nack => self.receive_feedback(frame, packet, env),
-            PacketKind::Cnp => {
-                self.count_cnp(frame, &packet, env);
+            PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => {
+                if packet.kind == PacketKind::Cnp {
+                    self.count_cnp(frame, &packet, env);
+                }
                 self.receive_feedback(frame, packet, env);
             }
             PacketKind::Notice => self.receive_notice(frame, packet, env),
@@ -280,7 +281,6 @@ impl Node {
         } else {
             receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into())
         };
-        let timer = receiver.notification.wake_at();
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
@@ -346,11 +346,12 @@ impl Node {
             self.send_cnp(packet.flow, cnp, env);
         }
         if fabric.receiver_timers && !is_last {
-            self.set_receiver_timer(packet.flow, timer, env);
+            self.set_receiver_timer(packet.flow, env);
         }
     }
 
     /// Sends a CNP of the receiver of `flow`.
+    #[inline(never)]
     fn send_cnp<S: Sink>(&mut self, flow: FlowId, cnp: Cnp, env: &mut Env<'_, S>) {
         let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("only receivers send CNPs");
         let packet = Packet {
@@ -374,10 +375,11 @@ impl Node {
 
     /// Sets the timer of the notification point of `flow`.
     #[inline(never)]
-    fn set_receiver_timer<S: Sink>(&mut self, flow: FlowId, at: Time, env: &mut Env<'_, S>) {
+    fn set_receiver_timer<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
         let host = self.id;
         let endpoint = self.endpoint_mut();
         let receiver = endpoint.receiver_of(env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
+        let at = receiver.notification.wake_at();
         if std::mem::replace(&mut receiver.timer, at) != at && at != Time::NEVER {
             endpoint.remind((at, flow, NO_SLOT), host, env);
         }
@@ -387,12 +389,12 @@ impl Node {
     fn wake_receiver<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
         let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("a timer is set there");
         let cnp = receiver.notification.on_wake(env.now);
-        let next = receiver.notification.wake_at();
         cnp.into_iter().for_each(|cnp| self.send_cnp(flow, cnp, env));
-        self.set_receiver_timer(flow, next, env);
+        self.set_receiver_timer(flow, env);
     }
 
     /// Counts a CNP that has arrived.
+    #[inline(never)]
     fn count_cnp<S: Sink>(&self, frame: &Frame, packet: &Packet, env: &mut Env<'_, S>) {
         let verdict = env.records.echo(frame.record).and_then(|echo| echo.verdict);
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
