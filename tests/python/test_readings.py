@@ -252,7 +252,10 @@ def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper:
     assert "has no reference" in command_line("reproduce", "someone", "--reading", "reference").output
     paper.write_text(paper.read_text() + REFERENCE)
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
-        assert command_line("reproduce", *arguments, "--scale", "paper", "--record").exit_code == 0
+        outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record")
+        assert outcome.exit_code == 0
+        # Of the reference alone no claim can be tried.
+        assert ("Claims" in outcome.stdout) == (arguments == ["someone"])
     assert {path.name for path in (paper.parent / "data").iterdir()} == {
         "fig1.paper.json",
         "fig2.paper.json",

@@ -117,7 +117,8 @@ def reproduce(
         )
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
-    console.out.print(console.table(reproduction.claims_table(figures)))
+    if any(figure.findings for figure in figures):
+        console.out.print(console.table(reproduction.claims_table(figures)))
     # Reasons are about the reading of record.
     for reason, of_claims in reproduction.reasons(figures).items() if not of_reading else ():
         console.out.print(Text.assemble(("; ".join(of_claims), "bold"), f": {reason}"), soft_wrap=True)

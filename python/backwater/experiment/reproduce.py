@@ -215,8 +215,11 @@ class Figure:
 def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Finding]:
     """Holds the claims of an experiment against what is kept of its runs, beside those of the reference.
 
-    Under the literal reading, those of the paper, whose points alone are run.
+    Under the literal reading, those of the paper, whose points alone are run; of the reference, which
+    stands beside claims, none.
     """
+    if experiment.only:
+        return []
     runs = kept.runs(experiment)
     values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
