@@ -89,7 +89,7 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
       at = (at + (event.key === "ArrowDown" ? 1 : hits.length - 1)) % hits.length;
       show(hits, true);
     } else if (event.key === "Enter") {
-      // Names are found at once and flows later: what is chosen does not depend on how fast one types.
+      // Names are found at once and flows later: how fast one types does not matter.
       void looking.then(() => {
         const hit = hits[at];
         if (hit) choose(hit);
