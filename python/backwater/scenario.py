@@ -58,15 +58,26 @@ def inline(value: object) -> str:
     return json.dumps(value)
 
 
-def _infinite(content: object, path: str = "") -> str | None:
-    """The path of a number that JSON does not have, NaN or infinity; none if there is none."""
+def _infinite(content: object, path: str = "") -> Iterator[tuple[str, float]]:
+    """Numbers that JSON does not have, NaN and infinity, with their paths."""
     if isinstance(content, Mapping):
-        parts = ((f"{path}.{key}".lstrip("."), value) for key, value in content.items())
+        for key, value in content.items():
+            yield from _infinite(value, f"{path}.{key}".lstrip("."))
     elif isinstance(content, list | tuple):
-        parts = ((f"{path}[{index}]", value) for index, value in enumerate(content))
-    else:
-        return path if isinstance(content, float) and not math.isfinite(content) else None
-    return next(filter(None, (_infinite(value, where) for where, value in parts)), None)
+        for index, value in enumerate(content):
+            yield from _infinite(value, f"{path}[{index}]")
+    elif isinstance(content, float) and not math.isfinite(content):
+        yield path, content
+
+
+def _refuse_infinite(content: object) -> None:
+    """Raises ScenarioError if a number is not finite."""
+    message = "must be a finite number"
+    if found := [*_infinite(content)]:
+        error = ScenarioError("\n".join(f"error: {path} = {value}: {message}" for path, value in found))
+        known = {"severity": "error", "message": message, **dict.fromkeys(_UNKNOWN)}
+        error.diagnostics = [{**known, "path": path, "value": str(value)} for path, value in found]
+        raise error
 
 
 def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
@@ -79,6 +90,7 @@ def _flat(overrides: Mapping[str, object], prefix: str = "") -> Iterator[str]:
 
 def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None) -> list[str]:
     if isinstance(overrides, Mapping):
+        _refuse_infinite(overrides)
         overrides = _flat(overrides)
     return [*overrides, *([] if seed is None else [f"run.seed={seed}"])]
 
@@ -125,11 +137,7 @@ class Scenario:
         name: str = "scenario",
     ) -> Self:
         """Makes a scenario from tables and values as a file would hold them. Raises ScenarioError."""
-        if path := _infinite(content):
-            message = "must be a finite number"
-            error = ScenarioError(f"error: {path}: {message}")
-            error.diagnostics = [{"severity": "error", "path": path, "message": message, **dict.fromkeys(_UNKNOWN)}]
-            raise error
+        _refuse_infinite(content)
         return cls(name, Plan.from_json(json.dumps(content), str(base_dir), _overrides(overrides, seed)))
 
     @property

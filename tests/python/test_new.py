@@ -186,7 +186,8 @@ def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
         (["--experiment", "--like", "pyrrha/fg14"], 'did you mean "pyrrha/fig14"?'),
         ([""], "'' names no file"),
         (["there.toml"], "there.toml is a directory"),
-        (["--experiment", "choices"], "choices.toml is the file of a paper's choices, and no experiment"),
+        (["--experiment", "choices"], "choices.toml is the file of a paper's choices"),
+        (["choices"], "choices.toml is the file of a paper's choices"),
     ],
 )
 def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], words: str) -> None:

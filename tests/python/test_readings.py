@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backwater import ScenarioError
-from backwater.experiment import record, scoring
+from backwater.experiment import readings, record, scoring
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.format.readings import Edit
 from backwater.experiment.grid import Experiment, Point
@@ -338,6 +338,14 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "seeds are those of the scale"),
         ("{ measures.", '{ at.scheme = "PFC", measures.', "does not go with measures, which are of all points"),
         ('measures.mean.stat = "p99"', 'measures.mean.stat = "p9999"', _STATISTICS),
+        ('measures.mean.stat = "p99"', 'measures.mean.sttat = "p99"', "unknown key"),
+        ('measures.mean.stat = "p99"', 'measures.mean.kind = "foo"', "unknown name"),
+        (
+            'mean.stat = "p99"',
+            'mean = { kind = "throughput", from = "5 ms", to = "1 ms" }',
+            "must be later than from, 5 ms",
+        ),
+        ("at_most = 0\n", 'at_most = 0\nscales = ["paper"]\n', "has no effect: readings are scored at the first scale"),
     ],
 )
 def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
@@ -353,6 +361,28 @@ def test_the_later_of_two_edits_wins_whatever_the_table_between_them() -> None:
     values: list[dict[str, object]] = [{"a.b": "10 KB"}, {"a": {"b": "20 KB", "c": "7"}}, {"a.b": "30 KB"}]
     edits = [Edit(set=value) for value in values]
     assert overrides(edits, {}) == ['a={"b" = "20 KB", "c" = "7"}', 'a.b="30 KB"']
+
+
+def test_a_scale_may_lack_the_points_of_the_reference(paper: Path, tiny: Path) -> None:
+    paper.write_text(paper.read_text() + REFERENCE)
+    edited(tiny, ("[scales.small]", '[scales.small]\nskip = [{ scheme = "Pyrrha" }]'))
+    of_it = Experiment.load(tiny, "reference")
+    assert of_it.points("small") == []
+    assert {point.place["scheme"] for point in of_it.points("paper")} == {"Pyrrha"}
+
+
+def test_edits_of_one_measure_are_put_together(tiny: Path) -> None:
+    content = Experiment.load(tiny).content
+    edits = [Edit(measures={"mean": {"stat": "p99"}}), Edit(measures={"mean": {"role": "background"}})]
+    mean = readings.measured(content, edits).measures["mean"].model_dump()
+    assert (mean["stat"], mean["role"]) == ("p99", "background")
+
+
+def test_an_edit_of_the_table_run_leaves_seeds_as_they_are(paper: Path, tiny: Path) -> None:
+    edited(paper, ('"2 us" = [{ set."topology.delay" = "2 us" }', '"2 us" = [{ set.run.until = "8 us" }'))
+    experiment = Experiment.load(tiny)
+    seeds = {experiment.scenario("small", point).resolved()["run"]["seed"] for point in experiment.points("small")}
+    assert seeds == {1, 2}
 
 
 def test_a_wrong_value_of_an_option_is_one_of_the_file_of_choices(paper: Path, tiny: Path) -> None:

@@ -173,6 +173,8 @@ def test_default_headroom_covers_what_once_was_lost(path: Path) -> None:
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_number_that_is_none_is_refused_with_its_path(number: float) -> None:
     content = {"traffic": [{"kind": "permutation"}, {"kind": "poisson", "load": number}]}
-    with pytest.raises(backwater.ScenarioError, match=r"traffic\[1\]\.load: must be a finite number") as caught:
+    with pytest.raises(backwater.ScenarioError, match=r"traffic\[1\]\.load = (nan|inf): must be a finite") as caught:
         backwater.Scenario.from_dict(content)
     assert caught.value.diagnostics[0]["path"] == "traffic[1].load"
+    with pytest.raises(backwater.ScenarioError, match=r"run\.seed = (nan|inf): must be a finite number"):
+        backwater.Scenario.from_dict({}, {"run": {"seed": number}})

@@ -56,8 +56,8 @@ def new(
         path = path.with_name(f"{path.name}.toml")
     if path.is_dir():
         raise UsageError(f"{path} is a directory")
-    if experiment and path.name == shipped.CHOICES:
-        raise UsageError(f"{path.name} is the file of a paper's choices, and no experiment")
+    if path.name == shipped.CHOICES:
+        raise UsageError(f"{path.name} is the file of a paper's choices", "another NAME")
     if path.exists() and not force:
         raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
     paper = Paper.beside(known[like]) if experiment else None

@@ -12,7 +12,7 @@ width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
 * not reached otherwise.
 
 A figure about completion times that is not reached has a *bound*: the figure if every flow of the scheme that the claim
-is for had taken its ideal time, beside the other scheme as it is. A claim that is not as expected even there is out of
+is for had taken its ideal time, beside the other scheme as it is. A claim of which even the bound falls short is out of
 reach.
 
 What never or always holds ("no packet is dropped", "every run ends in deadlock") is refuted by a single run: it is

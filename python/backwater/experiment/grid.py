@@ -108,15 +108,15 @@ class Experiment:
         if wrong := [*mistakes.inconsistent(content)]:
             mistakes.refuse(path, document, wrong)
         experiment = cls(path, content, document)
+        if empty := [name for name in content.scales if not experiment.points(name)]:
+            mistakes.refuse(
+                path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
+            )
         if isinstance(reading, Reading):
             experiment._read_as(reading)
         elif paper := readings.Paper.beside(path):
             experiment._read_as(paper.named(reading))
             experiment.is_of_claims = reading == readings.LITERAL
-        if empty := [name for name in content.scales if not experiment.points(name)]:
-            mistakes.refuse(
-                path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
-            )
         return experiment
 
     def _read_as(self, reading: Reading) -> None:
@@ -149,7 +149,8 @@ class Experiment:
         layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
         layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
         of_reading = readings.overrides(self.edits, point.place)
-        values = [f"run.seed={point.seed}", *of_reading, *overrides]
+        # An edit may write the table `run`, which has no seed.
+        values = [*of_reading, f"run.seed={point.seed}", *overrides]
         plan = self._document.plan(layers, str(self.path.parent), values)
         return Scenario(self.name, plan)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -56,7 +56,9 @@ class Reading:
 
 
 def _applies(edit: Edit, figure: str, content: Content) -> bool:
-    return _is_of(edit, figure) and all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
+    writes = edit.set or {*edit.measures} & {*content.measures}
+    has_points = all({*names} & {*content.axes.get(axis, ())} for axis, names in edit.at.items())
+    return _is_of(edit, figure) and bool(writes) and has_points
 
 
 def is_written(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
@@ -77,13 +79,16 @@ def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
 
 def measured(content: Content, edits: Sequence[Edit]) -> Content:
     """An experiment with its measures as edits have them. Raises ValidationError."""
-    changed = {name: keys for edit in edits for name, keys in edit.measures.items() if name in content.measures}
-    if not changed:
-        return content
+    changed = [item for edit in edits for item in edit.measures.items() if item[0] in content.measures]
+    return Content.model_validate(_with_measures(content, changed)) if changed else content
+
+
+def _with_measures(content: Content, changed: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """An experiment as in its file, with keys of measures changed."""
     data = content.model_dump(by_alias=True, exclude_unset=True)
-    for name, keys in changed.items():
+    for name, keys in changed:
         data["measures"][name] |= keys
-    return Content.model_validate(data)
+    return data
 
 
 class Paper:
@@ -220,6 +225,10 @@ def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequenc
             yield Mistake(("score", key, "figures"), reason)
     for index, guard in enumerate(score.guards):
         where = ("score", "guards", str(index))
+        if guard.scales is not None:
+            yield Mistake((*where, "scales"), "has no effect: readings are scored at the first scale", of_key=True)
+        if any((guard.figure, guard.text) == (other.figure, other.text) for other in score.guards[:index]):
+            yield Mistake((*where, "text"), "is that of another guard of this figure", guard.text)
         yield from _unknown_figure((*where, "figure"), guard.figure, figures)
         if guard.figure in known:
             yield from mistakes.of_claim(where, guard, known[guard.figure])
@@ -266,12 +275,15 @@ def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content])
             yield Mistake((*where, name), "no experiment has this measure", name, hint)
     found: dict[Mistake, None] = {}
     for content in of:
+        changed = {name: keys for name, keys in edit.measures.items() if name in content.measures}
+        data = _with_measures(content, changed.items())
         try:
-            measured(content, [edit])
+            wrong = [*mistakes.inconsistent(Content.model_validate(data))]
         except pydantic.ValidationError as error:
-            for entry in error.errors():
-                _, name, *_, key = map(str, entry["loc"])
-                found[Mistake((*where, name, key), entry["msg"].removeprefix("Value error, "))] = None
+            wrong = [mistakes.of_entry(entry, data) for entry in error.errors()]
+        for mistake in wrong:
+            if mistake.path[0] == "measures" and mistake.path[1] in changed:
+                found[replace(mistake, path=(*where, *mistake.path[1:]))] = None
     yield from found
 
 

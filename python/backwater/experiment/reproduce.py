@@ -175,8 +175,8 @@ class Figure:
         findings: Its claims.
         charts: Its charts' files.
         tables: Its tables.
-        literal: Its claims under the literal reading, in the same order, none of those that are ours; empty if that is
-            not known.
+        literal: Its claims under the literal reading, in the same order, None for one of ours; empty if that is not
+            known.
     """
 
     experiment: Experiment

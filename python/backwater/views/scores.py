@@ -24,7 +24,7 @@ def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -
     yield _effects(paper, chosen, confirmed)
     yield _map(paper, [*chosen, *confirmed])
     if rows := scoring.unreached([*chosen, *confirmed]):
-        note = "with the runs and seeds of the sample, which are fewer and shorter than those of the claims above"
+        note = "with the runs and seeds of the sample"
         yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2, note=note)
 
 

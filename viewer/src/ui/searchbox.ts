@@ -90,9 +90,10 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
       show(hits, true);
     } else if (event.key === "Enter") {
       // Names are found at once and flows later: how fast one types does not matter.
+      const token = asked;
       void looking.then(() => {
         const hit = hits[at];
-        if (hit) choose(hit);
+        if (hit && token === asked) choose(hit);
       });
     } else if (event.key === "Escape") {
       if (input.value === "") input.blur();

@@ -60,7 +60,7 @@ class Part(Table):
 
 
 class Guard(Claim):
-    """A claim of ours that takes from the score of a reading where it is not reached.
+    """A claim of ours that takes from the score of a reading where its mean over seeds is not as expected.
 
     Attributes:
         figure: The experiment with the measure.
