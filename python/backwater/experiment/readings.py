@@ -7,6 +7,7 @@ import random
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -239,9 +240,15 @@ def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequenc
 def _content(file: Path) -> Content | None:
     """An experiment without its readings; none if it has mistakes, which it is refused for by itself."""
     try:
-        return Content.model_validate(tomllib.loads(read_text(file)))
+        return _parsed(read_text(file))
     except (_core.ScenarioError, OSError, tomllib.TOMLDecodeError, pydantic.ValidationError):
         return None
+
+
+@cache
+def _parsed(text: str) -> Content:
+    # Every experiment of a folder is read with its choices, which are checked against all of them.
+    return Content.model_validate(tomllib.loads(text))
 
 
 def _without_effect(
@@ -275,7 +282,8 @@ def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content])
             yield Mistake((*where, name), "no experiment has this measure", name, hint)
     found: dict[Mistake, None] = {}
     for content in of:
-        changed = {name: keys for name, keys in edit.measures.items() if name in content.measures}
+        if not (changed := {name: keys for name, keys in edit.measures.items() if name in content.measures}):
+            continue
         data = _with_measures(content, changed.items())
         try:
             wrong = [*mistakes.inconsistent(Content.model_validate(data))]
