@@ -13,7 +13,7 @@ from backwater.experiment import readings, record, scoring
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.format.readings import Edit
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.readings import LITERAL, RECORD, Paper, overrides
+from backwater.experiment.readings import LITERAL, RECORD, Paper, Reading, overrides
 from conftest import command_line, edited
 
 _STATISTICS = "must be mean, min, max, sum, count, share or a percentile such as p99"
@@ -376,6 +376,13 @@ def test_edits_of_one_measure_are_put_together(tiny: Path) -> None:
     edits = [Edit(measures={"mean": {"stat": "p99"}}), Edit(measures={"mean": {"role": "background"}})]
     mean = readings.measured(content, edits).measures["mean"].model_dump()
     assert (mean["stat"], mean["role"]) == ("p99", "background")
+
+
+def test_edits_that_are_wrong_only_together_are_refused(tiny: Path) -> None:
+    edits = [Edit(measures={"mean": keys}) for keys in ({"kind": "throughput"}, {"stat": "p99"})]
+    reading = Reading("both", {}, edits)
+    with pytest.raises(ScenarioError, match=r"reading both do not go together in measures\.mean"):
+        Experiment.load(tiny, reading)
 
 
 def test_an_edit_of_the_table_run_leaves_seeds_as_they_are(paper: Path, tiny: Path) -> None:

@@ -122,7 +122,13 @@ class Experiment:
     def _read_as(self, reading: Reading) -> None:
         self.reading, self.edits = reading, reading.of(self.name, self.content)
         self.only = [edit for edit in self.edits if edit in reading.only]
-        self.content = readings.measured(self.content, self.edits)
+        try:
+            self.content = readings.measured(self.content, self.edits)
+        except pydantic.ValidationError as error:
+            # Each edit is right by itself.
+            names = {".".join(map(str, entry["loc"][:2])) for entry in error.errors()}
+            message = f"options of the reading {reading.name} do not go together in {', '.join(sorted(names))}"
+            mistakes.refuse(self.path, self._document, [Mistake((), message)])
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
         """The grid at a scale in the order of the file; `only` says which points of an axis are wanted.
