@@ -57,7 +57,7 @@ def new(
     if path.is_dir():
         raise UsageError(f"{path} is a directory")
     if path.name == shipped.CHOICES:
-        raise UsageError(f"{path.name} is the file of a paper's choices", "another NAME")
+        raise UsageError(f"{path.name} is the file of a paper's choices", "give another NAME")
     if path.exists() and not force:
         raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
     paper = Paper.beside(known[like]) if experiment else None

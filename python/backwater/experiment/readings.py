@@ -306,7 +306,7 @@ def copied(paper: Paper, figure: str, copy: str) -> str:
 
     Empty if no choice is about the experiment.
     """
-    content = Content.model_validate(tomllib.loads(read_text(paper.path.with_name(f"{figure}.toml"))))
+    content = _parsed(read_text(paper.path.with_name(f"{figure}.toml")))
     lines = []
     for name, choice in paper.content.choices.items():
         options = {

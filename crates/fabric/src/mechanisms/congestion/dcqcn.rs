@@ -454,6 +454,7 @@ impl Dcqcn {
     /// Lets the clocks run up to and including `now`, in the order of their ticks: alpha, decrease, increase.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        // For most packets nothing has ticked since the last.
         let first = |it: &Limited| it.next_decrease.min(it.next_increase);
         if self.limited.as_ref().is_some_and(|it| it.next_alpha < now || first(it) <= now) {
             self.run_clocks(now);

@@ -260,6 +260,7 @@ impl Node {
                 if packet.kind == PacketKind::Cnp {
                     self.count_cnp(frame, &packet, env);
                 }
+                // The only call, so that it is inlined.
                 self.receive_feedback(frame, packet, env);
             }
             PacketKind::Notice => self.receive_notice(frame, packet, env),
