@@ -151,6 +151,7 @@ def test_the_reason_named_first_is_the_largest_term(runs: dict[str, Result], kin
     for number, (victim, row) in enumerate(zip(found, rows, strict=True)):
         term, length = _largest(result, victim.flow["id"])
         assert victim.reasons[0].length_ps == length
+        assert [*victim.signals] == sorted(victim.signals, key=lambda signal: -signal.share)
         assert row[2].startswith(f"{term} {length / victim.taken_ps:.0%}")
         if number % max(1, 500 // EXAMPLES):
             continue
