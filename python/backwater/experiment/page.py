@@ -26,7 +26,7 @@ _ABOUT: Final = (
     "on that. Of several places the worst is named, with both values that are compared, and `…` leads to the best. The "
     "*bound* is the figure with every flow of the scheme at its ideal time; the *reference* has the same traffic "
     "without control and with room for all of it, and is no bound. Numbers in the last column lead to the "
-    "[reasons](#reasons)."
+    "[reasons](#reasons). Columns without any entry are left out: without *literal*, the paper has one reading."
 )
 
 
@@ -76,7 +76,9 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
     headers = ("figure", "claim", "paper", "of record", "literal", "bound", "reference", "verdict", "why")
     count = _filled(f"{style.counted(len(found), 'claim')}: {counted}.")
-    yield from ("", f"## {title}", "", count, "", *_table(headers, rows))
+    told = [column for column, cells in enumerate(zip(*rows, strict=True)) if {*cells} - {"–", ""}]
+    table = _table([headers[column] for column in told], [[row[column] for column in told] for row in rows])
+    yield from ("", f"## {title}", "", count, "", *table)
 
 
 def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Mapping[str, int]) -> tuple[str, ...]:
