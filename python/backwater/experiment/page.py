@@ -21,6 +21,9 @@ from backwater.views.view import View
 # Columns of text.
 _WIDTH: Final = 100
 
+# Columns of claims that are left out where they have no entry.
+_OPTIONAL: Final = {"literal", "bound", "reference", "why"}
+
 _ABOUT: Final = (
     "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
     "on that. Of several places the worst is named, with both values that are compared, and `…` leads to the best. The "
@@ -76,7 +79,8 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
     headers = ("figure", "claim", "paper", "of record", "literal", "bound", "reference", "verdict", "why")
     count = _filled(f"{style.counted(len(found), 'claim')}: {counted}.")
-    told = [column for column, cells in enumerate(zip(*rows, strict=True)) if {*cells} - {"–", ""}]
+    columns = enumerate(zip(headers, zip(*rows, strict=True), strict=True))
+    told = [column for column, (header, cells) in columns if header not in _OPTIONAL or {*cells} - {"–", ""}]
     table = _table([headers[column] for column in told], [[row[column] for column in told] for row in rows])
     yield from ("", f"## {title}", "", count, "", *table)
 
