@@ -126,6 +126,18 @@ def test_a_record_is_a_file_with_a_line_for_each_point_and_curve(done: Path) -> 
     assert path.read_text() == text
 
 
+def test_ideal_times_are_recorded_where_there_is_a_claim(done: Path) -> None:
+    def ideal() -> list[dict[str, float]]:
+        return [run.ideal for run in recorded(done).points]
+
+    assert all({*times} == {"mean", "p99"} for times in ideal())
+    text, claims, _ = done.read_text().partition("[[claims]]")
+    assert claims
+    done.write_text(text)
+    reproduced("--record")
+    assert ideal() == [{}] * 4
+
+
 def test_figures_that_are_not_recorded_are_told(tiny: Path) -> None:
     outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
     assert outcome.exit_code == 2

@@ -58,7 +58,7 @@ class Run(Table):
         cpu_seconds: What it took.
         measures: The measures, as far as it has them.
         ideal: Measures of completion times if every flow had taken its ideal time; none where flows take several
-            paths.
+            paths, or where there is no claim.
     """
 
     place: dict[str, str]
@@ -91,7 +91,7 @@ class Run(Table):
             unfinished=summary.unfinished_flows if summary else 0,
             cpu_seconds=float(f"{summary.cpu_seconds:.4g}") if summary else 0.0,
             measures=measured(study, point, result, study.experiment.content.measures),
-            ideal={} if result is None or study.takes_several_paths(point) else _ideal(study, result),
+            ideal=_ideal(study, point, result),
         )
 
 
@@ -110,9 +110,12 @@ def measured(
     return taken
 
 
-def _ideal(study: Study, result: ResultDirectory) -> dict[str, float]:
-    """Measures of completion times at the ideal times of flows."""
-    values = {name: by_kind.ideal(measure, result) for name, measure in study.experiment.content.measures.items()}
+def _ideal(study: Study, point: Point, result: ResultDirectory | None) -> dict[str, float]:
+    """Measures of completion times at the ideal times of flows, which bound claims."""
+    content = study.experiment.content
+    if result is None or not content.claims or study.takes_several_paths(point):
+        return {}
+    values = {name: by_kind.ideal(measure, result) for name, measure in content.measures.items()}
     return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
 
 
