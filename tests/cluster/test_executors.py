@@ -188,6 +188,42 @@ def test_a_sweep_is_stopped_while_ray_starts(tmp_path: Path, how: signal.Signals
         stopped(process, how, twice=True)
 
 
+# Sends SIGTERM 0.2 s after Ray began to join its cluster in compiled code, which takes longer.
+SIGNALLED_IN_RAY = """
+import os, subprocess, sys
+from backwater.cli.main import main
+from backwater.experiment.executors import choice
+
+executor = choice.executor
+
+def signalled(*arguments):
+    import ray._raylet
+
+    join = ray._raylet.CoreWorker
+
+    def core_worker(*arguments):
+        subprocess.Popen(["sh", "-c", f"sleep 0.2; kill -TERM {os.getpid()}"])
+        return join(*arguments)
+
+    ray._raylet.CoreWorker = core_worker
+    return executor(*arguments)
+
+choice.executor = signalled
+sys.argv = ["backwater", "sweep", "grid.toml", "--store", "store", "--executor", "ray"]
+sys.argv += ["--executor-option", "num_cpus=2"]
+main()
+"""
+
+
+def test_a_sweep_is_stopped_while_ray_joins_its_cluster(tmp_path: Path) -> None:
+    study(tmp_path)
+    command = [sys.executable, "-c", SIGNALLED_IN_RAY]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130, ended.stderr
+    assert "SIGTERM" not in ended.stderr, ended.stderr
+    assert "Traceback" not in ended.stderr, ended.stderr
+
+
 def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:
     store, of = Store(tmp_path / "store"), study(tmp_path)
     told: list[str] = []

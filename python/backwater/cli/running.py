@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +38,8 @@ def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) 
     pairs = [option.partition("=") for option in options or []]
     if wrong := [key for key, equals, _ in pairs if not equals]:
         raise UsageError(f"--executor-option {wrong[0]} is not KEY=VALUE")
+    # Ray has a handler that `kept` does not see, and that prints a stack trace while Ray starts.
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
     with interrupts.kept():
         return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
