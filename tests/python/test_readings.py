@@ -285,6 +285,20 @@ def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper:
     assert "reference" not in _of_claim("Incasts finish")
 
 
+def test_a_reference_that_is_held_up_is_warned_of(paper: Path) -> None:
+    arguments = ("reproduce", "someone/fig1", "--scale", "paper", "--reading", "reference")
+    text = paper.read_text() + REFERENCE.replace("Pyrrha", "PFC")
+    for more, held_up in {
+        "": False,
+        'set."switch.headroom" = { kind = "static", xoff = "2 KB" }': True,
+        'set.recovery = { kind = "go-back-n", timeout = "5 us" }': True,
+    }.items():
+        paper.write_text(f"{text}{more}\n")
+        outcome = command_line(*arguments)
+        assert outcome.exit_code == 0, outcome.output
+        assert ("runs of the reference packets were paused, dropped or sent again" in outcome.output) == held_up
+
+
 def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> None:
     edited(paper, ('about = "MTU of one scheme"', 'about = "MTU of one scheme"\nrivals = true'))
     of_paper = Paper.load(paper)

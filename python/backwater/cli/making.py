@@ -72,12 +72,33 @@ def run_and_draw(
     for study in studies:
         if recording:
             run_all(store, [*study.jobs.values()], executor)
+        _warn_if_held_up(study, store)
         made = Record.of(study, store)
         if recording and study.is_complete(store):
             made = made.model_copy(update={"witnesses": witnesses.choose(study.experiment)})
             console.written(made.write(study.experiment))
         figures.append(Figure.of(study.experiment, made, directory))
     return figures
+
+
+def _warn_if_held_up(study: Study, store: Store) -> None:
+    """Warns of runs of the reference that were held up: they do not show what there is to gain."""
+    reading = study.experiment.reading
+    if reading is None or reading.name != readings.REFERENCE:
+        return
+    results = [study.result(store, point) for point in study.points]
+    held_up = [
+        result.summary.pause_frames or result.summary.total_drops or result.flows["retransmitted_bytes"].sum()
+        for result in results
+        if result is not None
+    ]
+    if any(held_up):
+        console.message(
+            f"{study.experiment.name}: in {sum(map(bool, held_up))} of {len(held_up)} runs of the reference packets "
+            "were paused, dropped or sent again",
+            "it shows what there is to gain with room for all packets, and without timeouts",
+            severity="warning",
+        )
 
 
 def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding | None]:
