@@ -324,7 +324,12 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
     assert "| delay | open | 1 us | 2 us | Delay of links |" in text
     assert "Readings (2 drawn with seed 1; chosen from " in text
     assert "| choice | option | fig1 |" in text.partition("Map of readings")[2]
-    edited(paper, ('about = "Delay of links"', 'about = "Delay of every link"'))
+    # Neither texts nor the reference have a part in it.
+    edited(
+        paper,
+        ('about = "Delay of links"', 'about = "Delay of every link"'),
+        ("[choices.delay]", REFERENCE + "[choices.delay]"),
+    )
     assert command_line(*page).exit_code == 0
     edited(paper, ("samples = 6", "samples = 8"))
     outcome = command_line(*page)

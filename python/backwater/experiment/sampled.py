@@ -89,8 +89,8 @@ def _file(paper: Paper) -> Path:
 
 
 def _definition(paper: Paper) -> str:
-    """Hash of what a sample follows from in the file: not of texts."""
-    content = paper.content.model_dump(mode="json", exclude_unset=True)
+    """Hash of what a sample follows from in the file: neither of texts nor of the reference, which is not sampled."""
+    content = paper.content.model_dump(mode="json", exclude_unset=True, exclude={"reference"})
     for choice in content["choices"].values():
         choice.pop("about")
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
