@@ -19,7 +19,7 @@ from rich.text import Text
 
 from backwater import style
 from backwater.errors import BackwaterError
-from backwater.forecast import Forecast
+from backwater.eta import ProgressLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,8 +225,8 @@ def progress(
         yield None
         return
     if not err.is_terminal:
-        forecast = Forecast(clock)
-        yield lambda state: _tell(forecast.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
+        log = ProgressLog(clock)
+        yield lambda state: _tell(log.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
         return
     from rich import progress as bars  # noqa: PLC0415 - slow to import, and for terminals alone
 
@@ -267,8 +267,8 @@ def counting(
         yield lambda _done, _all: None
         return
     if not err.is_terminal:
-        forecast = Forecast(clock)
-        yield lambda done, total: _tell(forecast.line(f"{done:,} of {total:,} {what}", done, total))
+        log = ProgressLog(clock)
+        yield lambda done, total: _tell(log.line(f"{done:,} of {total:,} {what}", done, total))
         return
     from rich import progress as bars  # noqa: PLC0415 - as above
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import polars as pl
 
-from backwater import looks, style, tables, vega
-from backwater.looks import Look, Looks
+from backwater import node_style, style, tables, vega
+from backwater.node_style import NodeStyles, SeriesStyle
 from backwater.topology_plot import topology_chart
 from backwater.vega import Spec, field, inline, placeholder, themed
 
@@ -102,14 +102,14 @@ class Clock:
         return {"layer": [chart, *marks]}
 
 
-def _series(appearance: Mapping[str, Look], title: str, shown: Sequence[str] | None = None) -> dict[str, Spec]:
+def _series(appearance: Mapping[str, SeriesStyle], title: str, shown: Sequence[str] | None = None) -> dict[str, Spec]:
     """Encodings of the series, by name; `shown` are those that the legend has, all if it is not given."""
     names = [*appearance]
     legend: Spec | None = None
     if title:
         legend = {"title": title, "values": shown or names, "titleOrient": "left", "titlePadding": 10, "columns": 4}
     dashes = [[*appearance[name].dash] for name in names]
-    is_dashed = len({look.dash for look in appearance.values()}) > 1
+    is_dashed = len({each.dash for each in appearance.values()}) > 1
     if is_dashed and legend:
         legend["symbolSize"] = 200  # long enough for dashes
     colours = [appearance[name].colour for name in names]
@@ -155,7 +155,7 @@ def percentiles_by_size(
         "encoding": {
             "x": field("bytes:Q", scale=vega.LOG, title="Flow size (bytes)", axis={"format": "~s"}),
             "y": field("value:Q", scale=vega.LOG, title=axis, axis={"format": "~s"}),
-            **_series(looks.by_position([*series]), what, [*curves]),
+            **_series(node_style.by_position([*series]), what, [*curves]),
             "strokeDash": field("percentile:N", title=None, sort=["p50", "p99"], scale=dashes, legend=None),
             "tooltip": [
                 field("series:N", title=what),
@@ -189,7 +189,7 @@ def slowdown_cdf(series: Mapping[str, pl.DataFrame], what: str, title: str = "Sl
         "encoding": {
             "x": field("value:Q", scale=vega.LOG, title=SLOWDOWN, axis={"format": "~s"}),
             "y": field("fraction:Q", title="Share of flows", scale={"domain": [0, 1]}, axis={"format": "%"}),
-            **_series(looks.by_position([*series]), what, [*curves]),
+            **_series(node_style.by_position([*series]), what, [*curves]),
             "tooltip": [
                 field("series:N", title=what),
                 field("value:Q", title="Slowdown", format=".3f"),
@@ -206,7 +206,7 @@ def _over_time(
     frame: pl.DataFrame,
     value: str,
     clock: Clock,
-    appearance: Mapping[str, Look],
+    appearance: Mapping[str, SeriesStyle],
     what: str,
     axis: str,
     mark: str = "line",
@@ -243,12 +243,17 @@ def throughput(series: Mapping[str, pl.DataFrame], what: str, clock: Clock, titl
     if frame.is_empty():
         return placeholder(title, "No port has sent anything.")
     gigabits = frame.with_columns(pl.col("bps") / 1e9)
-    chart = _over_time(gigabits, "bps", clock, looks.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
+    chart = _over_time(gigabits, "bps", clock, node_style.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
     return themed(chart, title, "all frames on the hosts' links")
 
 
 def occupancy(
-    samples: pl.DataFrame, what: str, clock: Clock, appearance: Mapping[str, Look], title: str, subtitle: str = ""
+    samples: pl.DataFrame,
+    what: str,
+    clock: Clock,
+    appearance: Mapping[str, SeriesStyle],
+    title: str,
+    subtitle: str = "",
 ) -> Spec:
     """Bytes in some place over time; a frame with `time_ps`, `series` and `value`."""
     if samples.is_empty():
@@ -264,13 +269,15 @@ def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -
         return placeholder("Queues under PAUSE", "No queue was ever paused.")
     # What a single series shows is no node, whose colours are those of the palette.
     only = len(series) == 1
-    appearance = dict.fromkeys(series, Look(style.REFERENCE_COLOUR)) if only else looks.by_position([*series])
+    appearance = (
+        dict.fromkeys(series, SeriesStyle(style.REFERENCE_COLOUR)) if only else node_style.by_position([*series])
+    )
     mark = "area" if only else "line"
     chart = _over_time(frame, "queues", clock, appearance, what, "Paused egress queues", mark, fmt="~f")
     return themed(chart, "Queues under PAUSE", "mean over each interval")
 
 
-def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Mapping[str, Look]) -> Spec:
+def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Mapping[str, SeriesStyle]) -> Spec:
     """PAUSE intervals as bars, one row per egress queue, in the colour of the port that caused them."""
     title = "PAUSE timeline"
     if intervals.is_empty():
@@ -283,7 +290,7 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
     causes = weight["cause"].head(_CAUSES_SHOWN).to_list()
     shown = {cause: ports[cause] for cause in causes}
     if weight.height > _CAUSES_SHOWN:
-        shown[_OTHER_CAUSES] = Look(style.OTHER_COLOUR)
+        shown[_OTHER_CAUSES] = SeriesStyle(style.OTHER_COLOUR)
     queues = intervals["queue"].unique(maintain_order=True).to_list()
     frame = intervals.select(
         "queue",
@@ -304,7 +311,7 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
             "color": field(
                 "colour:N",
                 title="caused by port",
-                scale={"domain": [*shown], "range": [look.colour for look in shown.values()]},
+                scale={"domain": [*shown], "range": [each.colour for each in shown.values()]},
                 legend={"titleOrient": "left"},
             ),
             "tooltip": [
@@ -334,8 +341,8 @@ class Plots(Generic[Chart]):
         self._interval = result.summary.sample_interval_ps
 
     @cached_property
-    def _looks(self) -> Looks:
-        return looks.of_result(self._result)
+    def _styles(self) -> NodeStyles:
+        return node_style.of_result(self._result)
 
     def fct(self) -> Chart:
         """Flow completion time against flow size, per tag."""
@@ -363,30 +370,30 @@ class Plots(Generic[Chart]):
     def _highest(self, samples: pl.DataFrame, series: int) -> pl.DataFrame:
         return tables.highest(samples.filter(pl.col("value") > 0), self._interval, self._clock.end_ps, series)
 
-    def buffer(self, switches: int = looks.SHOWN) -> Chart:
+    def buffer(self, switches: int = node_style.SHOWN) -> Chart:
         """Buffer occupancy of the fullest switches, over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
         subtitle = "shared and private pools and headroom of the fullest switches"
-        return self._made(occupancy(samples, "switch", self._clock, self._looks.nodes, "Buffer occupancy", subtitle))
+        return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Buffer occupancy", subtitle))
 
-    def headroom(self, switches: int = looks.SHOWN) -> Chart:
+    def headroom(self, switches: int = node_style.SHOWN) -> Chart:
         """Headroom occupancy of the switches that used most, over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers, "headroom_bytes"), switches)
         subtitle = "the switches that used most"
-        return self._made(occupancy(samples, "switch", self._clock, self._looks.nodes, "Headroom occupancy", subtitle))
+        return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Headroom occupancy", subtitle))
 
-    def queues(self, ports: int = looks.SHOWN) -> Chart:
+    def queues(self, ports: int = node_style.SHOWN) -> Chart:
         """Length of the longest egress queues, over time."""
         samples = self._highest(tables.queue_samples(self._result.queues), ports)
         subtitle = "the ports with the longest, all classes together"
-        return self._made(occupancy(samples, "egress port", self._clock, self._looks.ports, "Egress queues", subtitle))
+        return self._made(occupancy(samples, "egress port", self._clock, self._styles.ports, "Egress queues", subtitle))
 
     def pauses(self, rows: int = 40) -> Chart:
         """PAUSE intervals of the queues that were paused longest, in the colour of the port that caused them."""
         pauses, end = self._result.pauses, self._clock.end_ps
         hidden = max(0, tables.paused_queues(pauses, end).height - rows)
         intervals = tables.pause_timeline(pauses, end, rows)
-        return self._made(pause_timeline(intervals, hidden, self._clock, self._looks.ports))
+        return self._made(pause_timeline(intervals, hidden, self._clock, self._styles.ports))
 
     def paused_queues(self) -> Chart:
         """How many egress queues were paused at once, over time."""
@@ -403,7 +410,7 @@ class Plots(Generic[Chart]):
         end = summary.simulated_ps
         load = tables.link_load(self._result.ports, self._result.pauses, topology.egress_ports, self._interval, end)
         cycle = () if summary.deadlock is None else summary.deadlock.cycle
-        chart = topology_chart(topology, load, end, self._looks.shown, cycle)
+        chart = topology_chart(topology, load, end, self._styles.shown, cycle)
         subtitle = (
             "link colour: mean utilisation, link width: share of time under PAUSE, both of the worse direction; "
             "outline of a node: its colour in the other charts"

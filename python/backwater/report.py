@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from backwater import looks, notebook, plots, reasons, style, tables, vega, victims
+from backwater import node_style, notebook, plots, reasons, style, tables, vega, victims
 from backwater.vega import Spec
 from backwater.views import flows as views
 
@@ -100,14 +100,14 @@ def comparison(grouped: Grouped) -> str:
     pools = {group.label: _Pool(group) for group in grouped.groups}
     received = {label: pool.received() for label, pool in pools.items()}
     fullest = pl.concat(pool.fullest().with_columns(series=pl.lit(label)) for label, pool in pools.items())
-    looks_of = looks.by_position([*pools])
+    styles = node_style.by_position([*pools])
     paused = {label: pool.paused() for label, pool in pools.items()}
     of_runs, largest = ("", "") if grouped.are_single else (", mean of the runs", ", largest of the runs")
     charts = [
         *_completion_charts({label: pool.flows for label, pool in pools.items()}),
         plots.throughput(received, _SERIES, clock, f"Throughput, received by all hosts{of_runs}"),
         plots.occupancy(
-            fullest, _SERIES, clock, looks_of, f"Buffer occupancy{largest}", "of the switch with the highest peak"
+            fullest, _SERIES, clock, styles, f"Buffer occupancy{largest}", "of the switch with the highest peak"
         ),
         plots.paused_queues(paused, _SERIES, clock),
     ]

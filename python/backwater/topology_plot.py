@@ -16,7 +16,7 @@ from backwater.tables import largest
 from backwater.vega import Spec, field
 
 if TYPE_CHECKING:
-    from backwater.looks import Look
+    from backwater.node_style import SeriesStyle
     from backwater.summary import DeadQueue
     from backwater.topology import Topology
 
@@ -184,7 +184,7 @@ def _told(topology: Topology, end_ps: int, cycle: Sequence[DeadQueue]) -> pl.Dat
 
 
 def topology_chart(
-    topology: Topology, load: pl.DataFrame, end_ps: int, nodes: Mapping[str, Look], cycle: Sequence[DeadQueue]
+    topology: Topology, load: pl.DataFrame, end_ps: int, nodes: Mapping[str, SeriesStyle], cycle: Sequence[DeadQueue]
 ) -> Spec:
     """Draws nodes and links.
 
@@ -305,7 +305,7 @@ def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
         what=pl.lit("deadlock: each waits for the next"),
     )
     data = _data(rows)
-    looks = {
+    styles = {
         "stroke": field(
             "what:N",
             title=None,
@@ -317,15 +317,15 @@ def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
     slope = "atan2(scale('y', datum.y2) - scale('y', datum.y), scale('x', datum.x2) - scale('x', datum.x))"
     shaft, head = {"type": "rule", "strokeWidth": 3}, {"shape": "triangle-right", "size": 220, "fill": style.BAD}
     turned = {"type": "point", **head, "filled": True, "opacity": 1, "angle": {"expr": f"180 / PI * {slope}"}}
-    yield {"data": data, "mark": shaft, "encoding": {"x": _X, "y": _Y, **_TO, **looks}}
-    yield {"data": data, "mark": turned, "encoding": {"x": field("at_x:Q", axis=None), "y": field("at_y:Q"), **looks}}
+    yield {"data": data, "mark": shaft, "encoding": {"x": _X, "y": _Y, **_TO, **styles}}
+    yield {"data": data, "mark": turned, "encoding": {"x": field("at_x:Q", axis=None), "y": field("at_y:Q"), **styles}}
 
 
-def _nodes(placed: pl.DataFrame, looks: Mapping[str, Look]) -> Iterator[Spec]:
+def _nodes(placed: pl.DataFrame, styles: Mapping[str, SeriesStyle]) -> Iterator[Spec]:
     """The nodes, in front of them the same larger and invisible, for the pointer, and names where there is room."""
     hosts = placed.filter(IS_HOST)["name"]
     half = min(14.0, style.WIDE / 2 / max(1, len(hosts)))
-    outlines = {name: look.colour for name, look in looks.items()}
+    outlines = {name: each.colour for name, each in styles.items()}
     outline = pl.col("name").replace_strict(outlines, default=None, return_dtype=pl.String)
     rows = placed.with_columns(
         dot=pl.when(~IS_HOST).then(170).when(outline.is_not_null()).then(70).otherwise(24),

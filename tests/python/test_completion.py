@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from backwater import _core, shipped, starting
+from backwater import _core, shipped
 from backwater.cli.app import app
 from backwater.headroom import plan
 
@@ -39,14 +39,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("headroom ", ["plan", "chips", "check"]),
         ("run --th", ["--threads"]),
         ("export p", ["perfetto", "pcapng"]),
-        ("new --like ", [*starting.scenarios()]),
+        ("new --like ", [*shipped.scenarios()]),
         ("new --like v", ["victim"]),
-        ("new --experiment --like s", [name for name in starting.experiments() if name.startswith("s")]),
+        ("new --experiment --like s", [name for name in shipped.experiments() if name.startswith("s")]),
         ("headroom plan --chip ", [*plan.chips()]),
         ("reproduce l", ["list"]),
         ("reproduce pyrrha/fig1", [f"pyrrha/fig{number}" for number in (10, 12, 13, 14, 15)]),
         ("sweep pyrrha/fig02", ["pyrrha/fig02"]),
-        ("sweep pyrrh", [name for name in starting.experiments() if name.startswith("pyrrha/")]),
+        ("sweep pyrrh", [name for name in shipped.experiments() if name.startswith("pyrrha/")]),
         # The shell goes on with files.
         ("run sta", []),
     ],

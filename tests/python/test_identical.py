@@ -6,7 +6,7 @@ import pytest
 
 from backwater.experiment.identical import identical
 from backwater.experiment.swept import Sweep
-from backwater.settings import differing, flat
+from backwater.scenario_diff import differing, flatten
 from conftest import command_line
 
 GRID = """
@@ -107,8 +107,8 @@ def test_a_sweep_says_so_and_draws_its_charts() -> None:
 
 
 def test_settings_differ_where_a_value_is_another_or_missing() -> None:
-    one = flat({"a": {"kind": "x", "of": {"x": 2}}, "b": [{"c": 1}], "d": []})
-    other = flat({"a": {"kind": "y"}, "b": [{"c": 2}], "d": []})
+    one = flatten({"a": {"kind": "x", "of": {"x": 2}}, "b": [{"c": 1}], "d": []})
+    other = flatten({"a": {"kind": "y"}, "b": [{"c": 2}], "d": []})
     assert one == {"a.kind": "x", "a.of.x": 2, "b[0].c": 1, "d": []}
     assert differing([one, other]) == ["a.kind", "a.of.x", "b[0].c"]
     assert differing([one, one]) == []

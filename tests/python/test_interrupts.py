@@ -289,9 +289,9 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 
 def test_the_library_sets_no_handlers() -> None:
     code = f"""
-import signal, backwater, backwater.cli.app, backwater.cli.main, backwater.cli.running
+import signal, backwater, backwater.cli.app, backwater.cli.main, backwater.cli.batch
 backwater.run(backwater.Scenario.load({str(START)!r}))
-backwater.cli.running.executor_of("local", 1, [])
+backwater.cli.batch.executor_of("local", 1, [])
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backwater import Result, Scenario, _core, shipped, starting
+from backwater import Result, Scenario, _core, shipped
 from backwater.experiment import readings
 from backwater.experiment.grid import Experiment
 from conftest import command_line
@@ -90,11 +90,11 @@ def test_the_starting_experiment_is_swept_and_reproduced(here: Path) -> None:
         experiment.plan(scale, experiment.points(scale))
 
 
-@pytest.mark.parametrize("name", [*starting.scenarios()])
+@pytest.mark.parametrize("name", [*shipped.scenarios()])
 def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
     outcome = command_line("new", "folder/mine.toml", "--like", name)
     assert outcome.exit_code == 0, outcome.output
-    copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(starting.scenarios()[name])
+    copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(shipped.scenarios()[name])
     assert copy.resolved() == origin.resolved()
     assert next(printed(outcome.stdout)) == ["run", "folder/mine.toml", "-o", "results/mine"]
     assert name in command_line("new", "--like", "none of them").stderr
@@ -104,7 +104,7 @@ def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
 def test_a_figure_of_a_paper_can_be_started_from(here: Path) -> None:
     outcome = command_line("new", "--experiment", "--like", "pyrrha/fig14")
     assert outcome.exit_code == 0, outcome.output
-    copy, origin = Experiment.load("fig14.toml"), Experiment.load(starting.experiments()["pyrrha/fig14"])
+    copy, origin = Experiment.load("fig14.toml"), Experiment.load(shipped.experiments()["pyrrha/fig14"])
     assert copy.content == origin.content
     assert (here / "fig14.toml").is_file()
 
@@ -113,7 +113,7 @@ def test_a_figure_of_a_paper_can_be_started_from(here: Path) -> None:
 def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: str) -> None:
     assert command_line("new", "mine", "--experiment", "--like", "srcc/fig02").exit_code == 0
     copy = Experiment.load("mine.toml", reading)
-    origin = Experiment.load(starting.experiments()["srcc/fig02"], reading)
+    origin = Experiment.load(shipped.experiments()["srcc/fig02"], reading)
     assert copy.content == origin.content
     points = copy.points("small")
     assert points == origin.points("small")
@@ -135,16 +135,16 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
 
 @pytest.mark.parametrize("paper", ["srcc", "flb", "portfc"])
 def test_a_copy_of_any_figure_can_be_read(here: Path, paper: str) -> None:
-    for name in filter(lambda name: name.startswith(f"{paper}/"), starting.experiments()):
+    for name in filter(lambda name: name.startswith(f"{paper}/"), shipped.experiments()):
         copy = f"{name}/mine.toml"
         assert command_line("new", copy, "--experiment", "--like", name).exit_code == 0, name
-        origin = Experiment.load(starting.experiments()[name], readings.LITERAL)
+        origin = Experiment.load(shipped.experiments()[name], readings.LITERAL)
         assert Experiment.load(here / copy, readings.LITERAL).content == origin.content
 
 
 def test_what_can_be_started_from_names_no_files() -> None:
     """A copy of it in another folder would not find them."""
-    for file in (*starting.scenarios().values(), *starting.experiments().values()):
+    for file in (*shipped.scenarios().values(), *shipped.experiments().values()):
         assert not re.search(r"\bpath *= *[\"'][^\"']*(/|\.(txt|csv|toml))", file.read_text(encoding="utf-8")), file
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import vl_convert
 
-from backwater import Result, looks, plots, report, style, vega
+from backwater import Result, node_style, plots, report, style, vega
 from backwater.topology_plot import topology_chart
 from comparing import side_by_side
 from small_result import END, FLOW_ROWS, US, frame, write_result
@@ -112,7 +112,7 @@ def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
     names = [f"s{number:02}" for number in range(30)]
     buffers = [(10 * US, name, 1000 - number, 0, 0) for number, name in enumerate(names)]
     result.buffers = frame("buffers", buffers)
-    found = looks.of_result(result)
+    found = node_style.of_result(result)
     assert found.nodes.keys() == {*names, "s0"}
     own = [look.colour for look in found.nodes.values() if look.colour != style.OTHER_COLOUR]
     assert len(own) == len({*own}) == 24
@@ -127,7 +127,7 @@ def test_colours_go_in_turns_to_buffers_headroom_queues_and_causes(result: Resul
     buffers = [(10 * US, "full", 2, 0, 0), (10 * US, "absorbing", 1, 0, 1)]
     result.buffers = frame("buffers", buffers)
     result.queues = result.queues.with_columns(node=pl.lit("queueing"))
-    assert [*looks.of_result(result).nodes] == ["full", "absorbing", "queueing", "s0"]
+    assert [*node_style.of_result(result).nodes] == ["full", "absorbing", "queueing", "s0"]
 
 
 def test_the_seven_ports_that_caused_most_have_names() -> None:
@@ -135,7 +135,7 @@ def test_the_seven_ports_that_caused_most_have_names() -> None:
     columns = {"queue": "h0:0", "cause": names, "start_ps": 0, "end_ps": US, "paused_ps": range(8), "pauses": 1}
     eight = pl.DataFrame(columns)
     for intervals, others in ((eight, ["other ports"]), (eight.tail(7), [])):
-        chart = plots.pause_timeline(intervals, 0, plots.Clock(END), looks.by_position(names))
+        chart = plots.pause_timeline(intervals, 0, plots.Clock(END), node_style.by_position(names))
         assert chart["encoding"]["color"]["scale"]["domain"] == [*names[:0:-1], *others]
 
 

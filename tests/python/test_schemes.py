@@ -15,7 +15,7 @@ from backwater.experiment.scheme_results import outcomes, table
 from backwater.experiment.schemes import SLOTS, Scheme, Schemes
 from backwater.experiment.store import Store
 from backwater.experiment.sweep import run
-from backwater.kinds import kinds
+from backwater.schema_kinds import kinds_by_path
 from conftest import command_line
 
 # One worker plans the schemes that most tests look at, once.
@@ -86,7 +86,7 @@ def registered() -> set[tuple[str, str]]:
 
 def test_every_slot_is_one_whose_mechanisms_are_put_in() -> None:
     others = {"topology", "switch.scheduler", "host.scheduler"}
-    assert {*kinds()} == {*SLOTS.values()} | others
+    assert {*kinds_by_path()} == {*SLOTS.values()} | others
 
 
 def test_no_mechanism_is_forgotten(leaves: Schemes, relays: Schemes) -> None:

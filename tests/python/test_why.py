@@ -12,7 +12,7 @@ import backwater
 from backwater import Result, Scenario, victims
 from backwater.directory import ResultError
 from backwater.exports import export
-from backwater.why import Explanation, Wait, flow_called, words
+from backwater.why import Explanation, Wait, flow_called, render
 from backwater.why.explain import bytes_during, closed_meanwhile
 from conftest import command_line
 from example import VICTIM
@@ -34,7 +34,7 @@ def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, vi
     shared = {culprit.src: culprit.shared for culprit in root.culprits}
     assert shared == {"h6": (), **dict.fromkeys(("h0", "h1"), (("leaf0", 4), ("spine0", 1)))}
     assert root.length_ps > why.total_ps / 2
-    head, first, *_ = words.sentences(why)
+    head, first, *_ = render.sentences(why)
     assert head.startswith("Flow 3, h2 → h5, 2 MB: 509.7 µs, 2.88 times the 177 µs")
     assert first.startswith(
         "h2 → h5 stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), "
@@ -53,7 +53,7 @@ def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting
 
 
 def test_the_example_is_told_as_the_readme_has_it(why: Explanation) -> None:
-    told = " ".join(words.sentences(why))
+    told = " ".join(render.sentences(why))
     for page in ("README.md", "docs/guide/why.md"):
         (shown,) = re.findall(r"```text\n(Flow 3, .*?)```", (ROOT / page).read_text(), re.DOTALL)
         assert " ".join(shown.split()) == told, page
@@ -111,13 +111,13 @@ def test_who_has_not_come_to_the_root_on_its_way_yet_is_no_victim(tmp_path: Path
     found = result.why(4)
     assert ("leaf1", 0) not in {step.port for step in found.steps}
     assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
-    assert "victim" not in " ".join(words.sentences(found))
+    assert "victim" not in " ".join(render.sentences(found))
 
 
 def test_where_the_way_is_not_known_nobody_is_called_a_victim(why: Explanation) -> None:
     (root,) = why.roots
     unknown = dataclasses.replace(why, roots=(dataclasses.replace(root, is_on_path=None),))
-    assert "victim" not in " ".join(words.sentences(unknown))
+    assert "victim" not in " ".join(render.sentences(unknown))
 
 
 def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why: Explanation) -> None:
@@ -128,7 +128,7 @@ def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why
     steps = tuple(Wait(("leaf0", 4), term, port, length * why.total_ps // 100) for term, port, length in lengths)
     steps = tuple(dataclasses.replace(step, port=("h2", 0)) for step in steps)
     found = dataclasses.replace(why, steps=steps, roots=(root, other))
-    assert [re.findall(r"rooted at (leaf\d:\d)|sending", line) for line in words.sentences(found)[1:]] == [
+    assert [re.findall(r"rooted at (leaf\d:\d)|sending", line) for line in render.sentences(found)[1:]] == [
         ["leaf0:4"],
         ["leaf1:0"],
         [""],
@@ -140,7 +140,7 @@ def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
     first, *others = root.culprits
     culprits = (dataclasses.replace(first, shared=(("spine0", 1),)), *others)
     shared = dataclasses.replace(why, roots=(dataclasses.replace(root, culprits=culprits),))
-    assert words.sentences(shared)[1].endswith(
+    assert render.sentences(shared)[1].endswith(
         "It shares leaf0:4 (to spine0) with h0 and h1, and spine0:1 (to leaf1) with h6, h0 and h1."
     )
 
@@ -148,14 +148,14 @@ def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
 def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) -> None:
     found = victim.why(1)
     assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
-    text = " ".join(words.sentences(found))
+    text = " ".join(render.sentences(found))
     assert re.search(
         r"rooted at leaf1:0, the port to h4, where h6 \(\d+%\), h0 \(\d+%\) and this flow \(\d+%\) met\.", text
     )
     assert not re.search("victim|share", text)
     (root,) = found.roots
     one = dataclasses.replace(found, roots=(dataclasses.replace(root, culprits=root.culprits[:1]),))
-    assert "the port to h4, which h6 (100%) filled." in " ".join(words.sentences(one))
+    assert "the port to h4, which h6 (100%) filled." in " ".join(render.sentences(one))
 
 
 def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> No
     found = Result.load(seal(directory)).why(0)
     assert found.steps[-1] == Wait(("s0", 2), "paused", None, US // 2)
     assert found.roots == ()
-    assert words.sentences(found)[1] == (
+    assert render.sentences(found)[1] == (
         "For 1 µs (50%), it was at s0:2 (to h2): behind a PAUSE rooted at ports that are not known any more."
     )
-    assert words.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at ports that are not known any more"
+    assert render.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at ports that are not known any more"
 
 
 def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
@@ -204,7 +204,7 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     }
     found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
     assert found.openings > 0
-    sentence = next(text for text in words.sentences(found) if "window was full" in text)
+    sentence = next(text for text in render.sentences(found) if "window was full" in text)
     assert f"{found.openings} ACKs opened it, and on average each waited, with its packet, " in sentence
 
 
@@ -217,7 +217,7 @@ def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(VICTIM | {"interfaces": names}), tmp_path / "named")
     assert result.topology.port_name(("leaf0", 4)) == "leaf0:Ethernet16"
     assert result.topology.port_name(("spine0", 1)) == "spine0:p10"
-    assert "rooted at leaf1:Ethernet0, the port to h4" in words.sentences(result.why(3))[1]
+    assert "rooted at leaf1:Ethernet0, the port to h4" in render.sentences(result.why(3))[1]
     export(result, "perfetto", tmp_path / "x.perfetto")
     assert b"leaf1:Ethernet0 to h4" in (tmp_path / "x.perfetto").read_bytes()
 
@@ -253,7 +253,7 @@ def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> N
     assert {culprit.flow for culprit in root.culprits} == {0, 1}
     assert next(culprit for culprit in root.culprits if culprit.flow == 0).shared == ()
     assert re.search(
-        r"the port to h2, where (h1|this flow) \(\d+%\) and (h1|this flow) ", " ".join(words.sentences(found))
+        r"the port to h2, where (h1|this flow) \(\d+%\) and (h1|this flow) ", " ".join(render.sentences(found))
     )
 
 
@@ -287,6 +287,6 @@ def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(document), tmp_path / "flap")
     assert result.pauses.height > 0
     assert victims.main_cause(result) == ""
-    text = " ".join(words.sentences(result.why(0)))
+    text = " ".join(render.sentences(result.why(0)))
     assert "behind the gate of h0:0, the port to s0, closed by itself: its link had come back" in text
     assert "PAUSEs rooted" not in text

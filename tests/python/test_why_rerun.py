@@ -10,7 +10,7 @@ import backwater
 from backwater import Result, Scenario
 from backwater.directory import ResultError
 from backwater.reasons import are_recorded
-from backwater.why import DiffersError, Explanation, recorded, words
+from backwater.why import DiffersError, Explanation, recorded, render
 from backwater.why.rerun import Rerun
 from conftest import command_line
 from example import VICTIM
@@ -76,7 +76,7 @@ def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) 
     found = result.why(3)
     assert found.total_ps == result.summary.simulated_ps == 120_000_000
     assert sum(step.length_ps for step in found.steps) == found.total_ps
-    assert words.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
+    assert render.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
 
 
 def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from backwater import console, vega
+from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
 from backwater.cli.options import RESULTS, Overrides, ScenarioFile
-from backwater.cli.running import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
 from backwater.console import UsageError
 from backwater.experiment import scheme_results as results
 from backwater.experiment.executors import choice

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from backwater import console, shipped, starting
+from backwater import console, shipped
 from backwater.cli.options import RESULTS
 from backwater.console import UsageError
 from backwater.experiment import readings
@@ -19,7 +19,7 @@ from backwater.scenario import read_text
 
 
 def _names(ctx: typer.Context) -> list[str]:
-    return [*(starting.experiments() if ctx.params.get("experiment") else starting.scenarios())]
+    return [*(shipped.experiments() if ctx.params.get("experiment") else shipped.scenarios())]
 
 
 def new(
@@ -43,10 +43,10 @@ def new(
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
 ) -> None:
     """Write a scenario to start from, or an experiment, and say what to do with it."""
-    known = starting.experiments() if experiment else starting.scenarios()
-    like = like or (starting.EXPERIMENT if experiment else starting.SCENARIO)
+    known = shipped.experiments() if experiment else shipped.scenarios()
+    like = like or (shipped.DEFAULT_EXPERIMENT if experiment else shipped.DEFAULT_SCENARIO)
     if like not in known:
-        kind, other = ("experiment", starting.scenarios()) if experiment else ("scenario", starting.experiments())
+        kind, other = ("experiment", shipped.scenarios()) if experiment else ("scenario", shipped.experiments())
         hint = f"--experiment {'does not go with it' if experiment else 'is missing'}: it is no {kind}"
         raise UsageError(f"there is no {kind} {like!r} to start from", hint if like in other else meant(like, known))
     path = Path(known[like].stem if name is None else name)

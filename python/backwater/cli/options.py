@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import typer
 
 from backwater.console import UsageError
-from backwater.kinds import kinds
 from backwater.scenario import Scenario
+from backwater.schema_kinds import kinds_by_path
 
 # Where results go when the command line does not say.
 RESULTS: Final = Path("results")
@@ -20,7 +20,7 @@ LARGEST: Final = 2**32 - 1
 
 def _kinds() -> list[str]:
     """What `--set` can choose: every kind of every slot."""
-    return [f"{path}.kind={kind}" for path, names in kinds().items() for kind in names]
+    return [f"{path}.kind={kind}" for path, names in kinds_by_path().items() for kind in names]
 
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]

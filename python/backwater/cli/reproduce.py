@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli import making, sampled
-from backwater.cli.options import RESULTS, Scale
-from backwater.cli.running import (
+from backwater.cli import reproduce_figures, reproduce_readings
+from backwater.cli.batch import (
     ExecutorKind,
     ExecutorOptions,
     Jobs,
@@ -20,6 +19,7 @@ from backwater.cli.running import (
     choose_scale,
     executor_of,
 )
+from backwater.cli.options import RESULTS, Scale
 from backwater.console import UsageError
 from backwater.experiment import mistakes, page, readings, targets
 from backwater.experiment import reproduce as reproduction
@@ -92,15 +92,17 @@ def reproduce(
     begin = time.monotonic()
     name, files = targets.find(target)
     if recording:
-        making.refuse_installed(files)
+        reproduce_figures.refuse_installed(files)
     if sampling:
         asked = {"--reading": reading != readings.RECORD, "--recorded": recorded}
-        sampled.refuse({**asked, "--scale": scale, "--output": output, "--markdown": markdown})
-        sampled.score(files, samples, Store(store), executor_of(executor, jobs, executor_options), recording=recording)
+        reproduce_readings.refuse({**asked, "--scale": scale, "--output": output, "--markdown": markdown})
+        reproduce_readings.score(
+            files, samples, Store(store), executor_of(executor, jobs, executor_options), recording=recording
+        )
         return
     if samples is not None:
         raise UsageError("--samples says how many readings --readings draws", "give both, or neither")
-    experiments = making.loaded(files, reading)
+    experiments = reproduce_figures.loaded(files, reading)
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
         choose_scale(experiment, scale)
@@ -108,11 +110,11 @@ def reproduce(
     directory = output or RESULTS / f"{name}-{scale}{of_reading}"
     kept = Store(store)
     if recorded:
-        figures = making.recorded(experiments, scale, directory)
+        figures = reproduce_figures.recorded(experiments, scale, directory)
         is_complete = True
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
-        figures = making.run_and_draw(
+        figures = reproduce_figures.run_and_draw(
             studies, kept, executor_of(executor, jobs, executor_options), directory, recording
         )
         is_complete = all(study.is_complete(kept) for study in studies)

@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import RESULTS, Scale
-from backwater.cli.running import (
+from backwater.cli.batch import (
     ExecutorKind,
     ExecutorOptions,
     Jobs,
@@ -20,6 +19,7 @@ from backwater.cli.running import (
     executor_of,
     run_all,
 )
+from backwater.cli.options import RESULTS, Scale
 from backwater.console import UsageError
 from backwater.experiment import targets
 from backwater.experiment.executors import choice

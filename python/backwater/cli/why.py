@@ -14,7 +14,7 @@ from backwater import why as explaining
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 from backwater.views.view import View
-from backwater.why import words
+from backwater.why import render
 
 
 def why(
@@ -54,9 +54,9 @@ def why(
     if as_json:
         print(found.to_json())  # noqa: T201 - for machines: no wrapping, no colour
         return
-    for sentence in words.sentences(found):
+    for sentence in render.sentences(found):
         console.out.print(Text(sentence))
-    for view in words.tables(found):
+    for view in render.tables(found):
         console.out.print(console.table(view))
 
 

@@ -14,7 +14,7 @@ from backwater import style, tables
 from backwater.comparing import pooled
 from backwater.comparing.labels import labels
 from backwater.directory import PARTIAL_FILES, RUN_FILE, ResultDirectory, ResultError
-from backwater.settings import canonical, differing, flat
+from backwater.scenario_diff import canonical, differing, flatten
 from backwater.summary import Fact, Summary
 
 # What a group may differ in within: the first are names and seeds, and no result depends on the number of shards.
@@ -155,7 +155,7 @@ def grouped(results: Sequence[ResultDirectory]) -> Grouped:
             parts.append(sorted(once, key=_seed))
             notes += told
     settings = [_settings(part[0].summary) for part in parts]
-    written = {path for part in parts for path in flat(part[0].summary.scenario)}
+    written = {path for part in parts for path in flatten(part[0].summary.scenario)}
     names = labels(settings, written, [[run.directory for run in part] for part in parts])
     copies = len(results) - sum(map(len, parts))
     return Grouped([Group(*each) for each in zip(names, parts, settings, strict=True)], notes, copies)
@@ -224,7 +224,7 @@ def _kept_apart(alike: Sequence[ResultDirectory]) -> str:
 
 def _settings(summary: Summary) -> dict[str, object]:
     """All that a result follows from, as far as it is recorded, but for its seed."""
-    in_force = flat(summary.scenario) | summary.effective
+    in_force = flatten(summary.scenario) | summary.effective
     versions = {"version": summary.version, "commit": summary.commit}
     plug_ins = {f"plug_ins.{name}": version for name, version in summary.plug_ins.items()}
     return {path: value for path, value in in_force.items() if path not in _NO_SETTINGS} | versions | plug_ins

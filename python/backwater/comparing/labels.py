@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Final
 
-from backwater.settings import Settings, differing, key, text
+from backwater.scenario_diff import Settings, canonical_at, differing, text
 
 # A label with more characters is none: directories are shorter.
 LONGEST: Final = 40
@@ -74,7 +74,7 @@ def _telling(settings: Sequence[Settings], written: Set[str]) -> list[str]:
 
 def _with(keys: Sequence[tuple[str, ...]], settings: Sequence[Settings], path: str) -> list[tuple[str, ...]]:
     """What tells groups apart, and one setting more."""
-    return [(*known, key(each, path)) for known, each in zip(keys, settings, strict=True)]
+    return [(*known, canonical_at(each, path)) for known, each in zip(keys, settings, strict=True)]
 
 
 def _by_directory(directories: Sequence[Sequence[Path]]) -> list[str]:

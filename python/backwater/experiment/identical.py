@@ -8,7 +8,7 @@ from typing import Any
 from backwater.experiment.grid import Point
 from backwater.experiment.record import Run, by_place
 from backwater.experiment.study import Study
-from backwater.settings import differing, flat, text
+from backwater.scenario_diff import differing, flatten, text
 from backwater.style import listed
 
 # What tells the trajectories of a place from others, seed by seed; and where that is, by axis.
@@ -68,7 +68,7 @@ def _why(scenarios: Sequence[Mapping[str, Any]]) -> str:
 
     Where tables are of another kind, that is named alone: the options of one kind mean nothing to another.
     """
-    settings = [flat({**scenario, "name": None}) for scenario in scenarios]
+    settings = [flatten({**scenario, "name": None}) for scenario in scenarios]
     paths = differing(settings)
     kinds = tuple(path.removesuffix("kind") for path in paths if path.endswith(".kind"))
     found = []

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from backwater import _core
 from backwater.experiment.store import Job
-from backwater.kinds import kinds
 from backwater.scenario import Scenario
+from backwater.schema_kinds import kinds_by_path
 
 # Where a scenario says which mechanism is in a slot.
 SLOTS: Final = {
@@ -84,7 +84,7 @@ class Schemes:
         first = resolved["run"]["seed"]
         seeds = range(first, first + count)
         for slot in slots:
-            for kind in kinds()[SLOTS[slot]]:
+            for kind in kinds_by_path()[SLOTS[slot]]:
                 if kind == present[slot]:
                     continue
                 try:
@@ -143,7 +143,7 @@ def _beside(path: Path, overrides: Sequence[str], slot: str, kind: str, resolved
 
 def _changes(slot: str, kind: str, resolved: Mapping[str, Any]) -> Iterator[str]:
     """What may have to be changed together with a slot, one thing at a time; first to what has the same name."""
-    others = [(other, name) for other, path in SLOTS.items() if other != slot for name in kinds()[path]]
+    others = [(other, name) for other, path in SLOTS.items() if other != slot for name in kinds_by_path()[path]]
     yield from (_override(*other) for other in sorted(others, key=lambda other: other[1] != kind))
     # For flow controls that bound queues rather than what comes in by a port.
     yield f'switch.headroom={{ kind = "static", xoff = "{resolved["switch"]["buffer"]}", headroom = "0 B" }}'

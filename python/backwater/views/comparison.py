@@ -10,7 +10,7 @@ from backwater import style
 from backwater.comparing import pooled
 from backwater.comparing.groups import Grouped
 from backwater.comparing.samples import BY_ROLE, BY_SIZE, FLOW_STATISTICS, Sample, of_flows
-from backwater.settings import canonical, text
+from backwater.scenario_diff import canonical, text
 from backwater.views.view import View
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backwater import console, shipped
-from backwater.cli.running import run_all
+from backwater.cli.batch import run_all
 from backwater.console import UsageError
 from backwater.experiment import readings, record, targets, witnesses
 from backwater.experiment.claims import Finding

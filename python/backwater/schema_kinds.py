@@ -1,4 +1,4 @@
-"""What there is to choose from in scenarios, as the core's schema has it; kinds of an extension are among it."""
+"""Kinds of mechanisms, topologies and traffic that the scenario schema lists, including those of an extension."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from backwater import _core
 
-# Tables that hold further ones with kinds of their own.
+# Tables with inner tables that have a `kind`.
 _OUTER = ("switch", "host")
 
 
 @cache
-def kinds() -> Mapping[str, Sequence[str]]:
-    """The kinds by the path of what has one: `switch.flow_control`, `congestion_control`, `topology`."""
+def kinds_by_path() -> Mapping[str, Sequence[str]]:
+    """Returns the kinds by the path of their table, e.g. `switch.flow_control` or `topology`."""
     schema = json.loads(_core.schema())
 
     def resolved(node: dict[str, Any]) -> dict[str, Any]:

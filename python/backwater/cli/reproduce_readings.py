@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from backwater import console, shipped
-from backwater.cli.running import run_all
+from backwater.cli.batch import run_all
 from backwater.console import UsageError
 from backwater.experiment import readings, scoring
 from backwater.experiment.executors.executor import Executor
