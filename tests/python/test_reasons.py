@@ -13,7 +13,7 @@ import backwater
 from backwater import Result, Scenario, units, victims, why
 from backwater.reasons import CONTROLLED, MOVING, Reason, are_recorded, signals_of
 from backwater.topology import Port
-from backwater.why import words
+from backwater.why import render
 from conftest import EXAMPLES, command_line
 from example import VICTIM
 
@@ -77,14 +77,14 @@ def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Resul
 
 def test_why_names_the_ports_that_marked_and_who_shared_them(paced: Result) -> None:
     found = paced.why(4)
-    told = words.sentences(found)
+    told = render.sentences(found)
     assert told[1] == "For 562.2 µs (74%), its congestion control allowed for no packet."
     assert re.fullmatch(
         r"Of the 26 ECN marks that it got, 50% was set at leaf0:4 \(to spine0\), where this flow \(\d+%\), "
         r"h0 \(\d+%\) and h1 \(\d+%\) met; 50% was set at spine0:1 \(to leaf1\), where .* met\.",
         told[2],
     )
-    table = words.tables(found)[-1]
+    table = render.tables(found)[-1]
     assert [row[:3] for row in table.rows] == [("mark", "leaf0:4 to spine0", "13"), ("mark", "spine0:1 to leaf1", "13")]
 
 
@@ -155,7 +155,7 @@ def test_the_reason_named_first_is_the_largest_term(runs: dict[str, Result], kin
         assert row[2].startswith(f"{term} {length / victim.taken_ps:.0%}")
         if number % max(1, 500 // EXAMPLES):
             continue
-        first = words.sentences(result.why(victim.flow["id"]))[1]
+        first = render.sentences(result.why(victim.flow["id"]))[1]
         shares = [int(share) for share in re.findall(r"\((\d+)%\)", first)]
         if term != "paused":
             assert shares[0] == round(100 * length / victim.taken_ps), first

@@ -8,7 +8,7 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario
-from backwater.why.words import REASONS
+from backwater.why.render import REASONS
 from conftest import EXAMPLES
 from replay import Replay, Term
 

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from backwater import _core, exports, why
 from backwater.directory import RUN_FILE, ResultDirectory, ResultError
 from backwater.viewer import files
-from backwater.why import words
+from backwater.why import render
 
 HOST: Final = "127.0.0.1"
 PAGE: Final = "page.html"
@@ -131,7 +131,7 @@ class Server(ThreadingHTTPServer):
         run = self.shown[number]
         with self.running:
             found = why.explain(run.result, flow, base_dir=run.base)
-        document = json.loads(found.to_json()) | {"sentences": list(words.sentences(found))}
+        document = json.loads(found.to_json()) | {"sentences": list(render.sentences(found))}
         return json.dumps(document, ensure_ascii=False)
 
 
