@@ -59,7 +59,7 @@ a share of.
 
 ## Values of flows
 
-As of the [measure `flows`](../guide/reproduce.md#measures) of experiments; `share` is the part of all flows,
+As of the [measure `flows`](../guide/experiments.md#measures) of experiments; `share` is the part of all flows,
 finished or not, whose value is above 0.
 
 | value | unit |
