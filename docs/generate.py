@@ -18,7 +18,7 @@ import vl_convert
 
 from backwater import _core
 from backwater.comparing.conditions import Condition, unit
-from backwater.experiment.format.selection import FlowValue
+from backwater.experiment.measures.selection import FlowValue
 from backwater.summary import RunPath
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import Result as CommandResult
 
 from backwater.comparing.conditions import Condition, ConditionError, unit
-from backwater.experiment.format.measures import FlowMeasure, RunMeasure, UnfinishedMeasure
+from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
+from backwater.experiment.measures.run_file import RunMeasure
 from comparing import made
 from conftest import command_line
 from small_result import flow, frame, seal

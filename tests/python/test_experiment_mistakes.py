@@ -28,7 +28,7 @@ MISTAKES = [
     ('"10" = {}', '"1,0" = {}', '"1,0"', "must have no comma"),
     ("[axes.bytes]", "[axes.seed]\nx = {}\n[axes.bytes]", "seed]", "another column seed"),
     ("mean = {", "bytes = {", "bytes]", "a measure has the same name"),
-    ('kind = "flows", stat = "p99"', "stat = 3", "{ stat", "allowed: flows, unfinished, requests, run"),
+    ('kind = "flows", stat = "p99"', "stat = 3", "{ stat", "reordering, requests, run, samples"),
     ('p99 = { kind = "flows", stat = "p99" }', "p99 = 3", "3", "must be a table"),
     (
         'kind = "flows", stat = "p99"',
@@ -93,7 +93,7 @@ MISTAKES = [
     ('stat = "p99"', 'dst = "h[4-9]"', '"h[4-9]"', "there is no host of this name"),
     ('stat = "p99"', 'dst = "h[4-"', '"h[4-"', "is not a pattern of names"),
     ('kind = "flows", role', 'kind = "throughput", ports = "s0:1", role', '{ kind = "thr', "without hosts, direction"),
-    ('kind = "flows", role', 'kind = "throughput", as = "share", role', '{ kind = "thr', "no share of a link"),
+    ('kind = "flows", role', 'kind = "throughput", as = "share", role', '{ kind = "thr', "has no share of a link"),
     ('kind = "flows", role', 'kind = "throughput", stat = "max", role', '{ kind = "thr', "stat is over ports"),
     (
         'kind = "flows", stat = "p99"',
@@ -233,15 +233,15 @@ def test_what_is_not_sampled_cannot_be_measured(tiny: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         Study.plan(Experiment.load(tiny), "small")
     told = [(entry["path"], entry["message"]) for entry in caught.value.diagnostics]
-    lacks_interval = ("measures.links", 'needs an interval: probes.sample_interval is "0 s"')
+    lacks_interval = ("measures.links", 'interval is missing, and probes.sample_interval is "0 s"')
     assert lacks_interval in told
     found = {path: message for path, message in told if (path, message) != lacks_interval}
     assert found == {
         "measures.p99": "pauses are not recorded: probes.pauses is false",
-        "measures.queue": 'there are no samples to take it from: probes.sample_interval is "0 s"',
+        "measures.queue": 'there are no samples: probes.sample_interval is "0 s"',
         "measures.links": "pauses are not recorded: probes.pauses is false",
         "measures.ms": "pauses are not recorded: probes.pauses is false",
-        "measures.share": 'there are no samples to take it from: probes.sample_interval is "0 s"',
+        "measures.share": 'there are no samples: probes.sample_interval is "0 s"',
     }
 
 

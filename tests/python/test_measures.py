@@ -14,13 +14,22 @@ from pydantic import ValidationError
 
 import backwater
 from backwater import Result, ResultError, Scenario, _core
-from backwater.experiment.format.measures import AnalysisMeasure, PausedLinksMeasure, RunMeasure
 from backwater.experiment.grid import Experiment
-from backwater.experiment.measures import by_kind, pauses, statistic
+from backwater.experiment.measures import pauses, statistic
+from backwater.experiment.measures.measure import ResultMeasure
+from backwater.experiment.measures.pauses import PausedLinksMeasure
+from backwater.experiment.measures.run_file import RunMeasure
 from backwater.experiment.mistakes import unanswerable
 from backwater.summary import RunPath
 from conftest import content_of
 from small_result import US, flow, frame, schema
+
+
+def measure_of(text: str) -> ResultMeasure:
+    """A measure with some keys."""
+    measure = content_of(f"measures.m = {{ {text} }}").measures["m"]
+    assert isinstance(measure, ResultMeasure)
+    return measure
 
 
 @pytest.mark.parametrize(
@@ -187,9 +196,7 @@ from small_result import US, flow, frame, schema
     ],
 )
 def test_measures(result: Result, text: str, expected: float | None) -> None:
-    measure = content_of(f"measures.m = {{ {text} }}").measures["m"]
-    assert not isinstance(measure, AnalysisMeasure)
-    assert by_kind.value(measure, result) == pytest.approx(expected)
+    assert measure_of(text).evaluate(result) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +228,7 @@ def test_measures(result: Result, text: str, expected: float | None) -> None:
     ],
 )
 def test_units(text: str, expected: str) -> None:
-    assert by_kind.unit(content_of(f"measures.m = {{ {text} }}").measures["m"]) == expected
+    assert measure_of(text).display_unit == expected
 
 
 @pytest.mark.parametrize(
@@ -245,10 +252,7 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
     columns = schema("pauses", "peer", "start_ps", "end_ps", "hops")
     result.pauses = pl.DataFrame(rows, schema=columns, orient="row")
     for stat, expected in (('value = "duration", stat = "sum"', durations), ('stat = "rate"', rate)):
-        text = f'measures.m = {{ kind = "pauses", {which}, {stat} }}'
-        measure = content_of(text).measures["m"]
-        assert not isinstance(measure, AnalysisMeasure)
-        assert by_kind.value(measure, result) == pytest.approx(expected)
+        assert measure_of(f'kind = "pauses", {which}, {stat}').evaluate(result) == pytest.approx(expected)
 
 
 def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(result: Result) -> None:
@@ -300,9 +304,7 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
     held = [(10, 1, 400), (30, 1, 600), (40, 1, 600), (10, 2, 1000), (100, 2, 1000)]
     rows = [(time_us * US, "s0", port, length, 1, 0, 0) for time_us, port, length in held]
     result.queues = frame("queues", rows)
-    measure = content_of(f'measures.m = {{ kind = "settling", {text} }}').measures["m"]
-    assert not isinstance(measure, AnalysisMeasure)
-    assert by_kind.value(measure, result) == pytest.approx(expected)
+    assert measure_of(f'kind = "settling", {text}').evaluate(result) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -332,26 +334,22 @@ def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
     ]
     result.flows = frame("flows", rows)
     for stat, of in (("sum", sum), ("min", min), ("max", max), ("count", len)):
-        measure = content_of(f'measures.m = {{ kind = "requests", {text}, stat = "{stat}" }}').measures["m"]
-        assert not isinstance(measure, AnalysisMeasure)
-        assert by_kind.value(measure, result) == pytest.approx(of(expected))
+        assert measure_of(f'kind = "requests", {text}, stat = "{stat}"').evaluate(result) == pytest.approx(of(expected))
 
 
 def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:
     nodes = result.topology.nodes
     result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
-    frames = content_of('measures.m = { kind = "throughput", hosts = ["h2"] }').measures["m"]
-    assert not isinstance(frames, AnalysisMeasure)
-    assert by_kind.value(frames, result) == pytest.approx(5.0)
+    frames = measure_of('kind = "throughput", hosts = ["h2"]')
+    assert frames.evaluate(result) == pytest.approx(5.0)
     # A switch without a way to any host is in layer 0, too.
     result.topology.nodes = result.topology.nodes.with_columns(layer=0)
-    relayed = content_of('measures.m = { kind = "relayed" }').measures["m"]
-    assert not isinstance(relayed, AnalysisMeasure)
-    assert by_kind.value(relayed, result) == pytest.approx(0.2)
+    relayed = measure_of('kind = "relayed"')
+    assert relayed.evaluate(result) == pytest.approx(0.2)
     # Another port of h0, of whose 62.5 KB 37.5 are relayed.
     other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
     result.ports = pl.concat([result.ports, other])
-    assert by_kind.value(relayed, result) == pytest.approx(0.4)
+    assert relayed.evaluate(result) == pytest.approx(0.4)
 
     topology = json.dumps({"nodes": result.topology.nodes.to_dicts(), "links": []})
     scenario = cast(Scenario, SimpleNamespace(plan=SimpleNamespace(topology=lambda: topology)))
@@ -368,8 +366,8 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
 
 def test_measures_of_what_is_not_there(result: Result) -> None:
     measure = RunMeasure(kind="run", path="drops.buffer-full")
-    with pytest.raises(ResultError, match=r"run.json holds no drops.buffer-full: there is no buffer-full"):
-        by_kind.value(measure, result)
+    with pytest.raises(ResultError, match=r"run.json has no drops.buffer-full: the key buffer-full is missing"):
+        measure.evaluate(result)
 
 
 def test_what_nobody_has_counted_is_none(result: Result) -> None:
@@ -377,9 +375,9 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
     document = json.loads(file.read_text())
     file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
     paths = ["counters.merge_frames", "counters.merge_wait_ps", "counters.others"]
-    assert [by_kind.value(RunMeasure(kind="run", path=path), result) for path in paths] == [12.0, 3.0, 0.0]
+    assert [RunMeasure(kind="run", path=path).evaluate(result) for path in paths] == [12.0, 3.0, 0.0]
     wait = RunMeasure(kind="run", path="counters.merge_wait_ps", per="counters.merge_frames")
-    assert by_kind.value(wait, result) == 0.25
+    assert wait.evaluate(result) == 0.25
     with pytest.raises(ValidationError):
         RunMeasure(kind="run", path="counters.Merge frames")
 
@@ -395,7 +393,7 @@ def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> No
     experiment = Experiment.load(tiny)
     result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
     for path in get_args(RunPath):
-        is_there = by_kind.value(RunMeasure(kind="run", path=path), result) is not None
+        is_there = RunMeasure(kind="run", path=path).evaluate(result) is not None
         assert is_there == (path != "deadlock.onset_ps")
 
 
@@ -427,7 +425,7 @@ def test_ideal_values_are_those_of_flows_at_their_ideal_times(result: Result) ->
     # Unfinished flows as well, as far as they have an end.
     done = result.flows.filter(pl.col("measured"), pl.col("bytes").is_not_null())
     ideal = [row["ideal_fct_ps"] / 1e6 for row in done.rows(named=True)]
-    found = {name: by_kind.ideal(measure, result) for name, measure in measures.items()}
+    found = {name: measure.evaluate_ideal(result) for name, measure in measures.items()}
     assert found["mean"] == pytest.approx(sum(ideal) / len(ideal))
     assert found["worst"] == 1.0
     assert found["fast"] == pytest.approx(

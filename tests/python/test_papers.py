@@ -12,9 +12,10 @@ import pytest
 import backwater
 from backwater import shipped, vega
 from backwater.experiment import claims, readings, witnesses
-from backwater.experiment.format.measures import PausesMeasure, QueueMeasure, SettlingMeasure, ThroughputMeasure
 from backwater.experiment.grid import Experiment
-from backwater.experiment.measures import by_kind
+from backwater.experiment.measures.pauses import PausesMeasure
+from backwater.experiment.measures.queues import QueueMeasure, SettlingMeasure
+from backwater.experiment.measures.throughput import ThroughputMeasure
 from backwater.experiment.readings import Paper
 from backwater.experiment.record import Record, Witness
 from backwater.experiment.sampled import Sampled
@@ -99,7 +100,7 @@ def test_a_burst_costs_an_innocent_flow_its_rate_under_sih_and_not_under_dsh(cc:
         for name in ("before", "during"):
             measure = asked[name]
             assert isinstance(measure, ThroughputMeasure)
-            rates.append(by_kind.value(measure, result) or 0.0)
+            rates.append(measure.evaluate(result) or 0.0)
         return rates[1] / rates[0]
 
     assert kept("DSH") > 0.95
@@ -119,7 +120,7 @@ def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path
         result = run("srcc/convergence", {"workload": workload, "scheme": scheme}, directory, sooner)
         measure = Experiment.load(directory / "figure.toml").content.measures[name]
         assert isinstance(measure, PausesMeasure | SettlingMeasure)
-        return by_kind.value(measure, result) or 0.0
+        return measure.evaluate(result) or 0.0
 
     assert taken("pauses", "web search", "SRCC") < (1 - 0.91) * taken("pauses", "web search", "DCQCN")
     assert 0 < taken("settled", "Hadoop", "SRCC") < 0.5 * taken("settled", "Hadoop", "DCQCN")
@@ -193,7 +194,7 @@ def test_port_fc_keeps_the_queue_of_an_incast_short_and_its_flows_are_done_soone
     assert isinstance(longest, QueueMeasure)
     for other in results.values():
         assert completion(port_fc).sum() < completion(other).sum()
-        assert (by_kind.value(longest, port_fc) or 0.0) < (by_kind.value(longest, other) or 0.0)
+        assert (longest.evaluate(port_fc) or 0.0) < (longest.evaluate(other) or 0.0)
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)

@@ -19,7 +19,7 @@ from backwater.experiment import record, sweep, witnesses
 from backwater.experiment.executors.local import Local
 from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import by_kind
+from backwater.experiment.measures.flows import FlowMeasure
 from backwater.experiment.record import Core, Record, Witness
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
@@ -385,7 +385,7 @@ def test_a_measure_that_is_no_finite_number_is_none(tiny: Path, monkeypatch: pyt
     study = Study.plan(Experiment.load(tiny), "paper")
     store = Store(Path("store"))
     sweep.run(store, [*study.jobs.values()][:1], Local(1))
-    monkeypatch.setattr(by_kind, "value", lambda measure, _: math.inf if measure.stat == "p99" else 3.0)
+    monkeypatch.setattr(FlowMeasure, "evaluate", lambda measure, _: math.inf if measure.stat == "p99" else 3.0)
     first, second = [*record.runs(study, store).values()][:2]
     assert first.measures == {"mean": 3.0, "p99": None}
     assert (first.outcome, second.outcome) == ("completed", None)

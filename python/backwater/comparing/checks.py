@@ -13,9 +13,8 @@ from backwater.comparing.groups import Group, Grouped
 from backwater.comparing.pooled import seed_list
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
-from backwater.experiment.format.measures import FlowMeasure, RunMeasure
-from backwater.experiment.measures import by_kind
-from backwater.experiment.measures import flows as of_flows
+from backwater.experiment.measures.flows import FlowMeasure, select
+from backwater.experiment.measures.run_file import RunMeasure
 from backwater.experiment.mistakes import meant
 from backwater.summary import RESULT_CODES
 
@@ -146,7 +145,7 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
         known = [*dict.fromkeys(each for names in found.values() for each in names)]
         raise condition.mistake("flows", f"no run has measured flows with the {what} {name!r}", meant(name, known))
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
-    if len(both) > 1 and any(len({tuple(of_flows.select(of, each)["id"]) for each in both}) > 1 for of in flows):
+    if len(both) > 1 and any(len({tuple(select(of, each)["id"]) for each in both}) > 1 for of in flows):
         hint = f"write role={name}: or tag={name}:"
         raise condition.mistake("flows", f"{name!r} is a role and a tag, and not of the same flows", hint)
     return both[0]
@@ -164,14 +163,14 @@ def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: R
             "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
         )
     if not isinstance(measure, RunMeasure):
-        chosen = of_flows.select(run.flows, measure)
+        chosen = select(run.flows, measure)
         if chosen.is_empty():
             raise condition.mistake("measure", f"{of} has no value: there are no such flows in the measurement window")
         needs_finished = isinstance(measure, FlowMeasure) and measure.stat not in _OF_NONE
         if needs_finished and tables.finished(chosen).is_empty():
             flows = style.counted(chosen.height, "flow")
             raise condition.mistake("measure", f"{of} has no value: none of {flows} has finished")
-    found = by_kind.value(measure, run)
+    found = measure.evaluate(run)
     if found is None or not math.isfinite(found):
         raise condition.mistake("measure", f"{of} has no value: it is {'not there' if found is None else found}")
     return found

@@ -12,9 +12,9 @@ from typing import Final, Literal, get_args
 import pydantic
 
 from backwater import units
-from backwater.experiment.format.measures import FlowMeasure, RunMeasure, UnfinishedMeasure
-from backwater.experiment.format.selection import FlowValue
-from backwater.experiment.measures import by_kind
+from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
+from backwater.experiment.measures.run_file import RunMeasure
+from backwater.experiment.measures.selection import FlowValue
 from backwater.experiment.mistakes import meant
 from backwater.summary import RunPath
 
@@ -128,7 +128,7 @@ class Condition:
 
 def unit(measure: ConditionMeasure) -> str:
     """The unit of a measure; empty for a plain number."""
-    known = by_kind.unit(measure)
+    known = measure.display_unit
     if isinstance(measure, RunMeasure) and not known:
         return _RUN_UNITS.get(measure.path.rpartition("_")[2], "")
     return known

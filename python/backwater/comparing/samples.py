@@ -10,8 +10,7 @@ import polars as pl
 
 from backwater.comparing.groups import Grouped
 from backwater.experiment.claims import Estimate
-from backwater.experiment.format.measures import RunMeasure
-from backwater.experiment.measures import by_kind
+from backwater.experiment.measures.run_file import RunMeasure
 from backwater.summary import RunPath
 
 # Statistics of the flow completion times of a run that have a table.
@@ -71,4 +70,4 @@ def of_runs(grouped: Grouped) -> Iterator[tuple[str, list[Sample]]]:
     counters = {name for run in grouped.runs.values() for name in run.summary.counters}
     for path in (*get_args(RunPath), *(f"counters.{name}" for name in sorted(counters))):
         measure = RunMeasure(kind="run", path=path)
-        yield path, [Sample([by_kind.value(measure, run) for run in group.runs]) for group in grouped.groups]
+        yield path, [Sample([measure.evaluate(run) for run in group.runs]) for group in grouped.groups]

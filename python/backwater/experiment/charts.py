@@ -9,6 +9,7 @@ import polars as pl
 
 from backwater import style, tables, vega
 from backwater.experiment.claims import Estimate, Values
+from backwater.experiment.fields import matches
 from backwater.experiment.format.charts import (
     BalancingOverTime,
     Bars,
@@ -23,9 +24,8 @@ from backwater.experiment.format.charts import (
     QueueOverTime,
 )
 from backwater.experiment.format.content import Content
-from backwater.experiment.format.values import matches
 from backwater.experiment.grid import Point
-from backwater.experiment.measures import by_kind, flows, ingress
+from backwater.experiment.measures import flows, ingress
 from backwater.experiment.record import Curve, asked, by_place
 from backwater.vega import Spec, field
 
@@ -103,7 +103,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     frame = pl.DataFrame(rows)
     if chart.log:
         frame = frame.filter(pl.col("mean") > 0)
-    unit = by_kind.unit(measure)
+    unit = measure.display_unit
     title = f"{chart.measure} ({unit})" if unit else chart.measure
     names = _shown(content, chart.series, frame, "series")
     scale = vega.LOG if chart.log else {"zero": True}
@@ -131,10 +131,10 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
 def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
     """Titles of both axes of a distribution, a note, and what to say if there is nothing."""
     if isinstance(chart, Cdf):
-        axes = (flows.axis(chart.value), "share of flows")
+        axes = (flows.axis_title(chart.value), "share of flows")
         return axes, "flows of all seeds together", "No such flow has finished."
     of_switches = chart.value.startswith("switch-")
-    axes = (ingress.axis(chart.value), "share of local maxima" if of_switches else "share of stops")
+    axes = (ingress.axis_title(chart.value), "share of local maxima" if of_switches else "share of stops")
     note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
     return axes, note, "No ingress queue was stopped."
 
@@ -163,7 +163,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
             curves.append(curve.with_columns(**labels))
     if not curves:
         return vega.placeholder(chart.title, "No run has this measure.")
-    unit = by_kind.unit(content.measures[chart.measure])
+    unit = content.measures[chart.measure].display_unit
     axes = (f"{chart.measure} ({unit})" if unit else chart.measure, "share of runs")
     return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
 

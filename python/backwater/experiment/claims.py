@@ -32,8 +32,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
+from backwater.experiment.fields import Compare, matches
 from backwater.experiment.format.claims import Claim
-from backwater.experiment.format.values import Compare, matches
 from backwater.experiment.grid import Point
 
 # From best to worst.

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from backwater import style
 from backwater.experiment.claims import Estimate, Values, compared
+from backwater.experiment.fields import Compare
 from backwater.experiment.format.claims import Comparison
 from backwater.experiment.format.content import Content
-from backwater.experiment.format.values import Compare
 from backwater.experiment.grid import Point
-from backwater.experiment.measures import by_kind
 from backwater.views.view import View
 
 Place = Mapping[str, str]
@@ -31,7 +30,7 @@ def view(comparison: Comparison, content: Content, values: Values) -> View:
         for measure in comparison.measures
         for names in itertools.product(*comparison.to.values())
     ]
-    units = {name: by_kind.unit(content.measures[name]) for name in comparison.measures}
+    units = {name: content.measures[name].display_unit for name in comparison.measures}
     seeds = [*dict.fromkeys(point.seed for point in values)]
 
     def cell(row: str, measure: str, to: Place) -> str:

@@ -13,11 +13,10 @@ import pydantic
 
 from backwater import _core
 from backwater.experiment import mistakes, readings
+from backwater.experiment.fields import matches
 from backwater.experiment.format.content import Content
-from backwater.experiment.format.measures import AnalysisMeasure
 from backwater.experiment.format.readings import Edit
-from backwater.experiment.format.values import matches
-from backwater.experiment.measures import analyses
+from backwater.experiment.measures.analysis import AnalysisMeasure
 from backwater.experiment.mistakes import Mistake
 from backwater.experiment.readings import Reading
 from backwater.experiment.store import Job
@@ -191,7 +190,7 @@ class Experiment:
         for name, measure in self.content.measures.items():
             if isinstance(measure, AnalysisMeasure):
                 try:
-                    known[name] = analyses.value(measure, scenario)
+                    known[name] = measure.evaluate(scenario)
                 except _core.ScenarioError as error:
                     wrong += [
                         Mistake(

@@ -13,20 +13,14 @@ from typing import Any, Final, NoReturn
 import polars as pl
 
 from backwater import _core, units
+from backwater.experiment.fields import Table
 from backwater.experiment.format.charts import CHARTS, Bars, Chart, Lines, OverSeeds, OverTime
 from backwater.experiment.format.claims import Claim, Comparison, Range
 from backwater.experiment.format.content import About, Content, Scale
-from backwater.experiment.format.measures import (
-    MEASURES,
-    PathDelaysMeasure,
-    PausesMeasure,
-    RelayedMeasure,
-    SampleMeasure,
-)
 from backwater.experiment.format.readings import Choice, Edit, Guard, Part, Score
-from backwater.experiment.format.selection import Balancing, Ingress, PausedLinks, Queue, Throughput, Window
-from backwater.experiment.format.values import Table
 from backwater.experiment.measures.names import chosen_ports
+from backwater.experiment.measures.registry import MEASURES
+from backwater.experiment.measures.selection import Selection, Throughput, Window
 from backwater.scenario import Scenario
 from backwater.topology import Topology
 
@@ -50,12 +44,13 @@ class Mistake:
     of_key: bool = False
 
 
-def _asked(content: Content) -> Iterator[tuple[tuple[str, ...], Table]]:
-    """Where the file asks for something of a run, and for what."""
+def _selections(content: Content) -> Iterator[tuple[tuple[str, ...], Selection]]:
+    """Yields the selections of measures and charts with their paths."""
     for name, measure in content.measures.items():
         yield ("measures", name), measure
     for index, chart in enumerate(content.charts):
-        yield ("charts", str(index)), chart
+        if isinstance(chart, Selection):
+            yield ("charts", str(index)), chart
         if isinstance(chart, OverTime):
             for name, group in chart.groups.items():
                 yield ("charts", str(index), "groups", name), group
@@ -66,27 +61,9 @@ def unanswerable(content: Content, scenario: Scenario, resolved: Mapping[str, An
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
     network = _network(scenario.plan.topology())
-    for path, asked in _asked(content):
-        if isinstance(asked, SampleMeasure | Throughput | Queue | RelayedMeasure):
-            message = "there are no samples to take it from"
-            if not units.picoseconds(probes["sample_interval"]):
-                yield Mistake(path, f'{message}: probes.sample_interval is "0 s"')
-            elif isinstance(asked, Throughput) and asked.of_flows and not probes["goodput"]:
-                yield Mistake(path, f"{message}: probes.goodput is not true")
-        if isinstance(asked, Balancing | PathDelaysMeasure) and not (
-            probes["paths"] and units.picoseconds(probes["sample_interval"])
-        ):
-            yield Mistake(path, "load balancers are not sampled: probes.paths is not true, or there are no samples")
-        if isinstance(asked, Ingress) and not probes["ingress"]:
-            yield Mistake(path, "ingress queues are not recorded: probes.ingress is not true")
-        if (
-            isinstance(asked, PausedLinks)
-            and asked.interval is None
-            and not units.picoseconds(probes["sample_interval"])
-        ):
-            yield Mistake(path, 'needs an interval: probes.sample_interval is "0 s"')
-        if isinstance(asked, PausesMeasure | PausedLinks) and not probes["pauses"]:
-            yield Mistake(path, "pauses are not recorded: probes.pauses is false")
+    for path, asked in _selections(content):
+        for message in asked.missing_probes(probes):
+            yield Mistake(path, message)
         if (tag := getattr(asked, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
         yield from _unknown_nodes(path, asked, network)
@@ -110,24 +87,24 @@ def _network(text: str) -> _Network:
     return _Network(topology, hosts, switches)
 
 
-def _unknown_nodes(path: tuple[str, ...], asked: Table, network: _Network) -> Iterator[Mistake]:
+def _unknown_nodes(path: tuple[str, ...], asked: Selection, network: _Network) -> Iterator[Mistake]:
     """Nodes and ports of which there are none."""
     topology, hosts, switches = network.topology, network.hosts, network.switches
     for key in ("src", "dst", "hosts", "nodes", "by"):
         kind, known = ("switch", switches) if key in {"nodes", "by"} else ("host", hosts)
-        if isinstance(asked, SampleMeasure) and asked.table == "queues":
+        if key == "nodes" and asked.nodes_may_be_hosts:
             kind, known = "node", [*hosts, *switches]
         for index, name in enumerate(getattr(asked, key, None) or []):
             if not _core.chosen_names([name], known):
                 yield from _unknown((*path, key, str(index)), kind, name, known)
-    if isinstance(asked, PausesMeasure) and asked.layer is not None:
+    if (layer := getattr(asked, "layer", None)) is not None:
         layers = topology.nodes.filter(pl.col("kind") != "host")["layer"].unique().sort().to_list()
-        if asked.layer not in layers:
+        if layer not in layers:
             hint = f"allowed: {', '.join(map(str, layers))}"
-            yield Mistake((*path, "layer"), "there is no switch in this layer", asked.layer, hint)
-    if isinstance(asked, Queue | Throughput) and asked.ports:
+            yield Mistake((*path, "layer"), "there is no switch in this layer", layer, hint)
+    if names := getattr(asked, "ports", None):
         ports = topology.egress_ports.select(pl.format("{}->{}", "node", "peer")).to_series().to_list()
-        for index, name in enumerate(asked.ports):
+        for index, name in enumerate(names):
             if chosen_ports(topology, [name]).is_empty():
                 yield from _unknown((*path, "ports", str(index)), "port", name, ports)
 
@@ -172,7 +149,7 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f'did you mean "{close[0]}"? ({allowed})' if close else allowed
 
 
-_MODELS: Final = {"measures": MEASURES, "charts": CHARTS}
+_MODELS: Final[Mapping[str, Mapping[str, type[Table]]]] = {"measures": MEASURES, "charts": CHARTS}
 # What a value must be, by the type of the error.
 _WORDS: Final = {
     "string_type": "must be text",
@@ -288,11 +265,7 @@ def inconsistent(content: Content) -> Iterator[Mistake]:
     yield from _seeded(("scenario",), content.scenario)
     for name, scale in content.scales.items():
         yield from _scale_mistakes(("scales", name), scale, content)
-    for name, measure in content.measures.items():
-        if isinstance(measure, SampleMeasure) and (measure.table == "queues") != (measure.column == "bytes"):
-            hint = "queues have the column bytes, buffers the others"
-            yield Mistake(("measures", name), f"{measure.table} have no column {measure.column}", hint=hint)
-    for path, asked in _asked(content):
+    for path, asked in _selections(content):
         if isinstance(asked, Window) and asked.to is not None:
             begin, end = units.picoseconds(asked.from_), units.picoseconds(asked.to)
             if begin >= end:

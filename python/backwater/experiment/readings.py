@@ -16,10 +16,10 @@ import pydantic
 from backwater import _core
 from backwater.directory import ResultError
 from backwater.experiment import mistakes
+from backwater.experiment.fields import matches
 from backwater.experiment.format.claims import NO_FIGURE
 from backwater.experiment.format.content import Content
 from backwater.experiment.format.readings import Choice, Edit, Readings, Score
-from backwater.experiment.format.values import matches
 from backwater.experiment.mistakes import Mistake
 from backwater.scenario import inline, read_text
 from backwater.shipped import CHOICES, is_experiment

@@ -18,6 +18,7 @@ import pydantic
 from backwater import _core, tables
 from backwater.directory import DamagedError, ResultDirectory, ResultError
 from backwater.experiment import readings
+from backwater.experiment.fields import Table, matches
 from backwater.experiment.format.charts import (
     BalancingOverTime,
     Cdf,
@@ -28,11 +29,10 @@ from backwater.experiment.format.charts import (
     QueueOverTime,
 )
 from backwater.experiment.format.content import Content
-from backwater.experiment.format.measures import AnalysisMeasure
-from backwater.experiment.format.selection import Throughput
-from backwater.experiment.format.values import Table, matches
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import by_kind, flows, ingress, load_balancers, pauses, queues, throughput
+from backwater.experiment.measures import flows, ingress, load_balancers, pauses, queues, throughput
+from backwater.experiment.measures.measure import ResultMeasure
+from backwater.experiment.measures.selection import Throughput
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 from backwater.exports import writing
@@ -102,10 +102,10 @@ def measured(
     taken = {}
     for name in names:
         measure = study.experiment.content.measures[name]
-        if isinstance(measure, AnalysisMeasure):
-            value: float | None = study.known[point][name]
+        if isinstance(measure, ResultMeasure):
+            value = None if result is None else measure.evaluate(result)
         else:
-            value = None if result is None else by_kind.value(measure, result)
+            value = study.known[point][name]
         taken[name] = value if value is not None and math.isfinite(value) else None
     return taken
 
@@ -115,7 +115,7 @@ def _ideal(study: Study, point: Point, result: ResultDirectory | None) -> dict[s
     content = study.experiment.content
     if result is None or not content.claims or study.takes_several_paths(point):
         return {}
-    values = {name: by_kind.ideal(measure, result) for name, measure in content.measures.items()}
+    values = {name: measure.evaluate_ideal(result) for name, measure in content.measures.items()}
     return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
 
 

@@ -15,7 +15,6 @@ from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import by_kind, flows
 from backwater.experiment.record import Record, Run, by_place
 from backwater.views.view import View
 
@@ -105,7 +104,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
         cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
             over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
-            cells.append(_with_confidence(over_seeds, by_kind.unit(measure)))
+            cells.append(_with_confidence(over_seeds, measure.display_unit))
         rows.append(tuple(cells))
     seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
@@ -190,7 +189,7 @@ class Figure:
 
     def unit(self, claim: Claim) -> str:
         """The unit of the measure of a claim."""
-        return by_kind.unit(self.experiment.content.measures[claim.measure])
+        return self.experiment.content.measures[claim.measure].display_unit
 
     @classmethod
     def of(
@@ -231,7 +230,7 @@ def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, 
 
 def _bounds(experiment: Experiment, claim: Claim, runs: Mapping[Point, Run]) -> claims.Values:
     """The ideal values of runs, if the claim wants its measure to be as good as possible."""
-    is_smaller = flows.is_better_smaller(experiment.content.measures[claim.measure])
+    is_smaller = experiment.content.measures[claim.measure].lower_is_better
     everywhere, _ = claims.expected(claim)
     wants_smaller = math.isfinite(everywhere.low) == (claim.compare == "reduction")
     if is_smaller is None or is_smaller != wants_smaller:

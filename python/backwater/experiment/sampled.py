@@ -13,7 +13,7 @@ import pydantic
 
 from backwater import _core
 from backwater.directory import DamagedError, ResultError
-from backwater.experiment.format.values import Table
+from backwater.experiment.fields import Table
 from backwater.experiment.readings import Paper
 from backwater.exports import writing
 from backwater.views.view import View

@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal, Self
 import pydantic
 from pydantic import Field
 
-from backwater.experiment.format.selection import (
+from backwater.experiment.fields import Some, Table, Where, models_by_kind
+from backwater.experiment.measures.selection import (
     Balancing,
     FlowFilter,
     FlowValue,
@@ -17,7 +18,6 @@ from backwater.experiment.format.selection import (
     Throughput,
     Window,
 )
-from backwater.experiment.format.values import Some, Table, Where, models_by_kind
 
 
 class _Chart(Table):

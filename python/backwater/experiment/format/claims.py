@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from backwater.experiment.format.values import Compare, Some, Table, Texts, Where, matches
+from backwater.experiment.fields import Compare, Some, Table, Texts, Where, matches
 
 # Beginning of `paper` in claims for which the paper gives no figure.
 NO_FIGURE: Final = "no figure"

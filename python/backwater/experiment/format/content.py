@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from backwater.experiment.fields import Skip, Some, Table
 from backwater.experiment.format.charts import Cdf, Chart, ChartOverTime, IngressCdf
 from backwater.experiment.format.claims import Claim, Comparison
-from backwater.experiment.format.measures import AnalysisMeasure, Measure
-from backwater.experiment.format.values import Skip, Some, Table
+from backwater.experiment.measures.measure import ResultMeasure
+from backwater.experiment.measures.registry import AnyMeasure
 
 
 class About(Table):
@@ -49,7 +50,7 @@ class Content(Table):
     scenario: dict[str, Any]
     scales: Annotated[dict[str, Scale], Some]
     axes: dict[str, Annotated[dict[str, dict[str, Any]], Some]] = {}
-    measures: dict[str, Measure] = {}
+    measures: dict[str, AnyMeasure] = {}
     charts: list[Chart] = []
     claims: list[Claim] = []
     tables: list[Comparison] = []
@@ -70,7 +71,7 @@ class Content(Table):
     @property
     def needs_runs(self) -> bool:
         """Whether anything has to be simulated; analyses alone need no run."""
-        is_static = all(isinstance(measure, AnalysisMeasure) for measure in self.measures.values())
+        is_static = not any(isinstance(measure, ResultMeasure) for measure in self.measures.values())
         drawn = Cdf | IngressCdf | ChartOverTime
         draws_runs = any(isinstance(chart, drawn) for chart in self.charts)
         return not self.measures or not is_static or draws_runs

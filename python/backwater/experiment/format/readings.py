@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from backwater.experiment.fields import Some, Table, Texts, Where
 from backwater.experiment.format.claims import Claim
-from backwater.experiment.format.values import Some, Table, Texts, Where
 
 
 class Edit(Table):

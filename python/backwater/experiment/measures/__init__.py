@@ -1,1 +1,1 @@
-"""Figures of a single run, as the measures of an experiment define them: a file per thing that is measured."""
+"""Measures: figures of one run. Each file defines one measure or a few related ones."""

@@ -1,26 +1,22 @@
-"""Flows, and requests that several of them answer."""
+"""Flows: completion times and other values, and the number of unfinished flows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import polars as pl
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import (
-    FlowMeasure,
-    ReorderingMeasure,
-    RequestsMeasure,
-    RequestValue,
-    UnfinishedMeasure,
-)
-from backwater.experiment.format.selection import FlowFilter, FlowValue, Throughput
+from backwater.experiment.fields import statistic
+from backwater.experiment.measures.measure import ResultMeasure, StatisticMeasure
 from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import FlowFilter, FlowValue
+from backwater.experiment.measures.statistic import of_values
 
-# How a value of flows follows from flows.parquet, and its unit.
-_FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
+# Expression over flows.parquet and unit of each value.
+FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
     "slowdown": (pl.col("slowdown"), ""),
     "bytes": (pl.col("bytes"), "B"),
@@ -32,35 +28,68 @@ _FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "disordered": (pl.col("disordered_packets"), "packets"),
     "degree": (pl.col("largest_degree"), "packets"),
 }
-# A request finishes with the last of its flows, and has the bytes of all.
-_REQUEST_VALUES: Final[Mapping[RequestValue, tuple[pl.Expr, str]]] = {
-    "goodput": _FLOW_VALUES["goodput"],
-    "time": _FLOW_VALUES["fct"],
-}
+# True for values that follow from completion times and improve as they fall.
+_LOWER_IS_BETTER: Final = {"fct": True, "slowdown": True, "goodput": False}
 
 
-def unit(value: FlowValue) -> str:
-    """The unit of a value of flows."""
-    return _FLOW_VALUES[value][1]
+class FlowMeasure(StatisticMeasure, FlowFilter):
+    """A statistic of the finished flows of the measurement window.
+
+    Attributes:
+        value: `fct`, `paused` and `blocked` in µs; `slowdown`; `bytes` and `retransmitted` in B; `goodput`, bytes by
+            completion time, in Gb/s; data packets that `arrived`, the number of
+            [`disordered` packets](../guide/results.md#reorderingparquet) among them, and their largest `degree`.
+        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`. Or `share`: the
+            fraction of the selected flows whose value is above 0, unfinished flows included, such as the fraction of
+            flows that were ever `blocked`.
+    """
+
+    kind: Literal["flows"]
+    value: FlowValue = "fct"
+    stat: Annotated[str, statistic("share")] = "mean"
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of the value."""
+        return FLOW_VALUES[self.value][1]
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """True or False for completion times, slowdown and goodput; None for all others."""
+        return None if self.stat in {"count", "share"} else _LOWER_IS_BETTER.get(self.value)
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the value of each selected flow."""
+        return self._of(result.flows)
+
+    def evaluate_ideal(self, result: ResultDirectory) -> float | None:
+        """Returns the measure with each flow at its ideal time."""
+        return None if self.lower_is_better is None else of_values(self._of(at_ideal_times(result.flows)), self.stat)
+
+    def _of(self, flows: pl.DataFrame) -> pl.Series:
+        chosen = select(flows, self)
+        return _column(chosen if self.stat == "share" else tables.finished(chosen), self.value)
 
 
-def unit_of_requests(value: RequestValue) -> str:
-    """The unit of a value of requests."""
-    return _REQUEST_VALUES[value][1]
+class UnfinishedMeasure(ResultMeasure, FlowFilter):
+    """The number of flows of the measurement window that did not finish."""
+
+    kind: Literal["unfinished"]
+
+    def evaluate(self, result: ResultDirectory) -> float:
+        """Returns the number of selected flows without a completion time."""
+        return float(select(result.flows, self)["fct_ps"].null_count())
 
 
-def axis(value: FlowValue) -> str:
-    """Title of an axis with a value of flows."""
-    name, of = value.replace("fct", "flow completion time"), _FLOW_VALUES[value][1]
-    return f"{name} ({of})" if of else name
+def axis_title(value: FlowValue) -> str:
+    """Returns the title of a chart's axis for a value of flows."""
+    name, unit = value.replace("fct", "flow completion time"), FLOW_VALUES[value][1]
+    return f"{name} ({unit})" if unit else name
 
 
 def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
-    """The measured flows that a filter lets through, finished or not."""
-    wanted = tables.measured(flows)
-    for column in ("role", "tag"):
-        if (name := getattr(which, column)) is not None:
-            wanted = wanted.filter(pl.col(column).cast(pl.String) == name)
+    """Returns the flows of the measurement window that pass a filter, finished or not."""
+    wanted = of_kind(tables.measured(flows), which.role, which.tag)
     for column in ("src", "dst"):
         if (names := getattr(which, column)) is not None:
             wanted = named(wanted, column, names)
@@ -71,77 +100,23 @@ def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
     return wanted
 
 
-def of_kind(frame: pl.DataFrame, which: Throughput | ReorderingMeasure) -> pl.DataFrame:
-    """The rows of flows of a tag and role."""
-    wanted = pl.lit(value=True)
-    for column, name in (("role", which.role), ("tag", which.tag)):
+def of_kind(frame: pl.DataFrame, role: str | None, tag: str | None) -> pl.DataFrame:
+    """Returns the rows of flows with a role and a tag; None selects all."""
+    for column, name in (("role", role), ("tag", tag)):
         if name is not None:
-            wanted &= pl.col(column).cast(pl.String) == name
-    return frame.filter(wanted)
+            frame = frame.filter(pl.col(column).cast(pl.String) == name)
+    return frame
 
 
 def values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
-    """A value of the finished flows that a filter lets through."""
-    return _values(tables.finished(select(flows, which)), value)
+    """Returns a value of each finished flow that passes a filter."""
+    return _column(tables.finished(select(flows, which)), value)
 
 
-def of_flows(flows: pl.DataFrame, measure: FlowMeasure) -> pl.Series:
-    """The values of flows that a measure is a statistic of."""
-    chosen = select(flows, measure)
-    return _values(chosen if measure.stat == "share" else tables.finished(chosen), measure.value)
+def _column(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
+    return flows.select(FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
 
 
-def _values(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
-    return flows.select(_FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
-
-
-def unfinished(result: ResultDirectory, measure: UnfinishedMeasure) -> float:
-    """The number of flows that a measure chooses and that have not finished."""
-    return float(select(result.flows, measure)["fct_ps"].null_count())
-
-
-def of_requests(flows: pl.DataFrame, measure: RequestsMeasure) -> pl.Series:
-    """A value of each request that has finished."""
-    return _of_requests(_requests(flows, measure), measure)
-
-
-def _requests(flows: pl.DataFrame, measure: RequestsMeasure) -> pl.DataFrame:
-    """The requests that have finished."""
-    finish = pl.col("fct_ps")
-    requests = (
-        select(flows, measure)
-        .group_by("tag", "dst", "start_ps", maintain_order=True)
-        .agg(pl.col("bytes").sum(), finish.max(), finish.null_count().alias("unfinished"))
-    )
-    return requests.filter(pl.col("unfinished") == 0)
-
-
-def _of_requests(requests: pl.DataFrame, measure: RequestsMeasure) -> pl.Series:
-    return requests.select(_REQUEST_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
-
-
-# Values that are better the smaller they are, and the others that follow from completion times.
-_SMALLER_IS_BETTER: Final = {"fct": True, "slowdown": True, "time": True, "goodput": False}
-
-
-def is_better_smaller(measure: object) -> bool | None:
-    """True if a measure of completion times is better the smaller it is; none for other measures."""
-    if not isinstance(measure, FlowMeasure | RequestsMeasure) or measure.stat in {"count", "share"}:
-        return None
-    return _SMALLER_IS_BETTER.get(measure.value)
-
-
-def at_ideal(flows: pl.DataFrame) -> pl.DataFrame:
-    """The flows as if each had taken its ideal time; flows without end have none."""
+def at_ideal_times(flows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the flows with ideal completion times; flows without an end have none."""
     return flows.with_columns(fct_ps=pl.col("ideal_fct_ps"), slowdown=pl.lit(1.0))
-
-
-def of_ideal_requests(result: ResultDirectory, measure: RequestsMeasure) -> pl.Series:
-    """A value of each request if its flows had taken their ideal times and the receiver's links were always busy."""
-    links = result.topology.links
-    ends = pl.concat(links.select(node=pl.col(end), rate=pl.col("rate_bps")) for end in ("a", "b"))
-    rates = ends.group_by("node").agg(pl.col("rate").sum())
-    requests = _requests(at_ideal(result.flows), measure).with_columns(dst=pl.col("dst").cast(pl.String))
-    busy = pl.col("bytes") * tables.BITS_PER_BYTE / pl.col("rate") * tables.PS_PER_SECOND
-    known = requests.join(rates, left_on="dst", right_on="node", how="left", maintain_order="left")
-    return _of_requests(known.with_columns(fct_ps=pl.max_horizontal("fct_ps", busy)), measure)

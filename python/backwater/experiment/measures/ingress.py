@@ -1,19 +1,20 @@
-"""What the probe of ingress queues saw."""
+"""Stops of ingress queues, and the headroom that they use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.selection import Ingress, IngressValue
+from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import Ingress, IngressValue
 
 _PER_WINDOW: Final = tables.BITS_PER_BYTE * 1000 / pl.col("window_ps")
-# How a value of ingress queues follows from stops.parquet or headroom.parquet, and its unit.
+# Expression over stops.parquet or headroom.parquet and unit of each value.
 _VALUES: Final[Mapping[IngressValue, tuple[pl.Expr, str]]] = {
     "headroom": (pl.col("headroom_bytes"), "B"),
     "stopped-at-port": (pl.col("stopped_at_port"), ""),
@@ -25,19 +26,29 @@ _VALUES: Final[Mapping[IngressValue, tuple[pl.Expr, str]]] = {
 }
 
 
-def unit(value: IngressValue) -> str:
-    """The unit of a value of ingress queues."""
-    return _VALUES[value][1]
+class IngressMeasure(StatisticMeasure, Ingress):
+    """A statistic of stops of ingress queues, or of the headroom of switches, after the warm-up."""
+
+    kind: Literal["ingress"]
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of the value."""
+        return _VALUES[self.value][1]
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the value of each stop, or of each local maximum of a switch's headroom."""
+        return values(result, self)
 
 
-def axis(value: IngressValue) -> str:
-    """Title of an axis with a value of ingress queues."""
-    name, of = value.replace("-", " "), _VALUES[value][1]
-    return f"{name} ({of})" if of else name
+def axis_title(value: IngressValue) -> str:
+    """Returns the title of a chart's axis for a value of ingress queues."""
+    name, unit = value.replace("-", " "), _VALUES[value][1]
+    return f"{name} ({unit})" if unit else name
 
 
 def values(result: ResultDirectory, which: Ingress) -> pl.Series:
-    """A value of the stops of ingress queues, or of the local maxima of the headroom that switches used."""
+    """Returns a value of each stop, or of each local maximum of a switch's headroom."""
     warmup = units.picoseconds(result.summary.scenario["run"]["warmup"])
     if which.value.startswith("switch-"):
         seen = result.headroom.filter(pl.col("time_ps") >= warmup)

@@ -1,27 +1,62 @@
-"""What load balancers hold, and what they know of paths."""
+"""State of load balancers, and the path delays that they measure."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import polars as pl
 
 from backwater import tables
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import PathDelaysMeasure
-from backwater.experiment.format.selection import Balancing, Window
+from backwater.experiment.fields import Names
+from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import Balancing, Window, missing_path_samples
 from backwater.experiment.measures.windows import at_every_sample, ends
 
 
+class BalancingMeasure(StatisticMeasure, Window, Balancing):
+    """A statistic of the number of entries that load balancers hold, over all samples of a window, zeros included."""
+
+    kind: Literal["balancing"]
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the number at each sample."""
+        return balancing(result, self, self)["count"]
+
+
+class PathDelaysMeasure(StatisticMeasure, Window):
+    """A statistic of the path delays that edge switches know, in µs, over the samples of a window.
+
+    Paths without a known delay are left out. Needs `probes.paths = true`.
+
+    Attributes:
+        nodes: Only delays known to these switches, by name or pattern.
+    """
+
+    kind: Literal["path-delays"]
+    nodes: Names | None = None
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of a delay."""
+        return "µs"
+
+    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message if paths are not sampled."""
+        yield from missing_path_samples(probes)
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the known delay of each path at each sample."""
+        begin, end = ends(self, result.summary.simulated_ps)
+        known = result.paths.filter(pl.col("delay_ps") > 0, pl.col("time_ps") > begin, pl.col("time_ps") <= end)
+        chosen = known if self.nodes is None else named(known, "node", self.nodes)
+        return chosen["delay_ps"] / tables.PS_PER_US
+
+
 def balancing(result: ResultDirectory, which: Balancing, window: Window) -> pl.DataFrame:
-    """How much the load balancers of some switches hold together: `time_ps`, `count`, at every sample of a window."""
+    """Returns the entries of the selected load balancers together at every sample: `time_ps`, `count`."""
     held = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
     chosen = held if which.nodes is None else named(held, "node", which.nodes)
     return at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), window)
-
-
-def path_delays(result: ResultDirectory, which: PathDelaysMeasure) -> pl.Series:
-    """Delays of paths at the samples of a window, in µs."""
-    begin, end = ends(which, result.summary.simulated_ps)
-    known = result.paths.filter(pl.col("delay_ps") > 0, pl.col("time_ps") > begin, pl.col("time_ps") <= end)
-    chosen = known if which.nodes is None else named(known, "node", which.nodes)
-    return chosen["delay_ps"] / tables.PS_PER_US

@@ -1,4 +1,4 @@
-"""Nodes and ports that are chosen by name or pattern."""
+"""Nodes and ports by name or pattern."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import polars as pl
 
 from backwater import _core
-from backwater.experiment.format.values import port_parts
+from backwater.experiment.fields import port_parts
 from backwater.topology import Topology
 
 
 def named(frame: pl.DataFrame, column: str, names: Sequence[str]) -> pl.DataFrame:
-    """The rows whose node in a column has one of the names, or fits one of the patterns."""
+    """Returns the rows whose node in a column matches one of the names or patterns."""
     node = pl.col(column).cast(pl.String)
     known = frame.select(node.unique()).to_series().to_list()
     return frame.filter(node.is_in(_core.chosen_names([*names], known)))
 
 
 def chosen_ports(topology: Topology, texts: Sequence[str]) -> pl.DataFrame:
-    """The egress ports with one of the names, as rows of `egress_ports`; again for each name that a port has."""
+    """Returns the egress ports that match, as rows of `egress_ports`; a port with two matching texts is there twice."""
     known = topology.egress_ports
     parts = []
     for node, peer, number in map(port_parts, texts):

@@ -1,63 +1,113 @@
-"""Pauses of egress queues, and the links that they pause."""
+"""Pauses of egress queues, and paused links."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
 import polars as pl
+import pydantic
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import PausesMeasure, PauseValue
-from backwater.experiment.format.selection import PausedLinks, Window
+from backwater.experiment.fields import Names, statistic
+from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import PausedLinks, Window, missing_pauses
 from backwater.experiment.measures.windows import at_every, ends
 
-# How a value of pauses follows from pauses.parquet, null where it is not known, and its unit.
+PauseValue = Literal["hops", "duration"]
+# Expression over pauses.parquet, null if unknown, and unit of each value.
 _VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
     "hops": (pl.col("hops"), ""),
     "duration": ((pl.col("end_ps") - pl.col("start_ps")) / tables.PS_PER_US, "µs"),
 }
 
 
-def unit(value: PauseValue) -> str:
-    """The unit of a value of pauses."""
-    return _VALUES[value][1]
+class PausesMeasure(StatisticMeasure, Window):
+    """A statistic of the pauses of egress queues that began in a window: at `from` or later, and before `to`.
+
+    Attributes:
+        value: `hops`, the number of [links that PAUSEs crossed](../guide/results.md#pausesparquet) from the congested
+            port, where it is known; `duration` of the pauses that have ended, in µs.
+        relayed: Only pauses that a server has relayed (true), or only the others (false).
+        layer: Only pauses whose PAUSE was sent by a switch of this [layer](../guide/results.md#switchesparquet). Layer
+            1 is next to the hosts.
+        by: Only pauses whose PAUSE was sent by one of these switches, by name or pattern.
+        stat: `mean`, `min`, `max`, `sum` or a percentile; `count`, the number of selected pauses, also those without a
+            value; or `rate`, their number per second of the simulated part of the window.
+    """
+
+    kind: Literal["pauses"]
+    value: PauseValue = "hops"
+    relayed: bool | None = None
+    layer: int | None = None
+    by: Names | None = None
+    stat: Annotated[str, statistic("rate")] = "max"
+
+    @pydantic.model_validator(mode="after")
+    def _value_or_number(self) -> Self:
+        if "value" in self.model_fields_set and self.stat in ("count", "rate"):
+            raise ValueError(f"value has no effect with stat {self.stat}, which counts pauses with and without a value")
+        return self
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of the value."""
+        return _VALUES[self.value][1]
+
+    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message if pauses are not recorded."""
+        yield from missing_pauses(probes)
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the value of each selected pause."""
+        begin, end = ends(self, result.summary.simulated_ps)
+        pauses = result.pauses.filter(pl.col("start_ps") >= begin)
+        if self.to is not None:
+            pauses = pauses.filter(pl.col("start_ps") < end)
+        if self.relayed is not None:
+            pauses = pauses.filter(pl.col("relayed") == self.relayed)
+        if self.layer is not None:
+            nodes = result.topology.nodes.filter(pl.col("layer") == self.layer)["name"]
+            pauses = pauses.filter(pl.col("peer").cast(pl.String).is_in(nodes.to_list()))
+        if self.by is not None:
+            pauses = named(pauses, "peer", self.by)
+        return pauses.select(_VALUES[self.value][0].cast(pl.Float64).alias(self.value)).to_series()
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the statistic; for a rate None if no part of the window was simulated."""
+        if self.stat != "rate":
+            return super().evaluate(result)
+        begin, end = ends(self, result.summary.simulated_ps)
+        simulated = min(end, result.summary.simulated_ps) - begin
+        return len(self.values(result)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
 
 
-def values(result: ResultDirectory, measure: PausesMeasure) -> pl.Series:
-    """A value of each pause that is chosen."""
-    begin, end = ends(measure, result.summary.simulated_ps)
-    pauses = result.pauses.filter(pl.col("start_ps") >= begin)
-    if measure.to is not None:
-        pauses = pauses.filter(pl.col("start_ps") < end)
-    if measure.relayed is not None:
-        pauses = pauses.filter(pl.col("relayed") == measure.relayed)
-    if measure.layer is not None:
-        nodes = result.topology.nodes.filter(pl.col("layer") == measure.layer)["name"]
-        pauses = pauses.filter(pl.col("peer").cast(pl.String).is_in(nodes.to_list()))
-    if measure.by is not None:
-        pauses = named(pauses, "peer", measure.by)
-    return pauses.select(_VALUES[measure.value][0].cast(pl.Float64).alias(measure.value)).to_series()
+class PausedLinksMeasure(StatisticMeasure, Window, PausedLinks):
+    """A statistic of the number of paused links over the intervals that end in a window."""
 
+    kind: Literal["paused-links"]
 
-def rate(result: ResultDirectory, measure: PausesMeasure) -> float | None:
-    """How many pauses that are chosen began per second; None if nothing of the window was simulated."""
-    begin, end = ends(measure, result.summary.simulated_ps)
-    simulated = min(end, result.summary.simulated_ps) - begin
-    return len(values(result, measure)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
+    @property
+    def value_unit(self) -> str:
+        """Unit of the number."""
+        return "links"
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the number of paused links in each interval."""
+        return paused_links(result, self, self)["links"]
 
 
 def paused_links(result: ResultDirectory, which: PausedLinks, window: Window) -> pl.DataFrame:
-    """Paused egress ports over time: `time_ps` (end of the interval), `links`, for every interval of the window."""
+    """Returns paused egress ports per interval of the window: `time_ps` (end of the interval), `links`."""
     interval = result.summary.sample_interval_ps if which.interval is None else units.picoseconds(which.interval)
     end = pl.col("end_ps").fill_null(result.summary.simulated_ps)
     pauses = result.pauses.with_columns(pl.col("node").cast(pl.String), end=end)
     if which.of == "switches":
         switches = result.topology.nodes.filter(pl.col("kind") == "switch")["name"]
         pauses = pauses.filter(pl.col("node").is_in(switches.to_list()))
-    # An interval has its beginning and not its end, as a pause has.
+    # Intervals and pauses include their beginning and exclude their end.
     first, behind = pl.col("start_ps") // interval, -(-pl.col("end") // interval)
     numbers = pl.int_ranges(first, pl.max_horizontal(behind, first + 1))
     ports = pauses.select("node", "port", number=numbers).explode("number").unique()

@@ -1,49 +1,74 @@
-"""Queues and buffers: what waits in them."""
+"""Length of an egress port's queue, and the time that it takes to settle."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import polars as pl
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import SampleMeasure, SettlingMeasure
-from backwater.experiment.format.selection import Queue, Window
-from backwater.experiment.measures import statistic
-from backwater.experiment.measures.names import chosen_ports, named
+from backwater.experiment.fields import SizeText
+from backwater.experiment.measures.measure import ResultMeasure, StatisticMeasure
+from backwater.experiment.measures.names import chosen_ports
+from backwater.experiment.measures.selection import Queue, Window
 from backwater.experiment.measures.windows import at_every_sample, ends
 
 
+class QueueMeasure(StatisticMeasure, Window, Queue):
+    """A statistic of the length of a queue, over all samples of a window, zeros included."""
+
+    kind: Literal["queue"]
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of the length."""
+        return "B"
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the length at each sample."""
+        return over_time(result, self, self)["bytes"]
+
+
+class SettlingMeasure(ResultMeasure, Window, Queue):
+    """The time from the beginning of a window until a queue stays short, in µs.
+
+    The queue is short from the first sample on after which it holds at most `below` at every sample of the window. The
+    measure is 0 if the queue never holds more. Only the simulated part of the window has samples.
+
+    Attributes:
+        below: Largest length of a short queue.
+        unsettled: Result if the queue holds more at the last sample: `none`, or the length of the `window`.
+    """
+
+    kind: Literal["settling"]
+    below: SizeText
+    unsettled: Literal["none", "window"] = "none"
+
+    @property
+    def display_unit(self) -> str:
+        """Unit of the time."""
+        return "µs"
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the time until the queue stays short."""
+        simulated_ps = result.summary.simulated_ps
+        samples = over_time(result, self, self).filter(pl.col("time_ps") <= simulated_ps)
+        longer = samples.filter(pl.col("bytes") > units.size(self.below))["time_ps"]
+        if longer.is_empty() and not samples.is_empty():
+            return 0.0
+        settled = samples.filter(pl.col("time_ps") > tables.largest(longer))["time_ps"]
+        begin, end = ends(self, simulated_ps)
+        if not settled.is_empty():
+            end = settled[0]
+        elif self.unsettled == "none" or samples.is_empty():
+            return None
+        return (end - begin) / tables.PS_PER_US
+
+
 def over_time(result: ResultDirectory, which: Queue, window: Window) -> pl.DataFrame:
-    """The length of a queue over time: `time_ps`, `bytes`, for every sample of the window."""
+    """Returns the length of the longest selected queue at every sample: `time_ps`, `bytes`."""
     chosen = chosen_ports(result.topology, which.ports).select("node", pl.col("port").cast(pl.UInt16))
     sampled = result.queues.select("time_ps", pl.col("node").cast(pl.String), "port", "bytes")
     longest = sampled.join(chosen, on=["node", "port"], how="semi").group_by("time_ps").agg(pl.col("bytes").max())
     return at_every_sample(result, longest, window)
-
-
-def settling(result: ResultDirectory, measure: SettlingMeasure) -> float | None:
-    """How long it takes until a queue stays short, in µs; None or the length of the window if it does not."""
-    simulated_ps = result.summary.simulated_ps
-    samples = over_time(result, measure, measure).filter(pl.col("time_ps") <= simulated_ps)
-    longer = samples.filter(pl.col("bytes") > units.size(measure.below))["time_ps"]
-    if longer.is_empty() and not samples.is_empty():
-        return 0.0
-    settled = samples.filter(pl.col("time_ps") > tables.largest(longer))["time_ps"]
-    begin, end = ends(measure, simulated_ps)
-    if not settled.is_empty():
-        end = settled[0]
-    elif measure.unsettled == "none" or samples.is_empty():
-        return None
-    return (end - begin) / tables.PS_PER_US
-
-
-def sampled(result: ResultDirectory, measure: SampleMeasure) -> float | None:
-    """A statistic of samples of queues or buffers."""
-    begin, end = ends(measure, result.summary.simulated_ps)
-    samples = result.queues if measure.table == "queues" else result.buffers
-    samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
-    if measure.nodes is not None:
-        samples = named(samples, "node", measure.nodes)
-    if samples.is_empty():  # what is not sampled is empty
-        return 0.0
-    return statistic.of_values(samples[measure.column], measure.stat)

@@ -1,23 +1,59 @@
-"""How far packets arrive out of order."""
+"""Packets that arrive out of order."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal, Self
+
 import polars as pl
+import pydantic
 
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import ReorderingMeasure
-from backwater.experiment.measures import statistic
+from backwater.experiment.fields import Role, statistic
 from backwater.experiment.measures.flows import of_kind
+from backwater.experiment.measures.measure import ResultMeasure
+from backwater.experiment.measures.statistic import of_counts
 
 
-def disorder(result: ResultDirectory, measure: ReorderingMeasure) -> float | None:
-    """A statistic of the degree of disorder of packets; None if none has arrived."""
-    packets = of_kind(result.reordering.filter(pl.col("measured")), measure).group_by("degree").agg(pl.sum("packets"))
-    if packets.is_empty():
-        return None
-    disordered = packets.filter(pl.col("degree") > 0)
-    if measure.stat == "share":
-        return int(disordered["packets"].sum()) / int(packets["packets"].sum())
-    chosen = (packets if measure.of == "all" else disordered).sort("degree")
-    found = statistic.of_counts(chosen["degree"].cast(pl.Float64), chosen["packets"], measure.stat)
-    return 0.0 if found is None else found
+class ReorderingMeasure(ResultMeasure):
+    """A statistic of the [degree of disorder](../guide/results.md#reorderingparquet) of data packets.
+
+    A packet is disordered if it arrives before an earlier packet of its flow. Its degree is its number minus the number
+    that the receiver expects. All packets count that arrive, including retransmissions, of flows that started after
+    the warm-up, finished or not.
+
+    Attributes:
+        role: Only packets of flows of this role.
+        tag: Only packets of flows of this part of the traffic.
+        of: Statistic over the `disordered` packets, 0 if there are none; or over `all`, with degree 0 for all others.
+        stat: `mean`, `min`, `max`, `sum`, `count` or a percentile; or `share`, the fraction of disordered packets.
+    """
+
+    kind: Literal["reordering"]
+    role: Role | None = None
+    tag: str | None = None
+    of: Literal["disordered", "all"] = "disordered"
+    stat: Annotated[str, statistic("share")] = "mean"
+
+    @pydantic.model_validator(mode="after")
+    def _degrees_or_share(self) -> Self:
+        if "of" in self.model_fields_set and self.stat == "share":
+            raise ValueError("of has no effect with stat share, the fraction of disordered packets")
+        return self
+
+    @property
+    def display_unit(self) -> str:
+        """Unit of a degree; empty for a number or share of packets."""
+        return "" if self.stat in {"count", "share"} else "packets"
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the statistic, or None if no packet arrived."""
+        measured = of_kind(result.reordering.filter(pl.col("measured")), self.role, self.tag)
+        packets = measured.group_by("degree").agg(pl.sum("packets"))
+        if packets.is_empty():
+            return None
+        disordered = packets.filter(pl.col("degree") > 0)
+        if self.stat == "share":
+            return int(disordered["packets"].sum()) / int(packets["packets"].sum())
+        chosen = (packets if self.of == "all" else disordered).sort("degree")
+        found = of_counts(chosen["degree"].cast(pl.Float64), chosen["packets"], self.stat)
+        return 0.0 if found is None else found

@@ -1,37 +1,58 @@
-"""Values of `run.json`."""
+"""Numbers of `run.json`."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from backwater import tables
 from backwater.directory import RUN_FILE, ResultDirectory, ResultError
-from backwater.experiment.format.measures import RunMeasure
+from backwater.experiment.measures.measure import ResultMeasure
+from backwater.summary import RunPath
+
+Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
 
 
-def unit(measure: RunMeasure) -> str:
-    """The unit that a measure gives, or else that of its paths."""
-    if measure.unit:
-        return measure.unit
-    match measure.path.endswith("_ps"), (measure.per or "").endswith("_ps"):
-        case True, False:
-            return "µs"
-        case False, True:
-            return "1/µs"
-    return ""
+class RunMeasure(ResultMeasure):
+    """A number of [`run.json`](../guide/results.md#runjson).
+
+    Attributes:
+        path: Dotted keys, such as `drops.buffer-full`. Times (`paused_ps`) are in µs. `deadlock` is 1 if there is a
+            deadlock, else 0; only then is there a `deadlock.onset_ps`. A counter of a mechanism,
+            `counters.merge_frames`, is 0 if the mechanism did not count.
+        per: Dotted keys of the divisor. If the divisor is 0, there is no result.
+        unit: Unit for readers; by default µs, 1/µs or none, as the keys imply.
+    """
+
+    kind: Literal["run"]
+    path: RunPath | Counter
+    per: RunPath | Counter | None = None
+    unit: str = ""
+
+    @property
+    def display_unit(self) -> str:
+        """The given unit, or else the unit that the paths imply."""
+        if self.unit:
+            return self.unit
+        match self.path.endswith("_ps"), (self.per or "").endswith("_ps"):
+            case True, False:
+                return "µs"
+            case False, True:
+                return "1/µs"
+        return ""
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the number or ratio; None if a number is missing or the divisor is 0."""
+        found = _number(result, self.path)
+        if self.per is None:
+            return found
+        per = _number(result, self.per)
+        return found / per if found is not None and per else None
 
 
-def value(result: ResultDirectory, measure: RunMeasure) -> float | None:
-    """A value of `run.json`, or of two of them the ratio; None if it is one to 0."""
-    found = _value(result, measure.path)
-    if measure.per is None:
-        return found
-    per = _value(result, measure.per)
-    return found / per if found is not None and per else None
-
-
-def _value(result: ResultDirectory, path: str) -> float | None:
+def _number(result: ResultDirectory, path: str) -> float | None:
     found: Any = json.loads((result.directory / RUN_FILE).read_text(encoding="utf-8"))
     name = path.removeprefix("counters.")
     if name != path:
@@ -40,7 +61,7 @@ def _value(result: ResultDirectory, path: str) -> float | None:
         if found is None:
             return None
         if not isinstance(found, dict) or key not in found:
-            raise ResultError(f"{RUN_FILE} holds no {path}: there is no {key}")
+            raise ResultError(f"{RUN_FILE} has no {path}: the key {key} is missing")
         found = found[key]
     if not isinstance(found, int | float):
         return float(found is not None)

@@ -1,4 +1,4 @@
-"""Statistics of values, by the names that experiments give them."""
+"""Statistics by their names in experiment files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 
 def of_values(values: pl.Series, stat: str) -> float | None:
-    """A statistic of values, each of which counts once; None where it takes more of them than there are."""
+    """Returns a statistic of values, or None if there are too few values."""
     match stat:
         case "count":
             return float(len(values))
@@ -27,7 +27,7 @@ def of_values(values: pl.Series, stat: str) -> float | None:
 
 
 def of_counts(values: pl.Series, counts: pl.Series, stat: str) -> float | None:
-    """A statistic of values that are in ascending order, each so many times."""
+    """Returns a statistic of ascending values, each of which occurs `counts` times."""
     number = int(counts.sum())
     if stat in ("mean", "sum"):
         total = float((values * counts).sum())

@@ -1,57 +1,91 @@
-"""What links carry: throughput, and the share of it that hosts relayed."""
+"""Throughput of links and flows."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final, Literal, Self
 
 import polars as pl
+import pydantic
 
 from backwater import tables
 from backwater.directory import ResultDirectory
-from backwater.experiment.format.measures import RelayedMeasure, ThroughputMeasure
-from backwater.experiment.format.selection import Throughput, Window
+from backwater.experiment.fields import statistic
 from backwater.experiment.measures.flows import of_kind
+from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.names import chosen_ports, named
-from backwater.experiment.measures.windows import at_every_sample, ends
+from backwater.experiment.measures.selection import Throughput, Window
+from backwater.experiment.measures.statistic import of_values
+from backwater.experiment.measures.windows import at_every_sample
 from backwater.topology import Topology
 
 _NO_SAMPLES: Final = pl.DataFrame(schema={"time_ps": pl.Int64})
 
 
-def over_time(result: ResultDirectory, which: Throughput, window: Window) -> pl.DataFrame:
-    """Rates over time, or shares of links' rates: `time_ps` (end of the sample interval) and `gbps` or `share`.
+class ThroughputMeasure(ResultMeasure, Window, Throughput):
+    """The mean rate during a window in Gb/s, or the mean utilisation of links.
 
-    There is a row for every interval of the window.
+    Attributes:
+        stat: Statistic over the ports of each port's mean during the window: `mean`, `min`, `max`, `sum`, `count`, a
+            percentile, or `std`, the standard deviation, which shows how unevenly links are used. By default the `sum`
+            of rates or the `mean` of shares.
+    """
+
+    kind: Literal["throughput"]
+    stat: Annotated[str, statistic("std")] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _over_ports(self) -> Self:
+        if self.of_flows and self.stat is not None:
+            raise ValueError("stat is over ports: it does not go with role and tag")
+        return self
+
+    @property
+    def display_unit(self) -> str:
+        """Unit of rates; empty for shares and for a number of ports."""
+        return "" if self.as_ == "share" or self.stat == "count" else "Gb/s"
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the mean over the window, or the statistic over ports; None without samples."""
+        if self.stat is None:
+            return of_values(over_time(result, self, self).to_series(1), "mean")
+        return of_values(self._means_of_ports(result), self.stat)
+
+    def _means_of_ports(self, result: ResultDirectory) -> pl.Series:
+        ports, samples = _senders(result.topology, self), at_every_sample(result, _NO_SAMPLES, self)
+        frames = _frames(result, self).join(samples, on="time_ps", how="semi")
+        value = _share(result) if self.as_ == "share" else _rate(result)
+        sums = frames.group_by("node", "port").agg(value=value.sum())
+        # Without a sample there is no mean.
+        mean = pl.col("value").fill_null(0.0) / (samples.height or None)
+        return ports.join(sums, on=["node", "port"], how="left").select(mean).to_series().drop_nulls()
+
+
+def over_time(result: ResultDirectory, which: Throughput, window: Window) -> pl.DataFrame:
+    """Returns rates or shares of links' rates over time: `time_ps` (end of a sample interval), `gbps` or `share`.
+
+    There is a row for each sample interval of the window.
     """
     sampled = _payload(result, which) if which.of_flows else _frames(result, which)
     if which.as_ == "share":
         shares = sampled.group_by("time_ps").agg(share=_share(result).sum() / _senders(result.topology, which).height)
         return at_every_sample(result, shares, window).select("time_ps", "share")
     sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
-    rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
-    return at_every_sample(result, sums, window).select("time_ps", gbps=rate)
+    return at_every_sample(result, sums, window).select("time_ps", gbps=_rate(result))
 
 
-def of_ports(result: ResultDirectory, measure: ThroughputMeasure) -> pl.Series:
-    """The mean during the window of the rate of each port, or of its share of that of its link."""
-    ports, samples = _senders(result.topology, measure), at_every_sample(result, _NO_SAMPLES, measure)
-    frames = _frames(result, measure).join(samples, on="time_ps", how="semi")
-    rate = pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
-    value = _share(result) if measure.as_ == "share" else rate
-    sums = frames.group_by("node", "port").agg(value=value.sum())
-    # Without a sample there is no mean.
-    mean = pl.col("value").fill_null(0.0) / (samples.height or None)
-    return ports.join(sums, on=["node", "port"], how="left").select(mean).to_series().drop_nulls()
+def _rate(result: ResultDirectory) -> pl.Expr:
+    """Rate in Gb/s of the bytes of a sample interval."""
+    return pl.col("bytes") * (tables.BITS_PER_BYTE * 1000 / result.summary.sample_interval_ps)
 
 
 def _share(result: ResultDirectory) -> pl.Expr:
-    """What the bytes of a sample interval are of what the link can carry in it."""
+    """Bytes of a sample interval as a share of the link's capacity."""
     interval = result.summary.sample_interval_ps / tables.PS_PER_SECOND
     return pl.col("bytes") * tables.BITS_PER_BYTE / (pl.col("rate_bps") * interval)
 
 
 def _senders(topology: Topology, which: Throughput) -> pl.DataFrame:
-    """The ports whose frames are meant, by default those at the other ends of the links of hosts."""
+    """The ports that send the selected frames; by default the peers of the hosts' ports."""
     if which.ports is not None:
         return chosen_ports(topology, which.ports).unique()
     side = "node" if which.direction == "sent" else "peer"
@@ -61,7 +95,7 @@ def _senders(topology: Topology, which: Throughput) -> pl.DataFrame:
 
 
 def _frames(result: ResultDirectory, which: Throughput) -> pl.DataFrame:
-    """Frames that the ports send, relayed ones included: `time_ps`, `node`, `port`, `rate_bps`, `bytes`."""
+    """Frames that the ports send, including relayed frames: `time_ps`, `node`, `port`, `rate_bps`, `bytes`."""
     sent = result.ports.select("time_ps", pl.col("node").cast(pl.String), pl.col("port").cast(pl.Int64), "tx_bytes")
     ports = _senders(result.topology, which).select("node", pl.col("port").cast(pl.Int64), "rate_bps")
     frames = sent.join(ports, on=["node", "port"])
@@ -69,15 +103,5 @@ def _frames(result: ResultDirectory, which: Throughput) -> pl.DataFrame:
 
 
 def _payload(result: ResultDirectory, which: Throughput) -> pl.DataFrame:
-    """What flows of a tag and role were delivered: `time_ps`, `bytes`."""
-    return of_kind(result.goodput, which).select("time_ps", bytes="delivered_bytes")
-
-
-def relayed(result: ResultDirectory, measure: RelayedMeasure) -> pl.Series:
-    """The share that is relayed of what each port of a host has sent."""
-    begin, end = ends(measure, result.summary.simulated_ps)
-    hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
-    sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(hosts))
-    sent = sent.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
-    sums = named(sent, "node", measure.hosts or ["*"]).group_by("node", "port").agg(pl.sum("relayed_bytes", "tx_bytes"))
-    return sums["relayed_bytes"] / sums["tx_bytes"]
+    """Payload delivered to flows of a tag and role: `time_ps`, `bytes`."""
+    return of_kind(result.goodput, which.role, which.tag).select("time_ps", bytes="delivered_bytes")

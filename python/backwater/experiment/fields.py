@@ -1,10 +1,10 @@
-"""The values of an experiment file: texts that are checked, lists, and places on axes."""
+"""Field types of experiment files: checked texts, lists, and places on axes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import pydantic
 from pydantic import Field
@@ -44,7 +44,7 @@ def _port(text: str) -> str:
 
 
 def statistic(*more: str) -> pydantic.AfterValidator:
-    """That a text is a percentile, or one of the statistics with a name; `more` are those of one measure alone."""
+    """Accepts the name of a statistic or a percentile; `more` are additional names of one measure."""
     names = ("mean", "min", "max", "sum", "count", *more)
 
     def checked(text: str) -> str:
@@ -56,7 +56,7 @@ def statistic(*more: str) -> pydantic.AfterValidator:
 
 
 def port_parts(text: str) -> tuple[str, str | None, str]:
-    """The node of a port, and its peer or else its number."""
+    """Returns the node of a port, and its peer or else its number."""
     node, arrow, peer = text.partition("->")
     if arrow:
         return node, peer, ""
@@ -64,7 +64,12 @@ def port_parts(text: str) -> tuple[str, str | None, str]:
     return node, None, number
 
 
-# A single text stands for a list of it.
+def _format(name: str) -> Any:  # noqa: ANN401 - pydantic's annotation
+    """Names the format of a text in the schema from which the reference is generated."""
+    return Field(json_schema_extra={"format": name})
+
+
+# A single text stands for a list with one entry.
 _Listed: Final = pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
 Some: Final = Field(min_length=1)
 Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed, Some]
@@ -74,22 +79,22 @@ Where = dict[str, Texts]
 Skip = list[Annotated[Where, Some]]
 Compare = Literal["value", "ratio", "difference", "reduction"]
 Statistic = Annotated[str, statistic()]
-TimeText = Annotated[str, pydantic.AfterValidator(_time)]
-LengthText = Annotated[TimeText, pydantic.AfterValidator(_positive)]
-SizeText = Annotated[str, pydantic.AfterValidator(_size)]
+TimeText = Annotated[str, pydantic.AfterValidator(_time), _format("time")]
+LengthText = Annotated[str, pydantic.AfterValidator(_time), pydantic.AfterValidator(_positive), _format("duration")]
+SizeText = Annotated[str, pydantic.AfterValidator(_size), _format("bytes")]
 
 
 class Table(pydantic.BaseModel):
-    """A table of the file: other keys are refused."""
+    """A TOML table without unknown keys."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def models_by_kind(models: object) -> dict[str, type[Table]]:
-    """The models of an annotated union, by the kind that tells them apart."""
+    """Returns the models of an annotated union by their `kind`."""
     return {get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(get_args(models)[0])}
 
 
 def matches(place: Mapping[str, str], where: Where) -> bool:
-    """Whether a place meets a condition on its axes."""
+    """True if a place meets a condition on its axes."""
     return all(place[axis] in names for axis, names in where.items())

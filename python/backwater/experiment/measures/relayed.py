@@ -1,0 +1,39 @@
+"""Frames that hosts relay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import polars as pl
+
+from backwater.directory import ResultDirectory
+from backwater.experiment.fields import Names
+from backwater.experiment.measures.measure import StatisticMeasure
+from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import Window, missing_samples
+from backwater.experiment.measures.windows import ends
+
+
+class RelayedMeasure(StatisticMeasure, Window):
+    """A statistic of relayed bytes as a share, 0 to 1, of the bytes that a host's port sent, over ports that sent.
+
+    Attributes:
+        hosts: Only these hosts, by name or pattern.
+    """
+
+    kind: Literal["relayed"]
+    hosts: Names | None = None
+
+    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message if there are no samples."""
+        yield from missing_samples(probes)
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the relayed share of each host port's bytes."""
+        begin, end = ends(self, result.summary.simulated_ps)
+        hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
+        sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(hosts))
+        sent = named(sent.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end), "node", self.hosts or ["*"])
+        sums = sent.group_by("node", "port").agg(pl.sum("relayed_bytes", "tx_bytes"))
+        return sums["relayed_bytes"] / sums["tx_bytes"]

@@ -1,0 +1,68 @@
+"""Samples of queues and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
+
+import polars as pl
+import pydantic
+
+from backwater.directory import ResultDirectory
+from backwater.experiment.fields import Names, Statistic
+from backwater.experiment.measures.measure import StatisticMeasure
+from backwater.experiment.measures.names import named
+from backwater.experiment.measures.selection import Window, missing_samples
+from backwater.experiment.measures.statistic import of_values
+from backwater.experiment.measures.windows import ends
+
+
+class SampleMeasure(StatisticMeasure, Window):
+    """A statistic of sampled queues or buffers.
+
+    Attributes:
+        table: Table with the samples.
+        column: Column of the table: `bytes` of queues, one of the others of buffers.
+        nodes: Only these nodes, by name or pattern.
+        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile. The tables contain no empty queues and buffers:
+            a mean is that of the others.
+    """
+
+    kind: Literal["samples"]
+    table: Literal["queues", "buffers"] = "buffers"
+    column: Literal["bytes", "used_bytes", "shared_bytes", "headroom_bytes"] = "used_bytes"
+    nodes: Names | None = None
+    stat: Statistic = "max"
+
+    @pydantic.model_validator(mode="after")
+    def _column_of_table(self) -> Self:
+        if (self.table == "queues") != (self.column == "bytes"):
+            raise ValueError(
+                f"{self.table} have no column {self.column}: queues have the column bytes, buffers all others"
+            )
+        return self
+
+    @property
+    def value_unit(self) -> str:
+        """Unit of all columns."""
+        return "B"
+
+    @property
+    def nodes_may_be_hosts(self) -> bool:
+        """True for queues, which hosts have as well."""
+        return self.table == "queues"
+
+    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message if there are no samples."""
+        yield from missing_samples(probes)
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the sampled values; an empty queue or buffer has no sample."""
+        begin, end = ends(self, result.summary.simulated_ps)
+        samples = result.queues if self.table == "queues" else result.buffers
+        samples = samples.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end)
+        return (samples if self.nodes is None else named(samples, "node", self.nodes))[self.column]
+
+    def evaluate(self, result: ResultDirectory) -> float | None:
+        """Returns the statistic, or 0 without samples, since all is empty then."""
+        return 0.0 if (values := self.values(result)).is_empty() else of_values(values, self.stat)
