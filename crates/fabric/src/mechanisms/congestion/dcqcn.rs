@@ -7,6 +7,7 @@
 //! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
 
 use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
+use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
     AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Notification, NotificationPoint, Options,
@@ -113,41 +114,26 @@ pub struct DcqcnConfig {
     pub window: bool,
 }
 
-/// The parameters that a profile and its overrides come to on one link.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DcqcnParameters {
-    /// Period of the update of alpha.
-    pub alpha_interval: Duration,
-    /// Period at which arrived CNPs are acted upon; zero: each at once.
-    pub decrease_interval: Duration,
-    /// Period of the rate increase timer.
-    pub increase_interval: Duration,
-    /// Bytes per step of the byte counter; zero: no byte counter.
-    pub byte_counter: Bytes,
-    /// Gain g of alpha's moving average.
-    pub gain: f64,
-    /// Alpha before the first CNP (the firmware's variants set it to 1 when that comes).
-    pub initial_alpha: f64,
-    /// Steps of fast recovery.
-    pub fast_recovery_steps: u32,
-    /// Additive increase of the target rate.
-    pub additive_increase: Rate,
-    /// Hyper increase of the target rate.
-    pub hyper_increase: Rate,
-    /// Lowest rate.
-    pub min_rate: Rate,
-    /// Whether every decrease lowers the target rate.
-    pub clamp_target: bool,
-    /// Percentage of the current rate that a single decrease leaves at least.
-    pub rpg_min_dec_fac: u8,
-    /// Rate to set on a flow's first CNP; zero: off.
-    pub rate_to_set_on_first_cnp: Rate,
-    /// Moves the departure of the packet that is being paced with every new rate.
-    pub repace: bool,
-    /// How the receiver notifies.
-    pub cnp: CnpMode,
-    /// Shortest time between two CNP frames of a flow.
-    pub cnp_interval: Duration,
+parameters! {
+    DcqcnConfig => DcqcnParameters {
+        alpha_interval: Duration,
+        decrease_interval: Duration,
+        increase_interval: Duration,
+        byte_counter: Bytes,
+        gain: f64,
+        fast_recovery_steps: u32,
+        additive_increase: Rate,
+        hyper_increase: Rate,
+        min_rate: Rate,
+        clamp_target: bool,
+        rpg_min_dec_fac: u8,
+        rate_to_set_on_first_cnp: Rate,
+        repace: bool,
+        cnp: CnpMode,
+        cnp_interval: Duration,
+    } fixed {
+        initial_alpha: f64,
+    }
 }
 
 impl DcqcnProfile {
@@ -171,7 +157,7 @@ impl DcqcnProfile {
     }
 
     /// The column of parameters for a link of `line_rate`.
-    pub fn parameters(self, line_rate: Rate) -> DcqcnParameters {
+    pub(super) fn parameters(self, line_rate: Rate) -> DcqcnParameters {
         let us = Duration::from_us;
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
         // Mb/s per Gb/s of the link, in tenths.
@@ -182,6 +168,7 @@ impl DcqcnProfile {
             increase_interval: us(60),
             byte_counter: Bytes(300_000),
             gain: 1.0 / 256.0,
+            // The variants of the firmware set alpha to 1 on the first CNP.
             initial_alpha: 0.5,
             fast_recovery_steps: 5,
             additive_increase: mbps(40),
@@ -314,8 +301,7 @@ impl CongestionOptions for DcqcnConfig {
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
         let ecn = self.thresholds();
         let (kmin, kmax) = ecn.thresholds(rate);
-        let values = [("ecn.kmin", json!(kmin)), ("ecn.kmax", json!(kmax)), ("ecn.pmax", json!(ecn.pmax))];
-        values.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+        in_force(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax, "ecn.pmax": ecn.pmax }))
     }
 
     fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
@@ -355,28 +341,11 @@ impl DcqcnConfig {
         self.ecn.over(self.profile.ecn())
     }
 
-    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given; the lowest rate
-    /// is no higher than the link's.
-    pub fn parameters(&self, line_rate: Rate) -> DcqcnParameters {
-        let profile = self.profile.parameters(line_rate);
-        DcqcnParameters {
-            alpha_interval: self.alpha_interval.unwrap_or(profile.alpha_interval),
-            decrease_interval: self.decrease_interval.unwrap_or(profile.decrease_interval),
-            increase_interval: self.increase_interval.unwrap_or(profile.increase_interval),
-            byte_counter: self.byte_counter.unwrap_or(profile.byte_counter),
-            gain: self.gain.unwrap_or(profile.gain),
-            initial_alpha: profile.initial_alpha,
-            fast_recovery_steps: self.fast_recovery_steps.unwrap_or(profile.fast_recovery_steps),
-            additive_increase: self.additive_increase.unwrap_or(profile.additive_increase),
-            hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
-            min_rate: self.min_rate.unwrap_or(profile.min_rate).min(line_rate),
-            clamp_target: self.clamp_target.unwrap_or(profile.clamp_target),
-            rpg_min_dec_fac: self.rpg_min_dec_fac.unwrap_or(profile.rpg_min_dec_fac),
-            rate_to_set_on_first_cnp: self.rate_to_set_on_first_cnp.unwrap_or(profile.rate_to_set_on_first_cnp),
-            repace: self.repace.unwrap_or(profile.repace),
-            cnp: self.cnp.unwrap_or(profile.cnp),
-            cnp_interval: self.cnp_interval.unwrap_or(profile.cnp_interval),
-        }
+    /// Returns the effective parameters on a link of `line_rate`: `min_rate` is at most the link's
+    /// rate.
+    pub(super) fn parameters(&self, line_rate: Rate) -> DcqcnParameters {
+        let parameters = self.over(self.profile.parameters(line_rate));
+        DcqcnParameters { min_rate: parameters.min_rate.min(line_rate), ..parameters }
     }
 }
 

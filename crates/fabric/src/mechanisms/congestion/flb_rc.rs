@@ -3,6 +3,7 @@
 
 use crate::contract::{
     AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
+    in_force,
 };
 use crate::frame::{Notice, Protocol};
 use crate::ids::PortId;
@@ -83,9 +84,8 @@ impl CongestionOptions for FlbRcConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        let initial_window = ("initial_window".to_owned(), json!(Bytes(self.first_window(sender))));
-        let after = self.line_rate_after.unwrap_or(sender.base_rtt);
-        [initial_window, ("line_rate_after".to_owned(), json!(after))].into_iter().collect()
+        let line_rate_after = self.line_rate_after.unwrap_or(sender.base_rtt);
+        in_force(json!({ "initial_window": Bytes(self.first_window(sender)), "line_rate_after": line_rate_after }))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// HPCC: in-band telemetry and window control (SIGCOMM 2019).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,17 +46,6 @@ impl Default for HpccConfig {
     }
 }
 
-/// What options come to for one sender that follow from its link and the fabric.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct HpccParameters {
-    /// Additive increase as a rate.
-    pub additive_increase: Rate,
-    /// Base round-trip time.
-    pub base_rtt: Duration,
-    /// Lowest rate.
-    pub min_rate: Rate,
-}
-
 impl Options for HpccConfig {
     fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
         findings.positive(Some(self.min_rate), "min_rate");
@@ -86,19 +76,15 @@ impl CongestionOptions for HpccConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        in_force(self.parameters(sender))
+        let Hpcc { additive_increase, base_rtt, min_rate, .. } = Hpcc::new(self, sender);
+        in_force(json!({ "additive_increase": additive_increase, "base_rtt": base_rtt, "min_rate": min_rate }))
     }
 }
 
 impl HpccConfig {
-    /// The parameters that hold for `sender`.
-    pub fn parameters(&self, sender: &SenderFacts) -> HpccParameters {
-        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
-        HpccParameters {
-            additive_increase: self.additive_increase.unwrap_or(default_increase),
-            base_rtt: self.base_rtt.unwrap_or(sender.base_rtt),
-            min_rate: self.min_rate.min(sender.line_rate),
-        }
+    /// Returns the lowest rate of a flow, which is at most the rate of the sender's link.
+    pub(super) fn min_rate(&self, sender: &SenderFacts) -> Rate {
+        self.min_rate.min(sender.line_rate)
     }
 }
 
@@ -131,12 +117,13 @@ pub struct Hpcc {
 
 impl Hpcc {
     pub(super) fn new(config: &HpccConfig, sender: &SenderFacts) -> Hpcc {
-        let HpccParameters { additive_increase, base_rtt, min_rate } = config.parameters(sender);
+        let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
+        let default_increase = Rate::from_bps(sender.line_rate.bps() / 10_000 * 4);
         Hpcc {
             eta: config.eta,
             max_stage: config.max_stage,
-            additive_increase,
-            min_rate,
+            additive_increase: config.additive_increase.unwrap_or(default_increase),
+            min_rate: config.min_rate(sender),
             line_rate: sender.line_rate,
             base_rtt,
             initial_window: sender.line_rate.bytes_in(base_rtt),

@@ -6,6 +6,7 @@ pub mod flb_rc;
 pub mod hpcc;
 pub mod mp_rdma;
 pub mod none;
+mod parameters;
 pub mod pcn;
 pub mod power_tcp;
 pub mod srcc;

@@ -6,7 +6,7 @@
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
     AckView, AnswerPath, Beside, CongestionOptions, Entropy, Findings, Footprint, InForce, Key, Loss, Notification,
-    NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
+    NotificationPoint, Options, ReactionPoint, SenderFacts, Site, in_force,
 };
 use crate::frame::{Cnp, Psn};
 use backwater_engine::memory::HeapBytes;
@@ -141,12 +141,12 @@ impl CongestionOptions for MpRdmaConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        [("initial_cwnd".to_owned(), json!(self.initial_cwnd(sender)))].into_iter().collect()
+        in_force(json!({ "initial_cwnd": self.initial_cwnd(sender) }))
     }
 
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
         let (kmin, kmax) = self.ecn.ecn().thresholds(rate);
-        [("ecn.kmin".to_owned(), json!(kmin)), ("ecn.kmax".to_owned(), json!(kmax))].into_iter().collect()
+        in_force(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax }))
     }
 }
 

@@ -8,7 +8,7 @@
 use super::ecn::EcnConfig;
 use crate::contract::{
     Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Notification, NotificationPoint,
-    Options, Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    Options, Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View, in_force,
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
@@ -133,12 +133,11 @@ impl CongestionOptions for PcnConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        let min_rate = json!(self.min_rate.min(sender.line_rate));
-        [("min_rate".to_owned(), min_rate), ("w_min".to_owned(), json!(self.w_min()))].into_iter().collect()
+        in_force(json!({ "min_rate": self.min_rate.min(sender.line_rate), "w_min": self.w_min() }))
     }
 
     fn in_force_at_switch(&self, rate: Rate) -> InForce {
-        [("threshold".to_owned(), json!(self.threshold(rate)))].into_iter().collect()
+        in_force(json!({ "threshold": self.threshold(rate) }))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Where power is taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,17 +71,6 @@ impl Default for PowerTcpConfig {
     }
 }
 
-/// What options come to for one sender that follow from its link, the fabric and the variant.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PowerTcpParameters {
-    /// Weight of a new window.
-    pub gamma: f64,
-    /// Base round-trip time.
-    pub base_rtt: Duration,
-    /// Lowest rate.
-    pub min_rate: Rate,
-}
-
 impl Options for PowerTcpConfig {
     fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
         findings.positive(Some(self.min_rate), "min_rate");
@@ -111,7 +101,8 @@ impl CongestionOptions for PowerTcpConfig {
     }
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
-        in_force(self.parameters(sender))
+        let PowerTcp { gamma, base_rtt, .. } = PowerTcp::new(self, sender);
+        in_force(json!({ "gamma": gamma, "base_rtt": base_rtt, "min_rate": self.min_rate(sender) }))
     }
 }
 
@@ -120,17 +111,9 @@ impl PowerTcpConfig {
         self.variant == Variant::Telemetry
     }
 
-    /// The parameters that hold for `sender`.
-    pub fn parameters(&self, sender: &SenderFacts) -> PowerTcpParameters {
-        let gamma = match self.variant {
-            Variant::Telemetry => 0.9,
-            Variant::Delay => 0.7,
-        };
-        PowerTcpParameters {
-            gamma: self.gamma.unwrap_or(gamma),
-            base_rtt: self.base_rtt.unwrap_or(sender.base_rtt),
-            min_rate: self.min_rate.min(sender.line_rate),
-        }
+    /// Returns the lowest rate of a flow, which is at most the rate of the sender's link.
+    fn min_rate(&self, sender: &SenderFacts) -> Rate {
+        self.min_rate.min(sender.line_rate)
     }
 }
 
@@ -174,22 +157,22 @@ enum Meter {
 
 impl PowerTcp {
     pub(super) fn new(config: &PowerTcpConfig, sender: &SenderFacts) -> PowerTcp {
-        let PowerTcpParameters { gamma, base_rtt, min_rate } = config.parameters(sender);
-        let meter = match config.variant {
+        let base_rtt = config.base_rtt.unwrap_or(sender.base_rtt);
+        let (gamma, meter) = match config.variant {
             Variant::Telemetry => {
-                Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) }
+                (0.9, Meter::Telemetry { eta: config.eta, previous: Box::new([Stamp::default(); MAX_HOPS]) })
             }
             Variant::Delay => {
                 let last = (Time::ZERO, Duration::ZERO);
-                Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last }
+                (0.7, Meter::Delay { margin: config.delay_margin, shortest: base_rtt, last })
             }
         };
         let line_rate = sender.line_rate.bps() as f64;
         PowerTcp {
-            gamma,
+            gamma: config.gamma.unwrap_or(gamma),
             additive_increase: config.additive_increase.bps() as f64,
             lowest_current: config.lowest_current,
-            min_rate: min_rate.bps() as f64,
+            min_rate: config.min_rate(sender).bps() as f64,
             line_rate: sender.line_rate,
             base_rtt,
             current: line_rate,

@@ -4,6 +4,7 @@
 //! Windows may be smaller than a packet: then packets are paced.
 
 use super::none::NoCongestionControl;
+use super::parameters::parameters;
 use crate::contract::{
     AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Loss, Options, ReactionPoint,
     SenderFacts, Site, in_force,
@@ -71,33 +72,21 @@ pub struct SwiftConfig {
     pub rtt_weight: Option<f64>,
 }
 
-/// The parameters that a profile and its overrides come to at one sender.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct SwiftParameters {
-    /// Target delay before what links and a small window add.
-    pub base_target: Duration,
-    /// What each link adds.
-    pub per_hop: Duration,
-    /// The most that a small window adds.
-    pub fs_range: Duration,
-    /// The window at which that is added.
-    pub fs_min_cwnd: f64,
-    /// The window from which on nothing is added.
-    pub fs_max_cwnd: f64,
-    /// Additive increase.
-    pub ai: f64,
-    /// Factor of a multiplicative decrease.
-    pub beta: f64,
-    /// The largest share that one decrease takes away.
-    pub max_mdf: f64,
-    /// Smallest window.
-    pub min_cwnd: f64,
-    /// Largest window.
-    pub max_cwnd: f64,
-    /// Window at the start.
-    pub initial_cwnd: f64,
-    /// Weight of the past in the smoothed round-trip time.
-    pub rtt_weight: f64,
+parameters! {
+    SwiftConfig => SwiftParameters {
+        base_target: Duration,
+        per_hop: Duration,
+        fs_range: Duration,
+        fs_min_cwnd: f64,
+        fs_max_cwnd: f64,
+        ai: f64,
+        beta: f64,
+        max_mdf: f64,
+        min_cwnd: f64,
+        max_cwnd: f64,
+        initial_cwnd: f64,
+        rtt_weight: f64,
+    }
 }
 
 /// Retransmission timeouts in a row after which the window is the smallest (RETX_RESET_THRESHOLD of the paper).
@@ -197,8 +186,8 @@ impl SwiftConfig {
         (self.fs_min_cwnd.unwrap_or(0.1), self.fs_max_cwnd.unwrap_or(most))
     }
 
-    /// The parameters that hold for `sender`: the profile's, overridden by those given.
-    pub fn parameters(&self, sender: &SenderFacts) -> SwiftParameters {
+    /// Returns the effective parameters at `sender`.
+    fn parameters(&self, sender: &SenderFacts) -> SwiftParameters {
         let us = Duration::from_us;
         let wire = packet_bytes(sender) as f64;
         let packets = |bytes: u64| (bytes as f64 / wire).ceil().max(1.0);
@@ -224,7 +213,7 @@ impl SwiftConfig {
             initial_cwnd: packets(sender.bdp()),
             rtt_weight: 0.7,
         };
-        let profile = match self.profile {
+        let mut profile = match self.profile {
             SwiftProfile::Fabric => fabric,
             SwiftProfile::PyrrhaNs3 => {
                 SwiftParameters { base_target: us(3), fs_range: us(50), beta: 0.5, max_cwnd: 100.0, ..fabric }
@@ -239,20 +228,10 @@ impl SwiftConfig {
                 ..fabric
             },
         };
-        // Of the two, the one that is written moves the other.
-        let max_cwnd = self.max_cwnd.unwrap_or(profile.max_cwnd.max(self.initial_cwnd.unwrap_or(0.0)));
-        SwiftParameters {
-            base_target: self.base_target.unwrap_or(profile.base_target),
-            fs_range: self.fs_range.unwrap_or(profile.fs_range),
-            ai: self.ai.unwrap_or(profile.ai),
-            beta: self.beta.unwrap_or(profile.beta),
-            max_mdf: self.max_mdf.unwrap_or(profile.max_mdf),
-            min_cwnd: self.min_cwnd.unwrap_or(profile.min_cwnd),
-            max_cwnd,
-            initial_cwnd: self.initial_cwnd.unwrap_or(profile.initial_cwnd.min(max_cwnd)),
-            rtt_weight: self.rtt_weight.unwrap_or(profile.rtt_weight),
-            ..profile
-        }
+        // A window that is set moves the profile's other one.
+        profile.max_cwnd = profile.max_cwnd.max(self.initial_cwnd.unwrap_or(0.0));
+        profile.initial_cwnd = profile.initial_cwnd.min(self.max_cwnd.unwrap_or(profile.max_cwnd));
+        self.over(profile)
     }
 }
 

@@ -4,6 +4,7 @@
 //! something is acknowledged that was sent after the last update.
 
 use super::none::NoCongestionControl;
+use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
     AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
@@ -58,25 +59,17 @@ pub struct TimelyConfig {
     pub repace: bool,
 }
 
-/// The parameters that a profile and its overrides come to on one link.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct TimelyParameters {
-    /// Weight of a new difference of round-trip times.
-    pub gain: f64,
-    /// Factor of a multiplicative decrease.
-    pub beta: f64,
-    /// Round-trip time below which the rate increases.
-    pub low_rtt: Duration,
-    /// Round-trip time above which the rate decreases.
-    pub high_rtt: Duration,
-    /// What differences are divided by to give the gradient.
-    pub min_rtt: Duration,
-    /// Additive increase.
-    pub additive_increase: Rate,
-    /// Increase after [`HYPER_AFTER`] increases in a row.
-    pub hyper_increase: Rate,
-    /// Lowest rate.
-    pub min_rate: Rate,
+parameters! {
+    TimelyConfig => TimelyParameters {
+        gain: f64,
+        beta: f64,
+        low_rtt: Duration,
+        high_rtt: Duration,
+        min_rtt: Duration,
+        additive_increase: Rate,
+        hyper_increase: Rate,
+        min_rate: Rate,
+    }
 }
 
 /// Increases in a row after which the rate increases faster (section 4.4).
@@ -84,7 +77,7 @@ const HYPER_AFTER: u32 = 5;
 
 impl TimelyProfile {
     /// The column of parameters for a link of `line_rate`.
-    pub fn parameters(self, line_rate: Rate) -> TimelyParameters {
+    fn parameters(self, line_rate: Rate) -> TimelyParameters {
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
         let hpcc = TimelyParameters {
             gain: 0.875,
@@ -146,20 +139,11 @@ impl CongestionOptions for TimelyConfig {
 }
 
 impl TimelyConfig {
-    /// The parameters that hold on a link of `line_rate`: the profile's, overridden by those given; the lowest rate is no higher than the
-    /// link's.
-    pub fn parameters(&self, line_rate: Rate) -> TimelyParameters {
-        let profile = self.profile.parameters(line_rate);
-        TimelyParameters {
-            gain: self.gain.unwrap_or(profile.gain),
-            beta: self.beta.unwrap_or(profile.beta),
-            low_rtt: self.low_rtt.unwrap_or(profile.low_rtt),
-            high_rtt: self.high_rtt.unwrap_or(profile.high_rtt),
-            min_rtt: self.min_rtt.unwrap_or(profile.min_rtt),
-            additive_increase: self.additive_increase.unwrap_or(profile.additive_increase),
-            hyper_increase: self.hyper_increase.unwrap_or(profile.hyper_increase),
-            min_rate: self.min_rate.unwrap_or(profile.min_rate).min(line_rate),
-        }
+    /// Returns the effective parameters on a link of `line_rate`: `min_rate` is at most the link's
+    /// rate.
+    fn parameters(&self, line_rate: Rate) -> TimelyParameters {
+        let parameters = self.over(self.profile.parameters(line_rate));
+        TimelyParameters { min_rate: parameters.min_rate.min(line_rate), ..parameters }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::scoreboard::Scoreboard;
 use crate::contract::{
     Answer, Beside, Findings, Footprint, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
-    RecoverySender, SenderFacts, Verdict,
+    RecoverySender, SenderFacts, Verdict, in_force,
 };
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
@@ -101,7 +101,7 @@ impl RecoveryOptions for IrnConfig {
 
     fn in_force(&self, sender: &SenderFacts) -> InForce {
         let cap = Bytes(u64::from(self.cap(sender)) * u64::from(sender.sizes.mtu));
-        InForce::from_iter([("bdp_cap".to_owned(), json!(cap))])
+        in_force(json!({ "bdp_cap": cap }))
     }
 }
 

@@ -44,7 +44,7 @@ impl Base {
     pub(super) fn lowest_rate(&self, sender: &SenderFacts) -> Option<Rate> {
         match self {
             Base::Dcqcn(options) => Some(options.parameters(sender.line_rate).min_rate),
-            Base::Hpcc(options) => Some(options.parameters(sender).min_rate),
+            Base::Hpcc(options) => Some(options.min_rate(sender)),
             Base::Swift(_) | Base::None(_) => None,
         }
     }

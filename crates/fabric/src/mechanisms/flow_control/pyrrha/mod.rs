@@ -23,7 +23,7 @@ use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
     Gauge, InForce, Joining, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage,
-    Starting, View,
+    Starting, View, in_force,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -309,7 +309,7 @@ impl FlowControlOptions for PyrrhaConfig {
     }
 
     fn in_force(&self, base_rtt: Duration) -> InForce {
-        InForce::from_iter([("merge_grace".to_owned(), json!(self.merge_grace(base_rtt)))])
+        in_force(json!({ "merge_grace": self.merge_grace(base_rtt) }))
     }
 
     fn build(&self, site: &Site<'_>) -> Pyrrha {
