@@ -90,7 +90,7 @@ def crate(tmp_path_factory: pytest.TempPathFactory) -> Crate:
 
 def test_the_example_is_short() -> None:
     around = sum(len((EXAMPLE / name).read_text().splitlines()) for name in AROUND_THE_MECHANISM)
-    used = [line for line in (EXAMPLE / "src/lib.rs").read_text().splitlines() if "backwater_extension::" in line]
+    used = [line for line in (EXAMPLE / "src/lib.rs").read_text().splitlines() if "backwater_pymodule::" in line]
     assert len(used) == 1
     assert around + len(used) < 60
 

@@ -192,7 +192,7 @@ def test_the_source_distribution_has_the_crates_the_package_and_all_that_is_ship
 def test_the_source_distribution_needs_no_file_of_the_clone(tmp_path: Path) -> None:
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     done = subprocess.run(
-        ["cargo", "check", "--offline", "--locked", "--package", "backwater-python"],
+        ["cargo", "check", "--offline", "--locked", "--package", "backwater-pymodule"],
         cwd=unpacked(tmp_path),
         env=os.environ | {"CARGO_TARGET_DIR": target, "GIT_CEILING_DIRECTORIES": str(tmp_path)},
         capture_output=True,

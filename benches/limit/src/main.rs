@@ -18,7 +18,7 @@ use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::FlowId;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::FlowSpec;
-use backwater_results::usage::cpu_seconds;
+use backwater_runner::usage::cpu_seconds;
 use backwater_scenario::{Document, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;

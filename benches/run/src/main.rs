@@ -10,8 +10,8 @@
 
 use backwater_fabric::network::spec::NodeKind;
 use backwater_identity::BUILD;
-use backwater_results::usage::{cpu_seconds, peak_rss_bytes};
-use backwater_results::{Run, RunError, Summary};
+use backwater_runner::usage::{cpu_seconds, peak_rss_bytes};
+use backwater_runner::{Run, RunError, Summary};
 use backwater_scenario::{Diagnostic, Document, Plan};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -17,7 +17,7 @@ use backwater_fabric::ids::{Class, ClassMask, PortId, PortIx, QueueIx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-backwater_extension::extension!(on_off, flow_control "on-off": OnOffConfig);
+backwater_pymodule::extension!(on_off, flow_control "on-off": OnOffConfig);
 
 /// Whose frames these are: others take no notice of them.
 const ON_OFF: Protocol = Protocol::named("on-off");

@@ -1,7 +1,7 @@
-//! The extension module that the Python package works with: glue, no logic. Its stub is `python/backwater/_core.pyi`.
+//! Python bindings: the module `backwater._core`, without logic of its own. Its stub is
+//! `python/backwater/_core.pyi`.
 //!
-//! [`extension!`] makes a module of it: Backwater's own in `crates/python`, and in a crate of somebody else one that also knows the mechanisms of
-//! that crate.
+//! The feature `core` exports the module. [`extension!`] defines the same module with the mechanisms of another crate.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use backwater_export::{ExportError, Window, view};
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_identity::BUILD;
-use backwater_results::{RunError, SCHEMA_VERSION, topology_json};
+use backwater_runner::{RunError, SCHEMA_VERSION, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
@@ -180,7 +180,7 @@ impl Plan {
     fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
         let wall = seconds_of(seconds)?;
         let plan = self.plan.clone();
-        let estimate = py.detach(|| backwater_results::estimate(plan, BUILD, wall, Path::new(scratch)));
+        let estimate = py.detach(|| backwater_runner::estimate(plan, BUILD, wall, Path::new(scratch)));
         estimate.map(Estimate).map_err(|error| run_error(&error))
     }
 
@@ -204,7 +204,7 @@ impl Plan {
     #[pyo3(signature = (output, threads, stop_ps = None))]
     fn start(&self, py: Python<'_>, output: &str, threads: usize, stop_ps: Option<u64>) -> PyResult<Run> {
         let (plan, stop) = (self.plan.clone(), stop_ps.map_or(Time::NEVER, Time::from_ps));
-        let run = py.detach(|| backwater_results::Run::start_until(plan, BUILD, Path::new(output), threads, stop));
+        let run = py.detach(|| backwater_runner::Run::start_until(plan, BUILD, Path::new(output), threads, stop));
         Ok(Run(Mutex::new(Some(run.map_err(|error| run_error(&error))?))))
     }
 }
@@ -215,7 +215,7 @@ fn seconds_of(seconds: f64) -> PyResult<Duration> {
 
 /// What a run will take of memory.
 #[pyclass(frozen)]
-struct Estimate(backwater_results::Estimate);
+struct Estimate(backwater_runner::Estimate);
 
 #[pymethods]
 impl Estimate {
@@ -244,7 +244,7 @@ impl Estimate {
 
 /// A simulation in progress.
 #[pyclass(frozen)]
-struct Run(Mutex<Option<backwater_results::Run>>);
+struct Run(Mutex<Option<backwater_runner::Run>>);
 
 #[pymethods]
 impl Run {
@@ -274,7 +274,7 @@ impl Run {
 
 /// How far a run has come.
 #[pyclass(frozen)]
-struct Progress(backwater_results::Progress);
+struct Progress(backwater_runner::Progress);
 
 #[pymethods]
 impl Progress {
@@ -379,7 +379,7 @@ fn json_keys(text: &str) -> PyResult<Vec<JsonKey>> {
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
 fn shortest_paths(py: Python<'_>, topology: &str, pairs: Vec<(String, String)>) -> PyResult<Vec<Vec<usize>>> {
-    py.detach(|| backwater_results::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
+    py.detach(|| backwater_runner::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
 }
 
 /// Those of `names` that a list of names and patterns means, as in scenarios.
@@ -468,18 +468,18 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(info)
 }
 
-/// Makes an extension module for the Python package out of a crate, with mechanisms of its own that scenarios can name.
+/// Defines a Python module with everything in `backwater._core` and the mechanisms of the calling crate.
 ///
-/// The first name is that of the module and of the crate's library. Then come, with a comma before each, a slot by its name in scenarios, the name of the
-/// mechanism there, and the type of its options. Their version is that of the crate.
+/// The first argument names the module; the crate's library has the same name. Each mechanism follows as its slot, its
+/// name in scenarios and the type of its options. The version of a mechanism is the version of the crate.
 ///
 /// ```ignore
-/// backwater_extension::extension!(on_off, flow_control "on-off": OnOffConfig);
+/// backwater_pymodule::extension!(on_off, flow_control "on-off": OnOffConfig);
 /// ```
 #[macro_export]
 macro_rules! extension {
     ($module:ident $(, $slot:ident $name:literal: $options:ty)* $(,)?) => {
-        #[$crate::pyo3::pymodule(crate = "::backwater_extension::pyo3")]
+        #[$crate::pyo3::pymodule(crate = "::backwater_pymodule::pyo3")]
         fn $module(module: &$crate::pyo3::Bound<'_, $crate::pyo3::types::PyModule>) -> $crate::pyo3::PyResult<()> {
             $($crate::registered($crate::slots::$slot::register::<$options>($name, env!("CARGO_PKG_VERSION")))?;)*
             $crate::fill(module)
@@ -538,4 +538,11 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(function)?;
     }
     Ok(())
+}
+
+/// The module `backwater._core`: built-in mechanisms only.
+#[cfg(feature = "core")]
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fill(module)
 }

@@ -6,7 +6,7 @@ use crate::common::random::{Case, any_case};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::driver::trace::TraceSpec;
 use backwater_fabric::network::spec::FlowSpec;
-use backwater_results::{Build, Run};
+use backwater_runner::{Build, Run};
 use backwater_scenario::{Document, Plan, ProbesConfig};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
