@@ -44,7 +44,7 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
     Case::new(ports, flows, congested).expect("the ports of all paths have just been collected")
 }
 
-/// The ports that `flows` congest if each sends as fast as the others let it: those where, at max-min fair rates, some flow first meets what
+/// The ports that `flows` congest if each sends as fast as the others let it: those where, at max-min fair rates, some flow first intersects what
 /// limits it. The NIC of its own host does not count: there is no upstream to pause. Where all links have one rate, all of these are fed
 /// through at least two ingress ports, for a single link would have been full before.
 pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {

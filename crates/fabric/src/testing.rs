@@ -2,8 +2,8 @@
 
 use crate::contract::note::DropCause;
 use crate::contract::{
-    AddedQueues, Admission, Arrival, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, SenderFacts,
-    Station, View,
+    AddedQueues, Admission, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, PipelineHooks, RouteRequest,
+    SenderFacts, View,
 };
 use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::Records;
@@ -99,7 +99,7 @@ pub(crate) fn interfaces(ports: Vec<Port>) -> Interfaces {
 pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut Interfaces) -> usize {
     let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
     let packet = Carried { frame: &mut frame, records: &mut records };
-    let arrival = &mut Arrival { packet, ingress: 0, destination: NodeId(1), key: FlowKey(7), candidates };
+    let arrival = &mut RouteRequest { packet, ingress: 0, destination: NodeId(1), key: FlowKey(7), candidates };
     match balancer.choose(arrival, &mut View::new(Time::ZERO, &fabric, ports)) {
         Choice::Candidate(index) => index,
         Choice::Route(route) => panic!("a whole route: {route:?}"),
@@ -108,7 +108,7 @@ pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], por
 
 /// What a station makes of a data packet of class 3 that leaves port 1 of a switch with `ports`, where `queue_bytes` are left behind it.
 pub(crate) fn depart(
-    station: &mut impl Station,
+    station: &mut impl PipelineHooks,
     queue_bytes: u64,
     now: Time,
     ports: &mut Interfaces,

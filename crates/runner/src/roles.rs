@@ -144,14 +144,14 @@ mod tests {
         let traffic =
             format!("{INCAST}, {{ kind = \"all-to-all\", bytes = \"1 KB\", tag = \"others\", start = \"1 us\" }}");
         for (src, dst, role) in roles(&traffic, 0.1).into_iter().skip(18) {
-            let meets = dst / 2 == 0 && src / 2 != 0;
-            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+            let intersects = dst / 2 == 0 && src / 2 != 0;
+            assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
         }
         // Where the uplinks count as well, so do all who leave their rack, but for those of the receiver's.
         for (src, dst, role) in roles(&traffic, 1.0 / 36.0).into_iter().skip(18) {
             // Hosts of other racks share the link from their own host, too, with the incast.
-            let meets = src / 2 != 0;
-            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+            let intersects = src / 2 != 0;
+            assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
         }
         assert!(roles(&traffic, 0.1).iter().take(18).all(|(_, dst, role)| (*dst, *role) == (0, Incast)));
     }
@@ -164,8 +164,8 @@ mod tests {
             INCAST.replace("\"h0\"", "[\"h0\", \"h5\"]")
         );
         for (src, dst, role) in roles(&traffic, 0.1).into_iter().skip(18) {
-            let meets = [0, 2].contains(&(dst / 2)) && src / 2 != dst / 2;
-            assert_eq!(role, if meets { Vulnerable } else { Background }, "{src} to {dst}");
+            let intersects = [0, 2].contains(&(dst / 2)) && src / 2 != dst / 2;
+            assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
         }
     }
 

@@ -16,7 +16,7 @@ use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{Disorder, DropCause};
-use backwater_fabric::contract::{FlowControlAccounts as _, Held};
+use backwater_fabric::contract::{FlowControlAccounts as _, LbStat};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::frame::journey::Term;
@@ -143,7 +143,7 @@ fn things_held(simulation: &Simulation) -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     for pipeline in simulation.nodes().filter_map(Node::pipeline) {
         pipeline.observe_balancing(Time::ZERO, &mut |held| {
-            if let Held::Count(what, _) = held {
+            if let LbStat::Count(what, _) = held {
                 names.insert(what);
             }
         });

@@ -39,7 +39,7 @@ struct Derived {
 /// The values of every field that are in force in `fabric`, which was made of `graph`, beside those that `scenario` writes, whose values are `fields`.
 pub(crate) fn effective(scenario: &Scenario, fields: &Value, graph: &Graph, fabric: &Fabric) -> Vec<Effective> {
     let mut derived = Derivation { fabric, values: BTreeMap::new() };
-    for (key, value) in scenario.topology.in_force() {
+    for (key, value) in scenario.topology.effective_values() {
         derived.put(format!("topology.{key}"), value, DEFAULT, "");
     }
     derived.switches(scenario);
@@ -108,7 +108,7 @@ impl Derivation<'_> {
     }
 
     fn flow_control(&mut self, path: &str, config: &FlowControlConfig) {
-        for (key, value) in config.in_force(self.fabric.base_rtt) {
+        for (key, value) in config.effective_values(self.fabric.base_rtt) {
             self.put(format!("{path}.{key}"), value, DEFAULT, "");
         }
     }
@@ -118,7 +118,7 @@ impl Derivation<'_> {
         let mut options: BTreeMap<&str, Places<(Rate, Duration)>> = BTreeMap::new();
         for switch in switches {
             let site = self.fabric.site(switch);
-            for (key, values) in config.in_force(&site) {
+            for (key, values) in config.effective_values(&site) {
                 let places = options.entry(key).or_default();
                 for (port, value) in site.ports.iter().zip(values) {
                     add(places, (port.rate, port.delay), json!(value));
@@ -144,7 +144,7 @@ impl Derivation<'_> {
         };
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for line_rate in rates_at(true) {
-            for (key, value) in config.in_force(&fabric.sender(line_rate)) {
+            for (key, value) in config.effective_values(&fabric.sender(line_rate)) {
                 add(options.entry(key).or_default(), line_rate, value);
             }
         }
@@ -181,7 +181,7 @@ impl Derivation<'_> {
         let fabric = self.fabric;
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for port in fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node)) {
-            for (key, value) in config.in_force(&fabric.sender(port.rate)) {
+            for (key, value) in config.effective_values(&fabric.sender(port.rate)) {
                 add(options.entry(key).or_default(), port.rate, value);
             }
         }
@@ -198,7 +198,7 @@ impl Derivation<'_> {
             let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
             self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "no later than `run.until`");
             if let TrafficConfig::Incast(incast) = part {
-                for (key, value) in incast.in_force(graph) {
+                for (key, value) in incast.effective_values(graph) {
                     self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
                 }
             }

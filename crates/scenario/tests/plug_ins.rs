@@ -2,7 +2,7 @@
 
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::{
-    Beside, CongestionOptions, Findings, FlowControlFacts, FlowControlOptions, Options, SenderFacts, Shape, Site,
+    CongestionOptions, Findings, FlowControlFacts, FlowControlOptions, Options, SchemeContext, SenderFacts, Shape, Site,
 };
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
@@ -50,7 +50,7 @@ impl Default for IdleConfig {
 }
 
 impl Options for IdleConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.ordered([("from", self.from), ("to", self.to)]);
     }
 
@@ -79,7 +79,7 @@ struct AroundConfig {
 }
 
 impl Options for AroundConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         self.base.options().check(beside, findings);
     }
 }

@@ -8,8 +8,8 @@
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
-    Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Options, Passage, PauseScope, Pressure, Site, View,
+    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Options,
+    Passage, PauseScope, Pressure, SchemeContext, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -37,7 +37,7 @@ pub struct OnOffConfig {
 }
 
 impl Options for OnOffConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         let message = format!("must be at most {}", Duration::from_ms(1));
         findings.error(self.hold > Duration::from_ms(1), "hold", message);
     }
@@ -76,7 +76,7 @@ impl OnOff {
     /// Takes note of the pressure at `ingress`, and tells the neighbour what has changed. `cause` is the congested port.
     fn update(&mut self, ingress: PortIx, pressure: Pressure, cause: PortId, view: &mut View<'_>) {
         let port = &mut self.ports[usize::from(ingress)];
-        port.full = port.full.or(pressure.full).minus(pressure.eased);
+        port.full = port.full.or(pressure.full).minus(pressure.below_xon);
         match port.stopped {
             None if !port.full.is_empty() => {
                 port.stopped = Some(view.now);

@@ -2,9 +2,9 @@
 
 use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
+use crate::contract::hooks::PipelineHooks;
 use crate::contract::load_balance::Entropy;
-use crate::contract::options::{Findings, InForce, Options};
-use crate::contract::station::Station;
+use crate::contract::options::{EffectiveValues, Findings, Options};
 use crate::frame::record::Telemetry;
 use crate::frame::{Cnp, Notice, Protocol, Psn};
 use ambassador::delegatable_trait;
@@ -112,13 +112,13 @@ pub trait CongestionOptions: Options {
     fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
 
     /// What the options come to at a sender.
-    fn in_force(&self, _sender: &SenderFacts) -> InForce {
-        InForce::new()
+    fn effective_values(&self, _sender: &SenderFacts) -> EffectiveValues {
+        EffectiveValues::new()
     }
 
     /// What the options come to at a switch's port of `rate`.
-    fn in_force_at_switch(&self, _rate: Rate) -> InForce {
-        InForce::new()
+    fn in_force_at_switch(&self, _rate: Rate) -> EffectiveValues {
+        EffectiveValues::new()
     }
 }
 
@@ -151,7 +151,7 @@ impl<T: CongestionOptions> CongestionFactory for T {
 /// Congestion point: what a switch does to packets as they pass.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait CongestionPoint: Station {}
+pub trait CongestionPoint: PipelineHooks {}
 
 /// What the receiver reports about a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,7 +214,7 @@ pub trait ReactionPoint: Footprint + Send {
     }
 
     /// Loss recovery takes a packet for lost.
-    fn on_loss(&mut self, _now: Time, _loss: Loss) {}
+    fn on_loss(&mut self, _now: Time, _loss: LossSignal) {}
 
     /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there. The rate is no lower
     /// than its lowest then, and no higher than line rate.
@@ -269,9 +269,9 @@ pub enum CongestionSignal {
 
 /// How loss recovery has found out that a packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum LossSignal {
     /// By an answer of the receiver.
-    Answered,
+    Nack,
     /// The retransmission timer has run out.
     TimedOut,
 }

@@ -3,9 +3,9 @@
 use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{Gauge, Pressure};
-use crate::contract::options::{Findings, InForce, Options};
+use crate::contract::options::{EffectiveValues, Findings, Options};
 use crate::contract::passage::Passage;
-use crate::contract::paths::Onward;
+use crate::contract::paths::RemainingHops;
 use crate::contract::view::View;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame};
@@ -38,19 +38,19 @@ pub trait FlowControlOptions: Options {
     }
 
     /// Checks what a schema cannot say of the options among those of the other switches, and on these links.
-    fn check_among(&self, _network: &Among<'_>, _findings: &mut Findings) {}
+    fn check_among(&self, _network: &FlowControlContext<'_>, _findings: &mut Findings) {}
 
     /// What the options come to in a network with this longest base round-trip time.
-    fn in_force(&self, _base_rtt: Duration) -> InForce {
-        InForce::new()
+    fn effective_values(&self, _base_rtt: Duration) -> EffectiveValues {
+        EffectiveValues::new()
     }
 }
 
 /// The network for which the options of a flow control are checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Among<'a> {
+pub struct FlowControlContext<'a> {
     /// The flow controls of all switches, in the order of the first switch that runs each.
-    pub running: &'a [Running],
+    pub running: &'a [RunningFlowControl],
     /// Rate of the fastest link.
     pub fastest: Rate,
     /// Classes that are lossless at switches.
@@ -63,7 +63,7 @@ pub struct Among<'a> {
 
 /// A flow control that some of the switches run.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct RunningFlowControl {
     /// Where the scenario has its options.
     pub path: String,
     /// Its name.
@@ -94,26 +94,26 @@ pub struct Joining<'a> {
     /// The port through which it leaves.
     pub egress: PortIx,
     /// The ports that it passes behind that one.
-    pub onward: Onward<'a>,
+    pub onward: RemainingHops<'a>,
 }
 
 impl Joining<'_> {
     /// The queue of its class, without a note.
     #[inline]
-    pub fn by_class(&self) -> Place {
+    pub fn by_class(&self) -> QueueChoice {
         self.at(QueueIx::from(self.frame.class().0), 0)
     }
 
     /// `queue`, with a note, in the class in which it came.
     #[inline]
-    pub fn at(&self, queue: QueueIx, note: u32) -> Place {
-        Place { queue, class: self.frame.class(), note }
+    pub fn at(&self, queue: QueueIx, note: u32) -> QueueChoice {
+        QueueChoice { queue, class: self.frame.class(), note }
     }
 }
 
 /// Where a packet is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueChoice {
     /// The queue of its egress port.
     pub queue: QueueIx,
     /// The class in which it leaves, one of data; another one than that in which it came only where [`AddedQueues::changes_class`] says so.
@@ -124,7 +124,7 @@ pub struct Place {
 
 /// A flow that is about to start at a host.
 #[derive(Clone, Copy)]
-pub struct Starting<'a> {
+pub struct StartingFlow<'a> {
     /// Its number.
     pub flow: FlowId,
     /// Traffic class of its data.
@@ -132,7 +132,7 @@ pub struct Starting<'a> {
     /// The port through which it leaves the host.
     pub port: PortIx,
     /// The ports that its packets pass behind that one.
-    pub onward: Onward<'a>,
+    pub onward: RemainingHops<'a>,
 }
 
 /// Queues that a flow control adds to every port of a node; they follow those of the classes in number.
@@ -171,12 +171,12 @@ pub trait FlowControl: FlowControlAccounts + Send {
 
     /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
     /// added and no classes changed, and this is not called.
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         joining.by_class()
     }
 
     /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
-    fn next_queue(&mut self, joining: Joining<'_>, _from: Passage, _view: &View<'_>) -> Place {
+    fn next_queue(&mut self, joining: Joining<'_>, _from: Passage, _view: &View<'_>) -> QueueChoice {
         joining.by_class()
     }
 
@@ -193,7 +193,7 @@ pub trait FlowControl: FlowControlAccounts + Send {
     fn on_dequeue(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
-    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         QueueIx::from(flow.class.0)
     }
 

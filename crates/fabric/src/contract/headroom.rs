@@ -40,7 +40,7 @@ pub trait HeadroomOptions: Options {
         Self: Sized;
 
     /// What the options come to that follow from links and frames: their names, and a value for every port of `site`.
-    fn in_force(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+    fn effective_values(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         Vec::new()
     }
 }
@@ -76,7 +76,7 @@ pub trait BufferPolicy: BufferAccounts + Send {
         None
     }
 
-    /// Which classes of `ingress` are full or eased, after a packet of `class` came or went.
+    /// Which classes of `ingress` are full or below_xon, after a packet of `class` came or went.
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
 }
 
@@ -95,7 +95,7 @@ pub struct Pressure {
     /// Classes whose ingress queue is full: their upstream must stop.
     pub full: ClassMask,
     /// Classes whose ingress queue has room again: their upstream may go.
-    pub eased: ClassMask,
+    pub below_xon: ClassMask,
     /// The port as a whole.
     pub port: PortPressure,
 }
@@ -110,7 +110,7 @@ impl Pressure {
     /// What a policy finds that looks at single queues.
     pub fn of_class(class: Class, is_full: bool, is_eased: bool) -> Pressure {
         let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
-        Pressure { full: class(is_full), eased: class(is_eased), port: PortPressure::Between }
+        Pressure { full: class(is_full), below_xon: class(is_eased), port: PortPressure::Between }
     }
 }
 
@@ -119,7 +119,7 @@ impl Pressure {
 pub enum PortPressure {
     /// All classes of the upstream port must stop.
     Full,
-    /// Neither full nor eased. Policies that look at queues alone say nothing else.
+    /// Neither full nor below_xon. Policies that look at queues alone say nothing else.
     #[default]
     Between,
     /// It has room again: those classes may go whose own queue is not full.
@@ -139,7 +139,7 @@ impl Gauge<'_> {
         self.policy.held(self.passage.ingress, self.passage.came)
     }
 
-    /// Which classes of the packet's ingress port are full or eased now.
+    /// Which classes of the packet's ingress port are full or below_xon now.
     #[inline]
     pub fn pressure(&self) -> Pressure {
         self.policy.pressure(self.passage.ingress, self.passage.came)

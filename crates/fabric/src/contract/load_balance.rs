@@ -2,8 +2,8 @@
 
 use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
+use crate::contract::hooks::{Carried, PipelineHooks};
 use crate::contract::options::{Findings, Options};
-use crate::contract::station::{Carried, Station};
 use crate::contract::view::View;
 use crate::frame::{Psn, Route};
 use crate::ids::{NodeId, PortIx};
@@ -68,17 +68,17 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
 /// Load balancing: which of several equal-cost ports a packet takes, or which whole route.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait LoadBalance: Station {
+pub trait LoadBalance: PipelineHooks {
     /// The way of a packet from here; there are at least two candidates.
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice;
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice;
 
     /// Tells `observer` what it holds at `now`; nothing of it changes a result.
-    fn observe(&self, _now: Time, _observer: &mut dyn FnMut(Held)) {}
+    fn observe(&self, _now: Time, _observer: &mut dyn FnMut(LbStat)) {}
 }
 
 /// Something that a load balancer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum LbStat {
     /// So many of something: `flow_entries`.
     Count(&'static str, u64),
     /// What it knows of a path.
@@ -114,7 +114,7 @@ pub trait PathChoice: Footprint + Send {
 }
 
 /// A packet for which there are several ways.
-pub struct Arrival<'a> {
+pub struct RouteRequest<'a> {
     /// The packet; it may be written on.
     pub packet: Carried<'a>,
     /// The port through which it has come.

@@ -19,6 +19,7 @@ pub mod congestion;
 pub mod facts;
 pub mod flow_control;
 pub mod headroom;
+pub mod hooks;
 pub mod load_balance;
 pub mod need;
 pub mod note;
@@ -27,23 +28,25 @@ pub mod passage;
 pub mod paths;
 pub mod recovery;
 pub(crate) mod signatures;
-pub mod station;
 pub mod view;
 
 pub use accounts::{BufferAccounts, FlowControlAccounts, Footprint, Occupancy};
 pub use congestion::{
-    AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, Loss, Notification, NotificationPoint,
-    ReactionPoint,
+    AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, LossSignal, Notification,
+    NotificationPoint, ReactionPoint,
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
-pub use flow_control::{AddedQueues, Among, FlowControl, FlowControlOptions, Joining, Place, Running, Stage, Starting};
-pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
-pub use load_balance::{
-    Arrival, Choice, Entropy, FlowHash, FlowKey, Held, LoadBalance, LoadBalanceOptions, PathChoice, PathState,
+pub use flow_control::{
+    AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, Joining, QueueChoice, RunningFlowControl, Stage,
+    StartingFlow,
 };
-pub use options::{Beside, Findings, InForce, Key, Options, Shape, in_force};
+pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
+pub use hooks::{Carried, HookSet, NoticeAction, PipelineHooks};
+pub use load_balance::{
+    Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,
+};
+pub use options::{EffectiveValues, Findings, Key, Options, SchemeContext, Shape, effective_values};
 pub use passage::{Passage, PauseScope};
-pub use paths::{Onward, Paths};
+pub use paths::{Paths, RemainingHops};
 pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
-pub use station::{Carried, Heard, Station, Stations};
-pub use view::{Emission, NodeAccess, PortView, View};
+pub use view::{NodeAccess, OutgoingNotice, PortView, View};

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 /// The options of a mechanism of any slot.
 pub trait Options: Debug + Send + Sync {
     /// Checks what a schema cannot say of them: relations between options, and to the mechanisms beside this one.
-    fn check(&self, _beside: &Beside<'_>, _findings: &mut Findings) {}
+    fn check(&self, _beside: &SchemeContext<'_>, _findings: &mut Findings) {}
 
     /// Whether the mechanism can run in a network of this shape.
     ///
@@ -29,7 +29,7 @@ pub trait Options: Debug + Send + Sync {
 
 /// The scheme in which a mechanism runs.
 #[derive(Debug)]
-pub struct Beside<'a> {
+pub struct SchemeContext<'a> {
     /// Payload bytes of a full data packet.
     pub mtu: Bytes,
     /// Data packets per ACK.
@@ -200,7 +200,7 @@ impl Findings {
     }
 
     /// Where a window can shrink to a packet, every packet must be acknowledged.
-    pub fn one_ack_per_packet(&mut self, beside: &Beside<'_>) {
+    pub fn one_ack_per_packet(&mut self, beside: &SchemeContext<'_>) {
         let message = format!(
             "must be 1: the window of {} can shrink to a packet, which would never be answered",
             beside.congestion
@@ -215,12 +215,12 @@ impl Findings {
 }
 
 /// What options come to: their names, and values as a scenario would write them.
-pub type InForce = Map<String, Value>;
+pub type EffectiveValues = Map<String, Value>;
 
 /// The fields of `parameters` by name.
-pub fn in_force(parameters: impl Serialize) -> InForce {
+pub fn effective_values(parameters: impl Serialize) -> EffectiveValues {
     match serde_json::to_value(parameters) {
         Ok(Value::Object(fields)) => fields,
-        _ => InForce::new(),
+        _ => EffectiveValues::new(),
     }
 }

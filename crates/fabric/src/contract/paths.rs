@@ -36,7 +36,7 @@ pub trait Paths {
 /// addresses, only the last one is, and only if its host has a single link. A switch knows them from the forwarding tables and hash functions
 /// of the switches downstream (Pyrrha section IV-B).
 #[derive(Clone, Copy)]
-pub struct Onward<'a> {
+pub struct RemainingHops<'a> {
     paths: &'a dyn Paths,
     flow: FlowId,
     direction: Direction,
@@ -46,18 +46,24 @@ pub struct Onward<'a> {
     left: u8,
 }
 
-impl<'a> Onward<'a> {
+impl<'a> RemainingHops<'a> {
     /// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
     pub const MOST: u8 = 8;
 
     /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
     #[inline]
-    pub fn new(paths: &'a dyn Paths, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> Onward<'a> {
-        Onward { paths, flow, direction, route, behind: egress, left: Onward::MOST }
+    pub fn new(
+        paths: &'a dyn Paths,
+        flow: FlowId,
+        direction: Direction,
+        route: Route,
+        egress: PortId,
+    ) -> RemainingHops<'a> {
+        RemainingHops { paths, flow, direction, route, behind: egress, left: RemainingHops::MOST }
     }
 }
 
-impl Iterator for Onward<'_> {
+impl Iterator for RemainingHops<'_> {
     type Item = PortId;
 
     #[inline]

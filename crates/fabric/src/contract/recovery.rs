@@ -3,7 +3,7 @@
 use crate::contract::accounts::Footprint;
 use crate::contract::facts::SenderFacts;
 use crate::contract::load_balance::Entropy;
-use crate::contract::options::{InForce, Options};
+use crate::contract::options::{EffectiveValues, Options};
 use crate::frame::Psn;
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -41,8 +41,8 @@ pub trait RecoveryOptions: Options {
     }
 
     /// What the options come to at a sender.
-    fn in_force(&self, _sender: &SenderFacts) -> InForce {
-        InForce::new()
+    fn effective_values(&self, _sender: &SenderFacts) -> EffectiveValues {
+        EffectiveValues::new()
     }
 }
 

@@ -21,7 +21,7 @@ pub struct View<'a> {
 
 /// A frame that a switch makes: a notice under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Emission {
+pub struct OutgoingNotice {
     /// What it says.
     pub notice: Notice,
     /// The port through which it leaves.
@@ -126,7 +126,7 @@ pub trait NodeAccess: MechanismAccess {
     fn set_timer(&mut self, port: PortIx, at: Time);
 
     /// Sends a notice.
-    fn emit(&mut self, emission: Emission);
+    fn emit(&mut self, emission: OutgoingNotice);
 
     /// Tells the observers.
     fn note(&mut self, note: Note);
@@ -153,7 +153,7 @@ impl<'a> View<'a> {
     }
 
     /// Sends a notice to the source of `packet`, which has come in through port `ingress`, back along the way that it has come (its `trail` tells
-    /// where its route does not), in the control class. Switches on the way may hear it ([`on_notice`](crate::contract::Station::on_notice)).
+    /// where its route does not), in the control class. Switches on the way may hear it ([`on_notice`](crate::contract::PipelineHooks::on_notice)).
     pub fn notify_source(
         &mut self,
         packet: &Packet,
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
     ) {
         let Some((to, route)) = self.way_back(packet, trail, ingress) else { return };
         let notice = Notice { protocol, from, flow: packet.flow, to, words };
-        self.node.emit(Emission { notice, egress: ingress, class: Class::CONTROL, route });
+        self.node.emit(OutgoingNotice { notice, egress: ingress, class: Class::CONTROL, route });
     }
 
     /// The source of `packet`, which has come in through port `ingress`, and the way back to it from there; `None` if nobody waits there any more.
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
     }
 
     /// Sends a notice that need not be about a packet: in any class, along any route.
-    pub fn emit(&mut self, emission: Emission) {
+    pub fn emit(&mut self, emission: OutgoingNotice) {
         self.node.emit(emission);
     }
 

@@ -1,6 +1,6 @@
 //! Where the time of flows has gone: what the ledgers of their two ends know, and where the packets stand that unfinished ones wait for.
 
-use crate::contract::Stations;
+use crate::contract::HookSet;
 use crate::driver::layout::NodePlace;
 use crate::driver::simulation::Simulation;
 use crate::frame::journey::Journey;
@@ -16,7 +16,7 @@ impl Simulation {
     pub fn watch_flows(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             node.interfaces.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
-            node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
+            node.interfaces.stations = node.interfaces.stations | HookSet::TRACE;
         }
     }
 

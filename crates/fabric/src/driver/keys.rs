@@ -1,6 +1,6 @@
 //! Events and their order.
 
-use crate::driver::wire::{Arrival, wire_index};
+use crate::driver::wire::{WireArrival, wire_index};
 use crate::ids::ID_LIMIT;
 use crate::model::port::WireIx;
 use backwater_engine::Time;
@@ -51,7 +51,7 @@ pub(super) fn id_of(key: u64) -> u32 {
 
 /// The arrival of a frame from `wire`.
 #[inline]
-pub(super) fn arrival(wire: WireIx, Arrival { at, burst_age }: Arrival) -> Event {
+pub(super) fn arrival(wire: WireIx, WireArrival { at, burst_age }: WireArrival) -> Event {
     let Event { time, key } = event(Kind::Arrive, wire_index(wire), at);
     Event { time, key: key | u64::from(burst_age) << AGE_SHIFT }
 }

@@ -1,6 +1,6 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
-use crate::contract::Stations;
+use crate::contract::HookSet;
 use crate::contract::note::{Disorder, DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
@@ -162,7 +162,7 @@ impl Simulation {
         for shard in &mut self.shards {
             shard.outside.watch.trace.start(spec.clone());
             for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
-                node.interfaces.stations = node.interfaces.stations | Stations::TRACE;
+                node.interfaces.stations = node.interfaces.stations | HookSet::TRACE;
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
 use crate::driver::watch::Watch;
-use crate::driver::wire::{Arrival, Flying, Mail, Trouble, Wire, wire_index};
+use crate::driver::wire::{Flying, Mail, Trouble, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Signal};
 use crate::ids::{FlowId, NodeId, PortIx};
@@ -43,7 +43,7 @@ pub(crate) struct Outside {
 impl Outside {
     /// Puts a frame onto a wire.
     #[inline(always)]
-    fn carry(&mut self, wire: WireIx, frame: &Frame, when: Arrival) {
+    fn carry(&mut self, wire: WireIx, frame: &Frame, when: WireArrival) {
         self.events.push(arrival(wire, when));
         self.wires[wire_index(wire) as usize].frames.push(Flying(*frame), &mut self.flying);
     }
@@ -311,7 +311,7 @@ impl Sink for ShardSink<'_> {
             watch.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
-        let arrival = Arrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
+        let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.place.peer_wire {
             Some(wire) => self.outside.carry(wire, frame, arrival),
             None => {

@@ -57,7 +57,7 @@ impl Trouble {
 
 /// When a frame arrives, and how long its sender will have been sending without a gap then, in whole nanoseconds.
 #[derive(Clone, Copy)]
-pub(super) struct Arrival {
+pub(super) struct WireArrival {
     pub(super) at: Time,
     pub(super) burst_age: u32,
 }
@@ -65,7 +65,7 @@ pub(super) struct Arrival {
 /// Frames for another shard.
 #[derive(Default)]
 pub(crate) struct Mail {
-    pub(super) frames: Vec<(PortId, Arrival, Frame)>,
+    pub(super) frames: Vec<(PortId, WireArrival, Frame)>,
     pub(super) records: Vec<Record>,
 }
 

@@ -3,7 +3,7 @@
 
 use crate::contract::note::Note;
 use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
-use crate::contract::{BufferPolicy, Emission, NodeAccess, PortView, Stations};
+use crate::contract::{BufferPolicy, HookSet, NodeAccess, OutgoingNotice, PortView};
 use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
 use crate::ids::{NodeId, PortIx, QueueIx};
@@ -38,7 +38,7 @@ pub(crate) struct Interfaces {
     /// Where packets spend their time here, if somebody wants to know.
     pub(crate) ledger: Option<Box<Ledger>>,
     /// Where mechanisms ask to be called.
-    pub(crate) stations: Stations,
+    pub(crate) stations: HookSet,
     /// When each of them is to be called again, by [`Caller`].
     pub(crate) wakes: [Time; Caller::ALL.len()],
     /// When the node has asked to be woken for the first of them; [`Time::NEVER`] if it has not.
@@ -64,7 +64,7 @@ pub(crate) struct Effects {
     /// Notes first, then everything else, each in order.
     pub(crate) others: VecDeque<Effect>,
     /// Notices to send.
-    pub(crate) emissions: VecDeque<Emission>,
+    pub(crate) emissions: VecDeque<OutgoingNotice>,
     /// Whether it is to be told what made a queue full ([`Note::Full`]).
     pub(crate) watches_full: bool,
 }
@@ -159,7 +159,7 @@ impl Interfaces {
             effects: Effects::default(),
             endpoint,
             ledger: None,
-            stations: Stations::NONE,
+            stations: HookSet::NONE,
             wakes: [Time::NEVER; Caller::ALL.len()],
             wake_at: Time::NEVER,
         }
@@ -195,12 +195,12 @@ impl NodeAccess for Interfaces {
     fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
         let was_open = self.ports[usize::from(port)].close(queue, now, cause);
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
-        if was_open && self.stations.meets(Stations::TRACE) {
+        if was_open && self.stations.intersects(HookSet::TRACE) {
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
             let port = self.ports[usize::from(port)].id;
             self.effects.note(Note::Stopped { port, queue, cause });
         }
-        if was_open && self.stations.meets(Stations::GATE) {
+        if was_open && self.stations.intersects(HookSet::GATE) {
             self.effects.add(Effect::Gate(port, queue, false));
         }
     }
@@ -211,7 +211,7 @@ impl NodeAccess for Interfaces {
             let (note, ix) = (Note::Paused { port: port.id, queue, closure }, port.ix);
             self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
-            if self.stations.meets(Stations::GATE) {
+            if self.stations.intersects(HookSet::GATE) {
                 self.effects.add(Effect::Gate(ix, queue, true));
             }
             self.effects.note(note);
@@ -232,7 +232,7 @@ impl NodeAccess for Interfaces {
         }
     }
 
-    fn emit(&mut self, emission: Emission) {
+    fn emit(&mut self, emission: OutgoingNotice) {
         self.effects.pending = true;
         self.effects.emissions.push_back(emission);
     }

@@ -5,7 +5,7 @@
 
 use crate::contract::note::{DropCause, Note};
 use crate::contract::passage::OWN;
-use crate::contract::{Emission, FlowControl, Station, Stations, View};
+use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
 use crate::ids::{CLASSES, Class, NodeId, PortIx, QueueIx};
@@ -56,16 +56,16 @@ impl Node {
         let mut interfaces = Interfaces::new(id, ports, site.is_host.then(|| Endpoint::new(fabric, id)));
         let forwards = site.relays || !site.is_host;
         let pipeline = forwards.then(|| Box::new(Pipeline::new(&site, &fabric.spec)));
-        let asked = pipeline.as_ref().map_or(Stations::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
+        let asked = pipeline.as_ref().map_or(HookSet::NONE, |pipeline| pipeline.point_at | pipeline.balancer_at);
         let delays = pipeline.as_ref().is_some_and(|pipeline| pipeline.transit.takes_time());
         let takes_turns = site.is_host && fabric.spec.host.scheduler != (HostScheduler::RelayFirst {});
         let hands_on = interfaces.ports.iter().any(|port| !port.leads_to_wire(CLASSES as QueueIx));
         interfaces.stations = asked
-            | Stations::TRAIL.only_if(fabric.spec.keeps_trails())
-            | Stations::DELAY.only_if(delays)
-            | Stations::TURNS.only_if(takes_turns)
-            | Stations::RELAYS.only_if(site.relays)
-            | Stations::INNER_QUEUES.only_if(hands_on);
+            | HookSet::TRAIL.only_if(fabric.spec.keeps_trails())
+            | HookSet::DELAY.only_if(delays)
+            | HookSet::TURNS.only_if(takes_turns)
+            | HookSet::RELAYS.only_if(site.relays)
+            | HookSet::INNER_QUEUES.only_if(hands_on);
         Node { id, interfaces, flow_control, pipeline, losses: Losses::default() }
     }
 
@@ -205,20 +205,20 @@ impl Node {
             self.interfaces.ports[usize::from(port)].fail();
             self.log_link(port, false, env);
         }
-        self.at_stations(Stations::LINK, env, |station, view| station.on_link(port, up, view));
+        self.at_stations(HookSet::LINK, env, |station, view| station.on_link(port, up, view));
         self.settle(env);
     }
 
     /// Routes have been computed anew, as links have failed or come back.
     pub(crate) fn reroute<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         let avoids = self.interfaces.ports.iter().any(|port| env.fabric.routes.avoid(port.id));
-        let others = self.interfaces.stations.without(Stations::DEAD_ENDS);
-        self.interfaces.stations = others | Stations::DEAD_ENDS.only_if(avoids);
+        let others = self.interfaces.stations.without(HookSet::DEAD_ENDS);
+        self.interfaces.stations = others | HookSet::DEAD_ENDS.only_if(avoids);
         for ix in 0..self.interfaces.ports.len() as PortIx {
             if self.is_dead_end(ix, env) {
                 self.abandon(ix, env);
                 self.with_flow_control(env, |mechanism, node| mechanism.on_dead_end(ix, node));
-                self.at_stations(Stations::LINK, env, |station, view| station.on_dead_end(ix, view));
+                self.at_stations(HookSet::LINK, env, |station, view| station.on_dead_end(ix, view));
             }
         }
         if self.interfaces.endpoint.is_some() {
@@ -261,15 +261,15 @@ impl Node {
     /// Sends what there is to send on `port`, which is idle: link-local frames first, then those that wait, then what a queue pair has.
     fn serve<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) {
         let stations = self.interfaces.stations;
-        if stations.meets(Stations::INNER_QUEUES) {
+        if stations.intersects(HookSet::INNER_QUEUES) {
             self.hand_on(ix, env);
         }
-        let next = if stations.meets(Stations::TURNS) && self.is_own_turn(ix, env) {
+        let next = if stations.intersects(HookSet::TURNS) && self.is_own_turn(ix, env) {
             self.pull(ix, env)
         } else {
             let port = &mut self.interfaces.ports[usize::from(ix)];
             if let Some(frame) = port.next_control(env.frames) {
-                if stations.meets(Stations::TRACE) {
+                if stations.intersects(HookSet::TRACE) {
                     self.log_link_local(ix, &frame, env.now);
                 }
                 Some(frame)
@@ -310,7 +310,7 @@ impl Node {
     }
 
     /// A notice that a mechanism has made.
-    fn emit<S: Sink>(&mut self, Emission { notice, egress, class, route }: Emission, env: &mut Env<'_, S>) {
+    fn emit<S: Sink>(&mut self, OutgoingNotice { notice, egress, class, route }: OutgoingNotice, env: &mut Env<'_, S>) {
         let packet = Packet {
             kind: PacketKind::Notice,
             class,
@@ -329,16 +329,16 @@ impl Node {
     /// Calls `hook` for each mechanism of the switch that has asked to be called at `points`.
     pub(crate) fn at_stations<S: Sink>(
         &mut self,
-        points: Stations,
+        points: HookSet,
         env: &mut Env<'_, S>,
-        mut hook: impl FnMut(&mut dyn Station, &mut View<'_>),
+        mut hook: impl FnMut(&mut dyn PipelineHooks, &mut View<'_>),
     ) {
         let Some(pipeline) = &mut self.pipeline else { return };
-        if pipeline.point_at.meets(points) {
+        if pipeline.point_at.intersects(points) {
             let node = &mut self.interfaces.seen_by(Caller::CongestionPoint, &pipeline.buffer);
             hook(&mut pipeline.congestion_point, &mut View::new(env.now, env.fabric, node));
         }
-        if pipeline.balancer_at.meets(points) {
+        if pipeline.balancer_at.intersects(points) {
             let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
             hook(&mut pipeline.balancer, &mut View::new(env.now, env.fabric, node));
         }
@@ -380,7 +380,7 @@ impl Node {
                 ) => {
                     let node = &mut self.interfaces.seen_by(caller, buffer);
                     let view = &mut View::new(env.now, env.fabric, node);
-                    let station: &mut dyn Station =
+                    let station: &mut dyn PipelineHooks =
                         if caller == Caller::LoadBalance { balancer } else { congestion_point };
                     station.on_wake(view);
                 }
@@ -394,7 +394,7 @@ impl Node {
     /// Whether what leaves through `egress` would wait for a link that is down, although routes lead elsewhere by now.
     #[inline]
     pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
-        self.interfaces.stations.meets(Stations::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
+        self.interfaces.stations.intersects(HookSet::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
     }
 
     #[cold]
@@ -407,7 +407,7 @@ impl Node {
     /// Has a packet remember that it has left through `egress`, if it needs to and its route does not tell.
     #[inline(always)]
     pub(crate) fn keep_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.interfaces.stations.meets(Stations::TRAIL)
+        if self.interfaces.stations.intersects(HookSet::TRAIL)
             && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
         {
             env.records.trail_mut(&mut frame.record).push(egress);
@@ -486,7 +486,7 @@ impl Node {
             Some(Effect::Kick(port)) => self.kick(port, env),
             Some(Effect::Flush(port, queue)) => self.flush(port, queue, env),
             Some(Effect::Gate(port, queue, is_open)) => {
-                self.at_stations(Stations::GATE, env, |station, view| station.on_gate(port, queue, is_open, view));
+                self.at_stations(HookSet::GATE, env, |station, view| station.on_gate(port, queue, is_open, view));
             }
             Some(Effect::Wake) => self.ask_for_wakeup(env),
             Some(Effect::Note(note)) => env.sink.note(note),

@@ -1,6 +1,8 @@
 //! What a switch has besides ports and flow control.
 
-use crate::contract::{BufferAccounts, BufferPolicy, Footprint, Held, LoadBalance, Occupancy, Site, Station, Stations};
+use crate::contract::{
+    BufferAccounts, BufferPolicy, Footprint, HookSet, LbStat, LoadBalance, Occupancy, PipelineHooks, Site,
+};
 use crate::frame::Frame;
 use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
@@ -19,9 +21,9 @@ pub struct Pipeline {
     pub(crate) buffer: AnyBufferPolicy,
     pub(super) congestion_point: AnyCongestionPoint,
     /// Where that asks to be called.
-    pub(super) point_at: Stations,
+    pub(super) point_at: HookSet,
     pub(super) balancer: AnyLoadBalance,
-    pub(super) balancer_at: Stations,
+    pub(super) balancer_at: HookSet,
     pub(super) probe: Option<Box<IngressProbe>>,
     pub(crate) transit: Transit,
 }
@@ -87,9 +89,9 @@ impl Pipeline {
         let (congestion_point, balancer) = (spec.congestion_point(site), spec.load_balance.build(site));
         Pipeline {
             buffer: spec.headroom(site.node).build(site),
-            point_at: congestion_point.stations(),
+            point_at: congestion_point.hooks(),
             congestion_point,
-            balancer_at: balancer.stations(),
+            balancer_at: balancer.hooks(),
             balancer,
             probe: None,
             transit,
@@ -136,7 +138,7 @@ impl Pipeline {
     }
 
     /// Tells `observer` what the load balancer holds.
-    pub fn observe_balancing(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    pub fn observe_balancing(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         self.balancer.observe(now, observer);
     }
 

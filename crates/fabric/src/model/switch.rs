@@ -3,7 +3,7 @@
 //! ```text
 //!  frame in ─► route ─► admit (private, shared, headroom: buffer policy) ─► queue of the egress port (flow control) ─► scheduler ─► frame out
 //!                              │ full: PAUSE out of the ingress port              release, mark ECN / stamp telemetry │
-//!                              └──────────────────────────── flow control ◄──────── eased: RESUME ──────────────────┘
+//!                              └──────────────────────────── flow control ◄──────── below_xon: RESUME ──────────────────┘
 //! ```
 //!
 //! Buffers are freed, and marks and stamps made, when a packet starts on the wire. The control class is never charged.
@@ -11,8 +11,8 @@
 use crate::contract::note::{DropCause, Note};
 use crate::contract::passage::OWN;
 use crate::contract::{
-    Admission, Arrival, BufferPolicy, Carried, Choice, Entropy, FlowControl, Gauge, Heard, Joining, LoadBalance,
-    Passage, Pressure, Stage, Station, Stations, View,
+    Admission, BufferPolicy, Carried, Choice, Entropy, FlowControl, Gauge, HookSet, Joining, LoadBalance, NoticeAction,
+    Passage, PipelineHooks, Pressure, RouteRequest, Stage, View,
 };
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -28,14 +28,14 @@ impl Node {
     #[inline(always)]
     pub(crate) fn forward<S: Sink>(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
         let mut queued = Queued { frame: *frame, at: env.now, ingress, came: frame.class(), note: 0 };
-        let mut slow = Stations::LAST_HOP | Stations::DELAY | Stations::DEAD_ENDS;
+        let mut slow = HookSet::LAST_HOP | HookSet::DELAY | HookSet::DEAD_ENDS;
         if let Body::Packet(packet) = &mut queued.frame.body {
             if !packet.route.advance() {
                 return self.drop(ingress, frame, DropCause::TimeToLive, env);
             }
-            slow = slow | Stations::NOTICE.only_if(packet.kind == PacketKind::Notice);
+            slow = slow | HookSet::NOTICE.only_if(packet.kind == PacketKind::Notice);
         }
-        if self.interfaces.stations.meets(slow) {
+        if self.interfaces.stations.intersects(slow) {
             return self.forward_slowly(egress, queued, env);
         }
         self.join(egress, &mut queued, env);
@@ -47,10 +47,10 @@ impl Node {
         if self.is_dead_end(egress, env) {
             return self.drop(queued.ingress, &queued.frame, DropCause::LinkDown, env);
         }
-        if self.look_at(egress, &mut queued.frame, env) == Heard::Consume {
+        if self.look_at(egress, &mut queued.frame, env) == NoticeAction::Consume {
             return self.consume(&queued.frame, env);
         }
-        if self.interfaces.stations.meets(Stations::DELAY) {
+        if self.interfaces.stations.intersects(HookSet::DELAY) {
             self.begin_transit(egress, queued, env);
         } else {
             self.join(egress, &mut queued, env);
@@ -145,17 +145,17 @@ impl Node {
         if self.is_watched() {
             self.log_join(at, queue_bytes, frame, env);
         }
-        self.pass(Stations::enqueue_of(kind), frame, env, |station, packet, view| {
+        self.pass(HookSet::enqueue_of(kind), frame, env, |station, packet, view| {
             station.on_enqueue(at, queue_bytes, packet, view);
         });
     }
 
     /// Shows a packet that leaves through `egress` to those who want to see notices, and what is about to reach its destination.
     #[inline(never)]
-    fn look_at<S: Sink>(&mut self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) -> Heard {
-        let Body::Packet(packet) = &frame.body else { return Heard::Pass };
-        if packet.kind == PacketKind::Notice && self.hear(frame, env) == Heard::Consume {
-            return Heard::Consume;
+    fn look_at<S: Sink>(&mut self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) -> NoticeAction {
+        let Body::Packet(packet) = &frame.body else { return NoticeAction::Forward };
+        if packet.kind == PacketKind::Notice && self.hear(frame, env) == NoticeAction::Consume {
+            return NoticeAction::Consume;
         }
         let is_last = match packet.route.next() {
             NextHop::Port(_) => false,
@@ -163,20 +163,18 @@ impl Node {
             NextHop::Towards(destination) => env.fabric.wiring.neighbour(self.id, egress) == destination,
         };
         if is_last {
-            self.pass(Stations::LAST_HOP, frame, env, |station, packet, view| {
-                station.on_last_hop(egress, packet, view)
-            });
+            self.pass(HookSet::LAST_HOP, frame, env, |station, packet, view| station.on_last_hop(egress, packet, view));
         }
-        Heard::Pass
+        NoticeAction::Forward
     }
 
     /// Shows a notice to those who want to hear it.
-    pub(crate) fn hear<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) -> Heard {
-        let Some(notice) = env.records.notice(frame.record).copied() else { return Heard::Pass };
-        let mut heard = Heard::Pass;
-        self.at_stations(Stations::NOTICE, env, |station, view| {
-            if station.on_notice(&notice, view) == Heard::Consume {
-                heard = Heard::Consume;
+    pub(crate) fn hear<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) -> NoticeAction {
+        let Some(notice) = env.records.notice(frame.record).copied() else { return NoticeAction::Forward };
+        let mut heard = NoticeAction::Forward;
+        self.at_stations(HookSet::NOTICE, env, |station, view| {
+            if station.on_notice(&notice, view) == NoticeAction::Consume {
+                heard = NoticeAction::Consume;
             }
         });
         heard
@@ -186,19 +184,19 @@ impl Node {
     #[inline(always)]
     fn pass<S: Sink>(
         &mut self,
-        points: Stations,
+        points: HookSet,
         frame: &mut Frame,
         env: &mut Env<'_, S>,
-        mut hook: impl FnMut(&mut dyn Station, &mut Carried<'_>, &mut View<'_>),
+        mut hook: impl FnMut(&mut dyn PipelineHooks, &mut Carried<'_>, &mut View<'_>),
     ) {
         let Some(pipeline) = &mut self.pipeline else { return };
         let Env { now, fabric, records, .. } = env;
-        if pipeline.point_at.meets(points) {
+        if pipeline.point_at.intersects(points) {
             let packet = &mut Carried { frame, records };
             let node = &mut self.interfaces.seen_by(Caller::CongestionPoint, &pipeline.buffer);
             hook(&mut pipeline.congestion_point, packet, &mut View::new(*now, *fabric, node));
         }
-        if pipeline.balancer_at.meets(points) {
+        if pipeline.balancer_at.intersects(points) {
             let packet = &mut Carried { frame, records };
             let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
             hook(&mut pipeline.balancer, packet, &mut View::new(*now, *fabric, node));
@@ -228,13 +226,13 @@ impl Node {
         let frame = &mut queued.frame;
         let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames stand in no queue") };
         packet.queue = queue.min(u8::MAX.into()) as u8;
-        let departure = Stations::departure_of(packet.kind);
+        let departure = HookSet::departure_of(packet.kind);
         let passage = &queued.passage(egress, queue);
-        if self.interfaces.stations.meets(departure | Stations::ON_DEPARTURE) {
+        if self.interfaces.stations.intersects(departure | HookSet::ON_DEPARTURE) {
             self.keep_trail(egress, &mut queued.frame, env);
-            if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
+            if self.interfaces.stations.intersects(HookSet::LOGGED_DEPARTURE) {
                 self.log_departure(departure, passage, &mut queued.frame, env);
-            } else if self.interfaces.stations.meets(departure) {
+            } else if self.interfaces.stations.intersects(departure) {
                 self.show_departure(departure, passage, &mut queued.frame, env);
             }
         }
@@ -259,24 +257,24 @@ impl Node {
 
     /// Shows a packet that leaves its queue to those who want to see it.
     #[inline(never)]
-    fn show_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+    fn show_departure<S: Sink>(&mut self, of_kind: HookSet, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let queue_bytes = self.interfaces.ports[usize::from(at.egress)].queue_bytes(at.queue);
         self.pass(of_kind, frame, env, |station, packet, view| station.on_departure(at, queue_bytes, packet, view));
     }
 
     /// The same where it counts as a turn or as relayed, or is traced.
     #[inline(never)]
-    fn log_departure<S: Sink>(&mut self, of_kind: Stations, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
+    fn log_departure<S: Sink>(&mut self, of_kind: HookSet, at: &Passage, frame: &mut Frame, env: &mut Env<'_, S>) {
         let stations = self.interfaces.stations;
-        if stations.meets(Stations::RELAYS) && at.ingress != OWN {
+        if stations.intersects(HookSet::RELAYS) && at.ingress != OWN {
             self.interfaces.ports[usize::from(at.egress)].relays(frame);
         }
-        if stations.meets(Stations::TURNS) && at.class != Class::CONTROL {
+        if stations.intersects(HookSet::TURNS) && at.class != Class::CONTROL {
             self.took_queues_turn(at.egress, frame.size.wire, env);
         }
         let was_marked = frame.packet().is_some_and(|packet| packet.marked);
         self.show_departure(of_kind, at, frame, env);
-        if !stations.meets(Stations::TRACE) {
+        if !stations.intersects(HookSet::TRACE) {
             return;
         }
         if let Some(Packet { flow, psn, marked: true, .. }) = frame.packet().copied()
@@ -398,7 +396,7 @@ impl Node {
         let path = env.records.path(frame.record).map(Entropy);
         let key = env.fabric.key(packet.flow, packet.direction()).with(path);
         let packet = Carried { frame, records: env.records };
-        let arrival = &mut Arrival { packet, ingress, destination, key, candidates };
+        let arrival = &mut RouteRequest { packet, ingress, destination, key, candidates };
         let node = &mut self.interfaces.seen_by(Caller::LoadBalance, &pipeline.buffer);
         let choice = pipeline.balancer.choose(arrival, &mut View::new(env.now, env.fabric, node));
         match choice {
@@ -417,9 +415,9 @@ impl Node {
 
 /// Whether anybody wants to see a packet join its queue.
 #[inline(always)]
-fn sees_enqueue(stations: Stations, frame: &Frame) -> bool {
-    let is_asked = |packet: &Packet| stations.meets(Stations::enqueue_of(packet.kind) | Stations::TRACE);
-    stations.meets(Stations::ENQUEUE | Stations::TRACE) && frame.packet().is_some_and(is_asked)
+fn sees_enqueue(stations: HookSet, frame: &Frame) -> bool {
+    let is_asked = |packet: &Packet| stations.intersects(HookSet::enqueue_of(packet.kind) | HookSet::TRACE);
+    stations.intersects(HookSet::ENQUEUE | HookSet::TRACE) && frame.packet().is_some_and(is_asked)
 }
 
 /// A packet that is about to join a queue of `egress`, as flow control sees it.

@@ -2,7 +2,7 @@
 
 use crate::contract::need::unmet;
 use crate::contract::{
-    AnswerPath, Entropy, FlowHash, FlowKey, Neighbour, Onward, Paths, PortFacts, SenderFacts, Shape, Site,
+    AnswerPath, Entropy, FlowHash, FlowKey, Neighbour, Paths, PortFacts, RemainingHops, SenderFacts, Shape, Site,
 };
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
@@ -496,8 +496,8 @@ impl Fabric {
 
     /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
     #[inline]
-    pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> Onward<'_> {
-        Onward::new(self, flow, direction, route, egress)
+    pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> RemainingHops<'_> {
+        RemainingHops::new(self, flow, direction, route, egress)
     }
 
     /// Returns the egress ports of `path`, which begins at the flow's source.
@@ -518,8 +518,8 @@ impl Fabric {
             return egress.id == port.id || self.routes.may_meet(&self.wiring, here, destination, port);
         }
         // What is congested mostly lies ahead.
-        self.wiring.meets(here, route.ahead(), port)
-            || self.wiring.meets(self.flow(packet.flow).src, route.behind(), port)
+        self.wiring.intersects(here, route.ahead(), port)
+            || self.wiring.intersects(self.flow(packet.flow).src, route.behind(), port)
     }
 
     /// Time from start to last byte at the receiver on an idle fabric, along `path` and with this

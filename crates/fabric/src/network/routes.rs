@@ -119,7 +119,7 @@ impl Wiring {
     }
 
     /// Whether the way from `start` through `hops` leads out of `port`.
-    pub(crate) fn meets(&self, start: NodeId, hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
+    pub(crate) fn intersects(&self, start: NodeId, hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
         let mut node = start;
         for ix in hops {
             if (node, ix) == (port.node, port.ix) {

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::{flow, link, network};
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::Held;
+use backwater_fabric::contract::LbStat;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
@@ -130,8 +130,8 @@ fn entries(simulation: &Simulation, now: Time) -> u64 {
     let mut entries = 0;
     for pipeline in simulation.nodes().filter_map(|node| node.pipeline()) {
         pipeline.observe_balancing(now, &mut |held| match held {
-            Held::Count(_, count) => entries += count,
-            Held::Path(path) => entries += u64::from(path.is_isolated) + path.delay.ps(),
+            LbStat::Count(_, count) => entries += count,
+            LbStat::Path(path) => entries += u64::from(path.is_isolated) + path.delay.ps(),
         });
     }
     entries

@@ -8,9 +8,9 @@ use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    AckView, Admission, Answer, Arrival, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
-    LoadBalance, NotificationPoint, Occupancy, Passage, PortPressure, Pressure, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, SenderFacts, Station, Verdict,
+    AckView, Admission, Answer, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
+    LoadBalance, NotificationPoint, Occupancy, Passage, PipelineHooks, PortPressure, Pressure, Progress, ReactionPoint,
+    RecoveryReceiver, RecoverySender, RouteRequest, SenderFacts, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
@@ -144,7 +144,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// The accounts of a buffer policy: what is admitted is held until it is released; no queue is full and eased at once; an empty one is eased.
+    /// The accounts of a buffer policy: what is admitted is held until it is released; no queue is full and below_xon at once; an empty one is below_xon.
     #[test]
     fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
@@ -182,12 +182,12 @@ proptest! {
                     }
                 };
                 let pressure = policy.pressure(port, class);
-                prop_assert!(pressure.full.and(pressure.eased).is_empty(), "{:?}", pressure);
-                prop_assert!(pressure.full.or(pressure.eased).minus(lossless).is_empty(), "{:?}", pressure);
+                prop_assert!(pressure.full.and(pressure.below_xon).is_empty(), "{:?}", pressure);
+                prop_assert!(pressure.full.or(pressure.below_xon).minus(lossless).is_empty(), "{:?}", pressure);
                 let is_empty = held[usize::from(port)][class.index()] == 0;
                 let port_is_empty = held[usize::from(port)].iter().all(|held| *held == 0);
                 prop_assert!(!port_is_empty || pressure.port != PortPressure::Full, "{:?}", pressure);
-                prop_assert!(!(is_empty && lossless.has(class)) || pressure.eased.has(class), "{:?}", pressure);
+                prop_assert!(!(is_empty && lossless.has(class)) || pressure.below_xon.has(class), "{:?}", pressure);
                 prop_assert_eq!(policy.held(port, class), held[usize::from(port)][class.index()]);
                 let occupancy = policy.occupancy();
                 peak = peak.max(occupancy.used);
@@ -396,7 +396,7 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
                 let (mut records, mut frame) = (Records::default(), data_frame(false));
                 let packet = Carried { frame: &mut frame, records: &mut records };
                 let (key, destination) = (FlowKey(key), NodeId(1));
-                let arrival = &mut Arrival { packet, ingress: 0, destination, key, candidates: &candidates };
+                let arrival = &mut RouteRequest { packet, ingress: 0, destination, key, candidates: &candidates };
                 match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {
                     Choice::Candidate(index) => index,
                     Choice::Route(route) => panic!("a whole route: {route:?}"),

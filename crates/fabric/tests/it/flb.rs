@@ -6,8 +6,8 @@ use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, Footprint, Held, LoadBalance, LoadBalanceOptions, Options, Passage, PathState, Site,
-    Station, Stations, View,
+    Carried, Choice, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, Passage, PathState,
+    PipelineHooks, RouteRequest, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::PacketKind;
@@ -37,7 +37,7 @@ fn at_us(us: u64) -> Time {
 }
 
 /// What the load balancer of `node` holds now.
-fn held(simulation: &Simulation, node: u32) -> Vec<Held> {
+fn held(simulation: &Simulation, node: u32) -> Vec<LbStat> {
     let mut held = Vec::new();
     let node = simulation.node(NodeId(node));
     node.pipeline().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
@@ -48,7 +48,7 @@ fn count(simulation: &Simulation, node: u32, name: &str) -> u64 {
     let counts = held(simulation, node).into_iter();
     counts
         .map(|held| {
-            if let Held::Count(what, count) = held
+            if let LbStat::Count(what, count) = held
                 && what == name
             {
                 count
@@ -62,7 +62,7 @@ fn count(simulation: &Simulation, node: u32, name: &str) -> u64 {
 fn paths(simulation: &Simulation, node: u32) -> Vec<PathState> {
     held(simulation, node)
         .into_iter()
-        .filter_map(|held| if let Held::Path(path) = held { Some(path) } else { None })
+        .filter_map(|held| if let LbStat::Path(path) = held { Some(path) } else { None })
         .collect()
 }
 
@@ -461,9 +461,9 @@ impl LoadBalanceOptions for Oracle {
 
 impl Footprint for OracleAt {}
 
-impl Station for OracleAt {
-    fn stations(&self) -> Stations {
-        Stations::DATA_DEPARTURE
+impl PipelineHooks for OracleAt {
+    fn hooks(&self) -> HookSet {
+        HookSet::DATA_DEPARTURE
     }
 
     fn on_departure(&mut self, at: &Passage, _queue: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -473,7 +473,7 @@ impl Station for OracleAt {
 }
 
 impl LoadBalance for OracleAt {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
         if !self.to_host[usize::from(arrival.ingress)] || arrival.packet.packet().kind != PacketKind::Data {
             return Choice::Candidate(0);

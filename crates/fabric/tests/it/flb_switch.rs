@@ -6,7 +6,7 @@
 use crate::common::script::Script;
 use crate::common::{flow, link, network};
 use backwater_engine::{Bytes, Duration};
-use backwater_fabric::contract::Held;
+use backwater_fabric::contract::LbStat;
 use backwater_fabric::frame::{PacketKind, Protocol};
 use backwater_fabric::ids::{Class, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -58,7 +58,7 @@ fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
     let mut found = 0;
     let now = backwater_engine::Time::from_ps(at * NS);
     switch.node.pipeline().unwrap().observe_balancing(now, &mut |held| match held {
-        Held::Count(name, count) if name == what => found = count,
+        LbStat::Count(name, count) if name == what => found = count,
         _ => {}
     });
     found
@@ -452,7 +452,7 @@ fn flows_do_not_move_to_where_they_would_wait_longer() {
     assert_eq!(waiting(&edge)[usize::from(own) - 3], 1086);
 }
 
-/// Flow 0's first packet meets an idle uplink. Its second comes 1,327,200 ps later, when a packet
+/// Flow 0's first packet intersects an idle uplink. Its second comes 1,327,200 ps later, when a packet
 /// of flow 2 on that uplink's wire has 33,577 of its 89,760 ps left; the other uplink is idle. Of
 /// the rules only the one that asks for a delay below the 0 that the first packet met stays there.
 #[test]

@@ -9,8 +9,8 @@ use crate::common::script::{Says, Script, Sent};
 use crate::common::{flow, link, network, run};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Passage, Site, Station, Stations,
-    View,
+    Carried, Choice, Footprint, HookSet, LoadBalance, LoadBalanceOptions, Options, Passage, PipelineHooks,
+    RouteRequest, Site, View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -96,7 +96,7 @@ fn answers_go_by_hash() {
 
 // ----------------------------------------------------------------------------------------------------- what leaves tell each other
 
-/// CONGA that writes down what it meets.
+/// CONGA that writes down what it intersects.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     config: CongaConfig,
@@ -143,9 +143,9 @@ impl LoadBalanceOptions for Watched {
 
 impl Footprint for WatchedConga {}
 
-impl Station for WatchedConga {
-    fn stations(&self) -> Stations {
-        self.0.stations()
+impl PipelineHooks for WatchedConga {
+    fn hooks(&self) -> HookSet {
+        self.0.hooks()
     }
 
     fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -161,7 +161,7 @@ impl Station for WatchedConga {
 }
 
 impl LoadBalance for WatchedConga {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         self.0.choose(arrival, view)
     }
 }

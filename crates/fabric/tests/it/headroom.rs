@@ -374,13 +374,13 @@ fn what_is_in_force_are_options_with_a_value_for_every_port() {
     let named: BTreeMap<_, Vec<_>> = HeadroomConfig::all()
         .iter()
         .map(|headroom| {
-            let (options, in_force) =
-                (serde_json::to_value(headroom).unwrap(), headroom.in_force(&fabric.site(SWITCH)));
-            for (name, values) in &in_force {
+            let (options, effective_values) =
+                (serde_json::to_value(headroom).unwrap(), headroom.effective_values(&fabric.site(SWITCH)));
+            for (name, values) in &effective_values {
                 assert!(options.get(name).is_some(), "{}: {name}", headroom.name());
                 assert_eq!(values.len(), 3, "{}: {name}", headroom.name());
             }
-            (headroom.name(), in_force.into_iter().map(|(name, _)| name).collect())
+            (headroom.name(), effective_values.into_iter().map(|(name, _)| name).collect())
         })
         .collect();
     assert_eq!(named["static"], ["headroom", "xon"]);

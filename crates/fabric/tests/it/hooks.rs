@@ -7,7 +7,7 @@ use crate::common::{flow, star};
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
     AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
-    Passage, Place, Pressure, Site, Stage, View,
+    Passage, Pressure, QueueChoice, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -27,7 +27,7 @@ impl FlowControl for Turnstile {
         AddedQueues { most: SPARE + 2, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         let flow = joining.frame.packet().expect("only packets are queued").flow;
         joining.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }

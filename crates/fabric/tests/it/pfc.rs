@@ -23,7 +23,7 @@ use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
 const SWITCH: u32 = 4;
 const PACKETS: u64 = 100;
 
-/// A switch with four hosts at 100 Gb/s, whose ingress queues are full at 2.5 packets and eased at none.
+/// A switch with four hosts at 100 Gb/s, whose ingress queues are full at 2.5 packets and below_xon at none.
 fn spec() -> NetworkSpec {
     let mut spec = star(4, 100, 1000);
     spec.framing = Framing::HpccNs3;

@@ -6,7 +6,7 @@ use crate::common::{bcube_of, flow, link, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
-use backwater_fabric::contract::{Beside, Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope};
+use backwater_fabric::contract::{Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope, SchemeContext};
 use backwater_fabric::driver::trace::{Action, TraceSpec};
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
@@ -490,7 +490,7 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
 #[test]
 fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
     let is_sound = |xon| {
-        let beside = Beside {
+        let beside = SchemeContext {
             mtu: Bytes(1024),
             ack_every: 1,
             ack_class: Class::CONTROL,

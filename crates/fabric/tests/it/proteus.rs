@@ -6,7 +6,7 @@ use crate::common;
 use crate::common::script::Script;
 use crate::common::{flow, link, network};
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::{Held, PathState};
+use backwater_fabric::contract::{LbStat, PathState};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::frame::record::PathHeader;
@@ -359,7 +359,7 @@ fn delays(simulation: &Simulation) -> Vec<Duration> {
     let mut delays = Vec::new();
     let pipeline = simulation.node(NodeId(8)).pipeline().unwrap();
     pipeline.observe_balancing(simulation.now(), &mut |held| {
-        if let Held::Path(PathState { delay, .. }) = held {
+        if let LbStat::Path(PathState { delay, .. }) = held {
             delays.push(delay);
         }
     });

@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network, run};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -111,7 +111,7 @@ struct ByNumber;
 
 impl Options for ByNumber {}
 impl Footprint for ByNumber {}
-impl Station for ByNumber {}
+impl PipelineHooks for ByNumber {}
 
 impl LoadBalanceOptions for ByNumber {
     type Instance = ByNumber;
@@ -122,7 +122,7 @@ impl LoadBalanceOptions for ByNumber {
 }
 
 impl LoadBalance for ByNumber {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, _view: &mut View<'_>) -> Choice {
         Choice::Candidate(arrival.packet.packet().psn as usize % arrival.candidates.len())
     }
 }

@@ -5,7 +5,8 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, Starting, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, StartingFlow,
+    View,
 };
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::{Direction, PacketKind};
@@ -169,7 +170,7 @@ struct Ledger(Arc<Mutex<Vec<Entry>>>);
 type Entry = (&'static str, PortIx, QueueIx);
 
 impl FlowControl for Ledger {
-    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let queue = QueueIx::from(flow.class.0);
         self.0.lock().unwrap().push(("start", flow.port, queue));
         queue
@@ -430,7 +431,7 @@ struct Curtain(PortIx);
 struct Curtains(Curtain, NodeId);
 
 impl FlowControl for Curtains {
-    fn on_flow_start(&mut self, flow: Starting<'_>, view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
         if view.now < Time::ZERO + Duration::from_us(60) {
             view.wake_at(Time::ZERO + Duration::from_us(60));
         }

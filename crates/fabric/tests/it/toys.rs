@@ -7,9 +7,9 @@ use crate::common::script::Script;
 use crate::common::{bcube, chain, flow, link, network, run, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Arrival, Carried, Choice, CongestionOptions, CongestionPoint, Emission, Footprint, Heard, LoadBalance,
-    LoadBalanceOptions, Loss, NotificationPoint, Options, Passage, Paths, ReactionPoint, SenderFacts, Site, Station,
-    Stations, View,
+    Carried, Choice, CongestionOptions, CongestionPoint, Footprint, HookSet, LoadBalance, LoadBalanceOptions,
+    LossSignal, NoticeAction, NotificationPoint, Options, OutgoingNotice, Passage, Paths, PipelineHooks, ReactionPoint,
+    RouteRequest, SenderFacts, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Notice, Packet, PacketKind, Protocol, Route};
@@ -78,15 +78,15 @@ impl CongestionOptions for Halving {
 
 impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
-impl Station for Silent {}
+impl PipelineHooks for Silent {}
 impl CongestionPoint for Silent {}
 impl CongestionPoint for HalvingPoint {}
 
 impl Footprint for HalvingPoint {}
 
-impl Station for HalvingPoint {
-    fn stations(&self) -> Stations {
-        Stations::ENQUEUE
+impl PipelineHooks for HalvingPoint {
+    fn hooks(&self) -> HookSet {
+        HookSet::ENQUEUE
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -186,10 +186,10 @@ fn a_notice_takes_the_reverse_of_the_way_that_its_packet_has_come() {
 
 /// Writes down what is lost.
 #[derive(Clone, Debug, Default)]
-struct Mourning(Log<(u64, Loss)>);
+struct Mourning(Log<(u64, LossSignal)>);
 
 #[derive(Debug)]
-struct Mourner(Rate, Log<(u64, Loss)>);
+struct Mourner(Rate, Log<(u64, LossSignal)>);
 
 impl Options for Mourning {}
 
@@ -218,7 +218,7 @@ impl ReactionPoint for Mourner {
         self.0
     }
 
-    fn on_loss(&mut self, now: Time, loss: Loss) {
+    fn on_loss(&mut self, now: Time, loss: LossSignal) {
         self.1.lock().unwrap().push((now.ps() / 1000, loss));
     }
 }
@@ -232,7 +232,10 @@ fn a_reaction_point_hears_how_a_loss_was_found_out() {
     let mut s = Script::new(&spec, vec![flow(0, 1, 3000, 0)], 0);
     arrive!(s, 5_000_000 ps, port 0, nack of flow 0, expected 1);
     while s.next_sent(9_000_000_000).is_some() {}
-    assert_eq!(take(&toy.0), [(5_000, Loss::Answered), (4_005_000, Loss::TimedOut), (8_005_000, Loss::TimedOut)]);
+    assert_eq!(
+        take(&toy.0),
+        [(5_000, LossSignal::Nack), (4_005_000, LossSignal::TimedOut), (8_005_000, LossSignal::TimedOut)]
+    );
 }
 
 // ---------------------------------------------------------------------- a load balancer that chooses whole routes and probes them
@@ -279,14 +282,14 @@ impl LoadBalanceOptions for Touring {
 
 impl Footprint for Tour {}
 
-impl Station for Tour {
-    fn stations(&self) -> Stations {
-        Stations::NOTICE
+impl PipelineHooks for Tour {
+    fn hooks(&self) -> HookSet {
+        HookSet::NOTICE
     }
 
-    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> Heard {
+    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> NoticeAction {
         self.toy.heard.lock().unwrap().push((view.now, self.node, *notice));
-        Heard::Pass
+        NoticeAction::Forward
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
@@ -297,7 +300,7 @@ impl Station for Tour {
         let route = Route::fixed(way).unwrap().after_first();
         let notice =
             Notice { protocol: TOY, from: PortId(0), flow: FlowId::NONE, to: other, words: [self.probes, 0, 0, 0] };
-        view.emit(Emission { notice, egress: way[0], class: Class(3), route });
+        view.emit(OutgoingNotice { notice, egress: way[0], class: Class(3), route });
         self.toy.probed.lock().unwrap().push(view.now);
         self.probes += 1;
         if self.probes < 3 {
@@ -307,7 +310,7 @@ impl Station for Tour {
 }
 
 impl LoadBalance for Tour {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         assert!(self.is_edge, "packets with a whole route are not asked for elsewhere");
         if self.node == NodeId(2) && self.probes == 0 {
             view.wake_at(view.now + Duration::from_us(10));
@@ -418,14 +421,14 @@ impl CongestionOptions for Telling {
 
 impl Footprint for Teller {}
 
-impl Station for Teller {
-    fn stations(&self) -> Stations {
-        Stations::ENQUEUE | Stations::NOTICE
+impl PipelineHooks for Teller {
+    fn hooks(&self) -> HookSet {
+        HookSet::ENQUEUE | HookSet::NOTICE
     }
 
-    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> Heard {
+    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> NoticeAction {
         self.0.passed.lock().unwrap().push(self.1);
-        Heard::Pass
+        NoticeAction::Forward
     }
 
     fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -434,7 +437,7 @@ impl Station for Teller {
             self.0.found.lock().unwrap().push([view.held(at.ingress, at.came), view.threshold(at.ingress, at.came)]);
             let notice = Notice { protocol: TOY, from: view.port(at.egress).id(), flow, to: NodeId(2), words: [0; 4] };
             let route = Route::towards(NodeId(2));
-            view.emit(Emission { notice, egress: at.egress, class: Class::CONTROL, route });
+            view.emit(OutgoingNotice { notice, egress: at.egress, class: Class::CONTROL, route });
         }
     }
 }

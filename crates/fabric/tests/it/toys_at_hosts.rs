@@ -3,9 +3,9 @@
 use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Answer, Carried, CongestionOptions, CongestionPoint, Entropy, Footprint, LoadBalanceOptions,
-    NotificationPoint, Options, Passage, PathChoice, Progress, ReactionPoint, RecoveryOptions, RecoverySender,
-    SenderFacts, Site, Station, Stations, View,
+    AckView, Answer, Carried, CongestionOptions, CongestionPoint, Entropy, Footprint, HookSet, LoadBalanceOptions,
+    NotificationPoint, Options, Passage, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions,
+    RecoverySender, SenderFacts, Site, View,
 };
 use backwater_fabric::frame::{Cnp, Notice, Protocol, Psn};
 use backwater_fabric::ids::NodeId;
@@ -116,7 +116,7 @@ struct Silent;
 
 impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
-impl Station for Silent {}
+impl PipelineHooks for Silent {}
 impl CongestionPoint for Silent {}
 impl Options for Clocked {}
 
@@ -305,9 +305,9 @@ impl CongestionPoint for TemperedPoint {}
 
 impl Footprint for TemperedPoint {}
 
-impl Station for TemperedPoint {
-    fn stations(&self) -> Stations {
-        self.0.stations() | Stations::ENQUEUE
+impl PipelineHooks for TemperedPoint {
+    fn hooks(&self) -> HookSet {
+        self.0.hooks() | HookSet::ENQUEUE
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {

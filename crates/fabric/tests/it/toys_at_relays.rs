@@ -7,7 +7,7 @@ use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
     AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
-    Passage, Place, Pressure, Site, View,
+    Passage, Pressure, QueueChoice, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -56,9 +56,9 @@ impl FlowControl for Rung {
         AddedQueues { changes_class: self.relays, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         let class = Class(joining.frame.class().0 + 1);
-        Place { queue: QueueIx::from(class.0), class, note: 0 }
+        QueueChoice { queue: QueueIx::from(class.0), class, note: 0 }
     }
 
     fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {

@@ -5,9 +5,9 @@
 use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Arrival, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts,
-    FlowControlFacts, FlowControlOptions, Footprint, LoadBalance, LoadBalanceOptions, NotificationPoint, Options,
-    Passage, Pressure, ReactionPoint, SenderFacts, Site, Station, Stations, View,
+    AckView, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
+    FlowControlOptions, Footprint, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, Passage,
+    PipelineHooks, Pressure, ReactionPoint, RouteRequest, SenderFacts, Site, View,
 };
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -18,7 +18,7 @@ use backwater_fabric::network::spec::{FlowSpec, LinkFault};
 use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum NoticeAction {
     FlowControl,
     CongestionPoint,
     LoadBalance,
@@ -28,7 +28,7 @@ enum Heard {
 /// Asks for a call some microseconds after the first packet that it sees at a node, and notes when it comes.
 #[derive(Clone, Debug)]
 struct Bell {
-    log: Arc<Mutex<Vec<(Time, Heard)>>>,
+    log: Arc<Mutex<Vec<(Time, NoticeAction)>>>,
     node: NodeId,
     at: NodeId,
     after: Duration,
@@ -42,7 +42,7 @@ impl Bell {
         }
     }
 
-    fn hear(&self, heard: Heard, view: &View<'_>) {
+    fn hear(&self, heard: NoticeAction, view: &View<'_>) {
         if self.node == self.at {
             self.log.lock().unwrap().push((view.now, heard));
         }
@@ -78,7 +78,7 @@ impl FlowControl for OfFlowControl {
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
-        self.0.hear(Heard::FlowControl, view);
+        self.0.hear(NoticeAction::FlowControl, view);
     }
 }
 
@@ -119,9 +119,9 @@ impl CongestionPoint for OfCongestion {}
 
 impl Footprint for OfCongestion {}
 
-impl Station for OfCongestion {
-    fn stations(&self) -> Stations {
-        Stations::ENQUEUE | Stations::LINK
+impl PipelineHooks for OfCongestion {
+    fn hooks(&self) -> HookSet {
+        HookSet::ENQUEUE | HookSet::LINK
     }
 
     fn on_enqueue(&mut self, _at: &Passage, _queue_bytes: u64, _packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -129,11 +129,11 @@ impl Station for OfCongestion {
     }
 
     fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
-        self.0.hear(Heard::Link(port, is_up), view);
+        self.0.hear(NoticeAction::Link(port, is_up), view);
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
-        self.0.hear(Heard::CongestionPoint, view);
+        self.0.hear(NoticeAction::CongestionPoint, view);
     }
 }
 
@@ -149,14 +149,14 @@ struct OfLoadBalance(Bell);
 
 impl Footprint for OfLoadBalance {}
 
-impl Station for OfLoadBalance {
+impl PipelineHooks for OfLoadBalance {
     fn on_wake(&mut self, view: &mut View<'_>) {
-        self.0.hear(Heard::LoadBalance, view);
+        self.0.hear(NoticeAction::LoadBalance, view);
     }
 }
 
 impl LoadBalance for OfLoadBalance {
-    fn choose(&mut self, _arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, _arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         self.0.ask(view);
         Choice::Candidate(0)
     }
@@ -185,12 +185,12 @@ fn every_mechanism_of_a_switch_is_called_when_it_asked_to_be() {
         let first = Duration::from_ps(1_089_760);
         let at = |us| Time::ZERO + first + Duration::from_us(us);
         let mut expected = vec![
-            (at(flow_control), Heard::FlowControl),
-            (at(congestion), Heard::CongestionPoint),
-            (at(balancer), Heard::LoadBalance),
+            (at(flow_control), NoticeAction::FlowControl),
+            (at(congestion), NoticeAction::CongestionPoint),
+            (at(balancer), NoticeAction::LoadBalance),
         ];
         expected.sort_by_key(|(at, _)| *at);
-        expected.extend([(ns(40_000), Heard::Link(2, false)), (ns(50_000), Heard::Link(2, true))]);
+        expected.extend([(ns(40_000), NoticeAction::Link(2, false)), (ns(50_000), NoticeAction::Link(2, true))]);
         assert_eq!(*log.lock().unwrap(), expected);
     }
 }

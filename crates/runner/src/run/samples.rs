@@ -3,7 +3,7 @@
 use super::{FlowKind, Run};
 use crate::tables::{BalancingRow, BufferRow, EgressRow, GoodputRow, IngressRow, PathRow, PortRow, QueueRow};
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::{Held, PathState};
+use backwater_fabric::contract::{LbStat, PathState};
 use backwater_fabric::ids::{CLASSES, Class, NodeId, PortIx};
 use backwater_fabric::model::pipeline::Pipeline;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Run {
         for node in simulation.nodes() {
             let Some(pipeline) = node.pipeline() else { continue };
             pipeline.observe_balancing(now, &mut |what| match what {
-                Held::Path(PathState { to, path, egress, delay, is_isolated }) => {
+                LbStat::Path(PathState { to, path, egress, delay, is_isolated }) => {
                     if delay > Duration::ZERO || is_isolated {
                         tables.paths.push(PathRow {
                             time_ps: now,
@@ -109,7 +109,7 @@ impl Run {
                         });
                     }
                 }
-                Held::Count(what, count) => {
+                LbStat::Count(what, count) => {
                     if let Some(what) = held.get(what).copied().filter(|_| count > 0) {
                         tables.balancing.push(BalancingRow { time_ps: now, node: node.id.into(), what, count });
                     }

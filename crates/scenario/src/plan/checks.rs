@@ -8,7 +8,8 @@ use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::unmet;
 use backwater_fabric::contract::{
-    Among, Beside, FlowControlFacts, Key, Options, PortFacts, Running, Shape, Station, Stations, options,
+    FlowControlContext, FlowControlFacts, HookSet, Key, Options, PipelineHooks, PortFacts, RunningFlowControl,
+    SchemeContext, Shape, options,
 };
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
@@ -127,7 +128,7 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
 fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
     let Scenario { switch, groups, congestion_control, load_balance, recovery, .. } = scenario;
     let mut check = |options: &dyn Options, path: &str, flow_control: &FlowControlConfig| {
-        let beside = Beside {
+        let beside = SchemeContext {
             mtu: scenario.network.mtu,
             ack_every: scenario.host.ack_every,
             ack_class: scenario.host.ack_class,
@@ -263,18 +264,19 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
 /// What flow controls have against their options among those of other switches, and on the links of this network.
 pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let Some(fastest) = spec.links.iter().map(|link| link.rate).max() else { return Vec::new() };
-    let (mut running, mut options): (Vec<Running>, Vec<&FlowControlConfig>) = Default::default();
+    let (mut running, mut options): (Vec<RunningFlowControl>, Vec<&FlowControlConfig>) = Default::default();
     for switch in switches(spec) {
         let (path, flow_control) = (path_of(spec, switch, "flow_control"), spec.flow_control(switch));
         if running.iter().all(|other| other.path != path) {
-            running.push(Running { path, name: flow_control.name(), facts: flow_control.facts(false) });
+            running.push(RunningFlowControl { path, name: flow_control.name(), facts: flow_control.facts(false) });
             options.push(flow_control);
         }
     }
     let lossless = spec.switch.lossless.iter().copied().collect();
     let found = running.iter().zip(options).flat_map(|(here, flow_control)| {
         let mut own = options::Findings::default();
-        let among = Among { running: &running, fastest, lossless, relays: relays(spec), sizes: spec.sizes() };
+        let among =
+            FlowControlContext { running: &running, fastest, lossless, relays: relays(spec), sizes: spec.sizes() };
         flow_control.check_among(&among, &mut own);
         said_of(&here.path, own).collect::<Vec<_>>()
     });
@@ -399,7 +401,7 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
 pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Fabric { spec, .. } = fabric;
-    let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).stations() == Stations::NONE;
+    let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).hooks() == HookSet::NONE;
     findings.warning(
         spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
         "host.relay.congestion_point",

@@ -73,7 +73,7 @@ impl TopologyConfig {
     }
 
     /// What options come to that follow from others, by name.
-    pub(crate) fn in_force(&self) -> Vec<(&'static str, Value)> {
+    pub(crate) fn effective_values(&self) -> Vec<(&'static str, Value)> {
         let tiers = |[host, uplink]: [Wire; 2]| {
             vec![
                 ("host_delay", json!(host.delay)),

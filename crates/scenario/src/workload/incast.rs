@@ -61,7 +61,7 @@ enum Load {
 
 impl IncastConfig {
     /// What holds in a fabric made of `graph` where nothing is written, by name.
-    pub(crate) fn in_force(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
+    pub(crate) fn effective_values(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
         let bursts = if self.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
         let senders = if Racks::usual(graph) == Racks::Other { "other-racks" } else { "any" };
         let bursts = self.bursts.is_none().then_some(("bursts", bursts));

@@ -185,8 +185,8 @@ fn routes_go_round_what_has_failed() {
         for (id, flow) in all_pairs(&graph, 4) {
             for direction in DIRECTIONS {
                 let path = names(&graph, path(&fabric, id, &flow, direction));
-                let meets = |step: &[String]| avoided.iter().all(|name| step.iter().any(|node| node == name));
-                assert!(!path.windows(avoided.len()).any(meets), "{path:?}");
+                let intersects = |step: &[String]| avoided.iter().all(|name| step.iter().any(|node| node == name));
+                assert!(!path.windows(avoided.len()).any(intersects), "{path:?}");
                 // One relay more than without failures.
                 assert!(path.len() <= 7, "{path:?}");
             }

@@ -10,8 +10,8 @@ use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Notification, NotificationPoint, Options,
-    ReactionPoint, SenderFacts, Site, in_force,
+    AckView, CongestionOptions, EffectiveValues, Findings, Footprint, Notification, NotificationPoint, Options,
+    ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::Cnp;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -240,7 +240,7 @@ impl DcqcnProfile {
 }
 
 impl Options for DcqcnConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         const AT_ONCE: &str = "to act on every CNP at once";
         findings.clock(self.alpha_interval, "alpha_interval", None);
         findings.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
@@ -293,15 +293,15 @@ impl CongestionOptions for DcqcnConfig {
         self.repace.unwrap_or(self.profile.parameters(Rate::from_gbps(100)).repace)
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = self.window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
-        in_force(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
+        effective_values(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> InForce {
+    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
         let ecn = self.thresholds();
         let (kmin, kmax) = ecn.thresholds(rate);
-        in_force(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax, "ecn.pmax": ecn.pmax }))
+        effective_values(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax, "ecn.pmax": ecn.pmax }))
     }
 
     fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {

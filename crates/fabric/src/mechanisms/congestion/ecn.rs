@@ -1,6 +1,6 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
-use crate::contract::{Carried, CongestionPoint, Footprint, Passage, PortFacts, Site, Station, Stations, View};
+use crate::contract::{Carried, CongestionPoint, Footprint, HookSet, Passage, PipelineHooks, PortFacts, Site, View};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
@@ -102,9 +102,9 @@ impl Footprint for EcnMarker {
     }
 }
 
-impl Station for EcnMarker {
-    fn stations(&self) -> Stations {
-        Stations::DATA_DEPARTURE
+impl PipelineHooks for EcnMarker {
+    fn hooks(&self) -> HookSet {
+        HookSet::DATA_DEPARTURE
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 //! line rate when it is not any more.
 
 use crate::contract::{
-    AckView, Beside, CongestionOptions, Findings, Footprint, InForce, Options, ReactionPoint, SenderFacts, Site,
-    in_force,
+    AckView, CongestionOptions, EffectiveValues, Findings, Footprint, Options, ReactionPoint, SchemeContext,
+    SenderFacts, Site, effective_values,
 };
 use crate::frame::{Notice, Protocol};
 use crate::ids::PortId;
@@ -38,7 +38,7 @@ impl Default for FlbRcConfig {
 }
 
 impl Options for FlbRcConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         let message = format!("follows the notices of load_balance = \"flb\", which is {}", beside.load_balance);
         findings.error(beside.load_balance != "flb", "", message);
         findings.positive(Some(self.timeout), "timeout");
@@ -83,9 +83,11 @@ impl CongestionOptions for FlbRcConfig {
         self.first_window(sender)
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let line_rate_after = self.line_rate_after.unwrap_or(sender.base_rtt);
-        in_force(json!({ "initial_window": Bytes(self.first_window(sender)), "line_rate_after": line_rate_after }))
+        effective_values(
+            json!({ "initial_window": Bytes(self.first_window(sender)), "line_rate_after": line_rate_after }),
+        )
     }
 }
 

@@ -4,8 +4,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
-    SenderFacts, Site, in_force,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
+    SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -47,7 +47,7 @@ impl Default for HpccConfig {
 }
 
 impl Options for HpccConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(Some(self.min_rate), "min_rate");
         findings.positive(self.base_rtt, "base_rtt");
         findings.one_ack_per_packet(beside);
@@ -75,9 +75,9 @@ impl CongestionOptions for HpccConfig {
         TELEMETRY_BYTES
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let Hpcc { additive_increase, base_rtt, min_rate, .. } = Hpcc::new(self, sender);
-        in_force(json!({ "additive_increase": additive_increase, "base_rtt": base_rtt, "min_rate": min_rate }))
+        effective_values(json!({ "additive_increase": additive_increase, "base_rtt": base_rtt, "min_rate": min_rate }))
     }
 }
 

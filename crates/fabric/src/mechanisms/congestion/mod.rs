@@ -22,7 +22,7 @@ use crate::mechanisms::registry::registry;
 registry! {
     /// End-to-end congestion control.
     pub enum CongestionConfig, factory CongestionFactory;
-    instances AnyCongestionPoint: CongestionPoint + Station, of CongestionOptions::Point,
+    instances AnyCongestionPoint: CongestionPoint + PipelineHooks, of CongestionOptions::Point,
     by point(site: &Site<'_>) or boxed_point;
     instances AnyNotificationPoint: NotificationPoint, of CongestionOptions::Notification,
     by notification(line_rate: Rate) or boxed_notification;

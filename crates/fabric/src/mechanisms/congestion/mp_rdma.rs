@@ -5,8 +5,8 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
-    AckView, AnswerPath, Beside, CongestionOptions, Entropy, Findings, Footprint, InForce, Key, Loss, Notification,
-    NotificationPoint, Options, ReactionPoint, SenderFacts, Site, in_force,
+    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, Footprint, Key, LossSignal,
+    Notification, NotificationPoint, Options, ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::{Cnp, Psn};
 use backwater_engine::memory::HeapBytes;
@@ -90,7 +90,7 @@ impl MarkConfig {
 const RECOVERIES: [&str; 3] = ["mp-rdma", "in-any-order", "irn"];
 
 impl Options for MpRdmaConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.one_ack_per_packet(beside);
         findings.error(
             beside.load_balance != "ecmp",
@@ -140,13 +140,13 @@ impl CongestionOptions for MpRdmaConfig {
         Some(self.ack_path)
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
-        in_force(json!({ "initial_cwnd": self.initial_cwnd(sender) }))
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
+        effective_values(json!({ "initial_cwnd": self.initial_cwnd(sender) }))
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> InForce {
+    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
         let (kmin, kmax) = self.ecn.ecn().thresholds(rate);
-        in_force(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax }))
+        effective_values(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax }))
     }
 }
 
@@ -282,8 +282,8 @@ impl ReactionPoint for MpRdma {
     }
 
     /// Begins anew after a timeout: nothing is known of the paths.
-    fn on_loss(&mut self, _now: Time, loss: Loss) {
-        if loss == Loss::TimedOut {
+    fn on_loss(&mut self, _now: Time, loss: LossSignal) {
+        if loss == LossSignal::TimedOut {
             self.cwnd = self.initial_cwnd;
             self.released.clear();
             self.latest = None;

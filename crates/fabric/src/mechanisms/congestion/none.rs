@@ -1,8 +1,8 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
 use crate::contract::{
-    Beside, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, NotificationPoint, Options,
-    ReactionPoint, SenderFacts, Site, Station,
+    CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, NotificationPoint, Options,
+    PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site,
 };
 use backwater_engine::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ pub enum Window {
 }
 
 impl Options for NoneConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         let Some(Window::Bytes(window)) = self.window else { return };
         let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
         let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
@@ -62,7 +62,7 @@ impl CongestionOptions for NoneConfig {
         }
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = (self.window == Some(Window::Bdp)).then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
         window.into_iter().collect()
     }
@@ -73,7 +73,7 @@ impl CongestionOptions for NoneConfig {
 pub struct NoCongestionControl;
 
 impl Footprint for NoCongestionControl {}
-impl Station for NoCongestionControl {}
+impl PipelineHooks for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 

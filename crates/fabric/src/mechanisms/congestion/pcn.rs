@@ -7,8 +7,9 @@
 
 use super::ecn::EcnConfig;
 use crate::contract::{
-    Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Notification, NotificationPoint,
-    Options, Passage, ReactionPoint, SenderFacts, Site, Station, Stations, View, in_force,
+    Carried, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Notification,
+    NotificationPoint, Options, Passage, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View,
+    effective_values,
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
@@ -90,7 +91,7 @@ impl Default for PcnConfig {
 }
 
 impl Options for PcnConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.clock(Some(self.period), "period", None);
         findings.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
         findings.positive(self.w_min, "w_min");
@@ -132,12 +133,12 @@ impl CongestionOptions for PcnConfig {
         true
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
-        in_force(json!({ "min_rate": self.min_rate.min(sender.line_rate), "w_min": self.w_min() }))
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
+        effective_values(json!({ "min_rate": self.min_rate.min(sender.line_rate), "w_min": self.w_min() }))
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> InForce {
-        in_force(json!({ "threshold": self.threshold(rate) }))
+    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
+        effective_values(json!({ "threshold": self.threshold(rate) }))
     }
 }
 
@@ -174,9 +175,9 @@ impl Footprint for PcnMarker {
     }
 }
 
-impl Station for PcnMarker {
-    fn stations(&self) -> Stations {
-        Stations::GATE | Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE
+impl PipelineHooks for PcnMarker {
+    fn hooks(&self) -> HookSet {
+        HookSet::GATE | HookSet::DATA_DEPARTURE | HookSet::OTHER_DEPARTURE
     }
 
     fn on_departure(&mut self, at: &Passage, length: u64, packet: &mut Carried<'_>, _view: &mut View<'_>) {

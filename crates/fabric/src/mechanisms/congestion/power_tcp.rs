@@ -8,8 +8,8 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
-    SenderFacts, Site, in_force,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
+    SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
@@ -72,7 +72,7 @@ impl Default for PowerTcpConfig {
 }
 
 impl Options for PowerTcpConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(Some(self.min_rate), "min_rate");
         findings.positive(self.base_rtt, "base_rtt");
         findings.one_ack_per_packet(beside);
@@ -100,9 +100,9 @@ impl CongestionOptions for PowerTcpConfig {
         if self.has_telemetry() { TELEMETRY_BYTES } else { 0 }
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let PowerTcp { gamma, base_rtt, .. } = PowerTcp::new(self, sender);
-        in_force(json!({ "gamma": gamma, "base_rtt": base_rtt, "min_rate": self.min_rate(sender) }))
+        effective_values(json!({ "gamma": gamma, "base_rtt": base_rtt, "min_rate": self.min_rate(sender) }))
     }
 }
 

@@ -6,8 +6,8 @@
 use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Loss, Options, ReactionPoint,
-    SenderFacts, Site, in_force,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, LossSignal, Options,
+    ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use backwater_engine::{Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ fn times(one: Duration, factor: u64) -> Duration {
 }
 
 impl Options for SwiftConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.one_ack_per_packet(beside);
         findings.positive(self.fs_min_cwnd, "fs_min_cwnd");
         findings.positive(self.min_cwnd, "min_cwnd");
@@ -169,10 +169,10 @@ impl CongestionOptions for SwiftConfig {
         }
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let is_derived = self.profile == SwiftProfile::Fabric && self.base_target.is_none();
         let queueing = if is_derived { json!(self.queueing.unwrap_or(QUEUEING)) } else { json!("none") };
-        in_force(self.parameters(sender)).into_iter().chain([("queueing".to_owned(), queueing)]).collect()
+        effective_values(self.parameters(sender)).into_iter().chain([("queueing".to_owned(), queueing)]).collect()
     }
 }
 
@@ -348,8 +348,8 @@ impl ReactionPoint for Swift {
         (ack.rtt.ps() as f64 >= self.target(ack.hops)).then_some(CongestionSignal::Delay)
     }
 
-    fn on_loss(&mut self, now: Time, loss: Loss) {
-        self.timeouts = if loss == Loss::TimedOut { self.timeouts + 1 } else { 0 };
+    fn on_loss(&mut self, now: Time, loss: LossSignal) {
+        self.timeouts = if loss == LossSignal::TimedOut { self.timeouts + 1 } else { 0 };
         if self.timeouts >= TIMEOUTS_TO_RESET {
             self.cwnd = self.parameters.min_cwnd;
         } else {

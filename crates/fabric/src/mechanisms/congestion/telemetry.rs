@@ -1,6 +1,6 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
 
-use crate::contract::{Carried, CongestionPoint, Footprint, Passage, Station, Stations, View};
+use crate::contract::{Carried, CongestionPoint, Footprint, HookSet, Passage, PipelineHooks, View};
 use crate::frame::record::Stamp;
 use backwater_engine::{Rate, Time};
 use schemars::JsonSchema;
@@ -49,9 +49,9 @@ impl CongestionPoint for Option<TelemetryStamper> {}
 
 impl Footprint for Option<TelemetryStamper> {}
 
-impl Station for Option<TelemetryStamper> {
-    fn stations(&self) -> Stations {
-        self.as_ref().map_or(Stations::NONE, Station::stations)
+impl PipelineHooks for Option<TelemetryStamper> {
+    fn hooks(&self) -> HookSet {
+        self.as_ref().map_or(HookSet::NONE, PipelineHooks::hooks)
     }
 
     fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -65,9 +65,9 @@ impl CongestionPoint for TelemetryStamper {}
 
 impl Footprint for TelemetryStamper {}
 
-impl Station for TelemetryStamper {
-    fn stations(&self) -> Stations {
-        Stations::DATA_DEPARTURE
+impl PipelineHooks for TelemetryStamper {
+    fn hooks(&self) -> HookSet {
+        HookSet::DATA_DEPARTURE
     }
 
     #[inline]

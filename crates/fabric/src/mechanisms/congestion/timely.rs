@@ -7,8 +7,8 @@ use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, Beside, CongestionOptions, CongestionSignal, Findings, Footprint, InForce, Options, ReactionPoint,
-    SenderFacts, Site, in_force,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
+    SchemeContext, SenderFacts, Site, effective_values,
 };
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -99,7 +99,7 @@ impl TimelyProfile {
 }
 
 impl Options for TimelyConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         // Thresholds do not depend on the link.
         let parameters = self.parameters(Rate::from_gbps(100));
         findings.ordered([("low_rtt", parameters.low_rtt), ("high_rtt", parameters.high_rtt)]);
@@ -132,9 +132,9 @@ impl CongestionOptions for TimelyConfig {
         Timely::new(self, sender)
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = self.window.then(|| ("window".to_owned(), json!(Bytes(sender.bdp()))));
-        in_force(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
+        effective_values(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
     }
 }
 

@@ -6,8 +6,9 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, Joining, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage, Starting, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
+    Joining, Options, Passage, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
+    StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -162,7 +163,7 @@ impl Options for BfcConfig {
         shape.without_relays("bfc")
     }
 
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.warning(
             self.acks != Acks::Wait && beside.ack_class == Class::CONTROL,
             "acks",
@@ -188,7 +189,7 @@ impl FlowControl for Bfc {
         AddedQueues { most: self.queues, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> QueueChoice {
         let Joining { frame, ingress, egress, .. } = joining;
         let now = view.now;
         let Some(packet) = frame.packet() else { return joining.by_class() };
@@ -247,7 +248,7 @@ impl FlowControl for Bfc {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let free = self.users[usize::from(flow.port)].iter().position(|users| *users == 0);
         let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
         self.users[usize::from(flow.port)][usize::from(queue) - CLASSES] += 1;

@@ -6,7 +6,7 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Joining,
-    Options, Passage, PauseScope, Place, Pressure, Shape, Site, Stage, Starting, View,
+    Options, Passage, PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -155,7 +155,7 @@ impl FlowControl for PerFlow {
         AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> QueueChoice {
         let Joining { frame, ingress, egress, .. } = joining;
         let Some(packet) = frame.packet() else { return joining.by_class() };
         let lines = &mut self.ports[usize::from(egress)];
@@ -196,7 +196,7 @@ impl FlowControl for PerFlow {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let lines = &mut self.ports[usize::from(flow.port)];
         let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
         lines.get(queue).lives_here = true;

@@ -1,14 +1,14 @@
 //! Priority-based flow control (IEEE 802.1Qbb).
 //!
 //! Downstream, at an ingress port: when the buffer policy finds a class full, a PAUSE frame for that class goes out of the port; when it
-//! finds it eased, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
-//! eased (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
+//! finds it below_xon, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
+//! below_xon (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
 
 use super::pfc_star::Raises;
 use crate::contract::{
-    AddedQueues, Among, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, Place, PortFacts, PortPressure, Pressure,
-    Running, Shape, Site, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts, FlowControlOptions,
+    Footprint, Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
+    QueueChoice, RunningFlowControl, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
@@ -115,7 +115,7 @@ impl Stopped {
             PortPressure::Between => self.port,
             PortPressure::Eased => false,
         };
-        Stopped { queues: self.queues.minus(pressure.eased).or(pressure.full), port }
+        Stopped { queues: self.queues.minus(pressure.below_xon).or(pressure.full), port }
     }
 }
 
@@ -232,9 +232,9 @@ impl Pfc {
     #[inline(never)]
     fn look_whether_eased(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[usize::from(passage.ingress)];
-        let Pressure { eased, port, .. } = gauge.pressure();
+        let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
-        let stopped = before.after(Pressure { full: ClassMask::NONE, eased, port });
+        let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
         if stopped != before {
             self.tell(passage, stopped, view);
         }
@@ -361,14 +361,14 @@ impl Options for PfcConfig {
 }
 
 /// Whether PFC is what runs there, not merely what is used where others do.
-fn is_pfc(other: &Running) -> bool {
+fn is_pfc(other: &RunningFlowControl) -> bool {
     other.facts.protocols.first() == Some(&Protocol::PFC)
 }
 
 /// PAUSE frames that run out are repeated after half their time. That is a clock, of which the fastest link's has the shortest period; and the
 /// repetition must arrive in the other half, though it may have to wait for a data frame and a PFC frame of every class.
-fn check_quanta(quanta: u16, network: &Among<'_>, findings: &mut Findings) {
-    let Among { fastest, sizes, .. } = network;
+fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, findings: &mut Findings) {
+    let FlowControlContext { fastest, sizes, .. } = network;
     let classes = network.lossless.iter().count().max(1) as u64;
     let wait = u64::from(sizes.largest().wire) + u64::from(sizes.framing.control().wire) * classes;
     let finest = Findings::FINEST_CLOCK;
@@ -397,7 +397,7 @@ impl FlowControlOptions for PfcConfig {
         }
     }
 
-    fn check_among(&self, network: &Among<'_>, findings: &mut Findings) {
+    fn check_among(&self, network: &FlowControlContext<'_>, findings: &mut Findings) {
         let is_idle = self.relays == Relaying::Forward && !network.relays;
         findings.warning(is_idle, "relays", "has no effect: no host of this topology relays");
         if self.pause == PauseModel::Quanta {
@@ -413,7 +413,7 @@ impl FlowControlOptions for PfcConfig {
         let message = format!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
         findings.error(!agrees, "pause", message);
         let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.speaks(Protocol::PFC));
-        if let Some(Running { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
+        if let Some(RunningFlowControl { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
             let message = format!(
                 "must have the options of {}: a switch with {name} uses the same at all its borders",
                 first.path
@@ -432,9 +432,9 @@ impl FlowControl for Pfc {
         AddedQueues { changes_class: self.raises.is_some(), ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         let class = self.leaves(joining.ingress, joining.frame.class());
-        Place { queue: class.0.into(), class, note: 0 }
+        QueueChoice { queue: class.0.into(), class, note: 0 }
     }
 
     #[inline(always)]

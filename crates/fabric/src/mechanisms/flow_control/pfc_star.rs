@@ -4,7 +4,9 @@
 //! its packets came: Tagger's cut-over between queues.
 
 use super::pfc::{PauseModel, Pfc, PfcConfig};
-use crate::contract::{Among, Findings, FlowControlFacts, FlowControlOptions, Neighbour, Options, Shape, Site};
+use crate::contract::{
+    Findings, FlowControlContext, FlowControlFacts, FlowControlOptions, Neighbour, Options, Shape, Site,
+};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Duration;
 use schemars::JsonSchema;
@@ -60,7 +62,7 @@ impl FlowControlOptions for PfcStarConfig {
         FlowControlFacts { raises_classes: true, ..self.pfc().facts(is_host) }
     }
 
-    fn check_among(&self, network: &Among<'_>, findings: &mut Findings) {
+    fn check_among(&self, network: &FlowControlContext<'_>, findings: &mut Findings) {
         self.pfc().check_among(network, findings);
     }
 

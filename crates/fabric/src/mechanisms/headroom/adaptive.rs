@@ -5,7 +5,7 @@ use super::pools::{Pools, reserved};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
 use crate::contract::need::exact_need_at;
-use crate::contract::{Beside, Findings, HeadroomFacts, HeadroomOptions, Options, Site};
+use crate::contract::{Findings, HeadroomFacts, HeadroomOptions, Options, SchemeContext, Site};
 use backwater_engine::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl Default for AdaptiveConfig {
 }
 
 impl Options for AdaptiveConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(Some(self.resolution), "resolution");
     }
 }
@@ -61,7 +61,7 @@ impl HeadroomOptions for AdaptiveConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+    fn effective_values(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         vec![offset("resume_offset", self.resume_offset, site)]
     }
 }

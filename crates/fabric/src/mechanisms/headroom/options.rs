@@ -16,11 +16,11 @@ pub(super) fn per_port(set: Option<Bytes>, site: &Site<'_>) -> Vec<u64> {
 }
 
 /// An option that comes to `bytes` at the ports of a switch.
-pub(super) fn in_force(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<Value>) {
+pub(super) fn effective_values(option: &'static str, bytes: Vec<u64>) -> (&'static str, Vec<Value>) {
     (option, bytes.into_iter().map(|bytes| json!(Bytes(bytes))).collect())
 }
 
 /// The same for how far below its threshold a paused queue resumes.
 pub(super) fn offset(option: &'static str, set: Option<Bytes>, site: &Site<'_>) -> (&'static str, Vec<Value>) {
-    in_force(option, vec![resume_offset(set, site); site.ports.len()])
+    effective_values(option, vec![resume_offset(set, site); site.ports.len()])
 }

@@ -1,6 +1,6 @@
 //! Oversubscribed headroom: as SIH, but all queues draw theirs from one pool that is smaller than the sum (DSH section V-B; SONiC).
 
-use super::options::{in_force, offset, per_port};
+use super::options::{effective_values, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
@@ -60,8 +60,11 @@ impl HeadroomOptions for OversubscribedConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, None, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
-        vec![in_force("headroom", per_port(self.headroom, site)), offset("resume_offset", self.resume_offset, site)]
+    fn effective_values(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+        vec![
+            effective_values("headroom", per_port(self.headroom, site)),
+            offset("resume_offset", self.resume_offset, site),
+        ]
     }
 }
 

@@ -1,11 +1,11 @@
 //! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
 
-use super::options::{in_force, offset, per_port, resume_offset};
+use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
-    Options, Passage, PortFacts, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, PortFacts, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
@@ -38,7 +38,7 @@ impl Default for SihConfig {
 }
 
 impl Options for SihConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(self.alpha_rate, "alpha_rate");
     }
 }
@@ -65,12 +65,12 @@ impl HeadroomOptions for SihConfig {
         Sih::new(pools, DynamicThreshold::new(self.alpha, self.alpha_rate, site), self.resume_offset, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+    fn effective_values(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         let alpha = |port: &PortFacts| json!(threshold::alpha(self.alpha, self.alpha_rate, port));
         let alpha = ("alpha", site.ports.iter().map(alpha).collect());
         vec![
             alpha,
-            in_force("headroom", per_port(self.headroom, site)),
+            effective_values("headroom", per_port(self.headroom, site)),
             offset("resume_offset", self.resume_offset, site),
         ]
     }
@@ -95,7 +95,7 @@ impl Sih {
         self.threshold.of(ingress, self.pools.free_shared())
     }
 
-    /// Whether the queue of a class is full or eased that has these bytes.
+    /// Whether the queue of a class is full or below_xon that has these bytes.
     #[inline(always)]
     fn pressure_of(&self, Held { shared, headroom }: Held, ingress: PortIx, class: Class) -> Pressure {
         if !self.pools.is_lossless(class) {

@@ -1,11 +1,11 @@
 //! Static threshold: every lossless ingress queue is paused at a fixed length.
 
 use super::HeadroomConfig;
-use super::options::{in_force, per_port, resume_offset};
+use super::options::{effective_values, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
-    Options, Passage, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
 use backwater_engine::{Bytes, Time};
@@ -39,7 +39,7 @@ impl HeadroomConfig {
 }
 
 impl Options for StaticConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         self.xon.into_iter().for_each(|xon| findings.ordered([("xon", xon), ("xoff", self.xoff)]));
     }
 }
@@ -73,9 +73,9 @@ impl HeadroomOptions for StaticConfig {
         StaticThreshold::new(self, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+    fn effective_values(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         let xon = vec![self.xon(site); site.ports.len()];
-        vec![in_force("headroom", per_port(self.headroom, site)), in_force("xon", xon)]
+        vec![effective_values("headroom", per_port(self.headroom, site)), effective_values("xon", xon)]
     }
 }
 
@@ -176,10 +176,10 @@ mod tests {
         let fabric = fabric(star(2));
         let config = StaticConfig { xoff: Bytes(3000), xon: Some(Bytes(1000)), headroom: Some(Bytes(2000)) };
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
-        let (full, eased) = (ClassMask::of(CLASS), ClassMask::of(CLASS));
+        let (full, below_xon) = (ClassMask::of(CLASS), ClassMask::of(CLASS));
         let told = |policy: &StaticThreshold| {
             let pressure = policy.pressure(0, CLASS);
-            (pressure.full == full, pressure.eased == eased)
+            (pressure.full == full, pressure.below_xon == below_xon)
         };
         assert_eq!(told(&policy), (false, true));
         let mut seen = Vec::new();

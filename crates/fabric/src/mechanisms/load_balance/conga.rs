@@ -7,8 +7,8 @@
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Neighbour,
-    Options, Passage, PortFacts, Shape, Site, Station, Stations, View,
+    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour,
+    Options, Passage, PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::Packet;
 use crate::frame::record::PathHeader;
@@ -66,7 +66,7 @@ impl Default for CongaConfig {
 }
 
 impl Options for CongaConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
         findings.positive(Some(self.dre_period), "dre_period");
         findings.positive(Some(self.alpha), "alpha");
@@ -270,9 +270,9 @@ impl Footprint for Conga {
     }
 }
 
-impl Station for Conga {
-    fn stations(&self) -> Stations {
-        Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE | Stations::LAST_HOP
+impl PipelineHooks for Conga {
+    fn hooks(&self) -> HookSet {
+        HookSet::DATA_DEPARTURE | HookSet::OTHER_DEPARTURE | HookSet::LAST_HOP
     }
 
     fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -300,8 +300,8 @@ impl Station for Conga {
 }
 
 impl LoadBalance for Conga {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
-        let Arrival { key, candidates, ingress, destination, .. } = *arrival;
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
+        let RouteRequest { key, candidates, ingress, destination, .. } = *arrival;
         if !self.answers.by_flowlets(arrival.packet.packet().kind) || !self.is_from_host(ingress) {
             return Choice::Candidate(by_hash(self.hash, key, candidates, view));
         }
@@ -323,7 +323,7 @@ impl LoadBalance for Conga {
         }))
     }
 
-    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         self.flowlets.observe(now, observer);
     }
 }

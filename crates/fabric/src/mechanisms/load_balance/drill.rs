@@ -2,7 +2,9 @@
 //! remembered. Needs receivers that tolerate reordering.
 
 use super::flowlets::{any_usable, is_usable};
-use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
+use crate::contract::{
+    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
+};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -67,10 +69,10 @@ impl LoadBalanceOptions for DrillConfig {
 }
 
 impl Footprint for Drill {}
-impl Station for Drill {}
+impl PipelineHooks for Drill {}
 
 impl LoadBalance for Drill {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let candidates = arrival.candidates;
         let Drill { samples, memory, draws, best, seen } = self;
         let best = match best.get_mut(candidates) {

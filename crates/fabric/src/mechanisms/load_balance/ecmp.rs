@@ -1,7 +1,7 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
 use crate::contract::{
-    Arrival, Choice, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View,
+    Choice, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,10 +30,10 @@ impl LoadBalanceOptions for EcmpConfig {
 pub struct Ecmp(FlowHash);
 
 impl Footprint for Ecmp {}
-impl Station for Ecmp {}
+impl PipelineHooks for Ecmp {}
 
 impl LoadBalance for Ecmp {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, _view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, _view: &mut View<'_>) -> Choice {
         Choice::Candidate(self.0.index(arrival.key, arrival.candidates.len()))
     }
 }

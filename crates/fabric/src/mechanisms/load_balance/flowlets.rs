@@ -2,7 +2,7 @@
 //! sent before it has arrived by then, as long as ways differ by less than the timeout.
 
 use super::recent::{Recent, Used};
-use crate::contract::{Findings, FlowHash, FlowKey, Held, View};
+use crate::contract::{Findings, FlowHash, FlowKey, LbStat, View};
 use crate::frame::PacketKind;
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
@@ -113,8 +113,8 @@ impl Flowlets {
     }
 
     /// Tells `observer` how many flows are remembered.
-    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
-        observer(Held::Count("flow_entries", self.flows.count(now)));
+    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
+        observer(LbStat::Count("flow_entries", self.flows.count(now)));
     }
 
     /// Bytes on the heap.

@@ -4,8 +4,8 @@ pub use super::flowlets::{Answers, Gaps};
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Arrival, Beside, Choice, Findings, FlowHash, Footprint, Held, LoadBalance, LoadBalanceOptions, Options, Site,
-    Station, View,
+    Choice, Findings, FlowHash, Footprint, LbStat, LoadBalance, LoadBalanceOptions, Options, PipelineHooks,
+    RouteRequest, SchemeContext, Site, View,
 };
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -40,7 +40,7 @@ impl Default for LetFlowConfig {
 }
 
 impl Options for LetFlowConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
     }
 }
@@ -77,11 +77,11 @@ impl Footprint for LetFlow {
     }
 }
 
-impl Station for LetFlow {}
+impl PipelineHooks for LetFlow {}
 
 impl LoadBalance for LetFlow {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
-        let Arrival { key, candidates, .. } = *arrival;
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
+        let RouteRequest { key, candidates, .. } = *arrival;
         let LetFlow { flowlets, answers, hash, draws } = self;
         Choice::Candidate(if answers.by_flowlets(arrival.packet.packet().kind) {
             flowlets.way(key, candidates, view, |_| {
@@ -92,7 +92,7 @@ impl LoadBalance for LetFlow {
         })
     }
 
-    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         self.flowlets.observe(now, observer);
     }
 }
@@ -116,7 +116,7 @@ mod tests {
             packet.kind = kind;
             let packet = Carried { frame: &mut frame, records: &mut records };
             let (key, destination) = (FlowKey(flow), NodeId(1));
-            let arrival = &mut Arrival { packet, ingress: 0, destination, key, candidates: &[0, 1, 2, 3] };
+            let arrival = &mut RouteRequest { packet, ingress: 0, destination, key, candidates: &[0, 1, 2, 3] };
             match balancer.choose(arrival, &mut View::new(Time::from_ps(ns * 1000), &fabric, &mut node)) {
                 Choice::Candidate(way) => way,
                 Choice::Route(route) => panic!("a whole route: {route:?}"),

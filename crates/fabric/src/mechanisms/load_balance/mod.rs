@@ -19,7 +19,7 @@ use crate::mechanisms::registry::registry;
 registry! {
     /// Path choice.
     pub enum LoadBalanceConfig, factory LoadBalanceFactory;
-    instances AnyLoadBalance: LoadBalance + Station, of LoadBalanceOptions::Instance,
+    instances AnyLoadBalance: LoadBalance + PipelineHooks, of LoadBalanceOptions::Instance,
     by build(site: &Site<'_>) or boxed;
     mechanisms {
         Ecmp = "ecmp": ecmp::EcmpConfig;

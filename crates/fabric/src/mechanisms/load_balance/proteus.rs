@@ -10,8 +10,8 @@ use super::paths::{
 };
 use super::recent::{Recent, Used};
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Emission, Findings, FlowHash, Footprint, Heard, Held, LoadBalance,
-    LoadBalanceOptions, Options, Passage, Shape, Site, Station, Stations, View,
+    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction,
+    Options, OutgoingNotice, Passage, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -106,7 +106,7 @@ impl Default for ProteusConfig {
 }
 
 impl Options for ProteusConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         super::paths::check_queues(beside, findings);
         findings.positive(Some(self.flow_timeout), "flow_timeout");
         findings.positive(Some(self.dre_period), "dre_period");
@@ -256,7 +256,7 @@ impl Edge {
     }
 
     /// The way of a data packet of a host; `None` if no path is known.
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, headers) = (view.now, *arrival.packet.packet());
         let known = self.flows.place(headers.flow.0.into(), now).known;
         let edge = view.paths.edge(arrival.destination);
@@ -388,7 +388,7 @@ impl Edge {
                 let words = [path, node.0, low, high];
                 let from = view.port(egress).id();
                 let notice = Notice { protocol: PROTEUS, from, flow: FlowId::NONE, to: *edge, words };
-                view.emit(Emission { notice, egress, class: *class, route: route.after_first() });
+                view.emit(OutgoingNotice { notice, egress, class: *class, route: route.after_first() });
                 view.count("probes", 1);
             }
         }
@@ -416,10 +416,10 @@ fn halves(time: Time) -> [u32; 2] {
 /// Which part of the first field of a probe is the path; the rest is how busy links are.
 const PATH_BITS: u32 = 24;
 
-impl Station for Proteus {
-    fn stations(&self) -> Stations {
-        let departures = Stations::DATA_DEPARTURE | Stations::OTHER_DEPARTURE;
-        let at_edge = Stations::ENQUEUE | Stations::NOTICE | Stations::GATE;
+impl PipelineHooks for Proteus {
+    fn hooks(&self) -> HookSet {
+        let departures = HookSet::DATA_DEPARTURE | HookSet::OTHER_DEPARTURE;
+        let at_edge = HookSet::ENQUEUE | HookSet::NOTICE | HookSet::GATE;
         if self.edge.is_some() { departures | at_edge } else { departures }
     }
 
@@ -451,16 +451,16 @@ impl Station for Proteus {
         }
     }
 
-    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> Heard {
+    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> NoticeAction {
         match &mut self.edge {
             Some(edge) if notice.protocol == PROTEUS && notice.to == self.node => {
                 let [first, from, low, high] = notice.words;
                 let at = Time::from_ps(u64::from(high) << 32 | u64::from(low));
                 let stamp = Stamp { path: first & ((1 << PATH_BITS) - 1), at, busy: (first >> PATH_BITS) as u8 };
                 edge.measuring.hear(NodeId(from), stamp, view.now);
-                Heard::Consume
+                NoticeAction::Consume
             }
-            _ => Heard::Pass,
+            _ => NoticeAction::Forward,
         }
     }
 
@@ -479,17 +479,17 @@ impl Station for Proteus {
 }
 
 impl LoadBalance for Proteus {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let is_data = arrival.packet.packet().kind == PacketKind::Data;
         let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }
 
-    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         if let Some(edge) = &self.edge {
-            observer(Held::Count("flow_entries", edge.flows.count(now)));
-            observer(Held::Count("stopped_uplinks", edge.out.iter().filter(|out| !out.is_empty()).count() as u64));
+            observer(LbStat::Count("flow_entries", edge.flows.count(now)));
+            observer(LbStat::Count("stopped_uplinks", edge.out.iter().filter(|out| !out.is_empty()).count() as u64));
             edge.measuring.observe(now, |_| false, observer);
         }
     }

@@ -1,7 +1,9 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port whose link is up. Needs receivers that tolerate reordering.
 
 use super::flowlets::any_usable;
-use crate::contract::{Arrival, Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, Site, Station, View};
+use crate::contract::{
+    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
+};
 use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
 use schemars::JsonSchema;
@@ -40,10 +42,10 @@ impl LoadBalanceOptions for SprayConfig {
 }
 
 impl Footprint for Spray {}
-impl Station for Spray {}
+impl PipelineHooks for Spray {}
 
 impl LoadBalance for Spray {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         Choice::Candidate(any_usable(arrival.candidates, view, &mut self.draws))
     }
 }

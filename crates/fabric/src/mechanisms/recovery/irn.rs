@@ -2,8 +2,8 @@
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, Beside, Findings, Footprint, InForce, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
-    RecoverySender, SenderFacts, Verdict, in_force,
+    Answer, EffectiveValues, Findings, Footprint, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
+    RecoverySender, SchemeContext, SenderFacts, Verdict, effective_values,
 };
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
@@ -52,7 +52,7 @@ impl Default for IrnConfig {
 }
 
 impl Options for IrnConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(Some(self.rto_low), "rto_low");
         findings.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         findings.positive(self.bdp_cap, "bdp_cap");
@@ -99,9 +99,9 @@ impl RecoveryOptions for IrnConfig {
         true
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let cap = Bytes(u64::from(self.cap(sender)) * u64::from(sender.sizes.mtu));
-        in_force(json!({ "bdp_cap": cap }))
+        effective_values(json!({ "bdp_cap": cap }))
     }
 }
 

@@ -3,8 +3,8 @@
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, Beside, Findings, Footprint, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
-    SenderFacts, Verdict,
+    Answer, Findings, Footprint, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
+    SchemeContext, SenderFacts, Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::memory::HeapBytes;
@@ -32,7 +32,7 @@ impl Default for MpRdmaRecoveryConfig {
 }
 
 impl Options for MpRdmaRecoveryConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.error(
             beside.ack_every > 1,
             Key::Scenario("host.ack_every"),

@@ -18,8 +18,8 @@ use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Entropy, FlowControl, Heard, Loss, Notification, NotificationPoint, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, SenderFacts, Starting, Stations, Verdict,
+    AckView, Answer, Entropy, FlowControl, HookSet, LossSignal, NoticeAction, Notification, NotificationPoint,
+    Progress, ReactionPoint, RecoveryReceiver, RecoverySender, SenderFacts, StartingFlow, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -216,9 +216,9 @@ impl Node {
         if may_have_waited {
             self.log_pauses(ix, queue, since, &mut frame, env);
         }
-        if self.interfaces.stations.meets(Stations::ON_DEPARTURE) {
+        if self.interfaces.stations.intersects(HookSet::ON_DEPARTURE) {
             self.keep_trail(ix, &mut frame, env);
-            if self.interfaces.stations.meets(Stations::LOGGED_DEPARTURE) {
+            if self.interfaces.stations.intersects(HookSet::LOGGED_DEPARTURE) {
                 self.log_own_departure(ix, rate, &mut frame, env);
             }
         }
@@ -228,7 +228,7 @@ impl Node {
     /// Own data leaves through `port`, where it counts as a turn, or is traced.
     #[inline(never)]
     fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.interfaces.stations.meets(Stations::TURNS) {
+        if self.interfaces.stations.intersects(HookSet::TURNS) {
             let scheduler = env.fabric.spec.host.scheduler;
             self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
         }
@@ -431,7 +431,7 @@ impl Node {
                 });
             } else {
                 if has_lost {
-                    pair.reaction.on_loss(env.now, Loss::Answered);
+                    pair.reaction.on_loss(env.now, LossSignal::Nack);
                 }
                 if packet.marked || !is_answer {
                     let cnp = echo.and_then(|echo| echo.verdict).unwrap_or(Cnp::Congested(None));
@@ -485,7 +485,7 @@ impl Node {
         }
         let heard = self.hear(frame, env);
         let slot = env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
-        let endpoint = self.interfaces.endpoint.as_mut().filter(|_| heard == Heard::Pass);
+        let endpoint = self.interfaces.endpoint.as_mut().filter(|_| heard == NoticeAction::Forward);
         // The slot is one of the flow's source, and the notice may have been sent to anybody.
         if let Some(notice) = env.records.notice(frame.record).copied()
             && let (Some(slot), Some(endpoint)) = (slot, endpoint)
@@ -558,10 +558,10 @@ impl Node {
         port: PortIx,
         route: Route,
         env: &Env<'a, S>,
-    ) -> Starting<'a> {
+    ) -> StartingFlow<'a> {
         let route = env.fabric.common_route(env.fabric.flow(flow), route);
         let onward = env.fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
-        Starting { flow, class, port, onward }
+        StartingFlow { flow, class, port, onward }
     }
 
     /// Looks at what a queue pair may do after its reaction point has learned something.
@@ -600,7 +600,7 @@ impl Node {
             let deadline = pair.deadline();
             if deadline <= env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
-                pair.reaction.on_loss(env.now, Loss::TimedOut);
+                pair.reaction.on_loss(env.now, LossSignal::TimedOut);
                 pair.timed_from = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.interfaces.ports[usize::from(port)].free_at();

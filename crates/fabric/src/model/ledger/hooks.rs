@@ -2,7 +2,7 @@
 
 use super::{OnWire, PairFacts};
 use crate::contract::note::{IngressHeld, Note};
-use crate::contract::{BufferAccounts, BufferPolicy, Passage, Stations, Verdict};
+use crate::contract::{BufferAccounts, BufferPolicy, HookSet, Passage, Verdict};
 use crate::frame::journey::Term;
 use crate::frame::{Body, Frame, Packet, PacketKind};
 use crate::ids::{FlowId, PortIx, QueueIx};
@@ -15,7 +15,7 @@ impl Node {
     /// Whether what happens here is traced, or written into the ledger.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.interfaces.stations.meets(Stations::TRACE)
+        self.interfaces.stations.intersects(HookSet::TRACE)
     }
 
     /// A packet joins the queue of `at`, which holds `queue_bytes` with it.

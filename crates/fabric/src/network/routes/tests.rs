@@ -74,12 +74,12 @@ fn all_equal_cost_ports_are_candidates_parallel_links_included() {
 fn a_packet_meets_only_what_lies_ahead_of_it() {
     let (wiring, routes) = routes(&leaf_spine());
     let port = |node: u32, ix: usize| &wiring.of(NodeId(node))[ix];
-    let meets = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
+    let intersects = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
     let (of_spines, last) = ([port(6, 1), port(7, 1)], port(5, 1));
-    assert_eq!(of_spines.map(|port| meets(4, port)), [true, true]);
-    assert_eq!(of_spines.map(|port| meets(6, port)), [true, false]);
-    assert!(meets(6, last) && meets(0, last) && meets(5, last));
-    assert!(meets(0, port(4, 3)) && !meets(6, port(4, 3)) && !meets(0, port(4, 1)));
+    assert_eq!(of_spines.map(|port| intersects(4, port)), [true, true]);
+    assert_eq!(of_spines.map(|port| intersects(6, port)), [true, false]);
+    assert!(intersects(6, last) && intersects(0, last) && intersects(5, last));
+    assert!(intersects(0, port(4, 3)) && !intersects(6, port(4, 3)) && !intersects(0, port(4, 1)));
 }
 
 #[test]

@@ -190,15 +190,15 @@ fn after_a_timeout_a_flow_begins_anew() {
     let mut point = flow(3.0);
     ack(&mut point, 0, 7, false);
     let before = point.cwnd;
-    point.on_loss(Time::ZERO, Loss::Answered);
+    point.on_loss(Time::ZERO, LossSignal::Nack);
     assert_eq!((point.cwnd, released(&point)), (before, vec![7]));
-    point.on_loss(Time::ZERO, Loss::TimedOut);
+    point.on_loss(Time::ZERO, LossSignal::TimedOut);
     assert_eq!((point.cwnd, released(&point)), (100.0, vec![]));
     let own = [0, 1, 2].map(|psn| point.path(psn, Time::ZERO));
     assert_eq!(own.iter().collect::<BTreeSet<_>>().len(), 3);
     let config = MpRdmaConfig { initial_cwnd: Some(12.0), ..Default::default() };
     let mut point = MpRdma { cwnd: 3.0, ..MpRdma::new(&config, &sender()) };
-    point.on_loss(Time::ZERO, Loss::TimedOut);
+    point.on_loss(Time::ZERO, LossSignal::TimedOut);
     assert_eq!(point.window(), 12 * 952);
 }
 

@@ -76,7 +76,7 @@ impl Base {
 
 /// What a base does at a switch.
 #[derive(Debug, Delegate)]
-#[delegate(Station)]
+#[delegate(PipelineHooks)]
 #[delegate(Footprint)]
 pub enum BasePoint {
     /// DCQCN marks.

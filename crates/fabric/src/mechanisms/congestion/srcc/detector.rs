@@ -157,7 +157,7 @@ impl Detector {
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 
-    /// What a packet meets that finds its queue longer than the least threshold, with `length` bytes in it; `None` if it is not congested.
+    /// What a packet intersects that finds its queue longer than the least threshold, with `length` bytes in it; `None` if it is not congested.
     fn congestion(
         &self,
         at: &Passage,

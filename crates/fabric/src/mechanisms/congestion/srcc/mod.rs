@@ -14,8 +14,8 @@ use self::base::{Base, BaseNotification, BasePoint};
 use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
-    AnswerPath, Beside, Carried, CongestionOptions, CongestionPoint, Findings, Footprint, InForce, Options, Passage,
-    SenderFacts, Shape, Site, Sizes, Station, Stations, View,
+    AnswerPath, Carried, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Options,
+    Passage, PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
 };
 use crate::frame::Protocol;
 use backwater_engine::{Bytes, Duration, Rate};
@@ -185,7 +185,7 @@ impl Default for SrccConfig {
 }
 
 impl Options for SrccConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         let mut of_base = Findings::default();
         self.base.options().check(beside, &mut of_base);
         findings.within("base", of_base);
@@ -341,7 +341,7 @@ impl CongestionOptions for SrccConfig {
         findings.error(lacks_bound, "q_pfc", message);
     }
 
-    fn in_force(&self, sender: &SenderFacts) -> InForce {
+    fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = self.window(sender.base_rtt);
         let is_static = self.threshold == Threshold::Static;
         let is_eq5 = self.threshold == Threshold::Eq5;
@@ -369,17 +369,17 @@ impl CongestionOptions for SrccConfig {
             ),
         ];
         let own = own.into_iter().filter(|(_, applies, _)| *applies).map(|(key, _, value)| (key.to_owned(), value));
-        of_base(self.base.options().in_force(sender)).chain(own).collect()
+        of_base(self.base.options().effective_values(sender)).chain(own).collect()
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> InForce {
+    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
         of_base(self.base.options().in_force_at_switch(rate)).collect()
     }
 }
 
 /// What the options of the base come to, under their names among those of SRCC.
-fn of_base(in_force: InForce) -> impl Iterator<Item = (String, Value)> {
-    in_force.into_iter().map(|(key, value)| (format!("base.{key}"), value))
+fn of_base(effective_values: EffectiveValues) -> impl Iterator<Item = (String, Value)> {
+    effective_values.into_iter().map(|(key, value)| (format!("base.{key}"), value))
 }
 
 impl SrccConfig {
@@ -427,9 +427,9 @@ impl Footprint for SrccPoint {
     }
 }
 
-impl Station for SrccPoint {
-    fn stations(&self) -> Stations {
-        self.base.stations() | Stations::DATA_ENQUEUE
+impl PipelineHooks for SrccPoint {
+    fn hooks(&self) -> HookSet {
+        self.base.hooks() | HookSet::DATA_ENQUEUE
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {

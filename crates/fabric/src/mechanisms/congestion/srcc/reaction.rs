@@ -3,7 +3,7 @@
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
 use super::{Adjustment, SRCC, SrccConfig};
-use crate::contract::{AckView, CongestionSignal, Entropy, Footprint, Loss, ReactionPoint, SenderFacts};
+use crate::contract::{AckView, CongestionSignal, Entropy, Footprint, LossSignal, ReactionPoint, SenderFacts};
 use crate::frame::{Cnp, Notice, Psn};
 use crate::ids::PortId;
 use arrayvec::ArrayVec;
@@ -23,14 +23,14 @@ pub struct Srcc {
     /// Of notices from several switches that come within this time, the one with the lowest rate holds.
     base_rtt: Duration,
     /// The last notice of each egress port, as far as it came within that time: of the last ones, if there are more.
-    heard: ArrayVec<Heard, MOST_PORTS>,
+    heard: ArrayVec<NoticeAction, MOST_PORTS>,
     /// Where the base has no recovery of its own.
     probing: Option<Probing>,
 }
 
 /// A notice that still counts.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct NoticeAction {
     from: PortId,
     target: Rate,
     at: Time,
@@ -153,13 +153,13 @@ impl ReactionPoint for Srcc {
         if self.heard.is_full() {
             self.heard.remove(0);
         }
-        self.heard.push(Heard { from, target: target_of(notice.words), at: now });
+        self.heard.push(NoticeAction { from, target: target_of(notice.words), at: now });
         if let Some(lowest) = self.heard.iter().map(|heard| heard.target).min() {
             self.go_on_at(now, lowest, self.adjustment);
         }
     }
 
-    fn on_loss(&mut self, now: Time, loss: Loss) {
+    fn on_loss(&mut self, now: Time, loss: LossSignal) {
         self.base.on_loss(now, loss);
     }
 

@@ -113,10 +113,10 @@ fn a_window_is_decreased_once_per_round_trip() {
     // Below the target it grows meanwhile.
     assert_near(ack(&mut point, 71, 9, 1), 5.76 + 1.0 / 5.76);
     point.cwnd = 10.0;
-    point.on_loss(Time::ZERO + us(78), Loss::Answered);
+    point.on_loss(Time::ZERO + us(78), LossSignal::Nack);
     assert_near(point.cwnd, 10.0);
     // The round-trip time is 9 us now.
-    point.on_loss(Time::ZERO + us(79), Loss::Answered);
+    point.on_loss(Time::ZERO + us(79), LossSignal::Nack);
     assert_near(point.cwnd, 5.0);
     assert_near(ack(&mut point, 80, 20, 1), 5.0);
 }
@@ -204,13 +204,13 @@ fn five_timeouts_in_a_row_leave_the_smallest_window() {
         point.on_loss(Time::ZERO + us(at_us), loss);
         point.cwnd
     };
-    assert_eq!([1000, 2000, 3000].map(|at| lose(at, Loss::TimedOut)), [32.0, 16.0, 8.0]);
-    assert_eq!(lose(4000, Loss::Answered), 4.0);
-    assert_eq!([5000, 6000].map(|at| lose(at, Loss::TimedOut)), [2.0, 1.0]);
+    assert_eq!([1000, 2000, 3000].map(|at| lose(at, LossSignal::TimedOut)), [32.0, 16.0, 8.0]);
+    assert_eq!(lose(4000, LossSignal::Nack), 4.0);
+    assert_eq!([5000, 6000].map(|at| lose(at, LossSignal::TimedOut)), [2.0, 1.0]);
     ack(&mut point, 7000, 10, 0);
     point.cwnd = 64.0;
     let mut lose = |at_us: u64| {
-        point.on_loss(Time::ZERO + us(at_us), Loss::TimedOut);
+        point.on_loss(Time::ZERO + us(at_us), LossSignal::TimedOut);
         point.cwnd
     };
     assert_eq!([8000, 8001, 9000, 9001, 9002].map(&mut lose), [32.0, 32.0, 16.0, 16.0, 0.01]);

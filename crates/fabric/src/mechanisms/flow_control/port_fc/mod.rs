@@ -13,8 +13,8 @@ mod switch;
 use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
-    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, Joining, Options, Passage, PauseScope, Place, Pressure, Shape, Site, Starting, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
+    Joining, Options, Passage, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Frame, Protocol, Signal};
@@ -66,7 +66,7 @@ impl PortFcConfig {
 }
 
 impl Options for PortFcConfig {
-    fn check(&self, _beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
             let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
             findings.error(!is_sound, option, format!("must be greater than zero and at most {MOST_BDPS}"));
@@ -251,7 +251,7 @@ impl FlowControl for PortFc {
         AddedQueues { most, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         let queue = match self {
             PortFc::Switch(switch) => switch.queue(joining.egress, joining.onward),
             PortFc::Server(server) => server.relay_queue(joining.egress),
@@ -273,7 +273,7 @@ impl FlowControl for PortFc {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Starting<'_>, _view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let own = match self {
             PortFc::Server(server) => server.own_queue(flow.port, flow.onward),
             PortFc::Switch(_) => None,

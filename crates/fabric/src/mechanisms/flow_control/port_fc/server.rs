@@ -2,7 +2,7 @@
 
 use super::queues::Exits;
 use super::{Message, Type};
-use crate::contract::{Onward, PauseScope, Site, View};
+use crate::contract::{PauseScope, RemainingHops, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
@@ -44,7 +44,7 @@ impl Server {
     }
 
     /// The queue of own data by the ports that it passes behind `port`: those of switches and servers in turn.
-    pub(super) fn own_queue(&self, port: PortIx, onward: Onward<'_>) -> Option<QueueIx> {
+    pub(super) fn own_queue(&self, port: PortIx, onward: RemainingHops<'_>) -> Option<QueueIx> {
         let (mut onward, exits) = (onward, &self.ports[usize::from(port)].exits);
         let exit = onward.next()?;
         let further = (onward.count() / 2) as QueueIx;

@@ -2,7 +2,7 @@
 
 use super::queues::Exits;
 use super::{Bdp, Message, PortFcConfig, Type};
-use crate::contract::{Onward, Passage, PauseScope, PortFacts, Site, View};
+use crate::contract::{Passage, PauseScope, PortFacts, RemainingHops, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
@@ -61,7 +61,7 @@ impl Switch {
     }
 
     /// The queue of a packet by the ports that it passes behind `egress`: that of the server, and that of the switch after next.
-    pub(super) fn queue(&self, egress: PortIx, mut onward: Onward<'_>) -> QueueIx {
+    pub(super) fn queue(&self, egress: PortIx, mut onward: RemainingHops<'_>) -> QueueIx {
         let port = &self.ports[usize::from(egress)];
         match onward.nth(1) {
             None => port.last,

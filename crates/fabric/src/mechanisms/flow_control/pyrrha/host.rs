@@ -2,7 +2,7 @@
 
 use super::frames::PyrrhaFrame;
 use super::given_up;
-use crate::contract::{PauseScope, Site, Starting, View};
+use crate::contract::{PauseScope, Site, StartingFlow, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 
@@ -46,7 +46,7 @@ impl Host {
         Host { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
     }
 
-    pub(super) fn on_flow_start(&mut self, flow: Starting<'_>, view: &mut View<'_>) -> QueueIx {
+    pub(super) fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
         let port = &mut self.ports[usize::from(flow.port)];
         let index = match port.free.pop() {
             Some(index) => index.into(),

@@ -21,9 +21,9 @@ pub use queues::State;
 use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
-    AddedQueues, Beside, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint,
-    Gauge, InForce, Joining, Neighbour, Options, Passage, PauseScope, Place, PortView, Pressure, Shape, Site, Stage,
-    Starting, View, in_force,
+    AddedQueues, EffectiveValues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
+    Footprint, Gauge, Joining, Neighbour, Options, Passage, PauseScope, PortView, Pressure, QueueChoice, SchemeContext,
+    Shape, Site, Stage, StartingFlow, View, effective_values,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Frame, Protocol};
@@ -286,7 +286,7 @@ impl Options for PyrrhaConfig {
         if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
     }
 
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.ordered([("resume", self.resume), ("pause", self.pause)]);
         findings.warning(
             self.hosts == HostReaction::Pfc && beside.lossless.is_empty(),
@@ -308,8 +308,8 @@ impl FlowControlOptions for PyrrhaConfig {
         FlowControlFacts { protocols, bounds_queues: true, ..Default::default() }
     }
 
-    fn in_force(&self, base_rtt: Duration) -> InForce {
-        in_force(json!({ "merge_grace": self.merge_grace(base_rtt) }))
+    fn effective_values(&self, base_rtt: Duration) -> EffectiveValues {
+        effective_values(json!({ "merge_grace": self.merge_grace(base_rtt) }))
     }
 
     fn build(&self, site: &Site<'_>) -> Pyrrha {
@@ -324,14 +324,14 @@ impl FlowControl for Pyrrha {
     }
 
     #[inline]
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> Place {
+    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
         match &mut self.role {
             Role::Switch(switch) => switch.place(joining, None),
             Role::Host(_) | Role::Bystander => joining.by_class(),
         }
     }
 
-    fn next_queue(&mut self, joining: Joining<'_>, from: Passage, _view: &View<'_>) -> Place {
+    fn next_queue(&mut self, joining: Joining<'_>, from: Passage, _view: &View<'_>) -> QueueChoice {
         match &mut self.role {
             Role::Switch(switch) => switch.next_place(joining, from),
             Role::Host(_) | Role::Bystander => joining.by_class(),
@@ -362,7 +362,7 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_flow_start(&mut self, flow: Starting<'_>, view: &mut View<'_>) -> QueueIx {
+    fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
         match &mut self.role {
             Role::Host(host) => host.on_flow_start(flow, view),
             Role::Switch(_) | Role::Bystander => QueueIx::from(flow.class.0),

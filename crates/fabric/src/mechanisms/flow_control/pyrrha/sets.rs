@@ -6,7 +6,7 @@
 //! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
 
 use super::queues::Pool;
-use crate::contract::Onward;
+use crate::contract::RemainingHops;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
@@ -179,7 +179,7 @@ impl Sets {
     }
 
     /// The most roots that a set can have.
-    pub(super) const LARGEST: usize = Onward::MOST as usize;
+    pub(super) const LARGEST: usize = RemainingHops::MOST as usize;
 
     pub(super) fn heap_bytes(&self) -> u64 {
         let roots: u64 = self.known.iter().map(|set| set.roots.heap_bytes()).sum();

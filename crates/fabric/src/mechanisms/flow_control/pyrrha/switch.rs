@@ -10,7 +10,7 @@ use super::given_up;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
-use crate::contract::{Joining, Neighbour, Onward, Passage, PauseScope, Place, PortFacts, Site, View};
+use crate::contract::{Joining, Neighbour, Passage, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
 use crate::frame::cause::Cause;
 use crate::ids::{PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
@@ -44,8 +44,8 @@ pub(super) struct Switch {
 }
 
 /// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
-fn ahead(here: PortId, onward: Onward<'_>) -> impl Iterator<Item = PortId> {
-    let (mut passed, mut count) = ([here; Onward::MOST as usize], 0);
+fn ahead(here: PortId, onward: RemainingHops<'_>) -> impl Iterator<Item = PortId> {
+    let (mut passed, mut count) = ([here; RemainingHops::MOST as usize], 0);
     onward.map_while(move |port| {
         if passed[..count].contains(&port) || (count > 0 && passed[count - 1] == here) {
             return None;
@@ -79,7 +79,7 @@ impl Switch {
 
     // ---------------------------------------------------------------------------------------------------------- where packets go
 
-    pub(super) fn place(&mut self, joining: Joining<'_>, after: Option<PortId>) -> Place {
+    pub(super) fn place(&mut self, joining: Joining<'_>, after: Option<PortId>) -> QueueChoice {
         let egress = &mut self.egress[usize::from(joining.egress)];
         if egress.is_plain() {
             return joining.by_class();
@@ -89,7 +89,7 @@ impl Switch {
         place.map_or(joining.by_class(), |(queue, note)| joining.at(queue, note))
     }
 
-    pub(super) fn next_place(&mut self, joining: Joining<'_>, from: Passage) -> Place {
+    pub(super) fn next_place(&mut self, joining: Joining<'_>, from: Passage) -> QueueChoice {
         let root = self.egress[usize::from(from.egress)].roots_of(from.note).next();
         self.place(joining, root)
     }

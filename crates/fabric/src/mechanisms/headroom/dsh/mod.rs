@@ -8,13 +8,13 @@ mod gradient;
 
 pub use gradient::EstimatorKind;
 
-use super::options::{in_force, offset, per_port, resume_offset};
+use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, Beside, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy,
-    Options, Passage, PortFacts, PortPressure, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Passage, PortFacts, PortPressure, Pressure, SchemeContext, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
@@ -82,7 +82,7 @@ impl Default for DshConfig {
 }
 
 impl Options for DshConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         let (name, flow_control) = &beside.flow_control;
         findings.warning(
             !flow_control.pauses_ports() && !beside.lossless.is_empty(),
@@ -127,9 +127,9 @@ impl HeadroomOptions for DshConfig {
         Dsh::new(self, site)
     }
 
-    fn in_force(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
+    fn effective_values(&self, site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         vec![
-            in_force("headroom", per_port(self.headroom, site)),
+            effective_values("headroom", per_port(self.headroom, site)),
             offset("queue_resume_offset", self.queue_resume_offset, site),
             offset("port_resume_offset", self.port_resume_offset, site),
         ]
@@ -343,7 +343,7 @@ impl BufferPolicy for Dsh {
         // Spares most packets the rest, which would say the same.
         let margin = port.reach.most + self.queue_offset.max(self.port_offset);
         if port.insurance == 0 && port.shared + margin < threshold {
-            return Pressure { full: ClassMask::NONE, eased: self.lossless, port: PortPressure::Eased };
+            return Pressure { full: ClassMask::NONE, below_xon: self.lossless, port: PortPressure::Eased };
         }
         let mut pressure = Pressure { port: self.port_pressure(port, threshold), ..Default::default() };
         for class in self.lossless.iter() {
@@ -352,7 +352,7 @@ impl BufferPolicy for Dsh {
             if shared > limit {
                 pressure.full = pressure.full.with(class);
             } else if shared == 0 || shared + self.queue_offset < limit {
-                pressure.eased = pressure.eased.with(class);
+                pressure.below_xon = pressure.below_xon.with(class);
             }
         }
         pressure

@@ -97,7 +97,7 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     }
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
     // It eases as soon as it is below: with no offset, at the very length.
-    while dsh.pressure(0, CLASS).eased.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).eased {
+    while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
         dsh.release(&passage(0, CLASS, 1000), now);
     }
     assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
@@ -127,7 +127,7 @@ fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     let mut steps = Vec::new();
-    while !dsh.pressure(0, CLASS).eased.has(CLASS) {
+    while !dsh.pressure(0, CLASS).below_xon.has(CLASS) {
         dsh.release(&passage(0, CLASS, 1000), now);
         steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
     }
@@ -136,7 +136,7 @@ fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
 }
 
 /// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for its port. At T neither is full any
-/// more, and neither is eased: each waits for its own offset.
+/// more, and neither is below_xon: each waits for its own offset.
 #[test]
 fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
     let config = DshConfig {
@@ -149,8 +149,8 @@ fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
     let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
     let (none, class) = (ClassMask::NONE, ClassMask::of(CLASS));
     let told = |dsh: &Dsh| {
-        let Pressure { full, eased, port } = dsh.pressure(0, CLASS);
-        (full, eased, port)
+        let Pressure { full, below_xon, port } = dsh.pressure(0, CLASS);
+        (full, below_xon, port)
     };
     for _ in 0..5 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
@@ -289,7 +289,7 @@ fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     let told = dsh.pressure(0, CLASS);
-    assert_eq!((told.port, told.full, told.eased), (PortPressure::Eased, ClassMask::NONE, dsh.lossless));
+    assert_eq!((told.port, told.full, told.below_xon), (PortPressure::Eased, ClassMask::NONE, dsh.lossless));
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);

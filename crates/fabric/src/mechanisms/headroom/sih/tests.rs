@@ -30,7 +30,7 @@ fn the_first_threshold_of_the_evaluation_is_167_kb() {
 fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
     let (fabric, config) = evaluation();
     let mut sih = config.build(&fabric.site(NodeId(32)));
-    let (full, eased) = (ClassMask::of(CLASS), ClassMask::NONE);
+    let (full, below_xon) = (ClassMask::of(CLASS), ClassMask::NONE);
     let mut packets = 0;
     while sih.pressure(0, CLASS).full.is_empty() {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
@@ -39,7 +39,7 @@ fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
     // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
     assert_eq!(packets, 3 + 156 + 1);
     assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
-    assert_eq!(sih.pressure(0, CLASS), Pressure { full, eased, ..Default::default() });
+    assert_eq!(sih.pressure(0, CLASS), Pressure { full, below_xon, ..Default::default() });
     // No other queue's pressure changes.
     assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
     assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
@@ -57,12 +57,12 @@ fn a_queue_eases_below_its_threshold_by_the_offset() {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
     }
     // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951: only the last is 2,000 below.
-    let mut eased = Vec::new();
+    let mut below_xon = Vec::new();
     for _ in 0..3 {
         sih.release(&passage(0, CLASS, 1000), Time::ZERO);
-        eased.push(!sih.pressure(0, CLASS).eased.is_empty());
+        below_xon.push(!sih.pressure(0, CLASS).below_xon.is_empty());
     }
-    assert_eq!(eased, [false, false, true]);
+    assert_eq!(below_xon, [false, false, true]);
 }
 
 /// Alpha 1 and 10,000 B to share: T = 10,000 - x.
@@ -76,11 +76,11 @@ fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
     let fabric = fabric(spec);
     let mut sih = config.build(&fabric.site(NodeId(2)));
     // At 4,000 B it is 2,000 B below T, and at 5,000 B it has reached it.
-    for (bytes, full, eased) in
+    for (bytes, full, below_xon) in
         [(1000, false, true), (2000, false, true), (3000, false, true), (4000, false, true), (5000, true, false)]
     {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
-        assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, full, eased), "{bytes} B");
+        assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, full, below_xon), "{bytes} B");
     }
     assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
     assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
@@ -95,14 +95,14 @@ fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
     let (fabric, config) = evaluation();
     let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
     assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
-    assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
+    assert_eq!(sih.pressure(0, CLASS).below_xon, ClassMask::of(CLASS));
     assert_eq!(admit(&mut sih, 0, CLASS, 64, Time::ZERO), Ok(()));
     assert_eq!(sih.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64, peak: 3064 });
     // Headroom is drained first.
     sih.release(&passage(0, CLASS, 1000), Time::ZERO);
     assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0, peak: 3064 });
-    assert_eq!(sih.pressure(0, CLASS).eased, ClassMask::of(CLASS));
+    assert_eq!(sih.pressure(0, CLASS).below_xon, ClassMask::of(CLASS));
 }
 
 #[test]

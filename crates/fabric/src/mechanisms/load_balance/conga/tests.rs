@@ -104,7 +104,7 @@ impl Switch {
         }
         let packet = Carried { frame: &mut frame, records: &mut self.records };
         let (key, destination) = (FlowKey(flow), NodeId(2));
-        let arrival = &mut Arrival { packet, ingress, destination, key, candidates: &UPLINKS };
+        let arrival = &mut RouteRequest { packet, ingress, destination, key, candidates: &UPLINKS };
         match self.conga.choose(arrival, &mut self.node.view(now, &self.fabric)) {
             Choice::Candidate(way) => UPLINKS[way],
             Choice::Route(route) => panic!("a whole route: {route:?}"),

@@ -2,7 +2,7 @@
 //! Appendix A).
 
 use super::{FlbConfig, Threshold};
-use crate::contract::{Carried, Emission, Passage, PortFacts, Site, View};
+use crate::contract::{Carried, OutgoingNotice, Passage, PortFacts, Site, View};
 use crate::frame::{Notice, Packet, Route};
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
@@ -74,7 +74,7 @@ impl News {
     pub(super) fn send(&self, view: &mut View<'_>) {
         let Back { to, port, route } = self.back;
         let notice = Notice { protocol: FLB, from: self.root, flow: self.flow, to, words: self.cnm.words() };
-        view.emit(Emission { notice, egress: port, class: Class::CONTROL, route });
+        view.emit(OutgoingNotice { notice, egress: port, class: Class::CONTROL, route });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::isolation::{Congested, Isolation};
 use super::{DelayOf, FlbConfig, Moves, Rerouting, Spread, StampPoint, Ties};
-use crate::contract::{Arrival, Choice, Held, Site, View};
+use crate::contract::{Choice, LbStat, RouteRequest, Site, View};
 use crate::frame::Route;
 use crate::ids::{FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
@@ -134,7 +134,7 @@ impl Edge {
 
     /// The way of a data packet of a host; `None` if no path is known.
     #[inline(never)]
-    pub(super) fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Option<Choice> {
+    pub(super) fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
         let place = self.flows.place(flow.0.into(), now);
         let known = place.known;
@@ -235,11 +235,11 @@ impl Edge {
     }
 
     /// Tells `observer` of its tables, and of the paths.
-    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         let (flows, paths) = self.isolation.counts();
-        observer(Held::Count("flow_entries", self.flows.count(now)));
-        observer(Held::Count("isolated_flows", flows as u64));
-        observer(Held::Count("isolation_paths", paths as u64));
+        observer(LbStat::Count("flow_entries", self.flows.count(now)));
+        observer(LbStat::Count("isolated_flows", flows as u64));
+        observer(LbStat::Count("isolation_paths", paths as u64));
         self.measuring.observe(now, |ascent| self.isolation.is_isolated(ascent), observer);
     }
 

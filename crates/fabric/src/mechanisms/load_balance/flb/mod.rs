@@ -15,8 +15,8 @@ use self::edge::Edge;
 use super::flowlets::by_hash;
 use super::paths::{is_edge, stamp_departure};
 use crate::contract::{
-    Arrival, Beside, Carried, Choice, Findings, FlowHash, Footprint, Heard, Held, LoadBalance, LoadBalanceOptions,
-    Options, Passage, Shape, Site, Station, Stations, View,
+    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction,
+    Options, Passage, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, Packet, PacketKind};
 use crate::ids::{NodeId, PortIx};
@@ -197,7 +197,7 @@ impl Default for FlbConfig {
 }
 
 impl Options for FlbConfig {
-    fn check(&self, beside: &Beside<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.positive(Some(self.flow_timeout), "flow_timeout");
         findings.clock(self.sample_period, "sample_period", None);
         findings.clock(self.check_period, "check_period", None);
@@ -346,13 +346,13 @@ impl Footprint for Flb {
     }
 }
 
-impl Station for Flb {
-    fn stations(&self) -> Stations {
+impl PipelineHooks for Flb {
+    fn hooks(&self) -> HookSet {
         let (is_edge, detects) = (self.edge.is_some(), self.detector.is_some());
-        (Stations::ENQUEUE | Stations::NOTICE).only_if(is_edge)
-            | (Stations::DATA_ENQUEUE | Stations::LINK).only_if(detects)
-            | Stations::DATA_DEPARTURE.only_if(detects || is_edge && self.stamps_departures)
-            | Stations::OTHER_DEPARTURE.only_if(detects && self.acks_join)
+        (HookSet::ENQUEUE | HookSet::NOTICE).only_if(is_edge)
+            | (HookSet::DATA_ENQUEUE | HookSet::LINK).only_if(detects)
+            | HookSet::DATA_DEPARTURE.only_if(detects || is_edge && self.stamps_departures)
+            | HookSet::OTHER_DEPARTURE.only_if(detects && self.acks_join)
     }
 
     fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
@@ -372,13 +372,13 @@ impl Station for Flb {
         }
     }
 
-    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> Heard {
+    fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> NoticeAction {
         match &mut self.edge {
             Some(edge) if notice.protocol == FLB && view.paths.edge(notice.to) == self.node => {
                 edge.hear(notice.flow, notice.from, Cnm::of(notice.words), view);
-                if edge.informs_senders { Heard::Pass } else { Heard::Consume }
+                if edge.informs_senders { NoticeAction::Forward } else { NoticeAction::Consume }
             }
-            _ => Heard::Pass,
+            _ => NoticeAction::Forward,
         }
     }
 
@@ -405,19 +405,19 @@ impl Station for Flb {
 }
 
 impl LoadBalance for Flb {
-    fn choose(&mut self, arrival: &mut Arrival<'_>, view: &mut View<'_>) -> Choice {
+    fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let is_data = arrival.packet.packet().kind == PacketKind::Data;
         let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }
 
-    fn observe(&self, now: Time, observer: &mut dyn FnMut(Held)) {
+    fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         self.edge.iter().for_each(|edge| edge.observe(now, observer));
         if let Some(detector) = &self.detector {
             let (flows, queues) = detector.counts();
-            observer(Held::Count("congested_flows", flows as u64));
-            observer(Held::Count("congested_queues", queues as u64));
+            observer(LbStat::Count("congested_flows", flows as u64));
+            observer(LbStat::Count("congested_queues", queues as u64));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::delay::Measuring;
 use super::echo::{Echoes, Header, Stamp};
 use super::set::{Ascent, Paths};
-use crate::contract::{Carried, Held, Passage, PathState, Site, View};
+use crate::contract::{Carried, LbStat, Passage, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -124,11 +124,11 @@ impl MeasuringEdge {
         &self,
         now: Time,
         is_isolated: impl Fn(Ascent) -> bool,
-        observer: &mut dyn FnMut(Held),
+        observer: &mut dyn FnMut(LbStat),
     ) {
         for set in self.paths.sets() {
             for (ix, path) in set.known() {
-                observer(Held::Path(PathState {
+                observer(LbStat::Path(PathState {
                     to: set.edge,
                     path: ix,
                     egress: path.first(),

@@ -2,7 +2,7 @@
 
 use super::delay::Delay;
 use super::echo::PathIx;
-use crate::contract::{Beside, Choice, Findings, Shape, View};
+use crate::contract::{Choice, Findings, SchemeContext, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -39,7 +39,7 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 }
 
 /// Warns of a flow control under which packets wait elsewhere than in the queues of classes, at which edges look.
-pub(in super::super) fn check_queues(beside: &Beside<'_>, findings: &mut Findings) {
+pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut Findings) {
     let (flow_control, facts) = &beside.flow_control;
     let message = format!(
         "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \

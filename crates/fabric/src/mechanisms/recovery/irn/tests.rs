@@ -54,7 +54,10 @@ fn the_cap_is_the_bdp_in_packets() {
     assert_eq!(IrnConfig::default().cap(&facts), 98);
     assert_eq!(IrnConfig { bitmap: 64, ..Default::default() }.cap(&facts), 64);
     assert_eq!(IrnConfig { bdp_cap: Some(Bytes(1)), ..Default::default() }.cap(&facts), 1);
-    assert_eq!(serde_json::to_value(IrnConfig::default().in_force(&facts)).unwrap(), json!({ "bdp_cap": "98 KiB" }));
+    assert_eq!(
+        serde_json::to_value(IrnConfig::default().effective_values(&facts)).unwrap(),
+        json!({ "bdp_cap": "98 KiB" })
+    );
 }
 
 /// Of 0 to 7, packets 2, 4 and 7 are lost.

@@ -1,4 +1,4 @@
-//! Stations: the points of a switch's pipeline where mechanisms see packets pass. One is called only where it asked to be.
+//! HookSet: the points of a switch's pipeline where mechanisms see packets pass. One is called only where it asked to be.
 
 use crate::contract::accounts::Footprint;
 use crate::contract::passage::Passage;
@@ -12,87 +12,83 @@ use std::ops::BitOr;
 
 /// A set of points of the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stations(u16);
+pub struct HookSet(u16);
 
-impl Stations {
+impl HookSet {
     /// No point.
-    pub const NONE: Stations = Stations(0);
-    /// [`Station::on_enqueue`] of data packets.
-    pub const DATA_ENQUEUE: Stations = Stations(1);
-    /// [`Station::on_enqueue`] of all packets.
-    pub const ENQUEUE: Stations = Stations(1 | 1 << 14);
-    /// [`Station::on_departure`] of data packets.
-    pub const DATA_DEPARTURE: Stations = Stations(1 << 1);
-    /// [`Station::on_departure`] of all other packets.
-    pub const OTHER_DEPARTURE: Stations = Stations(1 << 2);
-    /// [`Station::on_last_hop`].
-    pub const LAST_HOP: Stations = Stations(1 << 3);
-    /// [`Station::on_notice`].
-    pub const NOTICE: Stations = Stations(1 << 4);
-    /// [`Station::on_gate`].
-    pub const GATE: Stations = Stations(1 << 5);
-    /// [`Station::on_link`] and [`Station::on_dead_end`].
-    pub const LINK: Stations = Stations(1 << 7);
+    pub const NONE: HookSet = HookSet(0);
+    /// [`PipelineHooks::on_enqueue`] of data packets.
+    pub const DATA_ENQUEUE: HookSet = HookSet(1);
+    /// [`PipelineHooks::on_enqueue`] of all packets.
+    pub const ENQUEUE: HookSet = HookSet(1 | 1 << 14);
+    /// [`PipelineHooks::on_departure`] of data packets.
+    pub const DATA_DEPARTURE: HookSet = HookSet(1 << 1);
+    /// [`PipelineHooks::on_departure`] of all other packets.
+    pub const OTHER_DEPARTURE: HookSet = HookSet(1 << 2);
+    /// [`PipelineHooks::on_last_hop`].
+    pub const LAST_HOP: HookSet = HookSet(1 << 3);
+    /// [`PipelineHooks::on_notice`].
+    pub const NOTICE: HookSet = HookSet(1 << 4);
+    /// [`PipelineHooks::on_gate`].
+    pub const GATE: HookSet = HookSet(1 << 5);
+    /// [`PipelineHooks::on_link`] and [`PipelineHooks::on_dead_end`].
+    pub const LINK: HookSet = HookSet(1 << 7);
     /// Queues of its ports hand packets on to others.
-    pub(crate) const INNER_QUEUES: Stations = Stations(1 << 12);
+    pub(crate) const INNER_QUEUES: HookSet = HookSet(1 << 12);
     /// What happens is traced, or written into the ledger.
-    pub(crate) const TRACE: Stations = Stations(1 << 11);
+    pub(crate) const TRACE: HookSet = HookSet(1 << 11);
     /// There are ports whose links are down, and that routes avoid.
-    pub(crate) const DEAD_ENDS: Stations = Stations(1 << 10);
+    pub(crate) const DEAD_ENDS: HookSet = HookSet(1 << 10);
     /// Packets of others leave a host.
-    pub(crate) const RELAYS: Stations = Stations(1 << 13);
+    pub(crate) const RELAYS: HookSet = HookSet(1 << 13);
     /// Queues of a host's ports take turns with the data of its own flows.
-    pub(crate) const TURNS: Stations = Stations(1 << 9);
+    pub(crate) const TURNS: HookSet = HookSet(1 << 9);
     /// Packets take some time to be forwarded.
-    pub(crate) const DELAY: Stations = Stations(1 << 8);
+    pub(crate) const DELAY: HookSet = HookSet(1 << 8);
     /// Packets whose routes do not tell the way that they have come keep a [`Trail`]: for whoever sends notices back along it.
-    pub(crate) const TRAIL: Stations = Stations(1 << 6);
+    pub(crate) const TRAIL: HookSet = HookSet(1 << 6);
 
     /// What else counts or traces a packet that leaves a queue.
-    pub(crate) const LOGGED_DEPARTURE: Stations = Stations(Self::TURNS.0 | Self::TRACE.0 | Self::RELAYS.0);
+    pub(crate) const LOGGED_DEPARTURE: HookSet = HookSet(Self::TURNS.0 | Self::TRACE.0 | Self::RELAYS.0);
 
     /// What else has something done when a packet leaves a queue.
-    pub(crate) const ON_DEPARTURE: Stations = Stations(Self::LOGGED_DEPARTURE.0 | Self::TRAIL.0);
+    pub(crate) const ON_DEPARTURE: HookSet = HookSet(Self::LOGGED_DEPARTURE.0 | Self::TRAIL.0);
 
     /// Whether the two have a point in common.
     #[inline]
-    pub const fn meets(self, other: Stations) -> bool {
+    pub const fn intersects(self, other: HookSet) -> bool {
         self.0 & other.0 != 0
     }
 
     /// The set itself, or the empty one.
-    pub(crate) const fn only_if(self, condition: bool) -> Stations {
-        if condition { self } else { Stations::NONE }
+    pub(crate) const fn only_if(self, condition: bool) -> HookSet {
+        if condition { self } else { HookSet::NONE }
     }
 
     /// The set without those of `other`.
-    pub(crate) const fn without(self, other: Stations) -> Stations {
-        Stations(self.0 & !other.0)
+    pub(crate) const fn without(self, other: HookSet) -> HookSet {
+        HookSet(self.0 & !other.0)
     }
 
-    /// [`Station::on_enqueue`] of packets of `kind`.
+    /// [`PipelineHooks::on_enqueue`] of packets of `kind`.
     #[inline]
-    pub fn enqueue_of(kind: PacketKind) -> Stations {
-        if kind == PacketKind::Data {
-            Stations::DATA_ENQUEUE
-        } else {
-            Stations::ENQUEUE.without(Stations::DATA_ENQUEUE)
-        }
+    pub fn enqueue_of(kind: PacketKind) -> HookSet {
+        if kind == PacketKind::Data { HookSet::DATA_ENQUEUE } else { HookSet::ENQUEUE.without(HookSet::DATA_ENQUEUE) }
     }
 
-    /// [`Station::on_departure`] of packets of `kind`.
+    /// [`PipelineHooks::on_departure`] of packets of `kind`.
     #[inline]
-    pub fn departure_of(kind: PacketKind) -> Stations {
-        if kind == PacketKind::Data { Stations::DATA_DEPARTURE } else { Stations::OTHER_DEPARTURE }
+    pub fn departure_of(kind: PacketKind) -> HookSet {
+        if kind == PacketKind::Data { HookSet::DATA_DEPARTURE } else { HookSet::OTHER_DEPARTURE }
     }
 }
 
-impl BitOr for Stations {
-    type Output = Stations;
+impl BitOr for HookSet {
+    type Output = HookSet;
 
     #[inline]
-    fn bitor(self, other: Stations) -> Stations {
-        Stations(self.0 | other.0)
+    fn bitor(self, other: HookSet) -> HookSet {
+        HookSet(self.0 | other.0)
     }
 }
 
@@ -146,9 +142,9 @@ impl Carried<'_> {
 
 /// What becomes of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum NoticeAction {
     /// It goes on.
-    Pass,
+    Forward,
     /// It ends here.
     Consume,
 }
@@ -156,10 +152,10 @@ pub enum Heard {
 /// A mechanism that sees packets pass at a switch.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait Station: Footprint + Send {
+pub trait PipelineHooks: Footprint + Send {
     /// Where it is called. Read once, when it has been built.
-    fn stations(&self) -> Stations {
-        Stations::NONE
+    fn hooks(&self) -> HookSet {
+        HookSet::NONE
     }
 
     /// A packet joins its queue, which holds `queue_bytes` with it.
@@ -172,8 +168,8 @@ pub trait Station: Footprint + Send {
     fn on_last_hop(&mut self, _egress: PortIx, _packet: &mut Carried<'_>, _view: &mut View<'_>) {}
 
     /// A notice has come to this switch, or passes it on its way to a sender.
-    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> Heard {
-        Heard::Pass
+    fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> NoticeAction {
+        NoticeAction::Forward
     }
 
     /// The gate of a queue has closed or opened.
