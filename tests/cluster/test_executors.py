@@ -287,7 +287,7 @@ def test_machines_that_do_not_see_the_files_are_told(tmp_path: Path, kind: Kind)
         ("ray", "address=127.0.0.1:1", "Ray: nothing answers at 127.0.0.1:1: .*refused"),
         ("submitit", "cluster=slrum", "submitit: .*slrum"),
         ("submitit", "timout_min=5", "submitit: .*timout_min"),
-        ("submitit", "time", "--executor-option time is not KEY=VALUE"),
+        ("submitit", "time", "--executor-option time must be KEY=VALUE"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, kind: str, option: str, words: str) -> None:

@@ -188,7 +188,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
 def test_analyze_names_in_json_alone(file: Path) -> None:
     outcome = command_line("analyze", file, "--names")
     assert outcome.exit_code == 2
-    assert "--names shows in JSON alone" in outcome.stderr
+    assert "--names requires --json" in outcome.stderr
     document = json.loads(command_line("analyze", file, "--names", "--json").stdout)
     assert document["protocols"][0]["causes"][0]["paused"]["ports"]
 

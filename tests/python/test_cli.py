@@ -77,7 +77,7 @@ def test_overrides_reach_the_simulation(small: Path) -> None:
 
 
 def test_a_trace_of_flows_that_never_start_says_so(small: Path) -> None:
-    words = "warning: probes.trace: nothing happened to what it looks at, when it looked"
+    words = "warning: probes.trace: no event matched its filters and time window"
     assert words in command_line("run", small, "--set", "probes.trace={ flows = [2] }").stderr
     assert words not in command_line("run", small, "--set", "probes.trace={ flows = [1] }").stderr
     assert words not in command_line("run", small).stderr
@@ -303,14 +303,14 @@ def test_numbers_out_of_range_name_key_origin_and_limit(small: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["explain", "small.toml", "--json", "--memory"], "--json goes without --memory"),
-        (["run", "missing.toml"], "there is no scenario file missing.toml"),
+        (["explain", "small.toml", "--json", "--memory"], "--json and --memory cannot be combined"),
+        (["run", "missing.toml"], "scenario file missing.toml does not exist"),
         (["run", "small.toml", "-o", "small.toml"], "small.toml is not a directory"),
         (["run", "small.toml", "--set", "run.sed=1"], "run.sed"),
         (["run", "small.toml", "--threads", "0"], "--threads"),
         (["report", "."], "not a result directory"),
         (["compare", "missing"], "not a result directory"),
-        (["convert", "hpcc", "--topology", "t", "--flows", "f", "-o", "x.toml"], "there is no file t"),
+        (["convert", "hpcc", "--topology", "t", "--flows", "f", "-o", "x.toml"], "t does not exist"),
         (["nonsense"], "nonsense"),
     ],
 )

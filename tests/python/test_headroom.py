@@ -99,11 +99,11 @@ def test_quantities_are_those_of_scenarios() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--chip", "tomahwk"], "there is no chip 'tomahwk'; did you mean \"tomahawk\"?"),
+        (["--chip", "tomahwk"], "unknown chip 'tomahwk'; did you mean \"tomahawk\"?"),
         (["--rate", "100"], '"100" has no unit'),
         (["--rate", "400 Gbsp"], 'did you mean "Gbps"?'),
         (["--buffer", "113M"], '"M" is not a unit'),
-        (["--cable", "40m", "--delay", "1 us"], "--cable and --delay are two ways to say the same"),
+        (["--cable", "40m", "--delay", "1 us"], "--cable and --delay cannot be combined"),
         (["--mtu", "100 B"], "mtu must be from 256 B to 9234 B"),
         (["--cable", "long"], '"long" must be a length in metres'),
         (["--cable", "40km"], '"40km" must be a length in metres'),
@@ -115,7 +115,7 @@ def test_quantities_are_those_of_scenarios() -> None:
         (["--rate", "0 Gbps"], "rate must be at least 1 Mbps"),
         (["--buffer", "0 B"], "buffer must be from 1 B to 1024 GiB"),
         (["--classes", "9"], "Invalid value for '--classes'"),
-        (["-o", "plan.png"], "plan.png is not .svg"),
+        (["-o", "plan.png"], "--output plan.png must end in .svg"),
     ],
 )
 def test_what_cannot_be_planned_is_said(arguments: list[str], message: str) -> None:
@@ -400,7 +400,7 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
         outcome = check(path)
         assert outcome.exit_code == 2
         assert message in " ".join(outcome.output.split()), outcome.output
-    assert "there is no file" in check(tmp_path / "none.json").output
+    assert "does not exist" in check(tmp_path / "none.json").output
     assert "response must be at most 10 ms" in check(SONIC / "sn5610n.json", "--response", "1 s").output
     rows = tmp_path / "rows.ini"
     for text, message in (

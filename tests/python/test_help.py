@@ -49,8 +49,8 @@ def test_flags_take_nothing_and_options_have_the_name_of_what_they_take() -> Non
     for line in (
         r"Usage: \S+ run \[OPTIONS\] FILE",
         r"\*\s+FILE\s+Scenario file \(TOML\)\. \[required\]",
-        r"--seed\s+N \[x>=0\]\s+Replaces run.seed",
-        r"--json\s+Summary as JSON",
+        r"--seed\s+N \[x>=0\]\s+Override run.seed",
+        r"--json\s+Print the summary as JSON",
         r"--report\s+--no-report\s+Write DIR/report.html. \[default: report\]",
         r"--output\s+-o\s+DIR\s+Result directory",
     ):

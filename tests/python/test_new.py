@@ -126,7 +126,7 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     # The choices of another file are not replaced. A copy's readings have no rule to be scored by.
     outcome = command_line("new", "--experiment", "--like", "flb/fig08")
     assert outcome.exit_code == 2
-    assert "choices.toml exists, and flb/fig08 has choices of its own" in outcome.output
+    assert "choices.toml already exists, and flb/fig08 has its own choices" in outcome.output
     assert not (here / "fig08.toml").exists()
     outcome = command_line("reproduce", "mine.toml", "--readings")
     assert outcome.exit_code == 2
@@ -169,8 +169,8 @@ def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
     (here / "mine.toml").write_text("mine")
     refused = command_line("new", "mine")
     assert refused.exit_code == 2
-    assert "mine.toml exists" in refused.stderr
-    assert "--force replaces it" in refused.stderr
+    assert "mine.toml already exists" in refused.stderr
+    assert "replace the file with --force" in refused.stderr
     assert (here / "mine.toml").read_text() == "mine"
     assert command_line("new", "mine", "--force").exit_code == 0
     assert "[topology]" in (here / "mine.toml").read_text()
@@ -179,15 +179,15 @@ def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--like", "victm"], "there is no scenario 'victm' to start from"),
+        (["--like", "victm"], "unknown scenario 'victm'"),
         (["--like", "victm"], 'did you mean "victim"? (allowed: '),
-        (["--like", "sweep"], "--experiment is missing"),
-        (["--experiment", "--like", "victim"], "--experiment does not go with it"),
+        (["--like", "sweep"], "it is an experiment: add --experiment"),
+        (["--experiment", "--like", "victim"], "it is a scenario: omit --experiment"),
         (["--experiment", "--like", "pyrrha/fg14"], 'did you mean "pyrrha/fig14"?'),
-        ([""], "'' names no file"),
+        ([""], "'' is not a file name"),
         (["there.toml"], "there.toml is a directory"),
-        (["--experiment", "choices"], "choices.toml is the file of a paper's choices"),
-        (["choices"], "choices.toml is the file of a paper's choices"),
+        (["--experiment", "choices"], "choices.toml is reserved for the choices of a paper"),
+        (["choices"], "choices.toml is reserved for the choices of a paper"),
     ],
 )
 def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], words: str) -> None:
@@ -207,5 +207,5 @@ def test_what_is_started_from_is_shipped() -> None:
 def test_a_name_that_is_none_is_refused(here: Path, name: str) -> None:
     outcome = command_line("new", name)
     assert outcome.exit_code == 2
-    assert f"{name!r} names no file" in outcome.stderr
+    assert f"{name!r} is not a file name" in outcome.stderr
     assert not list(here.iterdir())

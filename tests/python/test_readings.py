@@ -199,7 +199,7 @@ def test_a_guard_that_breaks_takes_from_the_score(paper: Path) -> None:
 @pytest.mark.usefixtures("paper")
 def test_readings_are_scored_and_ranked() -> None:
     outcomes = [command_line("reproduce", "someone", "--readings", "--samples", "2") for _ in range(2)]
-    tables = [outcome.stdout.rpartition("This took")[0].rpartition("\n")[0] for outcome in outcomes]
+    tables = [outcome.stdout.rpartition("CPU time")[0].rpartition("\n")[0] for outcome in outcomes]
     assert [outcome.exit_code for outcome in outcomes] == [0, 0], outcomes[0].output
     for words in ("2 drawn with seed 1", "Guards", "Main effects", "Map of readings", "literal", "record", "median"):
         assert words in tables[0]
@@ -258,7 +258,7 @@ set."topology.delay" = "8 us"
 
 
 def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper: Path) -> None:
-    assert "has no reference" in command_line("reproduce", "someone", "--reading", "reference").output
+    assert "defines no reference" in command_line("reproduce", "someone", "--reading", "reference").output
     paper.write_text(paper.read_text() + REFERENCE)
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
         outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record")
@@ -296,7 +296,7 @@ def test_a_reference_that_is_held_up_is_warned_of(paper: Path) -> None:
         paper.write_text(f"{text}{more}\n")
         outcome = command_line(*arguments)
         assert outcome.exit_code == 0, outcome.output
-        assert ("runs of the reference packets were paused, dropped or sent again" in outcome.output) == held_up
+        assert ("of the reference have paused, dropped or retransmitted packets" in outcome.output) == held_up
 
 
 def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> None:
@@ -442,7 +442,7 @@ def test_a_sample_refuses_what_means_nothing_for_it() -> None:
         assert "has no effect with --readings" in outcome.output
     outcome = command_line("reproduce", "someone/fig1", "--readings")
     assert outcome.exit_code == 2
-    assert "scores figures of a paper together" in outcome.output
+    assert "scores all figures of a paper together" in outcome.output
 
 
 @pytest.mark.usefixtures("tiny")

@@ -186,9 +186,9 @@ def test_mechanisms_without_effect_are_told(scenario: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["missing.toml"], "there is no scenario file missing.toml"),
-        (["scenario.toml", "--slot", "flow"], "there is no slot 'flow'\n  hint: allowed: flow control, headroom"),
-        (["scenario.toml", "-o", "a.png"], "a.png is neither .svg nor .pdf"),
+        (["missing.toml"], "scenario file missing.toml does not exist"),
+        (["scenario.toml", "--slot", "flow"], "unknown slot 'flow'\n  hint: allowed: flow control, headroom"),
+        (["scenario.toml", "-o", "a.png"], "--output a.png must end in .svg or .pdf"),
         (["scenario.toml", "--set", "switch.buffer=1 B"], "switch.buffer"),
     ],
 )

@@ -365,7 +365,7 @@ def test_stores_of_shards_are_merged(tiny: Path) -> None:
     outcome = command_line("merge", "all", "part1", "part2")
     assert (outcome.exit_code, outcome.stdout) == (
         0,
-        "part1: 4 results copied, 0 were there\npart2: 4 results copied, 0 were there\n",
+        "part1: 4 results copied, 0 already in all\npart2: 4 results copied, 0 already in all\n",
     )
     kept = made(Store(Path("all")))
     (Path("part1") / "points" / "thesis").mkdir()
@@ -373,7 +373,7 @@ def test_stores_of_shards_are_merged(tiny: Path) -> None:
     assert outcome.exit_code == 0
     assert made(Store(Path("all"))) == kept
     again = command_line("merge", "all", "part1")
-    assert (again.exit_code, again.stdout) == (0, "part1: 0 results copied, 4 were there\n")
+    assert (again.exit_code, again.stdout) == (0, "part1: 0 results copied, 4 already in all\n")
     (Path("part1") / "points" / "thesis").rmdir()
     assert contents(Store(Path("all"))) == contents(Store(Path("part1"))) | contents(Store(Path("part2")))
 
@@ -414,11 +414,11 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     assert outcome.exit_code == 1
     assert f"{table} is damaged" in outcome.stderr
     assert f"one/points/{different.name} has the fingerprint" in outcome.stderr
-    assert "0 results copied, 2 were there" in outcome.stdout
+    assert "0 results copied, 2 already in two" in outcome.stdout
     assert contents(Store(Path("two"))) == before
     # The target's own damage is mended from the other.
     (Path("two/points") / other.name / "flows.parquet").unlink()
-    assert "1 result copied, 1 were there" in command_line("merge", "two", "one").stdout
+    assert "1 result copied, 1 already in two" in command_line("merge", "two", "one").stdout
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     [
         (["new", "missing"], "missing is no store: it has no file lock"),
         (["papers", "store"], "papers is not empty, and no store: it has no file lock"),
-        (["store", "store"], "store is merged into itself"),
+        (["store", "store"], "store store cannot be merged into itself"),
     ],
 )
 @pytest.mark.usefixtures("tiny")

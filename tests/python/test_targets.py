@@ -131,8 +131,8 @@ def test_the_scale_is_the_first_of_the_file_unless_one_is_asked_for(tiny: Path) 
 def test_nothing_is_written_into_an_installed_package(installed: Path) -> None:
     outcome = command_line("reproduce", "someone/fig10", "--scale", "paper", "--record")
     assert outcome.exit_code == 2
-    assert "writes beside fig10.toml, which is a part of the installed package" in outcome.stderr
-    assert "`backwater new --experiment --like someone/fig10` makes a copy" in outcome.stderr
+    assert "cannot write beside fig10.toml: it belongs to the installed package" in outcome.stderr
+    assert "make a copy with `backwater new --experiment --like someone/fig10`" in outcome.stderr
     before = sorted(installed.rglob("*"))
     assert command_line("reproduce", "someone/fig10", "--scale", "paper").exit_code == 0
     assert command_line("reproduce", "someone/fig1", "--scale", "paper", "--record").exit_code == 0
@@ -147,7 +147,7 @@ def test_a_sweep_takes_one_figure(installed: Path) -> None:
     assert Path("results/store/points").is_dir()
     outcome = command_line("sweep", "someone")
     assert outcome.exit_code == 2
-    assert "someone is several experiments, and a sweep is of one" in outcome.stderr
+    assert "someone has several experiments, but a sweep runs one" in outcome.stderr
 
 
 @pytest.mark.parametrize("how", ["text", "folder", "link", "fifo"])

@@ -436,7 +436,7 @@ def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
     monkeypatch.setattr(_core, "build_view", full)
     done = command_line("run", scenario, "-o", tmp_path / "full", "--no-report")
     assert done.exit_code == 0
-    assert "the files of the viewer were not made: [Errno 28] No space left on device" in " ".join(done.stderr.split())
+    assert "the viewer's files were not written: [Errno 28] No space left on device" in " ".join(done.stderr.split())
     assert not (tmp_path / "full" / "view").exists()
     assert command_line("run", scenario, "-o", tmp_path / "quiet", "--no-report", "-q").stderr == ""
 
@@ -446,7 +446,7 @@ def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
     monkeypatch.setattr(_core, "build_view", interrupt)
     done = command_line("run", scenario, "-o", tmp_path / "interrupted", "--no-report")
     assert done.exit_code == 0
-    assert "the files of the viewer were not made: interrupted" in done.stderr
+    assert "the viewer's files were not written: interrupted" in done.stderr
     without = command_line("run", scenario, "-o", tmp_path / "without", "--no-report", "--no-view")
     assert "were not made" not in without.stderr
     assert not (tmp_path / "without" / "view").exists()

@@ -125,7 +125,7 @@ def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -
     refused = command_line("why", str(result.directory), "0")
     assert refused.exit_code == 2
     assert 'sizes.path = "sizes.cdf"' in refused.stderr
-    assert "cannot be run again\n  hint: relative paths in it start at --base" in refused.stderr
+    assert "cannot be run again\n  hint: set --base to the folder of its relative paths" in refused.stderr
     assert command_line("why", str(result.directory), "0", "--base", str(tmp_path)).exit_code == 0
 
 

@@ -1,1 +1,1 @@
-"""The command line: a file per command."""
+"""Command line: one file per command."""

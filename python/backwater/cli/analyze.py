@@ -1,4 +1,4 @@
-"""The command `backwater analyze`."""
+"""Command `backwater analyze`."""
 
 from __future__ import annotations
 
@@ -22,34 +22,36 @@ def analyze(
         typer.Option(
             "--congested",
             metavar="PORT",
-            help="A congested port, as leaf3:5 or leaf3->h7; auto (the default) finds those that limit flows.",
+            help="Congested port, e.g. leaf3:5 or leaf3->h7; auto (the default) selects the ports that limit flows.",
             show_default=False,
         ),
     ] = None,
     protocols: Annotated[
         list[str] | None,
         typer.Option(
-            "--protocol", metavar="NAME", help="A flow control (default: all), as pfc or bfc-128.", show_default=False
+            "--protocol", metavar="NAME", help="Flow control, e.g. pfc or bfc-128 (default: all).", show_default=False
         ),
     ] = None,
     flows: Annotated[
-        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Most flows considered.")
+        int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Maximum number of flows to analyse.")
     ] = ANALYZED_FLOWS,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     own_root_rule: Annotated[
         bool,
         typer.Option(
-            "--own-root-rule/--no-own-root-rule", help="Pyrrha: a switch ignores a PAUSE because of its own ports."
+            "--own-root-rule/--no-own-root-rule", help="Pyrrha: a switch ignores a PAUSE that its own ports caused."
         ),
     ] = True,
     names: Annotated[
         bool,
-        typer.Option("--names", help="In JSON: name all ports, queues and flows that each congested port can pause."),
+        typer.Option(
+            "--names", help="With --json: name all ports, queues and flows that each congested port can pause."
+        ),
     ] = False,
 ) -> None:
-    """Find without a simulation which flows can be blocked, with how many queues, and whether deadlock is possible."""
+    """Check without simulation which flows and queues can be paused, and whether deadlock is possible."""
     if names and not as_json:
-        raise UsageError("--names shows in JSON alone", "add --json")
+        raise UsageError("--names requires --json")
     scenario = load(file, overrides, seed)
     found = scenario.analyze(congested or [], protocols or [], flows, own_root_rule, names)
     if as_json:

@@ -1,4 +1,4 @@
-"""What commands that make many runs have in common."""
+"""Options and execution shared by commands that make many runs."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ from backwater.experiment.grid import Experiment
 from backwater.experiment.mistakes import meant
 from backwater.experiment.store import LOG_FILE, Job, Store
 
-StoreDirectory = Annotated[
-    Path, typer.Option("--store", metavar="DIR", help="Where results are kept, and found again.")
-]
+StoreDirectory = Annotated[Path, typer.Option("--store", metavar="DIR", help="Store that keeps results for reuse.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Runs at once (default: one per core).", show_default=False),
+    typer.Option("--jobs", "-j", min=1, help="Number of parallel runs (default: one per core).", show_default=False),
 ]
-ExecutorKind = Annotated[choice.Kind, typer.Option("--executor", help="What makes the runs.")]
+ExecutorKind = Annotated[
+    choice.Kind, typer.Option("--executor", help="Where to run: local processes, Ray, or Slurm (submitit).")
+]
 ExecutorOptions = Annotated[
     list[str] | None,
-    typer.Option("--executor-option", metavar="KEY=VALUE", help="An option of Ray or submitit.", show_default=False),
+    typer.Option(
+        "--executor-option", metavar="KEY=VALUE", help="Option of Ray or submitit; repeatable.", show_default=False
+    ),
 ]
 
 
 def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) -> Executor:
-    """The executor that the options of a command ask for."""
+    """Returns the executor that the options of a command select."""
     pairs = [option.partition("=") for option in options or []]
     if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise UsageError(f"--executor-option {wrong[0]} is not KEY=VALUE")
-    # Ray has a handler that `kept` does not see, and that prints a stack trace while Ray starts.
+        raise UsageError(f"--executor-option {wrong[0]} must be KEY=VALUE")
+    # Disable Ray's own signal handler, set from C++: it prints a stack trace while Ray starts.
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
     with interrupts.kept():
         return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
 
 def choose_scale(experiment: Experiment, scale: str | None) -> str:
-    """A scale of the experiment; the first, if none is asked for."""
+    """Returns the requested scale of an experiment, or its first one."""
     scales = experiment.content.scales
     if scale is not None and scale not in scales:
         raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
@@ -53,7 +55,7 @@ def choose_scale(experiment: Experiment, scale: str | None) -> str:
 
 
 def run_all(store: Store, jobs: Sequence[Job], executor: Executor, shard: str = "") -> None:
-    """Runs what the store lacks, and says what failed."""
+    """Runs jobs without a result in the store, and prints failures."""
     if not jobs:
         return
     try:
@@ -64,12 +66,12 @@ def run_all(store: Store, jobs: Sequence[Job], executor: Executor, shard: str = 
     except sweep.SweepInterrupted as stopped:
         console.message(
             f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
-            "the same command goes on from there",
+            "repeat the command to continue",
             severity="warning",
         )
         raise typer.Exit(EXIT_INTERRUPTED) from None
     for failure in failures:
         console.message(
             f"{failure.name} failed: {failure.reason}",
-            f"see {failure.directory / LOG_FILE}; it is run again the next time",
+            f"see {failure.directory / LOG_FILE}; repeat the command to retry",
         )

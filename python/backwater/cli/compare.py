@@ -1,4 +1,4 @@
-"""The command `backwater compare`."""
+"""Command `backwater compare`."""
 
 from __future__ import annotations
 
@@ -20,28 +20,26 @@ from backwater.views import comparison as views
 def compare(
     directories: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RESULT", help="Result directories; or stores, or folders that hold results.", show_default=False
-        ),
+        typer.Argument(metavar="RESULT", help="Result directories, stores, or folders of results.", show_default=False),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML file with charts.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
             "--fail-if",
             metavar="CONDITION",
-            help="End with exit code 8 if it holds for a group, as incast:fct.p99 > 110% of pfc; may be repeated.",
+            help="Exit with code 8 if it holds for a group, e.g. incast:fct.p99 > 110% of pfc; repeatable.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Put results side by side, runs that differ in nothing but their seed as one; percentages are against the first.
+    """Compare results. Runs that differ only in their seed are averaged; percentages are relative to the first group.
 
-    Exit codes: 0 ok, 1 internal error, 2 usage error or a condition that cannot be checked, 7 a file could not be read
-    or written, 8 a condition holds.
+    Exit codes: 0 ok, 1 internal error, 2 usage error or a condition that cannot be evaluated, 7 a file could not be
+    read or written, 8 a condition holds.
     """
     try:
         conditions = [Condition.parse(text) for text in fail_if or []]

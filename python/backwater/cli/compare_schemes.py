@@ -1,4 +1,4 @@
-"""The command `backwater compare-schemes`."""
+"""Command `backwater compare-schemes`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,18 @@ def compare_schemes(
     file: ScenarioFile,
     slots: Annotated[
         list[str] | None,
-        typer.Option("--slot", metavar="SLOT", help=f"Only this slot: {', '.join(SLOTS)}.", show_default=False),
+        typer.Option(
+            "--slot",
+            metavar="SLOT",
+            help=f"Compare only this slot ({', '.join(SLOTS)}); repeatable.",
+            show_default=False,
+        ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, with the seeds from run.seed on.")
+        int,
+        typer.Option(
+            "--seeds", min=1, metavar="N", help="Runs per mechanism, with consecutive seeds from run.seed on."
+        ),
     ] = 1,
     overrides: Overrides = None,
     jobs: Jobs = None,
@@ -35,23 +43,23 @@ def compare_schemes(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Picture, as .svg or .pdf (default: results/<name>-schemes.svg)."
+            "--output", "-o", metavar="FILE", help="Chart, .svg or .pdf (default: results/<name>-schemes.svg)."
         ),
     ] = None,
 ) -> None:
-    """Run one scenario under every mechanism that applies there, a slot at a time: one table, one picture.
+    """Run one scenario with every applicable mechanism, one slot at a time; print a table and draw a chart.
 
-    The traffic is the same in all runs. What has been run before is not run again.
+    All runs have the same traffic. Results in the store are reused.
 
     Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
     written, 130 interrupted by ^C or SIGTERM.
     """
     if output is not None and output.suffix not in {".svg", ".pdf"}:
-        raise UsageError(f"{output} is neither .svg nor .pdf")
+        raise UsageError(f"--output {output} must end in .svg or .pdf")
     if unknown := [slot for slot in slots or [] if slot not in SLOTS]:
-        raise UsageError(f"there is no slot {unknown[0]!r}", meant(unknown[0], SLOTS))
+        raise UsageError(f"unknown slot {unknown[0]!r}", meant(unknown[0], SLOTS))
     if not file.is_file():
-        raise UsageError(f"there is no scenario file {file}")
+        raise UsageError(f"scenario file {file} does not exist")
     schemes = Schemes.of(file, overrides or [], seeds, slots or [*SLOTS])
     kept = Store(store)
     wanted = [job for scheme in schemes.all for job in scheme.jobs]

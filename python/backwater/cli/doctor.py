@@ -1,4 +1,4 @@
-"""The command `backwater doctor`."""
+"""Command `backwater doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backwater.views.view import View
 
 
 def doctor() -> None:
-    """Show versions and the build, for a bug report."""
+    """Show versions and build details for a bug report."""
     rows = [
         ("backwater", _core.version()),
         *sorted(_core.build_info().items()),
@@ -25,7 +25,7 @@ def doctor() -> None:
         ),
         (
             "current directory",
-            "writable" if os.access(".", os.W_OK) else "not writable: give run an output directory with -o",
+            "writable" if os.access(".", os.W_OK) else "not writable: choose an output directory with run -o DIR",
         ),
     ]
     console.out.print(console.table(View("Backwater", ("", ""), rows, text_columns=2)))

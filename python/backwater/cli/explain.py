@@ -1,4 +1,4 @@
-"""The command `backwater explain`."""
+"""Command `backwater explain`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def explain(
     seed: Seed = None,
     overrides: Overrides = None,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Estimate the memory of a run; simulates its beginning for 2 s.")
+        bool, typer.Option("--memory", help="Estimate the memory of a run from 2 s of simulation (wall-clock time).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Every value as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show every value in force of a scenario and where it comes from, or how much memory a run needs."""
+    """Show every effective value of a scenario and its origin, or estimate the memory of a run."""
     if memory and as_json:
-        raise UsageError("--json goes without --memory")
+        raise UsageError("--json and --memory cannot be combined")
     scenario = load(file, overrides, seed)
     console.diagnostics(scenario.warnings)
     if as_json:

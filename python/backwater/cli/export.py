@@ -1,4 +1,4 @@
-"""The command `backwater export`."""
+"""Command `backwater export`."""
 
 from __future__ import annotations
 
@@ -14,28 +14,40 @@ from backwater.directory import ResultDirectory
 
 
 def export(
-    kind: Annotated[exports.Kind, typer.Argument(help="perfetto or pcapng.", show_default=False)],
+    kind: Annotated[exports.Kind, typer.Argument(help="Output format.", show_default=False)],
     directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write (default: in RESULT).", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write (default: a file in RESULT).", show_default=False
+        ),
     ] = None,
     start: Annotated[
         int | None,
-        typer.Option("--from", metavar="TIME", parser=quantity(units.picoseconds), help="pcapng: from when on."),
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            parser=quantity(units.picoseconds),
+            help="pcapng: export frames sent at or after TIME.",
+        ),
     ] = None,
     until: Annotated[
         int | None,
-        typer.Option("--until", metavar="TIME", parser=quantity(units.picoseconds), help="pcapng: until when."),
+        typer.Option(
+            "--until",
+            metavar="TIME",
+            parser=quantity(units.picoseconds),
+            help="pcapng: export frames sent before TIME.",
+        ),
     ] = None,
 ) -> None:
-    """Write a result for Perfetto, or the frames that it has traced for Wireshark."""
+    """Export a result to Perfetto, or its traced frames to Wireshark."""
     result = ResultDirectory.load(directory)
     window = (start or 0, result.summary.simulated_ps + 1 if until is None else until)
     if kind == "perfetto" and (start, until) != (None, None):
-        raise UsageError("--from and --until are for pcapng: a trace for Perfetto is always whole")
+        raise UsageError("--from and --until apply to pcapng only: a Perfetto trace covers the whole run")
     if window[0] >= window[1]:
-        raise UsageError(f"no time is from {style.duration(window[0])} on and before {style.duration(window[1])}")
+        raise UsageError(f"empty time window: from {style.duration(window[0])} until {style.duration(window[1])}")
     path = output or directory / exports.FILE_NAMES[kind]
     path.parent.mkdir(parents=True, exist_ok=True)
     count = exports.export(result, kind, path, window)
@@ -44,8 +56,8 @@ def export(
         console.notes(
             [
                 f"{count:,} frames",
-                f"wireshark -X lua_script:{exports.dissector()} {path} shows frames without a standard",
+                f"wireshark -X lua_script:{exports.dissector()} {path} decodes Backwater's own frame types",
             ]
         )
     else:
-        console.notes([f"{count:,} events; https://ui.perfetto.dev opens the file, and nothing leaves the browser"])
+        console.notes([f"{count:,} events; open the file at https://ui.perfetto.dev (nothing is uploaded)"])

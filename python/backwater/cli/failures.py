@@ -1,4 +1,4 @@
-"""Errors of commands: messages and exit codes, the same for every command."""
+"""Messages and exit codes for errors of commands."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 from backwater import _core, console, interrupts
 from backwater.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_IO, EXIT_USAGE, BackwaterError
 
-# Set to anything to see where an internal error came from.
+# Environment variable that adds a traceback to internal errors, whatever its value.
 TRACEBACK_VARIABLE: Final = "BACKWATER_TRACEBACK"
 
 
 def report(error: Exception) -> int:
-    """Prints an error; returns the exit code."""
+    """Prints an error and returns the exit code."""
     match error:
         case _core.ScenarioError():
             console.diagnostics(error.diagnostics)
@@ -32,13 +32,13 @@ def report(error: Exception) -> int:
             console.message(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}")
             return EXIT_USAGE
     if interrupts.is_raised():
-        # Pydantic, for one, makes another exception of KeyboardInterrupt while it builds a model.
+        # Libraries convert KeyboardInterrupt, e.g. pydantic while it builds a model.
         return EXIT_INTERRUPTED
     console.message(
         f"internal error: {type(error).__name__}: {error}",
-        f"this is a bug of Backwater {_core.version()}; please report it with the command "
+        f"this is a bug in Backwater {_core.version()}; please report it with the command "
         f"`{shlex.join(['backwater', *sys.argv[1:]])}`, the scenario and the output of `backwater doctor` "
-        f"({TRACEBACK_VARIABLE}=1 shows where it happened)",
+        f"(set {TRACEBACK_VARIABLE}=1 for a traceback)",
     )
     if os.environ.get(TRACEBACK_VARIABLE):
         console.err.print("".join(traceback.format_exception(error)), markup=False)

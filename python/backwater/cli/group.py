@@ -1,4 +1,4 @@
-"""Common parts of all commands: when they are imported, how their help is shown, and how they end."""
+"""Common behaviour of all commands: deferred import, help, and exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from backwater.errors import EXIT_IO
 
 
 def _shown(parameters: list[Any]) -> list[Any]:
-    """The parameters as help shows them: flags take no value, and what others take is N or has their name."""
+    """Sets the placeholders that help shows: none for flags, N for numbers, otherwise the parameter's name."""
     for parameter in parameters:
         is_choice = parameter.type_descriptor.is_choice
         if isinstance(parameter, TyperArgument):
@@ -34,35 +34,35 @@ def _shown(parameters: list[Any]) -> list[Any]:
 
 
 def _usage(pieces: list[str]) -> list[str]:
-    """The parts of a usage line, without the braces around required arguments."""
+    """Removes the braces that Typer puts around required arguments."""
     return [piece.replace("{", "").replace("}", "") for piece in pieces]
 
 
 def _paragraphs(text: str | None) -> str:
-    """A help text in which only paragraphs are lines."""
+    """Joins the lines of each paragraph of a help text."""
     return re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(text or ""))
 
 
 class Command(TyperCommand):
-    """A command whose help shows its parameters as people write them."""
+    """Command with placeholders and paragraphs as above in its help."""
 
     def __init__(self, *args: Any, **extra: Any) -> None:  # noqa: ANN401 - as the method it replaces
         super().__init__(*args, **extra)
         self.help = _paragraphs(self.help)
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
-        """The parameters, `--help` included."""
+        """Returns the parameters, `--help` included."""
         return _shown(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
-        """The parts of the usage."""
+        """Returns the parts of the usage line."""
         return _usage(super().collect_usage_pieces(ctx))
 
 
 class Later(Command):
-    """A command that is imported when it is called. Help of its group needs only its name and its first line of help.
+    """Command that is imported when it is called. Until then only its name and the first line of its help are known.
 
-    The command `headroom plan` is the function `headroom_plan` of the module `backwater.cli.headroom.plan`.
+    The command `headroom plan` is the function `headroom_plan` in `backwater.cli.headroom.plan`.
     """
 
     def __init__(self, group: str, name: str, summary: str) -> None:
@@ -78,10 +78,10 @@ class Later(Command):
 
 
 class Commands(TyperGroup):
-    """A group of commands; turns exceptions into messages and exit codes, for every command in the same way.
+    """Group of commands. Turns exceptions into messages and exit codes.
 
     Attributes:
-        summaries: The commands that are imported when they are called, with the first line of their help.
+        summaries: First line of help, by name of the command.
     """
 
     summaries: Mapping[str, str] = {}
@@ -91,16 +91,16 @@ class Commands(TyperGroup):
         super().__init__(name=name, commands={**later, **commands}, **extra)
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
-        """The parameters, `--help` included."""
+        """Returns the parameters, `--help` included."""
         return _shown(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as the method it replaces
-        """The command that arguments call, imported, and the rest of the arguments."""
+        """Imports the command that the arguments call; returns it with the remaining arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, Later) else command, rest
 
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as the method it replaces
-        """Runs a command, and ends the process."""
+        """Runs a command, then ends the process."""
         try:
             try:
                 return super().main(*args, **extra)
@@ -112,16 +112,16 @@ class Commands(TyperGroup):
             sys.exit(failures.report(error))
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as the method it replaces
-        """Runs a command whose output may be cut off."""
+        """Runs a command. A closed standard output is an I/O error."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Typer would make it code 1, that of an internal error.
+            # Typer would exit with code 1, which means an internal error.
             raise typer.Exit(EXIT_IO) from None
 
 
 def _flush() -> None:
-    """Writes what standard output holds: if that fails, it has to be here and not when the interpreter ends."""
+    """Flushes standard output here, so that a failure is reported and not raised at interpreter exit."""
     try:
         sys.stdout.flush()
     except OSError:

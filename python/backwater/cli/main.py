@@ -1,4 +1,4 @@
-"""The command `backwater`: handles signals before it imports anything else."""
+"""Entry point. Installs signal handlers before it imports anything else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from backwater import interrupts
 
 
 def main() -> None:
-    """Entry point of the command `backwater`."""
+    """Runs the command `backwater`."""
     interrupts.install()
     from backwater.cli import app  # noqa: PLC0415 - slow to import
 

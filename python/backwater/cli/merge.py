@@ -1,4 +1,4 @@
-"""The command `backwater merge`."""
+"""Command `backwater merge`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from backwater.style import counted
 
 
 def merge(
-    into: Annotated[Path, typer.Argument(metavar="STORE", help="Store that gets them.", show_default=False)],
-    stores: Annotated[list[Path], typer.Argument(metavar="FROM", help="Stores.", show_default=False)],
+    into: Annotated[Path, typer.Argument(metavar="STORE", help="Destination store.", show_default=False)],
+    stores: Annotated[list[Path], typer.Argument(metavar="FROM", help="Source stores.", show_default=False)],
 ) -> None:
-    """Copy the results of other stores into one, as those of shards that ran on machines without a common disk.
+    """Copy the results of several stores into one, e.g. of shards that ran on separate machines.
 
     Exit codes: 0 ok, 1 some results are damaged or differ, 2 usage error, 7 a file could not be read or written.
     """
@@ -26,7 +26,7 @@ def merge(
     for source in sources:
         source.check()
         if source.directory.resolve() == into.resolve():
-            raise UsageError(f"{into} is merged into itself")
+            raise UsageError(f"store {into} cannot be merged into itself")
     target.open()
     refused = False
     for source in sources:
@@ -40,5 +40,5 @@ def merge(
             except (DamagedError, StoreError) as error:
                 refused = True
                 console.message(str(error))
-        console.out.print(f"{source.directory}: {counted(copied, 'result')} copied, {there} were there")
+        console.out.print(f"{source.directory}: {counted(copied, 'result')} copied, {there} already in {into}")
     raise typer.Exit(int(refused))

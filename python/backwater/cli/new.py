@@ -1,4 +1,4 @@
-"""The command `backwater new`."""
+"""Command `backwater new`."""
 
 from __future__ import annotations
 
@@ -25,47 +25,47 @@ def _names(ctx: typer.Context) -> list[str]:
 def new(
     name: Annotated[
         str | None,
-        typer.Argument(help="File to write; .toml may be left out (default: the name of what it is like)."),
+        typer.Argument(help="File to write; .toml may be omitted (default: the template's name)."),
     ] = None,
     like: Annotated[
         str | None,
         typer.Option(
             "--like",
             metavar="NAME",
-            help="Start from this scenario, as victim, or experiment, as PAPER/FIGURE; an unknown name lists them.",
+            help="Template: a scenario, e.g. victim, or an experiment, e.g. PAPER/FIGURE; an unknown name lists all.",
             show_default=False,
             autocompletion=_names,
         ),
     ] = None,
     experiment: Annotated[
-        bool, typer.Option("--experiment", help="An experiment, which is a grid of scenarios.")
+        bool, typer.Option("--experiment", help="Write an experiment (a grid of scenarios) instead of a scenario.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write a scenario to start from, or an experiment, and say what to do with it."""
+    """Write a scenario or an experiment to start from, and print the next commands."""
     known = shipped.experiments() if experiment else shipped.scenarios()
     like = like or (shipped.DEFAULT_EXPERIMENT if experiment else shipped.DEFAULT_SCENARIO)
     if like not in known:
         kind, other = ("experiment", shipped.scenarios()) if experiment else ("scenario", shipped.experiments())
-        hint = f"--experiment {'does not go with it' if experiment else 'is missing'}: it is no {kind}"
-        raise UsageError(f"there is no {kind} {like!r} to start from", hint if like in other else meant(like, known))
+        hint = f"it is {'a scenario: omit' if experiment else 'an experiment: add'} --experiment"
+        raise UsageError(f"unknown {kind} {like!r}", hint if like in other else meant(like, known))
     path = Path(known[like].stem if name is None else name)
     if not path.name.removesuffix(".toml").strip("."):
-        raise UsageError(f"{name!r} names no file")
+        raise UsageError(f"{name!r} is not a file name")
     if path.suffix != ".toml":
         path = path.with_name(f"{path.name}.toml")
     if path.is_dir():
         raise UsageError(f"{path} is a directory")
     if path.name == shipped.CHOICES:
-        raise UsageError(f"{path.name} is the file of a paper's choices", "give another NAME")
+        raise UsageError(f"{path.name} is reserved for the choices of a paper", "choose another NAME")
     if path.exists() and not force:
-        raise UsageError(f"{path} exists", "another NAME leaves it as it is, --force replaces it")
+        raise UsageError(f"{path} already exists", "choose another NAME, or replace the file with --force")
     paper = Paper.beside(known[like]) if experiment else None
     copied = "" if paper is None else readings.copied(paper, known[like].stem, path.stem)
     choices = path.parent / shipped.CHOICES
     if copied and choices.exists() and not force:
-        hint = "a file in another folder leaves it as it is, --force replaces it"
-        raise UsageError(f"{choices} exists, and {like} has choices of its own", hint)
+        hint = "write to another folder, or replace the file with --force"
+        raise UsageError(f"{choices} already exists, and {like} has its own choices", hint)
     console.write(path, read_text(known[like]))
     if copied:
         console.write(choices, copied)
@@ -75,10 +75,10 @@ def new(
 
 
 def _next(path: Path, experiment: bool) -> list[str]:
-    """The commands to type next."""
+    """Returns the commands to run next."""
     file = shlex.quote(str(path))
     if experiment:
-        # By a path in any case: a name may be that of a paper.
+        # With the suffix: without it, a name could be that of a paper.
         return [f"backwater sweep {file}", f"backwater reproduce {file}"]
     result = shlex.quote(str(RESULTS / path.stem))
     return [

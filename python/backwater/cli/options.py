@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ from backwater.console import UsageError
 from backwater.scenario import Scenario
 from backwater.schema_kinds import kinds_by_path
 
-# Where results go when the command line does not say.
+# Default folder of results.
 RESULTS: Final = Path("results")
-# Of whole numbers that the core is given; it has limits of its own below that.
+# Largest integer passed to the core, which enforces narrower limits.
 LARGEST: Final = 2**32 - 1
 
 
 def _kinds() -> list[str]:
-    """What `--set` can choose: every kind of every slot."""
+    """Returns completions for `--set`: every kind of every slot."""
     return [f"{path}.kind={kind}" for path, names in kinds_by_path().items() for kind in names]
 
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Replaces run.seed.", show_default=False)]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Override run.seed.", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Replaces one value, as in network.mtu='4096 B'.",
+        help="Override one value, e.g. network.mtu='4096 B'; repeatable.",
         show_default=False,
         autocompletion=_kinds,
     ),
 ]
 Scale = Annotated[
-    str | None, typer.Option("--scale", help="Scale (default: the first of the file).", show_default=False)
+    str | None,
+    typer.Option("--scale", help="Scale of the experiment (default: the first in its file).", show_default=False),
 ]
 
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
-    """The scenario of a file, as options say."""
+    """Loads a scenario and applies the options."""
     if not file.is_file():
-        raise UsageError(f"there is no scenario file {file}")
+        raise UsageError(f"scenario file {file} does not exist")
     return Scenario.load(file, overrides or [], seed)
 
 
 def quantity(read: Callable[[str], int]) -> Callable[[str], int]:
-    """A parser of an option that is a number with a unit."""
+    """Returns a parser for an option with a unit."""
 
     def parse(text: str) -> int:
         try:

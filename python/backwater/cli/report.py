@@ -1,4 +1,4 @@
-"""The command `backwater report`."""
+"""Command `backwater report`."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def report(
         typer.Option("--output", "-o", metavar="FILE", help="HTML file (default: report.html in the first directory)."),
     ] = None,
 ) -> None:
-    """Write one HTML file with tables and interactive charts; it needs no network."""
+    """Write a self-contained HTML page with tables and interactive charts."""
     results = _labelled(directories)
     console.write(output or directories[0] / REPORT_FILE, report_of(results))
 
 
 def _labelled(directories: list[Path]) -> dict[str, ResultDirectory]:
-    """The results by the shortest ends of their paths that tell them apart; a single one by its name."""
+    """Loads results and labels them: several by the shortest distinct ends of their paths, one by its name."""
     if len(directories) == 1:
         result = ResultDirectory.load(directories[0])
         return {result.summary.name: result}
     absolute = [directory.resolve() for directory in directories]
     if len(set(absolute)) < len(absolute):
-        raise UsageError("the same result directory is given twice")
+        raise UsageError("a result directory is given twice")
     ends = shortest_ends([path.parts for path in absolute])
     return {"/".join(end): ResultDirectory.load(path) for end, path in zip(ends, absolute, strict=True)}
 
 
 def report_of(results: dict[str, ResultDirectory]) -> str:
-    """The page about some results, by the labels that they get."""
+    """Returns the page about results, given by label."""
     from backwater import report  # noqa: PLC0415 - charts are slow to import
 
     return report.report(results)

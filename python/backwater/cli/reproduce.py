@@ -1,4 +1,4 @@
-"""The command `backwater reproduce`."""
+"""Command `backwater reproduce`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="PAPER, PAPER/FIGURE, an experiment file, a folder of them; or list, which says what there is.",
+            help="PAPER, PAPER/FIGURE, an experiment file, or a folder of them; list prints all papers and figures.",
             autocompletion=lambda: ["list", *targets.names()],
         ),
     ] = "list",
@@ -47,40 +47,41 @@ def reproduce(
     store: StoreDirectory = RESULTS / "store",
     recording: Annotated[
         bool,
-        typer.Option("--record", help="Also write measures and curves to data/ beside the file, figure by figure."),
+        typer.Option(
+            "--record", help="Also record measures and curves in data/ beside the file, one figure at a time."
+        ),
     ] = False,
-    recorded: Annotated[
-        bool, typer.Option("--recorded", help="Take everything from there; nothing is simulated.")
-    ] = False,
+    recorded: Annotated[bool, typer.Option("--recorded", help="Read recorded data instead of simulating.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="DIR",
-            help="Directory of charts (default: results/<name>-<scale>[-<reading>]).",
+            help="Directory for charts (default: results/<name>-<scale>[-<reading>]).",
         ),
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write claims and charts as a page.")
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write a Markdown page of claims and charts.")
     ] = None,
     reading: Annotated[
         str,
         typer.Option(
             "--reading",
             metavar="|".join(_READINGS),
-            help="Options for the choices that the paper leaves open.",
+            help="Reading of the choices that the paper leaves open.",
             autocompletion=lambda: [*_READINGS],
         ),
     ] = readings.RECORD,
     sampling: Annotated[
-        bool, typer.Option("--readings", help="Score a sample of readings of a paper, and that of record among them.")
+        bool,
+        typer.Option("--readings", help="Score a random sample of readings of a paper, plus the reading of record."),
     ] = False,
     samples: Annotated[
-        int | None, typer.Option("--samples", min=2, metavar="N", help="With --readings: how many are drawn.")
+        int | None, typer.Option("--samples", min=2, metavar="N", help="With --readings: sample size.")
     ] = None,
 ) -> None:
-    """Run the figures of a paper, or experiments of your own; draw them, and set their claims against the results.
+    """Run the figures of a paper or your own experiments, draw them, and check their claims.
 
     Exit codes: 0 ok, whatever the verdicts; 1 some runs failed or internal error; 2 usage or scenario error; 7 a file
     could not be read or written; 130 interrupted by ^C or SIGTERM.
@@ -101,7 +102,7 @@ def reproduce(
         )
         return
     if samples is not None:
-        raise UsageError("--samples says how many readings --readings draws", "give both, or neither")
+        raise UsageError("--samples requires --readings")
     experiments = reproduce_figures.loaded(files, reading)
     scale = choose_scale(experiments[0], scale)
     for experiment in experiments:
@@ -121,13 +122,13 @@ def reproduce(
     console.out.print(console.table(reproduction.runs_table(figures)))
     if any(figure.findings for figure in figures):
         console.out.print(console.table(reproduction.claims_table(figures)))
-    # Reasons are about the reading of record.
+    # Reasons apply to the reading of record only.
     for reason, of_claims in reproduction.reasons(figures).items() if not of_reading else ():
         console.out.print(Text.assemble(("; ".join(of_claims), "bold"), f": {reason}"), soft_wrap=True)
     for table in (table for figure in figures for table in figure.tables):
         console.out.print(console.table(table))
     wall = time.monotonic() - begin
-    console.out.print(Text(f"Charts: {directory}; this took {wall:.0f} s"), soft_wrap=True)
+    console.out.print(Text(f"Charts: {directory} ({wall:.0f} s)"), soft_wrap=True)
     if markdown is not None:
         text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.beside(files[0]))
         console.write(markdown, text)
@@ -135,10 +136,10 @@ def reproduce(
 
 
 def _refuse(reading: str, *, recording: bool, recorded: bool, markdown: Path | None) -> None:
-    """Refuses options that do not go together. Raises UsageError."""
+    """Raises UsageError if options cannot be combined."""
     if recording and recorded:
-        raise UsageError("--record writes what --recorded reads", "give one of them")
+        raise UsageError("--record and --recorded cannot be combined")
     if reading not in _READINGS:
-        raise UsageError(f"there is no reading {reading!r}", mistakes.meant(reading, _READINGS))
+        raise UsageError(f"unknown reading {reading!r}", mistakes.meant(reading, _READINGS))
     if markdown is not None and reading != readings.RECORD:
-        raise UsageError("--markdown writes a page about the reading of record", f"leave out --reading {reading}")
+        raise UsageError("--markdown supports the reading of record only", f"omit --reading {reading}")

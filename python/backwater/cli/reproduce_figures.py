@@ -1,4 +1,4 @@
-"""Figures of a paper, made from runs or from what is recorded of them."""
+"""Figures of a paper, from runs or from recorded data."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from backwater.experiment.study import Study
 
 
 def refuse_installed(files: Sequence[Path]) -> None:
-    """Refuses to write beside files of an installed package."""
+    """Raises UsageError if a file belongs to an installed package, which must not be written to."""
     for file in files:
         if not shipped.is_checkout() and file.resolve().is_relative_to(shipped.folder(targets.PAPERS).parent):
             copy = f"backwater new --experiment --like {file.parent.name}/{file.stem}"
             raise UsageError(
-                f"--record writes beside {file.name}, which is a part of the installed package",
-                f"`{copy}` makes a copy, which can be recorded by its path",
+                f"--record cannot write beside {file.name}: it belongs to the installed package",
+                f"make a copy with `{copy}`, then reproduce and record its path",
             )
 
 
 def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
-    """Experiments under a reading; under that of reference those for which the paper has one."""
+    """Loads experiments under a reading; under the reference, only those with a reference."""
     experiments = [Experiment.load(file, reading) for file in files]
     if reading == readings.RECORD:
         return experiments
     paper = Paper.beside(files[0])
     if paper is None:
-        raise UsageError(f"{files[0].parent} has no {shipped.CHOICES}, so that there is no reading {reading}")
+        raise UsageError(f"no reading {reading}: {files[0].parent} has no {shipped.CHOICES}")
     if reading == readings.LITERAL:
         return experiments
     found = [each for each in experiments if each.only]
     if not found:
-        raise UsageError(f"{files[0].parent / shipped.CHOICES} has no reference for these figures")
+        raise UsageError(f"{files[0].parent / shipped.CHOICES} defines no reference for these figures")
     return found
 
 
 def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> list[Figure]:
-    """The figures as far as they are recorded."""
+    """Returns the figures with their recorded data."""
     records = {experiment: Record.load(experiment, scale) for experiment in experiments}
     if not any(records.values()):
         reading = experiments[0].reading
         option = "" if reading is None or reading.name == readings.RECORD else f" --reading {reading.name}"
-        hint = f"backwater reproduce ... --scale {scale}{option} --record writes it"
-        raise UsageError(f"nothing is recorded at scale {scale}{option.replace(' --', ' with ')}", hint)
+        hint = f"record it with: backwater reproduce ... --scale {scale}{option} --record"
+        raise UsageError(f"nothing recorded at scale {scale}{option.replace(' --', ' with ')}", hint)
     return [
         Figure(experiment, scale)
         if kept is None
@@ -65,7 +65,7 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
 def run_and_draw(
     studies: Sequence[Study], store: Store, executor: Executor, directory: Path, recording: bool
 ) -> list[Figure]:
-    """Runs what the store lacks: all at once or, where each figure is recorded when it is complete, one by one."""
+    """Runs missing jobs: all at once or, if recording, figure by figure."""
     if not recording:
         run_all(store, [job for study in studies for job in study.jobs.values()], executor)
     figures = []
@@ -82,7 +82,7 @@ def run_and_draw(
 
 
 def _warn_if_held_up(study: Study, store: Store) -> None:
-    """Warns of runs of the reference that were held up: they do not show what there is to gain."""
+    """Warns about runs of the reference with PAUSEs, drops or retransmissions, which make it a poor upper bound."""
     reading = study.experiment.reading
     if reading is None or reading.name != readings.REFERENCE:
         return
@@ -94,15 +94,15 @@ def _warn_if_held_up(study: Study, store: Store) -> None:
     ]
     if any(held_up):
         console.message(
-            f"{study.experiment.name}: in {sum(map(bool, held_up))} of {len(held_up)} runs of the reference packets "
-            "were paused, dropped or sent again",
-            "it shows what there is to gain with room for all packets, and without timeouts",
+            f"{study.experiment.name}: {sum(map(bool, held_up))} of {len(held_up)} runs of the reference have paused, "
+            "dropped or retransmitted packets",
+            "give the reference enough buffer for all packets, and long enough timeouts",
             severity="warning",
         )
 
 
 def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding | None]:
-    """The claims of an experiment under the literal reading, if it is recorded or asks for the same runs."""
+    """Returns the claims under the literal reading, if it is recorded or consists of the same runs."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)
@@ -115,7 +115,7 @@ def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding |
 
 
 def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:
-    """The runs of the reference, if the experiment has one that is recorded."""
+    """Returns the recorded runs of the reference, if any."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return {}
     reference = Experiment.load(experiment.path, readings.REFERENCE)

@@ -1,4 +1,4 @@
-"""Readings of a paper, scored for `backwater reproduce --readings`."""
+"""Scoring of readings for `backwater reproduce --readings`."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from backwater.views import scores
 
 
 def refuse(options: Mapping[str, object]) -> None:
-    """Refuses options that mean nothing for a sample, by what they are given. Raises UsageError."""
+    """Raises UsageError if an option without effect on a sample is given."""
     for option, given in options.items():
         if given:
-            hint = "it runs the readings of a sample at the first scale of each figure, and prints tables"
+            hint = "--readings uses the first scale of each figure, and prints tables"
             raise UsageError(f"{option} has no effect with --readings", hint)
 
 
 def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
-    """Scores a sample of readings on the two parts that the paper's file names, prints and records what came of it."""
+    """Scores a sample of readings on both parts named in the paper's file; prints the scores and records them."""
     begin = time.monotonic()
     paper = Paper.beside(files[0])
     folder = files[0].parent
     if paper is None:
-        raise UsageError(f"{folder} has no {shipped.CHOICES}, which names what is open")
+        raise UsageError(f"{folder} has no {shipped.CHOICES}, which lists the open choices")
     if len(files) < sum(map(shipped.is_experiment, folder.iterdir())):
-        raise UsageError("--readings scores figures of a paper together, by its choices", f"give {folder.name}")
+        raise UsageError("--readings scores all figures of a paper together", f"use the target {folder.name}")
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     first, second = paper.rule.choose, paper.rule.confirm
     taken = Taken(store)
@@ -54,14 +54,14 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     for view in tables:
         console.out.print(console.table(view))
     cpu = sum(taken.cpu_seconds.values())
-    took = f"This took {time.monotonic() - begin:.0f} s; all runs, with those made before, took {cpu:.0f} s of CPU"
+    took = f"{time.monotonic() - begin:.0f} s; CPU time of all runs, reused ones included: {cpu:.0f} s"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
         console.written(Sampled.of(paper, tables, cpu).write(paper))
 
 
 def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, taken: Taken, executor: Executor) -> list[Scored]:
-    """Readings with their scores on a part of the paper."""
+    """Runs and scores readings on a part of the paper."""
     plans = [scoring.plan(paper, reading, part) for reading in wanted]
     run_all(taken.store, [job for plan in plans for job in scoring.jobs(plan)], executor)
     return [scoring.score(reading, plan, taken) for reading, plan in zip(wanted, plans, strict=True)]

@@ -1,4 +1,4 @@
-"""The command `backwater run`."""
+"""Command `backwater run`."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from backwater.directory import REPORT_FILE
 
 
 def _next_directory(name: str) -> Path:
-    """Makes the first directory that is not there yet."""
+    """Creates the first directory that does not exist yet."""
     for number in itertools.count(1):
         directory = RESULTS / f"{name}-{number}"
         with suppress(FileExistsError):
             directory.mkdir(parents=True)
             return directory
-    raise AssertionError("numbers do not end")
+    raise AssertionError("unreachable: numbers are endless")
 
 
 @contextmanager
 def _owning(output: Path, force: bool) -> Iterator[None]:
-    """Lets only this run write into the directory while the block runs."""
+    """Locks the output directory while the block runs, and clears it if `force` is set."""
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output} is not a directory")
     with simulation.owning(output):
         if any(output.iterdir()):
             if not force:
                 raise UsageError(
-                    f"{output} is not empty", "choose another directory, or --force to replace an earlier result"
+                    f"{output} is not empty", "choose another directory, or replace an earlier result with --force"
                 )
             simulation.clear(output)
         yield
@@ -53,20 +53,21 @@ def run(
     seed: Seed = None,
     overrides: Overrides = None,
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=simulation.MOST_THREADS, help="Threads; results do not depend on it.")
+        int,
+        typer.Option(
+            "--threads", min=1, max=simulation.MOST_THREADS, help="Number of threads; results do not depend on it."
+        ),
     ] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Neither progress nor summary; only what went wrong.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Summary as JSON on standard output.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier result in DIR.")] = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write DIR/report.html.")] = True,
-    view: Annotated[bool, typer.Option("--view/--no-view", help="Make the files of the viewer, DIR/view.")] = True,
+    view: Annotated[bool, typer.Option("--view/--no-view", help="Write the viewer's files to DIR/view.")] = True,
 ) -> None:
     """Simulate a scenario.
 
     Exit codes: 0 ok, 1 internal error, 2 usage or scenario error, 3 invariant broken, 4 deadlock or stall,
-    5 time limit, 6 results could not be written any more, 7 a file could not be read or written, 130 interrupted by ^C
+    5 time limit, 6 results could no longer be written, 7 a file could not be read or written, 130 interrupted by ^C
     or SIGTERM (after 6 and 130 the partial result is valid).
     """
     scenario = load(file, overrides, seed)
@@ -94,6 +95,6 @@ def run(
             prepare_ahead(result, silent)
     if not silent:
         if result.has_empty_trace:
-            console.message("probes.trace: nothing happened to what it looks at, when it looked", severity="warning")
+            console.message("probes.trace: no event matched its filters and time window", severity="warning")
         console.out.print(Text(f"Result: {directory}"), soft_wrap=True)
     raise typer.Exit(result.summary.exit_code)

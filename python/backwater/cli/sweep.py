@@ -1,4 +1,4 @@
-"""The command `backwater sweep`."""
+"""Command `backwater sweep`."""
 
 from __future__ import annotations
 
@@ -52,41 +52,43 @@ def sweep(
     scale: Scale = None,
     axis: Annotated[
         list[str] | None,
-        typer.Option("--axis", metavar="AXIS=POINT,...", help="Only these points of an axis.", show_default=False),
+        typer.Option(
+            "--axis", metavar="AXIS=POINT,...", help="Run only these points of an axis; repeatable.", show_default=False
+        ),
     ] = None,
     jobs: Jobs = None,
     shard: Annotated[
         Shard | None,
-        typer.Option("--shard", metavar="I/N", parser=_shard, help="Only the I-th of N parts.", show_default=False),
+        typer.Option("--shard", metavar="I/N", parser=_shard, help="Run only part I of N.", show_default=False),
     ] = None,
     only_status: Annotated[
-        bool, typer.Option("--status", help="Run nothing: say what is done, being made, failed, and still to do.")
+        bool, typer.Option("--status", help="Run nothing; show done, running, failed and remaining runs.")
     ] = False,
     executor: ExecutorKind = choice.Kind.LOCAL,
     executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write a row per run, as .csv or .parquet."),
+        typer.Option("--output", "-o", metavar="FILE", help="Also write one row per run, as .csv or .parquet."),
     ] = None,
     charts: Annotated[
         Path | None,
-        typer.Option("--charts", metavar="DIR", help="Where charts go (default: results/<file>-<scale>)."),
+        typer.Option("--charts", metavar="DIR", help="Directory for charts (default: results/<file>-<scale>)."),
     ] = None,
 ) -> None:
-    """Run a grid of scenarios on all cores, show its measures and draw its charts.
+    """Run a grid of scenarios on all cores; print its measures and draw its charts.
 
-    What has been run before is not run again, and other sweeps may use the store meanwhile.
+    Results in the store are reused. Other sweeps may use the store at the same time.
 
     Exit codes: 0 ok, 1 some runs have no result or internal error, 2 usage or scenario error, 7 a file could not be
     read or written, 130 interrupted by ^C or SIGTERM.
     """
     if output is not None and output.suffix not in {".csv", ".parquet"}:
-        raise UsageError(f"{output} is neither .csv nor .parquet")
+        raise UsageError(f"--output {output} must end in .csv or .parquet")
     _, files = targets.find(target)
     if len(files) > 1:
         raise UsageError(
-            f"{target} is several experiments, and a sweep is of one", f"one of {', '.join(map(str, files))}"
+            f"{target} has several experiments, but a sweep runs one", f"choose one of {', '.join(map(str, files))}"
         )
     experiment = Experiment.load(files[0])
     study = Study.plan(experiment, choose_scale(experiment, scale), _only(experiment, axis or []))
@@ -111,7 +113,7 @@ def _show_status(study: Study, store: Store) -> None:
 
 
 def _show(swept: Sweep, output: Path | None, charts: Path) -> None:
-    """The table of a sweep, what is to be said of it, its charts, and a row per run."""
+    """Prints the table of a sweep, draws its charts, and writes a row per run."""
     console.out.print(console.table(swept.table))
     for sentence in swept.identical:
         console.out.print(Text(sentence), soft_wrap=True)
@@ -127,7 +129,7 @@ def _show(swept: Sweep, output: Path | None, charts: Path) -> None:
 
 
 def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
-    """What `--axis NAME=POINT,POINT` asks for."""
+    """Parses `--axis NAME=POINT,POINT`."""
     only: dict[str, list[str]] = {}
     for text in wanted:
         axis, _, names = text.partition("=")

@@ -1,4 +1,4 @@
-"""The command `backwater tofino`."""
+"""Command `backwater tofino`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from backwater.views import scenario as views
 
 def tofino(
     k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Compute how much memory the tables of Pyrrha take on Tofino2, in a fat-tree of switches with K ports."""
+    """Compute the memory of Pyrrha's tables on Tofino2, in a fat-tree of switches with K ports."""
     try:
         memory = analysis.tofino_memory(k)
     except ValueError as error:

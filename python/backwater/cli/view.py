@@ -1,4 +1,4 @@
-"""The command `backwater view`."""
+"""Command `backwater view`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backwater.directory import ResultDirectory
 from backwater.viewer import standalone
 from backwater.viewer.server import HOST, Server, Shown
 
-# Where it is served unless another port is asked for.
+# Default port.
 PORT = 8460
 _LARGEST_PORT = 65535
 
@@ -34,27 +34,30 @@ def view(
             "--port",
             min=0,
             max=_LARGEST_PORT,
-            help=f"Port to serve on; 0 takes any that is free (default: {PORT}, or any if that is in use).",
+            help=f"Port to serve on; 0 selects a free one (default: {PORT}, or a free one if that is in use).",
             show_default=False,
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE.html", help="Write one page that holds everything.", show_default=False),
+        typer.Option(
+            "--export",
+            metavar="FILE.html",
+            help="Write one self-contained page instead of serving.",
+            show_default=False,
+        ),
     ] = None,
-    base: Annotated[
-        Path, typer.Option("--base", metavar="DIR", help="Where relative paths in scenarios start.")
-    ] = Path(),
+    base: Annotated[Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in scenarios.")] = Path(),
 ) -> None:
     """Show a run in a browser: the fabric over time, congestion trees, ports, flows and packets.
 
-    The page is served on this machine alone, until ^C or SIGTERM.
+    The page is served to this machine only, until ^C or SIGTERM.
     """
     if len(directories) > 2:  # noqa: PLR2004 - side by side
-        raise UsageError("two results at most are shown side by side")
+        raise UsageError("at most two results can be shown side by side")
     if export is not None and export.suffix not in {".html", ".htm"}:
-        raise UsageError(f"{export} is not .html")
+        raise UsageError(f"--export {export} must end in .html")
     results = [ResultDirectory.load(directory) for directory in directories]
     shown = [
         Shown(label, result, prepare(result), base)
@@ -70,11 +73,11 @@ def view(
         if "SSH_CONNECTION" in os.environ:
             tunnel = f"ssh -L {server.server_port}:{HOST}:{server.server_port}"
             console.out.print(
-                Text(f"From the machine you sit at: {tunnel} <this machine>, then the same address there")
+                Text(f"Remote access: run `{tunnel} <this machine>` on your own machine, then open this address there.")
             )
         elif browser:
             webbrowser.open(server.address)
-        console.out.print(Text("^C ends it."))
+        console.out.print(Text("Press ^C to stop."))
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -82,7 +85,7 @@ def view(
 
 
 def _labels(directories: list[Path], results: list[ResultDirectory]) -> list[str]:
-    """What runs are called: by their scenarios, or where two of one name are shown, by their directories."""
+    """Returns the labels of runs: scenario names, or directories if two have the same name."""
     names = [result.summary.name for result in results]
     return names if len(set(names)) == len(names) else [str(directory) for directory in directories]
 
@@ -93,9 +96,9 @@ def _server(shown: list[Shown], port: int | None) -> Server:
             return Server(shown, port)
         except OSError as error:
             if error.errno == EADDRINUSE:
-                raise UsageError(f"port {port} is in use", "--port takes another one, 0 any that is free") from None
+                raise UsageError(f"port {port} is in use", "choose another --port, or 0 for a free one") from None
             if isinstance(error, PermissionError):
-                raise UsageError(f"port {port} may not be used", "--port takes one from 1024 on") from None
+                raise UsageError(f"no permission to use port {port}", "choose a --port from 1024 on") from None
             raise
     try:
         return Server(shown, PORT)

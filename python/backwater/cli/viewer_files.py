@@ -1,4 +1,4 @@
-"""The files of the viewer, made by `backwater run` and `backwater view`."""
+"""Preparation of the viewer's files by `backwater run` and `backwater view`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from backwater.viewer import files
 
 
 def prepare(result: ResultDirectory, quiet: bool = False) -> Path:
-    """Makes the files of the viewer, unless they are there, with a progress line; returns their directory."""
+    """Writes the viewer's files with a progress line, unless they exist; returns their directory."""
     with console.counting(quiet, "rows read") as tell:
         return files.prepare(result, tell)
 
 
 def prepare_ahead(result: ResultDirectory, quiet: bool) -> None:
-    """Makes the files of the viewer at the end of a run, which is complete without them, as after an error or ^C."""
+    """Writes the viewer's files at the end of a run. An error or ^C only gives a warning: the result is complete."""
     try:
         prepare(result, quiet)
     except (ResultError, OSError, ValueError, KeyboardInterrupt) as error:
         if not quiet:
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else error
-            hint = "`backwater view` makes them"
-            console.message(f"the files of the viewer were not made: {reason}", hint, severity="warning")
+            hint = "`backwater view` writes them"
+            console.message(f"the viewer's files were not written: {reason}", hint, severity="warning")

@@ -1,4 +1,4 @@
-"""The command `backwater why`."""
+"""Command `backwater why`."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ def why(
     directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
     flow: Annotated[
         str | None,
-        typer.Argument(metavar="FLOW", help="Its number, or the slowest of two hosts as h2->h5.", show_default=False),
+        typer.Argument(
+            metavar="FLOW",
+            help="Flow number, or two hosts, e.g. h2->h5, for the slowest flow between them.",
+            show_default=False,
+        ),
     ] = None,
     base: Annotated[
-        Path, typer.Option("--base", metavar="DIR", help="Where relative paths in the scenario start.")
+        Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in the scenario.")
     ] = Path(),
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=simulation.MOST_THREADS, help="Threads to run again on.")
+        int, typer.Option("--threads", min=1, max=simulation.MOST_THREADS, help="Number of threads for a rerun.")
     ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Explain where the time of a flow went, to the picosecond; without FLOW, list the slowest and who is to blame.
+    """Explain where a flow's time went, to the picosecond; without FLOW, list the slowest flows and their culprits.
 
-    What the result does not hold is found by running its scenario again, as far as the flows went.
+    If the result lacks the data (probes.flows, probes.trace), the scenario is simulated again until these flows end.
     """
     result = ResultDirectory.load(directory)
     if flow is None and as_json:
-        raise UsageError("--json needs a flow")
+        raise UsageError("--json requires FLOW")
     with console.progress(as_json) as progress:
         try:
             if flow is None:
@@ -47,7 +51,7 @@ def why(
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
             refusal = f"the scenario of {directory} cannot be run again"
-            raise UsageError(refusal, "relative paths in it start at --base") from None
+            raise UsageError(refusal, "set --base to the folder of its relative paths") from None
     if flow is None:
         console.out.print(console.table(listed))
         return
@@ -63,7 +67,7 @@ def why(
 def _listed(
     result: ResultDirectory, threads: int, base: Path, progress: Callable[[_core.Progress], None] | None
 ) -> View:
-    """The slowest flows with their largest reasons."""
+    """Returns the slowest flows with their largest reasons."""
     flows = [victim.flow for victim in victims.slowest(result)]
     recorded = explaining.recorded(result, flows, threads, base, progress)
     return victims.table(result, victims.slowest(result, recorded=recorded))

@@ -1,1 +1,1 @@
-"""The commands `backwater convert ...`."""
+"""Commands `backwater convert ...`."""

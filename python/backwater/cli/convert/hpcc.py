@@ -1,4 +1,4 @@
-"""The command `backwater convert hpcc`."""
+"""Command `backwater convert hpcc`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def convert_hpcc(
     flows: Annotated[Path, typer.Option("--flows", metavar="F", help="flow.txt")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Scenario file to write.")],
     config: Annotated[Path | None, typer.Option("--config", metavar="C", help="config.txt")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
-    """Make a scenario of the input files of the HPCC family of simulators."""
+    """Convert the input files of an HPCC-family simulator to a scenario."""
     for path in (topology, flows, *([config] if config else [])):
         if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+            raise UsageError(f"{path} does not exist")
     if output.exists() and not force:
-        raise UsageError(f"{output} exists", "--force replaces it")
+        raise UsageError(f"{output} already exists", "replace it with --force")
     try:
         text, notes = _core.convert_hpcc(str(topology), str(flows), str(config) if config else None, str(output))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The command `backwater convert to-hpcc`."""
+"""Command `backwater convert to-hpcc`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def convert_to_hpcc(
     directory: Annotated[Path, typer.Argument(help="Result directory.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
 ) -> None:
-    """Write a result as fct.txt and pfc.txt of the HPCC family of simulators."""
+    """Convert a result to the fct.txt and pfc.txt of HPCC-family simulators."""
     notes = hpcc.export(ResultDirectory.load(directory), output)
     console.out.print(Text(f"Written: {output / 'fct.txt'}, {output / 'pfc.txt'}"), soft_wrap=True)
     console.notes(notes)

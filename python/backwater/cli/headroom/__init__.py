@@ -1,1 +1,1 @@
-"""The commands `backwater headroom ...`."""
+"""Commands `backwater headroom ...`."""

@@ -1,4 +1,4 @@
-"""The command `backwater headroom check`."""
+"""Command `backwater headroom check`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from backwater.headroom import cover, sonic, views, worst_case
 
 
 def headroom_check(
-    config: Annotated[Path, typer.Option("--sonic", metavar="FILE", help="config_db.json of a switch.")],
+    config: Annotated[Path, typer.Option("--sonic", metavar="FILE", help="config_db.json of the switch.")],
     lookup: Annotated[
-        Path | None, typer.Option("--lookup", metavar="FILE", help="Its pg_profile_lookup.ini.", show_default=False)
+        Path | None,
+        typer.Option("--lookup", metavar="FILE", help="pg_profile_lookup.ini of the switch.", show_default=False),
     ] = None,
     response: Annotated[
         int | None,
@@ -26,21 +27,21 @@ def headroom_check(
             "--response",
             metavar="TIME",
             parser=quantity(units.picoseconds),
-            help="Time that peers take to obey a PAUSE (default: that of 3840 B of the link).",
+            help="Response time of peers to a PAUSE (default: 3840 B at link rate).",
         ),
     ] = None,
     generation: Generation = 4,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Simulate the worst case of every kind of port.")
+        bool, typer.Option("--simulate", help="Also simulate the worst case of every kind of port.")
     ] = False,
 ) -> None:
-    """Say what a SONiC buffer configuration sets aside, and whether it covers the worst case.
+    """Check whether a SONiC buffer configuration reserves enough headroom for the worst case.
 
     Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or an invalid configuration.
     """
     for path in (config, *([lookup] if lookup else [])):
         if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+            raise UsageError(f"{path} does not exist")
     try:
         read = sonic.read(config, lookup)
     except sonic.SonicError as error:

@@ -1,4 +1,4 @@
-"""The command `backwater headroom chips`."""
+"""Command `backwater headroom chips`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from backwater.headroom import plan, views
 def headroom_chips(
     classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 8,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
     ] = None,
 ) -> None:
-    """List switching chips, and what headroom takes of their buffers at 1.5 us (DSH Figure 4)."""
+    """List switching chips and the share of their buffer that headroom takes at 1.5 us (DSH Figure 4)."""
     if output is not None and output.suffix != ".svg":
-        raise UsageError(f"{output} is not .svg")
+        raise UsageError(f"--output {output} must end in .svg")
     like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)
     plans = [(chip, plan.of_chip(chip, like)) for chip in plan.chips().values()]
     console.out.print(console.table(views.chips(plans)))

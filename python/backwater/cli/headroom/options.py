@@ -1,4 +1,4 @@
-"""Options that several commands of headroom have."""
+"""Options shared by several headroom commands."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Annotated
 import typer
 
 Generation = Annotated[
-    int, typer.Option("--spectrum", min=1, max=6, help="Generation of the Spectrum chip, for SONiC's formula.")
+    int, typer.Option("--spectrum", min=1, max=6, help="SONiC's formula: generation of the Spectrum chip.")
 ]

@@ -1,4 +1,4 @@
-"""The command `backwater headroom plan`."""
+"""Command `backwater headroom plan`."""
 
 from __future__ import annotations
 
@@ -27,28 +27,34 @@ def headroom_plan(
         typer.Option(
             "--chip",
             metavar="NAME",
-            help="Buffer, ports and rate of a chip (chips lists them).",
+            help="Take buffer, ports and rate from a chip; `backwater headroom chips` lists them.",
             autocompletion=lambda: [*plan.chips()],
         ),
     ] = None,
     rate: Annotated[
-        int | None, typer.Option("--rate", metavar="RATE", parser=quantity(units.bits_per_second), help="Of a port.")
+        int | None, typer.Option("--rate", metavar="RATE", parser=quantity(units.bits_per_second), help="Port rate.")
     ] = None,
     ports: Annotated[int | None, typer.Option("--ports", min=1, max=1024, help="Number of ports.")] = None,
     buffer: Annotated[
         int | None, typer.Option("--buffer", metavar="SIZE", parser=quantity(units.size), help="Packet buffer.")
     ] = None,
     cable: Annotated[
-        int | None, typer.Option("--cable", metavar="LENGTH", parser=quantity(_cable), help="As 40m (default: 300m).")
+        int | None,
+        typer.Option(
+            "--cable", metavar="LENGTH", parser=quantity(_cable), help="Cable length, e.g. 40m (default: 300m)."
+        ),
     ] = None,
     delay: Annotated[
         int | None,
         typer.Option(
-            "--delay", metavar="TIME", parser=quantity(units.picoseconds), help="One way, instead of --cable."
+            "--delay",
+            metavar="TIME",
+            parser=quantity(units.picoseconds),
+            help="One-way propagation delay, instead of --cable.",
         ),
     ] = None,
     mtu: Annotated[
-        int, typer.Option("--mtu", metavar="SIZE", parser=quantity(units.size), help="Of the largest frame.")
+        int, typer.Option("--mtu", metavar="SIZE", parser=quantity(units.size), help="Largest frame.")
     ] = "1500 B",  # type: ignore[assignment]
     response: Annotated[
         int,
@@ -56,36 +62,43 @@ def headroom_plan(
             "--response",
             metavar="TIME",
             parser=quantity(units.picoseconds),
-            help="Time that a peer takes to obey a PAUSE.",
+            help="Response time of peers to a PAUSE.",
         ),
     ] = "0 s",  # type: ignore[assignment]
     classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 7,
     private: Annotated[
-        int, typer.Option("--private", metavar="SIZE", parser=quantity(units.size), help="Of each lossless queue.")
+        int,
+        typer.Option(
+            "--private", metavar="SIZE", parser=quantity(units.size), help="Private buffer of each lossless queue."
+        ),
     ] = "3000 B",  # type: ignore[assignment]
-    alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Of the dynamic threshold.")] = 1 / 16,
-    ratio: Annotated[float, typer.Option("--ratio", min=0, max=1, help="Of the oversubscribed pool.")] = 0.8,
+    alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Alpha of the dynamic threshold.")] = 1 / 16,
+    ratio: Annotated[
+        float, typer.Option("--ratio", min=0, max=1, help="Oversubscribed pool, as a fraction of all headroom.")
+    ] = 0.8,
     generation: Generation = 4,
     small_packets: Annotated[
         int,
-        typer.Option("--small-packets", min=0, max=100, help="In percent of lossless traffic, for SONiC's formula."),
+        typer.Option(
+            "--small-packets", min=0, max=100, help="SONiC's formula: percentage of small packets in lossless traffic."
+        ),
     ] = 100,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw it, as .svg.", show_default=False)
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on standard output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Compute the headroom of a switch, and what SIH, DSH and others leave of its buffer.
+    """Compute a switch's headroom, and the buffer that SIH, DSH and other schemes leave to share.
 
-    Without figures of its own the switch is the Tomahawk of DSH's evaluation, with cables of 300 m.
+    The default switch is the Tomahawk of DSH's evaluation, with cables of 300 m.
     """
     known = plan.chips()
     if chip is not None and chip not in known:
-        raise UsageError(f"there is no chip {chip!r}", meant(chip, known))
+        raise UsageError(f"unknown chip {chip!r}", meant(chip, known))
     if cable is not None and delay is not None:
-        raise UsageError("--cable and --delay are two ways to say the same", "give one of them")
+        raise UsageError("--cable and --delay cannot be combined")
     if output is not None and output.suffix != ".svg":
-        raise UsageError(f"{output} is not .svg")
+        raise UsageError(f"--output {output} must end in .svg")
     model = known[chip or "tomahawk"]
     one_way = delay if delay is not None else cable if cable is not None else plan.delay_of(300)
     try:
@@ -105,13 +118,13 @@ def headroom_plan(
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
-    sonic_xoff, sonic_says = _sonic_opinion(found.switch, generation, small_packets)
+    sonic_xoff, sonic_text = _sonic_xoff(found.switch, generation, small_packets)
     is_model = (rate, ports, buffer) == (None, None, None)
     if as_json:
         document = {"chip": model.title if is_model else None, **asdict(found), "sonic": sonic_xoff}
         print(json.dumps(document, indent=2))  # noqa: T201 - for machines
     else:
-        console.out.print(console.table(views.needs(found, sonic_says)))
+        console.out.print(console.table(views.needs(found, sonic_text)))
         console.out.print(console.table(views.schemes(found, model.title if is_model else "This switch")))
     if output is not None:
         from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
@@ -119,8 +132,8 @@ def headroom_plan(
         console.write(output, picture.schemes(found), silent=as_json)
 
 
-def _sonic_opinion(switch: plan.Switch, generation: int, small_packets: int) -> tuple[int | None, str]:
-    """What SONiC's formula gives, and what is to be said of it."""
+def _sonic_xoff(switch: plan.Switch, generation: int, small_packets: int) -> tuple[int | None, str]:
+    """Returns SONiC's xoff and its text, or None and the reason why the formula does not apply."""
     port = plan.Spectrum(
         switch.rate // 10**6,
         switch.delay / plan.delay_of(1),
