@@ -1,15 +1,24 @@
-"""Writes generated files: the pages of the reference, and the script that draws the charts of reports.
+"""Writes generated files: the pages of the reference, and the script that draws charts in reports.
 
     python docs/generate.py [--check]
 
-`scenario.md` is made from the schema of the core, `conditions.md` from the parser of conditions, `vega.js` by
-vl-convert-python. With `--check` nothing is written, and the exit code is 1 if a file is out of date.
+| file | source |
+|---|---|
+| `scenario.md` | the core's JSON Schema |
+| `measures.md` | the classes of measures |
+| `conditions.md` | the parser of conditions |
+| `vega.js` | vl-convert-python |
+
+With `--check`, writes nothing and exits with code 1 if a file is out of date.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -18,6 +27,8 @@ import vl_convert
 
 from backwater import _core
 from backwater.comparing.conditions import Condition, unit
+from backwater.experiment.fields import Table
+from backwater.experiment.measures.registry import MEASURES
 from backwater.experiment.measures.selection import FlowValue
 from backwater.summary import RunPath
 
@@ -27,15 +38,25 @@ BUNDLE = ROOT / "python/backwater/templates/vega.js"
 HEAD = """\
 # Scenario files
 
-A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`; 1 KB is 1000 B, 1 KiB is 1024 B.
-Unknown keys are refused. `backwater explain FILE` shows every value in force, `--set KEY=VALUE` replaces one on the
-command line, and `backwater schema` prints the JSON Schema from which this page is made.
+A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`. 1 KB is 1000 B,
+1 KiB is 1024 B. Unknown keys are errors. `backwater explain FILE` shows every effective value,
+`--set KEY=VALUE` replaces one on the command line, and `backwater schema` prints the JSON Schema.
+"""
+
+MEASURES_HEAD = """\
+# Measures
+
+The table `[measures]` of an [experiment file](../guide/experiments.md#measures) defines numbers
+computed from one run. Lists with one entry need no brackets.
+
+| `kind` | measure |
+|---|---|
 """
 
 CONDITIONS = """\
 # Conditions
 
-What `backwater compare --fail-if CONDITION` takes; [comparing runs](../guide/compare.md#conditions) says what for.
+Syntax of `backwater compare --fail-if CONDITION`. [Comparing runs](../guide/compare.md#conditions) has examples.
 
     condition  = measure comparison limit
     measure    = [ flows ":" ] value "." statistic | [ flows ":" ] "unfinished" | path
@@ -45,22 +66,22 @@ What `backwater compare --fail-if CONDITION` takes; [comparing runs](../guide/co
     statistic  = "mean" | "min" | "max" | "sum" | "count" | "share" | "p" percentile
     group      = label | number of a column
 
-Blanks may stand between all parts. The mean over the seeds of a group is compared, its confidence is not taken into
-account. A condition with a number is checked for every group, one with a share for every group but the one that it is
-a share of.
+Blanks between the parts are ignored. A condition compares the mean over a group's seeds, without
+its confidence interval. A condition with a number is checked for every group. A condition with a
+percentage is checked for every group but the named one.
 
-* **flows**: a [role](../guide/results.md#roles) or a tag, of which alone the measure then is. A name that is both,
-  and not of the same flows, is an error: `role=` or `tag=` tells them apart.
+* **flows**: a [role](../guide/results.md#roles) or a tag that selects the flows. If a name is the role
+  of some flows and the tag of others, it needs `role=` or `tag=`.
 * **unfinished**: the number of flows of the measurement window that did not finish.
-* **limit**: a number without a unit is in that of the measure. Units are those of scenarios: `12 us`, `1.5 ms`,
-  `20 KB`, `40 Gbps`. If a label is a number, it is the label that counts.
-* **What has no value** is an error, exit code 2: flows that no run has, a percentile where no flow has finished,
-  and a run that was interrupted or broke a rule.
+* **limit**: a number without a unit is in the measure's unit. Units are those of scenarios: `12 us`,
+  `1.5 ms`, `20 KB`, `40 Gbps`. If a label is a number, it precedes the number of a column.
+* **Missing values** are errors, exit code 2: no run has such flows, no flow has finished (for a
+  percentile), or a run was interrupted or violated an invariant.
 
 ## Values of flows
 
-As of the [measure `flows`](../guide/experiments.md#measures) of experiments; `share` is the part of all flows,
-finished or not, whose value is above 0.
+These are the values of the [measure `flows`](measures.md#flows). `share` is the fraction of all selected
+flows, finished or not, whose value is above 0.
 
 | value | unit |
 |---|---|
@@ -68,7 +89,8 @@ VALUES
 
 ## Paths
 
-Numbers of [`run.json`](../guide/results.md#runjson), and `counters.NAME`, which is 0 where nobody has counted it.
+These are numbers of [`run.json`](../guide/results.md#runjson). `counters.NAME` is 0 if no mechanism has counted
+it.
 
 | path | unit |
 |---|---|
@@ -79,40 +101,41 @@ Schema = dict[str, Any]
 
 
 class Reference:
-    """The page, table by table, in the order of the file."""
+    """A reference page with a table of keys for each table of a schema."""
 
     def __init__(self, schema: Schema) -> None:
         self._definitions: dict[str, Schema] = schema.get("$defs", {})
         self._schema = schema
 
     def page(self) -> str:
-        """The whole page as Markdown."""
+        """Returns the whole page as Markdown."""
         sections = "\n".join(self._object("", self._schema, heading=False))
         return f"{HEAD}\n{sections}".rstrip() + "\n"
 
-    def _resolved(self, node: Schema) -> Schema:
-        """The node with what it refers to; its own description and default come first."""
+    def resolved(self, node: Schema) -> Schema:
+        """Returns a node with its reference resolved; its own description and default take precedence."""
         while "$ref" in node:
             target = self._definitions[node["$ref"].rpartition("/")[2]]
             node = target | {key: value for key, value in node.items() if key != "$ref"}
         options = [option for option in node.get("anyOf", []) if option.get("type") != "null"]
         if "anyOf" in node and len(options) == 1:
-            return self._resolved({key: value for key, value in node.items() if key != "anyOf"} | options[0])
+            return self.resolved({key: value for key, value in node.items() if key != "anyOf"} | options[0])
         return node
 
     def _object(self, path: str, node: Schema, heading: bool = True) -> Iterator[str]:
         properties: dict[str, Schema] = {
-            name: self._resolved(field) for name, field in node.get("properties", {}).items() if name != "kind"
+            name: self.resolved(field) for name, field in node.get("properties", {}).items() if name != "kind"
         }
         if heading:
             yield f"## `{path}`\n"
             yield f"{_text(node.get('description', ''))}\n"
         if properties:
-            yield from self._rows(properties, node.get("required", []))
+            yield from self.rows(properties, node.get("required", []))
         for name, field in properties.items():
             yield from self._nested(f"{path}.{name}" if path else name, field)
 
-    def _rows(self, properties: dict[str, Schema], required: list[str]) -> Iterator[str]:
+    def rows(self, properties: dict[str, Schema], required: list[str]) -> Iterator[str]:
+        """Yields a table with a row per key."""
         yield "| key | value | default | meaning |"
         yield "|---|---|---|---|"
         for name, field in properties.items():
@@ -126,11 +149,11 @@ class Reference:
         yield ""
 
     def _nested(self, path: str, field: Schema) -> Iterator[str]:
-        """The tables that a field holds."""
+        """Yields the tables within a field."""
         if field.get("type") == "array" and "items" in field:
-            field = self._resolved(field["items"]) | {"description": field.get("description", "")}
+            field = self.resolved(field["items"]) | {"description": field.get("description", "")}
             path = f"{path}[]"
-        for option in (self._resolved(option) for option in field.get("anyOf", [])):
+        for option in (self.resolved(option) for option in field.get("anyOf", [])):
             yield from self._nested(path, option)
         kinds = self._kinds(field)
         if kinds:
@@ -144,7 +167,7 @@ class Reference:
             yield from self._object(path, field)
 
     def _kinds(self, field: Schema) -> dict[str, Schema]:
-        variants = [self._resolved(variant) for variant in field.get("oneOf", [])]
+        variants = [self.resolved(variant) for variant in field.get("oneOf", [])]
         tagged = {variant.get("properties", {}).get("kind", {}).get("const"): variant for variant in variants}
         return {} if None in tagged else tagged
 
@@ -161,13 +184,13 @@ class Reference:
         if "anyOf" in field:
             return " or ".join(
                 dict.fromkeys(
-                    self._type(self._resolved(option)) for option in field["anyOf"] if option.get("type") != "null"
+                    self._type(self.resolved(option)) for option in field["anyOf"] if option.get("type") != "null"
                 )
             )
         names = field.get("type", "any")
         name = next((name for name in names if name != "null"), "any") if isinstance(names, list) else names
         if name == "array":
-            return f"list of {self._type(self._resolved(field['items']))}" if "items" in field else "list"
+            return f"list of {self._type(self.resolved(field['items']))}" if "items" in field else "list"
         if name == "string" and field.get("format") in {"duration", "time", "bytes", "rate"}:
             return str(field["format"])
         named = {"string": "text", "object": "table"}.get(name, name)
@@ -182,12 +205,12 @@ def _limits(field: Schema) -> str:
 
 
 def _text(description: str) -> str:
-    """A description on one line, in which no character ends a cell of a table."""
+    """Returns a description on one line, escaped for a table cell."""
     return " ".join(description.split()).replace("|", "\\|").replace("[`", "`").replace("`]", "`")
 
 
 def _conditions() -> str:
-    """The page of conditions, with every value and path, and its unit."""
+    """Returns the page of conditions, with the unit of every value and path."""
 
     def rows(names: Iterable[str], suffix: str = "") -> str:
         units = {name: unit(Condition.parse(f"{name}{suffix} > 1").measure) for name in names}
@@ -197,8 +220,36 @@ def _conditions() -> str:
     return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
 
 
+def _measures() -> str:
+    """Returns the page of measures: an index, and the keys of each kind."""
+    index, sections = "", ""
+    for kind, model in MEASURES.items():
+        schema = model.model_json_schema()
+        about, fields = _docs(model)
+        known = {name: field for name, field in schema["properties"].items() if name != "kind"}
+        # The kind's own keys precede shared keys.
+        ordered = sorted(known, key=lambda name: name not in model.__annotations__)
+        keys = {name: Reference(schema).resolved(known[name]) | {"description": fields[name]} for name in ordered}
+        index += f"| [`{kind}`](#{kind}) | {about.splitlines()[0].removesuffix('.')} |\n"
+        table = "\n".join(Reference(schema).rows(keys, schema["required"])) if keys else ""
+        text = "\n\n".join(textwrap.fill(paragraph, 100) for paragraph in about.split("\n\n"))
+        sections += f"\n## `{kind}`\n\n{text}\n\n{table}"
+    return f"{MEASURES_HEAD}{index}{sections}".rstrip() + "\n"
+
+
+def _docs(model: type[Table]) -> tuple[str, dict[str, str]]:
+    """Returns a model's description, and the descriptions of its keys, including inherited keys."""
+    about, fields = "", dict[str, str]()
+    for base in reversed(model.__mro__):
+        if issubclass(base, Table):
+            about, _, attributes = inspect.cleandoc(base.__doc__ or "").partition("\n\nAttributes:\n")
+            found = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", attributes, re.MULTILINE)
+            fields |= {base.model_fields[name].alias or name: text for name, text in found}
+    return about, fields
+
+
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script for the `<script>` element of a page."""
+    """Returns Vega, Vega-Lite and Vega-Embed as one script for a page's `<script>` element."""
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script")
 
@@ -207,6 +258,7 @@ def main() -> None:
     """Writes the files, or checks them."""
     files = {
         PAGES / "scenario.md": Reference(json.loads(_core.schema())).page(),
+        PAGES / "measures.md": _measures(),
         PAGES / "conditions.md": _conditions(),
         BUNDLE: _bundle(),
     }

@@ -16,7 +16,10 @@ from backwater.experiment.measures.windows import at_every_sample, ends
 
 
 class QueueMeasure(StatisticMeasure, Window, Queue):
-    """A statistic of the length of a queue, over all samples of a window, zeros included."""
+    """A statistic of the length of a queue, over all samples of a window, zeros included.
+
+    The part of the window that was not simulated counts as empty.
+    """
 
     kind: Literal["queue"]
 
@@ -33,8 +36,8 @@ class QueueMeasure(StatisticMeasure, Window, Queue):
 class SettlingMeasure(ResultMeasure, Window, Queue):
     """The time from the beginning of a window until a queue stays short, in µs.
 
-    The queue is short from the first sample on after which it holds at most `below` at every sample of the window. The
-    measure is 0 if the queue never holds more. Only the simulated part of the window has samples.
+    From the first sample after that time, every sample of the window is at most `below`. The measure is 0 if no sample
+    exceeds `below`. Only the simulated part of the window has samples.
 
     Attributes:
         below: Largest length of a short queue.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
+import pydantic
 from pydantic import Field
 
 from backwater import tables
@@ -13,22 +14,23 @@ from backwater.experiment.measures.measure import ResultMeasure
 from backwater.summary import RunPath
 
 Counter = Annotated[str, Field(pattern=r"^counters\.[a-z_]+$")]
+Path = Annotated[RunPath | Counter, pydantic.WithJsonSchema({"type": "string"})]
 
 
 class RunMeasure(ResultMeasure):
-    """A number of [`run.json`](../guide/results.md#runjson).
+    """A number of `run.json` (see [results](../guide/results.md#runjson)).
 
     Attributes:
-        path: Dotted keys, such as `drops.buffer-full`. Times (`paused_ps`) are in µs. `deadlock` is 1 if there is a
-            deadlock, else 0; only then is there a `deadlock.onset_ps`. A counter of a mechanism,
-            `counters.merge_frames`, is 0 if the mechanism did not count.
-        per: Dotted keys of the divisor. If the divisor is 0, there is no result.
+        path: Dotted keys, such as `drops.buffer-full`, from this [list](conditions.md#paths). Times (`paused_ps`) are
+            in µs. `deadlock` is 1 if there is a deadlock, else 0; `deadlock.onset_ps` exists only with a deadlock. A
+            counter, such as `counters.merge_frames`, is 0 if no mechanism has counted it.
+        per: Dotted keys of a divisor. If the divisor is 0, there is no result.
         unit: Unit for readers; by default µs, 1/µs or none, as the keys imply.
     """
 
     kind: Literal["run"]
-    path: RunPath | Counter
-    per: RunPath | Counter | None = None
+    path: Path
+    per: Path | None = None
     unit: str = ""
 
     @property

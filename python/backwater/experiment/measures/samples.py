@@ -24,8 +24,8 @@ class SampleMeasure(StatisticMeasure, Window):
         table: Table with the samples.
         column: Column of the table: `bytes` of queues, one of the others of buffers.
         nodes: Only these nodes, by name or pattern.
-        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile. The tables contain no empty queues and buffers:
-            a mean is that of the others.
+        stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile. The tables omit empty queues and
+            buffers, so a mean covers the others only.
     """
 
     kind: Literal["samples"]

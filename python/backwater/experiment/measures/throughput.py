@@ -24,6 +24,8 @@ _NO_SAMPLES: Final = pl.DataFrame(schema={"time_ps": pl.Int64})
 class ThroughputMeasure(ResultMeasure, Window, Throughput):
     """The mean rate during a window in Gb/s, or the mean utilisation of links.
 
+    The part of the window that was not simulated counts as idle.
+
     Attributes:
         stat: Statistic over the ports of each port's mean during the window: `mean`, `min`, `max`, `sum`, `count`, a
             percentile, or `std`, the standard deviation, which shows how unevenly links are used. By default the `sum`
