@@ -390,7 +390,7 @@ def test_limits_have_units(limit: str, value: float) -> None:
 
 def test_the_conditions_of_the_guide_are_some() -> None:
     page = (Path(__file__).parents[2] / "docs/guide/compare.md").read_text(encoding="utf-8")
-    table = page.partition("| condition | it fails where |")[2].partition("\n\n")[0]
+    table = page.partition("| condition | fails if |")[2].partition("\n\n")[0]
     written = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE) + re.findall(r"--fail-if '([^']+)'", page)
     assert len(written) > 10
     assert [Condition.parse(text).text for text in written] == written
