@@ -224,58 +224,66 @@ pub enum Note {
     },
 }
 
-/// How a flow fared at its receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Measurements of a flow at its receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reception {
     /// Payload bytes delivered in order.
     pub delivered: u64,
-    /// When the last byte arrived; `None` while unfinished.
+    /// Arrival of the last byte; `None` while unfinished.
     pub finish: Option<Time>,
-    /// Time that its next packet was held by a PAUSE.
+    /// Time that the next packet in order waited behind a PAUSE.
     pub paused: Duration,
-    /// Of that, behind a PAUSE caused by a port that is not on its path.
+    /// Part of `paused` behind a PAUSE caused by a port that is not on the flow's path.
     pub blocked: Duration,
-    /// The way of the packet with which it was complete, if that is known.
+    /// Data packets that arrived, retransmissions included.
+    pub arrived: u64,
+    /// Packets of these that arrived before an earlier one.
+    pub disorder: Disorder,
+    /// Route of the packet that completed the flow, if known.
     pub way: Option<Route>,
 }
 
-/// Data packets of a flow that have come before an earlier one: how many of each degree. The degree of a packet is its number less the one that the
-/// receiver expects when it comes; what comes before an earlier packet once more counts once more.
+/// Numbers of data packets that arrived before an earlier one, by degree.
+///
+/// The degree is the packet's number minus the number that the receiver expects. Retransmissions count again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Disorder(Vec<(Psn, u64)>);
+#[allow(clippy::box_collection, reason = "a receiver without such packets spends one pointer")]
+pub struct Disorder(Option<Box<Vec<(Psn, u64)>>>);
 
 impl Disorder {
-    /// A packet of this degree, which is not 0, has come.
+    /// Adds a packet of a degree above 0.
+    #[cold]
     pub fn add(&mut self, degree: Psn) {
         self.add_many(degree, 1);
     }
 
-    /// So many packets of this degree have come.
+    /// Adds packets of a degree above 0.
     pub fn add_many(&mut self, degree: Psn, packets: u64) {
-        match self.0.binary_search_by_key(&degree, |(known, _)| *known) {
-            Ok(place) => self.0[place].1 += packets,
-            Err(place) => self.0.insert(place, (degree, packets)),
+        let counts = self.0.get_or_insert_default();
+        match counts.binary_search_by_key(&degree, |(known, _)| *known) {
+            Ok(place) => counts[place].1 += packets,
+            Err(place) => counts.insert(place, (degree, packets)),
         }
     }
 
-    /// Degrees in ascending order, and how many packets had each.
-    pub fn degrees(&self) -> impl Iterator<Item = (Psn, u64)> + '_ {
-        self.0.iter().copied()
+    /// Returns the degrees in ascending order, each with its number of packets.
+    pub fn degrees(&self) -> impl DoubleEndedIterator<Item = (Psn, u64)> + '_ {
+        self.0.iter().flat_map(|counts| counts.iter().copied())
     }
 
-    /// How many packets there were.
+    /// Returns the number of packets.
     pub fn packets(&self) -> u64 {
-        self.0.iter().map(|(_, packets)| packets).sum()
+        self.degrees().map(|(_, packets)| packets).sum()
     }
 
-    /// The largest degree; 0 if there was no such packet.
+    /// Returns the largest degree, or 0 without packets.
     pub fn largest(&self) -> Psn {
-        self.0.last().map_or(0, |(degree, _)| *degree)
+        self.degrees().next_back().map_or(0, |(degree, _)| degree)
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
+        self.0.as_ref().map_or(0, |counts| size_of_val(counts) as u64 + counts.heap_bytes())
     }
 }
 

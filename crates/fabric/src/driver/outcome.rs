@@ -1,7 +1,7 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
 use crate::contract::HookSet;
-use crate::contract::note::{Disorder, DropCause, Reception};
+use crate::contract::note::{DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
 use crate::driver::trace::{TraceSpec, Traced};
@@ -68,13 +68,9 @@ pub struct FlowOutcome {
     pub path: Way,
     /// True if routes have been computed anew since its start.
     pub rerouted: bool,
-    /// At its receiver.
+    /// Measurements at its receiver.
     pub reception: Reception,
-    /// Data packets that have come, those sent again included.
-    pub arrived: u64,
-    /// Those of them that came before an earlier one.
-    pub disorder: Disorder,
-    /// When its sender knew that it was done.
+    /// Arrival of the last ACK at its sender.
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
     pub retransmitted: u64,
@@ -244,32 +240,41 @@ impl Simulation {
         let stuck = self.stuck();
         let outcome = |(id, flow): (FlowId, &Flow)| {
             let endpoint = |node: NodeId| self.node(node).endpoint().expect("flows start and end at nodes with one");
-            let (done, receiver) = (settling.get(&id), endpoint(flow.spec.dst));
-            FlowOutcome {
-                flow: id,
-                spec: flow.spec.clone(),
-                path: self.path_at_start(id, &flow.spec),
-                rerouted: self.first_paths.contains_key(&id),
-                reception: receiver.reception(flow),
-                arrived: receiver.arrived(flow),
-                disorder: receiver.disorder(flow),
-                acknowledged: done.map(|done| done.at),
-                retransmitted: done
-                    .map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted),
-                account: self.account(id, flow, &stuck),
-            }
+            let done = settling.get(&id);
+            let retransmitted =
+                done.map_or_else(|| endpoint(flow.spec.src).retransmitted(flow), |done| done.retransmitted);
+            let reception = endpoint(flow.spec.dst).reception(flow).cloned().unwrap_or_default();
+            let acknowledged = done.map(|done| done.at);
+            let account = self.account(id, flow, &stuck);
+            self.outcome(id, &flow.spec, reception, acknowledged, retransmitted, account)
         };
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
         started.map(outcome).collect()
     }
 
+    /// Returns the outcome of a flow that is still admitted.
+    pub(super) fn outcome(
+        &self,
+        flow: FlowId,
+        spec: &FlowSpec,
+        reception: Reception,
+        acknowledged: Option<Time>,
+        retransmitted: u64,
+        account: Option<Box<FlowAccount>>,
+    ) -> FlowOutcome {
+        let path = self.path_at_start(flow, spec);
+        let rerouted = self.first_paths.contains_key(&flow);
+        FlowOutcome { flow, spec: spec.clone(), path, rerouted, reception, acknowledged, retransmitted, account }
+    }
+
     /// Payload bytes that every flow has delivered that has started and not been forgotten.
     pub fn delivered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec, u64)> {
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
-        let receiver = |flow: &Flow| {
-            self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one").reception(flow)
+        let delivered = |flow: &Flow| {
+            let receiver = self.node(flow.spec.dst).endpoint().expect("flows start and end at nodes with one");
+            receiver.reception(flow).map_or(0, |reception| reception.delivered)
         };
-        started.map(move |(id, flow)| (id, &flow.spec, receiver(flow).delivered))
+        started.map(move |(id, flow)| (id, &flow.spec, delivered(flow)))
     }
 
     /// How every flow that has started fared, in order of start; those that were taken before are left out.

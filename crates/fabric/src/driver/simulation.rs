@@ -311,28 +311,17 @@ impl Simulation {
             let endpoint = self.shards[shard as usize].nodes[node as usize].interfaces.endpoint.as_mut();
             let endpoint = endpoint.expect("flows end at nodes with an endpoint");
             let lost_packets = self.lost.get(&done.flow).copied().unwrap_or(0);
-            if endpoint.arrived(flow) + lost_packets < done.packets {
+            let arrived = endpoint.reception(flow).map_or(0, |reception| reception.arrived);
+            if arrived + lost_packets < done.packets {
                 return true;
             }
-            let (reception, arrived) = (endpoint.reception(flow), endpoint.arrived(flow));
-            let disorder = endpoint.forget_receiver(flow);
+            let reception = endpoint.forget_receiver(flow);
             self.lost.remove(&done.flow);
-            let path = self.path_at_start(done.flow, &flow.spec);
-            let rerouted = self.first_paths.remove(&done.flow).is_some();
             let flow = self.fabric.flows.forget(done.flow).expect("it was live a moment ago");
             let account = self.take_account(done.flow, &flow);
-            self.finished.push(FlowOutcome {
-                flow: done.flow,
-                spec: flow.spec,
-                path,
-                rerouted,
-                reception,
-                arrived,
-                disorder,
-                acknowledged: Some(done.at),
-                retransmitted: done.retransmitted,
-                account,
-            });
+            let outcome = self.outcome(done.flow, &flow.spec, reception, Some(done.at), done.retransmitted, account);
+            self.first_paths.remove(&done.flow);
+            self.finished.push(outcome);
             false
         });
         self.settling = settling;

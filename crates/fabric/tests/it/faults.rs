@@ -289,7 +289,7 @@ fn a_flow_whose_acks_were_lost_is_not_forgotten_before_its_last_packet_has_arriv
     let lost = simulation.totals().drops[DropCause::LinkDown as usize];
     assert!(lost > packets / 2, "{lost}");
     assert!(outcome.retransmitted > 0);
-    assert_eq!(outcome.arrived, packets + outcome.retransmitted / 1024);
+    assert_eq!(outcome.reception.arrived, packets + outcome.retransmitted / 1024);
     assert_eq!(simulation.audit(), []);
 }
 

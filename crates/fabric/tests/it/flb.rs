@@ -608,7 +608,7 @@ fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
         }
         let (simulation, outcomes) = common::run(&spec, flows);
         let reroutes = simulation.counters().get("reroutes").copied().unwrap_or_default();
-        (reroutes, outcomes.iter().map(|outcome| outcome.disorder.packets()).sum::<u64>())
+        (reroutes, outcomes.iter().map(|outcome| outcome.reception.disorder.packets()).sum::<u64>())
     };
     let [keep, printed, faster] = [Rerouting::KeepOrder, Rerouting::AsPrinted, Rerouting::FasterThanLast].map(run);
     assert!(keep.0 >= 9 && keep.1 == 0, "{keep:?}");

@@ -252,7 +252,7 @@ fn what_a_receiver_throws_away_is_not_delivered() {
     let mut spec = pair(go_back_n(50));
     spec.links[0].error_rate = 0.05;
     let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 40 * 1024, 0)], 1);
-    assert!(outcomes[0].arrived > 40, "{}", outcomes[0].arrived);
+    assert!(outcomes[0].reception.arrived > 40, "{}", outcomes[0].reception.arrived);
     assert_eq!(outcomes[0].account.as_ref().unwrap().delivered, 40);
 }
 

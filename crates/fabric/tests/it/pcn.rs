@@ -247,7 +247,7 @@ fn a_duplicate_does_not_start_a_receivers_clock_again() {
     spec.congestion = CongestionConfig::Pcn(PcnConfig { period, ..Default::default() });
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 1024, 0)], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
-    assert!(simulation.outcomes()[0].arrived > 1);
+    assert!(simulation.outcomes()[0].reception.arrived > 1);
     // The sender is gone by then, and would not hear it.
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }

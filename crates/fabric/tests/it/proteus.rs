@@ -387,7 +387,7 @@ fn flows_fill_unequal_uplinks_without_a_pause() {
         let [before, after] = [2, 10].map(&mut delivered);
         // A packet of 1,024 B of payload has 1,106 B on the wire.
         let gbps = (after - before) as f64 * 1106.0 / 1024.0 * 8e-6 / 8.0;
-        let disordered: u64 = simulation.outcomes().iter().map(|outcome| outcome.disorder.packets()).sum();
+        let disordered: u64 = simulation.outcomes().iter().map(|outcome| outcome.reception.disorder.packets()).sum();
         assert!(gbps > 109.0 && disordered == 0, "{seed}: {gbps} Gb/s, {disordered} early packets");
         assert_eq!(simulation.totals().pause_frames, 0);
     }

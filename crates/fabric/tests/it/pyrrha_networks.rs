@@ -64,7 +64,7 @@ fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
     let fabric = simulation.fabric();
     let reception = |flow: &backwater_fabric::network::flows::Flow| {
         let receiver = simulation.node(flow.spec.dst).endpoint().expect("flows end at hosts");
-        receiver.reception(flow).delivered
+        receiver.reception(flow).map_or(0, |reception| reception.delivered)
     };
     fabric.flows.iter().map(|(_, flow)| (flow.spec.src.0, reception(flow))).collect()
 }

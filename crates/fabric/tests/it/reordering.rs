@@ -149,10 +149,16 @@ fn of_two_ways(recovery: RecoveryConfig) -> NetworkSpec {
 fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
     for shards in [1, 3] {
         let outcome = two_ways(in_any_order(), 100, shards);
-        assert_eq!(outcome.disorder.degrees().collect::<Vec<_>>(), [(1, 1), (3, 49)]);
-        assert_eq!((outcome.arrived, outcome.disorder.packets(), outcome.disorder.largest()), (100, 50, 3));
+        assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 1), (3, 49)]);
+        assert_eq!(
+            (outcome.reception.arrived, outcome.reception.disorder.packets(), outcome.reception.disorder.largest()),
+            (100, 50, 3)
+        );
         let short = two_ways(in_any_order(), 2, shards);
-        assert_eq!((short.arrived, short.disorder.degrees().collect::<Vec<_>>()), (2, vec![(1, 1)]));
+        assert_eq!(
+            (short.reception.arrived, short.reception.disorder.degrees().collect::<Vec<_>>()),
+            (2, vec![(1, 1)])
+        );
     }
 }
 
@@ -161,15 +167,18 @@ fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
 fn a_flow_that_takes_the_place_of_another_begins_in_order() {
     let flows = vec![flow(0, 1, 100 * 1024, 0), flow(0, 1, 1024, 100_000)];
     let (_, outcomes) = run(&of_two_ways(in_any_order()), flows);
-    assert_eq!(outcomes.iter().map(|it| (it.arrived, it.disorder.packets())).collect::<Vec<_>>(), [(100, 50), (1, 0)]);
+    assert_eq!(
+        outcomes.iter().map(|it| (it.reception.arrived, it.reception.disorder.packets())).collect::<Vec<_>>(),
+        [(100, 50), (1, 0)]
+    );
 }
 
 /// Go-Back-N throws early packets away: 1 and 3 come before 0, and 2 before 1; of 1, 2 and 3, sent again, 3 comes before 2, and once more after the timeout.
 #[test]
 fn what_is_sent_again_counts_as_a_packet_and_may_be_early_again() {
     let outcome = two_ways(network(1, 1).recovery, 4, 1);
-    assert_eq!((outcome.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
-    assert_eq!(outcome.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
+    assert_eq!((outcome.reception.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
+    assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
 }
 
 /// Where all packets of a flow take one way, none is early.
@@ -179,6 +188,6 @@ fn what_comes_in_order_has_no_degree() {
         run(&leaf_spine(LoadBalanceConfig::Ecmp(Default::default()), in_any_order()), across());
     assert!(simulation.totals().pause_frames > 0, "packets wait on the way");
     for outcome in outcomes {
-        assert_eq!((outcome.arrived, outcome.disorder.packets()), (2_000_000u64.div_ceil(1024), 0));
+        assert_eq!((outcome.reception.arrived, outcome.reception.disorder.packets()), (2_000_000u64.div_ceil(1024), 0));
     }
 }

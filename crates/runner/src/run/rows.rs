@@ -94,8 +94,12 @@ impl Run {
         let kind @ (tag, role) = self.kind_of(flow, || outcome.path.clone());
         let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
         let reordering = self.reordering.entry((kind, measured)).or_default();
-        reordering.arrived += outcome.arrived;
-        outcome.disorder.degrees().for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
+        reordering.arrived += outcome.reception.arrived;
+        outcome
+            .reception
+            .disorder
+            .degrees()
+            .for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
         let fabric = self.simulation.fabric();
         let ideal_with = |telemetry| fabric.ideal_fct(flow, &outcome.path, telemetry);
         let (ideal, extra) = (ideal_with(0), fabric.telemetry_bytes);
@@ -121,9 +125,9 @@ impl Run {
             paused_ps: outcome.reception.paused,
             blocked_ps: outcome.reception.blocked,
             delivered_bytes: outcome.reception.delivered,
-            arrived_packets: outcome.arrived,
-            disordered_packets: outcome.disorder.packets(),
-            largest_degree: outcome.disorder.largest(),
+            arrived_packets: outcome.reception.arrived,
+            disordered_packets: outcome.reception.disorder.packets(),
+            largest_degree: outcome.reception.disorder.largest(),
             measured,
             path: self.path_of(outcome),
         });

@@ -4,7 +4,7 @@ use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
 use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use super::timers::Timers;
-use crate::contract::note::{Disorder, Reception};
+use crate::contract::note::Reception;
 use crate::frame::{Direction, Packet, PacketKind, Psn};
 use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use crate::model::ledger::PairFacts;
@@ -13,7 +13,7 @@ use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
-use backwater_engine::{Duration, Rate, Time};
+use backwater_engine::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -28,8 +28,6 @@ pub struct Endpoint {
     /// Of the flows of which a packet has come.
     pub(super) receivers: Vec<Receiver>,
     pub(super) free_receivers: Vec<Slot>,
-    /// What has come to them before earlier packets: as far as to the last receiver with such a packet.
-    pub(super) disorder: Vec<Disorder>,
     pub(super) timers: Timers,
     /// Timers of reaction points, by slot, and of notification points, with [`NO_SLOT`].
     pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
@@ -46,7 +44,6 @@ impl Endpoint {
             lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
-            disorder: Vec::new(),
             reminders: BinaryHeap::new(),
             reminded_at: Time::NEVER,
             timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
@@ -137,8 +134,7 @@ impl Endpoint {
     pub(crate) fn memory(&self) -> Share {
         let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
-        let disorder = self.disorder.heap_bytes() + self.disorder.iter().map(Disorder::heap_bytes).sum::<u64>();
-        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + disorder + mechanisms;
+        let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
         let lists = lists + self.timers.looks.heap_bytes() + self.reminders.heap_bytes();
         let bytes = tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>();
@@ -155,10 +151,9 @@ impl Endpoint {
         self.queue_pairs[slot as usize].facts(fabric)
     }
 
-    /// How `flow`, which ends here, has fared so far.
-    pub fn reception(&self, flow: &Flow) -> Reception {
-        let receiver = flow.receiver.get().map(|slot| &self.receivers[slot as usize]);
-        receiver.map_or(Reception::default(), |receiver| receiver.reception(flow.spec.bytes))
+    /// Returns the measurements of `flow`, which ends here; `None` before its first packet arrived.
+    pub fn reception(&self, flow: &Flow) -> Option<&Reception> {
+        flow.receiver.get().map(|slot| &self.receivers[slot as usize].reception)
     }
 
     /// The packet of `flow` that its receiver waits for.
@@ -166,32 +161,12 @@ impl Endpoint {
         flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].expected)
     }
 
-    /// How many packets of `flow` have come.
-    pub fn arrived(&self, flow: &Flow) -> u64 {
-        flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].arrived)
-    }
-
-    /// The packets of `flow` that have come before an earlier one.
-    pub fn disorder(&self, flow: &Flow) -> Disorder {
-        flow.receiver.get().and_then(|slot| self.disorder.get(slot as usize)).cloned().unwrap_or_default()
-    }
-
-    /// A packet of `flow` has come before an earlier one.
-    #[cold]
-    pub(super) fn came_early(&mut self, flow: &Flow, degree: Psn) {
-        let slot = flow.receiver.get().expect("a packet of it has come") as usize;
-        if slot >= self.disorder.len() {
-            self.disorder.resize_with(slot + 1, Disorder::default);
-        }
-        self.disorder[slot].add(degree);
-    }
-
-    /// Forgets the receiver of `flow`, of which no packet is on its way any more; the packets that came to it before an earlier one.
-    pub(crate) fn forget_receiver(&mut self, flow: &Flow) -> Disorder {
-        let Some(slot) = flow.receiver.get() else { return Disorder::default() };
+    /// Frees the receiver of `flow`, which has no packet in flight, and returns its measurements.
+    pub(crate) fn forget_receiver(&mut self, flow: &Flow) -> Reception {
+        let Some(slot) = flow.receiver.get() else { return Reception::default() };
         flow.receiver.set(None);
         self.free_receivers.push(slot);
-        self.disorder.get_mut(slot as usize).map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.receivers[slot as usize].reception)
     }
 
     /// Asks for `host` to be woken for a timer.
@@ -243,12 +218,8 @@ impl Endpoint {
             route,
             unacknowledged: 0,
             expected: 0,
-            arrived: 0,
             last_delivery: flow.spec.start,
-            delivered: 0,
-            paused: Duration::ZERO,
-            blocked: Duration::ZERO,
-            way: None,
+            reception: Reception::default(),
         };
         let slot = put(receiver, &mut self.receivers, &mut self.free_receivers);
         flow.receiver.set(Some(slot));

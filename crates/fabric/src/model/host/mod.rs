@@ -273,8 +273,12 @@ impl Node {
         let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
         let line_rate = self.interfaces.ports[usize::from(port)].rate;
         let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
-        receiver.arrived += 1;
+        let reception = &mut receiver.reception;
+        reception.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
+        if degree > 0 {
+            reception.disorder.add(degree);
+        }
         // The clock of a notification point ends with the flow: duplicates do not start it again.
         let is_over = fabric.receiver_timers && receiver.expected == packets;
         let notification = if is_over {
@@ -285,14 +289,15 @@ impl Node {
         let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
-            receiver.delivered = fabric.payload_before(receiver.expected, bytes);
+            reception.delivered = fabric.payload_before(receiver.expected, bytes);
             if let Some(pauses) = env.records.pauses(frame.record) {
-                receiver.paused += pauses.paused.after(receiver.last_delivery);
-                receiver.blocked += pauses.blocked.after(receiver.last_delivery);
+                reception.paused += pauses.paused.after(receiver.last_delivery);
+                reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
             receiver.last_delivery = env.now;
             if receiver.expected == packets {
-                receiver.way = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
+                reception.finish = Some(env.now);
+                reception.way = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
                 env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
             }
         }
@@ -308,9 +313,6 @@ impl Node {
         let (mut egress, mut route, expected) = (receiver.port, receiver.route, receiver.expected);
         if answer.is_some() {
             receiver.unacknowledged = 0;
-        }
-        if degree > 0 {
-            self.endpoint_mut().came_early(flow, degree);
         }
         self.interfaces.counters.consumed += u64::from(frame.size.charge);
         let path = env.records.path(frame.record);
