@@ -26,7 +26,7 @@ from typing import Any, get_args
 import vl_convert
 
 from backwater import _core
-from backwater.comparing.conditions import Condition, unit
+from backwater.compare.conditions import Condition, unit
 from backwater.experiment.fields import Table
 from backwater.experiment.measures.registry import MEASURES
 from backwater.experiment.measures.selection import FlowValue

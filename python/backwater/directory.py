@@ -216,17 +216,17 @@ class ResultDirectory:
 
     @cached_property
     def queues(self) -> pl.DataFrame:
-        """Sampled egress queues; only those that were not empty or paused."""
+        """ReadingsRecord egress queues; only those that were not empty or paused."""
         return self._table("queues")
 
     @cached_property
     def egress(self) -> pl.DataFrame:
-        """Sampled bytes of single egress queues; only those that held something."""
+        """ReadingsRecord bytes of single egress queues; only those that held something."""
         return self._table("egress")
 
     @cached_property
     def ingress(self) -> pl.DataFrame:
-        """Sampled ingress queues with their thresholds and headroom; only those that held something."""
+        """ReadingsRecord ingress queues with their thresholds and headroom; only those that held something."""
         return self._table("ingress")
 
     @cached_property
@@ -236,7 +236,7 @@ class ResultDirectory:
 
     @cached_property
     def buffers(self) -> pl.DataFrame:
-        """Sampled buffer occupancy of every switch."""
+        """ReadingsRecord buffer occupancy of every switch."""
         return self._table("buffers")
 
     @cached_property

@@ -15,7 +15,7 @@ from backwater.vega import Spec
 from backwater.views import flows as views
 
 if TYPE_CHECKING:
-    from backwater.comparing.groups import Group, Grouped
+    from backwater.compare.groups import Group, Grouped
     from backwater.directory import ResultDirectory
 
 _BUNDLE: Final = Path(__file__).parent / "templates/vega.js"
@@ -94,7 +94,7 @@ def comparison(grouped: Grouped) -> str:
     Distributions are of the flows of all runs of a group together; over time, the mean of the runs is drawn, and of
     buffers the largest.
     """
-    from backwater.views import comparison as comparing  # noqa: PLC0415 - slow to import, and only for comparisons
+    from backwater.compare import views as comparing  # noqa: PLC0415 - slow to import, and only for comparisons
 
     clock = plots.Clock.of(grouped.runs)
     pools = {group.label: _Pool(group) for group in grouped.groups}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backwater import Result
-from backwater.comparing.groups import Group, Grouped
+from backwater.compare.groups import Group, Grouped
 from small_result import RUN, flow, frame, seal, write_result
 
 

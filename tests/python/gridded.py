@@ -18,7 +18,7 @@ from backwater.experiment.grid import Experiment
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 from backwater.experiment.sweep import run
-from backwater.experiment.swept import Sweep
+from backwater.experiment.sweep_results import Sweep
 
 GRID = """
 [experiment]

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import backwater
 from backwater import report
-from backwater.comparing import groups
-from backwater.comparing.labels import LONGEST, labels, shortest_ends
-from backwater.comparing.pooled import seed_list
-from backwater.comparing.samples import Sample
+from backwater.compare import groups, views
+from backwater.compare.labels import LONGEST, labels, shortest_ends
+from backwater.compare.pooled import seed_list
+from backwater.compare.samples import Sample
 from backwater.experiment.claims import Estimate
-from backwater.views import comparison as views
 from comparing import made
 from conftest import command_line
 from small_result import END, US, seal

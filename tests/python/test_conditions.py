@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import Result as CommandResult
 
-from backwater.comparing.conditions import Condition, ConditionError, unit
+from backwater.compare.conditions import Condition, ConditionError, unit
 from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from comparing import made

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backwater.experiment.identical import identical
-from backwater.experiment.swept import Sweep
+from backwater.experiment.sweep_results import Sweep
 from backwater.scenario_diff import differing, flatten
 from conftest import command_line
 

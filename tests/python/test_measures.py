@@ -19,7 +19,7 @@ from backwater.experiment.measures import pauses, statistic
 from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.pauses import PausedLinksMeasure
 from backwater.experiment.measures.run_file import RunMeasure
-from backwater.experiment.mistakes import unanswerable
+from backwater.experiment.validation import check_selections
 from backwater.summary import RunPath
 from conftest import content_of
 from small_result import US, flow, frame, schema
@@ -357,7 +357,7 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
         'measures.frames = { kind = "throughput", hosts = ["h1", "s0"] }\n'
         'measures.buffer = { kind = "samples", nodes = ["h1", "s0", "h9"] }'
     )
-    found = unanswerable(asked, scenario, {"probes": {"sample_interval": "10 us"}, "traffic": []})
+    found = check_selections(asked, scenario, {"probes": {"sample_interval": "10 us"}, "traffic": []})
     assert [mistake.path for mistake in found] == [
         ("measures", "frames", "hosts", "1"),
         ("measures", "buffer", "nodes", "2"),

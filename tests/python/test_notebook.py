@@ -9,7 +9,7 @@ import pytest
 from backwater import Result, Scenario, notebook
 from backwater.experiment.executors.local import Local
 from backwater.experiment.store import LOG_FILE
-from backwater.experiment.swept import Sweep
+from backwater.experiment.sweep_results import Sweep
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -17,8 +17,8 @@ from backwater.experiment.measures.pauses import PausesMeasure
 from backwater.experiment.measures.queues import QueueMeasure, SettlingMeasure
 from backwater.experiment.measures.throughput import ThroughputMeasure
 from backwater.experiment.readings import Paper
+from backwater.experiment.readings_record import ReadingsRecord
 from backwater.experiment.record import Record, Witness
-from backwater.experiment.sampled import Sampled
 from backwater.result import Result
 from conftest import command_line
 
@@ -304,7 +304,7 @@ def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, m
 def test_the_reading_of_record_is_the_best_of_those_drawn(file: Path) -> None:
     paper = Paper.load(file.parents[1] / shipped.CHOICES)
     assert paper.named(readings.RECORD).options in [reading.options for reading in paper.sample()]
-    kept = Sampled.load(paper)
+    kept = ReadingsRecord.load(paper)
     assert kept is not None
     rows = {name: score for name, score, *_ in kept.tables[0].rows}
     assert rows[readings.RECORD].endswith(", 1")

@@ -345,26 +345,30 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('record = "2 us"', 'record = "3 us"', "there is no option of this name"),
-        ('figures = ["fig2"]', 'figures = ["fig3"]', "there is no experiment of this name beside the file"),
+        ('record = "2 us"', 'record = "3 us"', "unknown option"),
+        ('figures = ["fig2"]', 'figures = ["fig3"]', "no experiment has this name"),
         ("seeds = [3]", "seeds = []", "must not be empty"),
         ('kind = "measure"', 'kind = "guess"', "unknown name"),
         ("samples = 6", "samples = 1", "must be at least 2"),
         ('about = "Delay of links"', 'abuot = ""', "unknown key"),
-        ('{ at.scheme = "PFC", set."network.mtu" = "1 KB" }', '{ at.scheme = "PCF" }', "no experiment has this point"),
+        (
+            '{ at.scheme = "PFC", set."network.mtu" = "1 KB" }',
+            '{ at.scheme = "PCF" }',
+            "no experiment has this point",
+        ),
         ("measures.mean.stat", "measures.maen.stat", "no experiment has this measure"),
         ("at_most = 0\n", "at_most = 0\n[[reference]]\nat.scheme = 'PCF'\n", "no experiment has this point"),
         # A guard is a claim of a part.
-        ('measure = "pauses"', 'measure = "puases"', "there is no measure of this name"),
-        ('at.scheme = "Pyrrha"\nat_most', 'at.shceme = "Pyrrha"\nat_most', "there is no axis of this name"),
-        ('"Pyrrha"\nat_most', '"PCF"\nat_most', "there is no point of axis scheme of this name"),
+        ('measure = "pauses"', 'measure = "puases"', "unknown measure"),
+        ('at.scheme = "Pyrrha"\nat_most', 'at.shceme = "Pyrrha"\nat_most', "unknown axis"),
+        ('"Pyrrha"\nat_most', '"PCF"\nat_most', "unknown point of axis scheme"),
         ("at_most = 0", "at_least = 5\nat_most = 1", "must be at most at_most, 1.0"),
-        ("at_most = 0\n", "\n", "has no expectation"),
-        ('figure = "fig1"', 'figure = "fig2"', "is in neither part, choose or confirm"),
+        ("at_most = 0\n", "\n", "has no bound"),
+        ('figure = "fig1"', 'figure = "fig2"', "is not in score.choose or score.confirm"),
         # Of what edits write.
-        ('{ set."topology.delay" = "1 us" }', '{ set."run.seed" = 5 }', "seeds are those of the scale"),
-        ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "seeds are those of the scale"),
-        ("{ measures.", '{ at.scheme = "PFC", measures.', "does not go with measures, which are of all points"),
+        ('{ set."topology.delay" = "1 us" }', '{ set."run.seed" = 5 }', "the scale sets the seeds"),
+        ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "the scale sets the seeds"),
+        ("{ measures.", '{ at.scheme = "PFC", measures.', "excludes measures, which apply to all points"),
         ('measures.mean.stat = "p99"', 'measures.mean.stat = "p9999"', _STATISTICS),
         ('measures.mean.stat = "p99"', 'measures.mean.sttat = "p99"', "unknown key"),
         ('measures.mean.stat = "p99"', 'measures.mean.kind = "foo"', "unknown name"),
@@ -376,7 +380,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ("at_most = 0\n", 'at_most = 0\nscales = ["paper"]\n', "has no effect: readings are scored at the first scale"),
     ],
 )
-def test_a_mistake_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
+def test_an_error_in_choices_has_its_line(paper: Path, old: str, new: str, message: str) -> None:
     edited(paper, (old, new))
     with pytest.raises(ScenarioError) as caught:
         Paper.load(paper)
@@ -409,7 +413,7 @@ def test_edits_of_one_measure_are_put_together(tiny: Path) -> None:
 def test_edits_that_are_wrong_only_together_are_refused(tiny: Path) -> None:
     edits = [Edit(measures={"mean": keys}) for keys in ({"kind": "throughput"}, {"stat": "p99"})]
     reading = Reading("both", {}, edits)
-    with pytest.raises(ScenarioError, match=r"reading both do not go together in measures\.mean"):
+    with pytest.raises(ScenarioError, match=r"reading both conflict in measures\.mean"):
         Experiment.load(tiny, reading)
 
 
@@ -430,7 +434,7 @@ def test_a_wrong_value_of_an_option_is_one_of_the_file_of_choices(paper: Path, t
 
 def test_a_part_without_a_claim_of_the_paper_scores_nothing(paper: Path, tiny: Path) -> None:
     tiny.write_text(tiny.read_text().replace('paper = "', 'paper = "no figure; ours: '))
-    with pytest.raises(ScenarioError, match="none of these experiments has a claim of the paper"):
+    with pytest.raises(ScenarioError, match="these experiments have no claim of the paper"):
         Paper.load(paper)
 
 

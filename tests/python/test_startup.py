@@ -23,7 +23,7 @@ HELP = {"attr", "markdown_it", "mdurl", "pygments"}
 ARGUMENTS = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
 REPORT = {"_polars_runtime_32", "jinja2", "markupsafe", "polars"}
 # A module of a command that needs pydantic models, and the viewer's server.
-PARTS = {"backwater.experiment.format.content", "backwater.comparing.groups", "backwater.viewer.server"}
+PARTS = {"backwater.experiment.format.content", "backwater.compare.groups", "backwater.viewer.server"}
 
 
 def imported(*arguments: str | Path, code: str = "from backwater.cli.main import main; main()") -> set[str]:

@@ -16,8 +16,8 @@ from backwater.experiment import sweep
 from backwater.experiment.executors import choice
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment
-from backwater.experiment.mistakes import meant
 from backwater.experiment.store import LOG_FILE, Job, Store
+from backwater.suggestion import suggestion
 
 StoreDirectory = Annotated[Path, typer.Option("--store", metavar="DIR", help="Store that keeps results for reuse.")]
 Jobs = Annotated[
@@ -50,7 +50,7 @@ def choose_scale(experiment: Experiment, scale: str | None) -> str:
     """Returns the requested scale of an experiment, or its first one."""
     scales = experiment.content.scales
     if scale is not None and scale not in scales:
-        raise UsageError(f"{experiment.path} has no scale {scale}", meant(scale, scales))
+        raise UsageError(f"{experiment.path} has no scale {scale}", suggestion(scale, scales))
     return scale or next(iter(scales))
 
 

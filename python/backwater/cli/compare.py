@@ -9,12 +9,11 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.comparing import checks, document, groups
-from backwater.comparing.conditions import Condition, ConditionError
+from backwater.compare import checks, document, groups, views
+from backwater.compare.conditions import Condition, ConditionError
 from backwater.console import UsageError
 from backwater.errors import EXIT_CONDITION
 from backwater.style import counted
-from backwater.views import comparison as views
 
 
 def compare(

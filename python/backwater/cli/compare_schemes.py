@@ -13,9 +13,9 @@ from backwater.cli.options import RESULTS, Overrides, ScenarioFile
 from backwater.console import UsageError
 from backwater.experiment import scheme_results as results
 from backwater.experiment.executors import choice
-from backwater.experiment.mistakes import meant
 from backwater.experiment.schemes import SLOTS, Schemes
 from backwater.experiment.store import Store
+from backwater.suggestion import suggestion
 
 
 def compare_schemes(
@@ -57,7 +57,7 @@ def compare_schemes(
     if output is not None and output.suffix not in {".svg", ".pdf"}:
         raise UsageError(f"--output {output} must end in .svg or .pdf")
     if unknown := [slot for slot in slots or [] if slot not in SLOTS]:
-        raise UsageError(f"unknown slot {unknown[0]!r}", meant(unknown[0], SLOTS))
+        raise UsageError(f"unknown slot {unknown[0]!r}", suggestion(unknown[0], SLOTS))
     if not file.is_file():
         raise UsageError(f"scenario file {file} does not exist")
     schemes = Schemes.of(file, overrides or [], seeds, slots or [*SLOTS])

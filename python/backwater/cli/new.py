@@ -13,9 +13,9 @@ from backwater import console, shipped
 from backwater.cli.options import RESULTS
 from backwater.console import UsageError
 from backwater.experiment import readings
-from backwater.experiment.mistakes import meant
 from backwater.experiment.readings import Paper
 from backwater.scenario import read_text
+from backwater.suggestion import suggestion
 
 
 def _names(ctx: typer.Context) -> list[str]:
@@ -48,7 +48,7 @@ def new(
     if like not in known:
         kind, other = ("experiment", shipped.scenarios()) if experiment else ("scenario", shipped.experiments())
         hint = f"it is {'a scenario: omit' if experiment else 'an experiment: add'} --experiment"
-        raise UsageError(f"unknown {kind} {like!r}", hint if like in other else meant(like, known))
+        raise UsageError(f"unknown {kind} {like!r}", hint if like in other else suggestion(like, known))
     path = Path(known[like].stem if name is None else name)
     if not path.name.removesuffix(".toml").strip("."):
         raise UsageError(f"{name!r} is not a file name")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backwater import console
-from backwater.comparing.labels import shortest_ends
+from backwater.compare.labels import shortest_ends
 from backwater.console import UsageError
 from backwater.directory import REPORT_FILE, ResultDirectory
 

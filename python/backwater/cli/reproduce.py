@@ -21,12 +21,13 @@ from backwater.cli.batch import (
 )
 from backwater.cli.options import RESULTS, Scale
 from backwater.console import UsageError
-from backwater.experiment import mistakes, page, readings, targets
+from backwater.experiment import page, readings, targets
 from backwater.experiment import reproduce as reproduction
 from backwater.experiment.executors import choice
 from backwater.experiment.readings import Paper
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
+from backwater.suggestion import suggestion
 
 _READINGS: Final = (*readings.NAMED, readings.REFERENCE)
 
@@ -140,6 +141,6 @@ def _refuse(reading: str, *, recording: bool, recorded: bool, markdown: Path | N
     if recording and recorded:
         raise UsageError("--record and --recorded cannot be combined")
     if reading not in _READINGS:
-        raise UsageError(f"unknown reading {reading!r}", mistakes.meant(reading, _READINGS))
+        raise UsageError(f"unknown reading {reading!r}", suggestion(reading, _READINGS))
     if markdown is not None and reading != readings.RECORD:
         raise UsageError("--markdown supports the reading of record only", f"omit --reading {reading}")

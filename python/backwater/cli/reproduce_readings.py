@@ -11,14 +11,13 @@ from rich.text import Text
 from backwater import console, shipped
 from backwater.cli.batch import run_all
 from backwater.console import UsageError
-from backwater.experiment import readings, scoring
+from backwater.experiment import readings, score_views, scoring
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.format.readings import Part
 from backwater.experiment.readings import Paper, Reading
-from backwater.experiment.sampled import Sampled
+from backwater.experiment.readings_record import ReadingsRecord
 from backwater.experiment.scoring import Scored, Taken
 from backwater.experiment.store import Store
-from backwater.views import scores
 
 
 def refuse(options: Mapping[str, object]) -> None:
@@ -50,14 +49,14 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
     chosen += _scored(paper, made, first, taken, executor)
     wanted += made
     confirmed = _scored(paper, wanted, second, taken, executor)
-    tables = [*scores.views(paper, chosen, confirmed)]
+    tables = [*score_views.views(paper, chosen, confirmed)]
     for view in tables:
         console.out.print(console.table(view))
     cpu = sum(taken.cpu_seconds.values())
     took = f"{time.monotonic() - begin:.0f} s; CPU time of all runs, reused ones included: {cpu:.0f} s"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
-        console.written(Sampled.of(paper, tables, cpu).write(paper))
+        console.written(ReadingsRecord.of(paper, tables, cpu).write(paper))
 
 
 def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, taken: Taken, executor: Executor) -> list[Scored]:

@@ -24,12 +24,12 @@ from backwater.console import UsageError
 from backwater.experiment import targets
 from backwater.experiment.executors import choice
 from backwater.experiment.grid import Experiment
-from backwater.experiment.mistakes import meant
 from backwater.experiment.status import status
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 from backwater.experiment.sweep import Shard
-from backwater.experiment.swept import Sweep
+from backwater.experiment.sweep_results import Sweep
+from backwater.suggestion import suggestion
 
 
 def _shard(text: str) -> Shard:
@@ -135,9 +135,9 @@ def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
         axis, _, names = text.partition("=")
         axes = experiment.content.axes
         if axis not in axes:
-            raise UsageError(f"{experiment.path} has no axis {axis!r}", meant(axis, axes))
+            raise UsageError(f"{experiment.path} has no axis {axis!r}", suggestion(axis, axes))
         for name in names.split(","):
             if name not in axes[axis]:
-                raise UsageError(f"axis {axis} has no point {name!r}", meant(name, axes[axis]))
+                raise UsageError(f"axis {axis} has no point {name!r}", suggestion(name, axes[axis]))
             only.setdefault(axis, []).append(name)
     return only

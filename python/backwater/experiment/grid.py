@@ -1,4 +1,4 @@
-"""Experiment files, and the grids of runs that they define."""
+"""Experiment files and their grids of runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, Self
 import pydantic
 
 from backwater import _core
-from backwater.experiment import mistakes, readings
+from backwater.experiment import readings, validation
 from backwater.experiment.fields import matches
 from backwater.experiment.format.content import Content
 from backwater.experiment.format.readings import Edit
 from backwater.experiment.measures.analysis import AnalysisMeasure
-from backwater.experiment.mistakes import Mistake
 from backwater.experiment.readings import Reading
 from backwater.experiment.store import Job
+from backwater.experiment.validation import Diagnostic
 from backwater.scenario import Scenario, read_text
 from backwater.shipped import CHOICES
 
@@ -45,11 +45,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Planned:
-    """What is known of a point before it runs.
+    """The plan of a point.
 
     Attributes:
         job: Its run.
-        analyses: The measures that need none.
+        analyses: Values of the measures that need no run.
     """
 
     job: Job
@@ -57,16 +57,16 @@ class Planned:
 
 
 class Experiment:
-    """An experiment file that has passed every check but those of its scenarios.
+    """A checked experiment file. The scenarios of its points are not checked yet.
 
     Attributes:
         path: The file.
-        name: Stem of its name.
-        content: What it says.
-        reading: The reading of its paper; none if it has no file of choices.
-        edits: What the reading writes here.
-        only: Those of the edits whose points alone the reading is about, if there are any.
-        is_of_claims: Whether the grid has the points alone that claims of the paper ask for, if there are any.
+        name: Stem of the file's name.
+        content: The content of the file.
+        reading: The reading of the paper; None without a file of choices.
+        edits: Edits that the reading makes to this experiment.
+        only: If not empty, the grid has only the points of these edits.
+        is_of_claims: True if the grid has only the points of the paper's claims, provided that there are claims.
     """
 
     def __init__(self, path: Path, content: Content, document: _core.Document) -> None:
@@ -85,11 +85,11 @@ class Experiment:
 
         Args:
             path: The file.
-            reading: The reading of its paper, or its name: `record` or `literal`. Without a file of choices beside the
-                experiment there is one reading.
+            reading: The reading of its paper, or its name: `record` or `literal`. Without a file of choices in the
+                experiment's folder, it has no effect.
 
         Raises:
-            ScenarioError: With every mistake of the file at once.
+            ScenarioError: With all errors of the file.
             OSError: If the file cannot be read.
         """
         path = Path(path)
@@ -97,19 +97,19 @@ class Experiment:
         document = _core.Document(text, str(path))
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:  # the core reads TOML 1.1, Python's library 1.0
-            mistakes.refuse(path, document, [Mistake((), f"is not TOML 1.0: {error}")])
+        except tomllib.TOMLDecodeError as error:  # the core supports TOML 1.1, Python's library 1.0
+            validation.fail(path, document, [Diagnostic((), f"is not TOML 1.0: {error}")])
         try:
             content = Content.model_validate(data)
         except pydantic.ValidationError as error:
-            wrong = [mistakes.of_entry(entry, data) for entry in error.errors()]
-            mistakes.refuse(path, document, {mistake.path: mistake for mistake in reversed(wrong)}.values())
-        if wrong := [*mistakes.inconsistent(content)]:
-            mistakes.refuse(path, document, wrong)
+            wrong = [validation.from_pydantic(entry, data) for entry in error.errors()]
+            validation.fail(path, document, {mistake.path: mistake for mistake in reversed(wrong)}.values())
+        if wrong := [*validation.check_content(content)]:
+            validation.fail(path, document, wrong)
         experiment = cls(path, content, document)
         if empty := [name for name in content.scales if not experiment.points(name)]:
-            mistakes.refuse(
-                path, document, [Mistake(("scales", name), "leaves out every point", of_key=True) for name in empty]
+            validation.fail(
+                path, document, [Diagnostic(("scales", name), "excludes every point", of_key=True) for name in empty]
             )
         if isinstance(reading, Reading):
             experiment._read_as(reading)
@@ -124,15 +124,15 @@ class Experiment:
         try:
             self.content = readings.measured(self.content, self.edits)
         except pydantic.ValidationError as error:
-            # Each edit is right by itself.
+            # Each edit is valid by itself.
             names = {".".join(map(str, entry["loc"][:2])) for entry in error.errors()}
-            message = f"options of the reading {reading.name} do not go together in {', '.join(sorted(names))}"
-            mistakes.refuse(self.path, self._document, [Mistake((), message)])
+            message = f"options of the reading {reading.name} conflict in {', '.join(sorted(names))}"
+            validation.fail(self.path, self._document, [Diagnostic((), message)])
 
     def points(self, scale: str, only: Mapping[str, Sequence[str]] = {}) -> list[Point]:
-        """The grid at a scale in the order of the file; `only` says which points of an axis are wanted.
+        """Returns the grid at a scale in the order of the file; `only` restricts axes to some of their points.
 
-        Under the literal reading and the reference, only the points that they are run at.
+        The literal reading and the reference have fewer points: see `is_of_claims` and `only`.
         """
         about, at_scale, axes = self.content.experiment, self.content.scales[scale], self.content.axes
         names = [[point for point in points if point in only.get(axis, points)] for axis, points in axes.items()]
@@ -149,21 +149,21 @@ class Experiment:
         ]
 
     def scenario(self, scale: str, point: Point, overrides: Sequence[str] = ()) -> Scenario:
-        """The checked scenario of a point, with values replaced as by `--set`. Raises ScenarioError."""
+        """Returns the checked scenario of a point, with overrides as for `--set`. Raises ScenarioError."""
         place, over = [*point.place.items()], self.content.scales[scale].axes
         layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
         layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
         of_reading = readings.overrides(self.edits, point.place)
-        # An edit may write the table `run`, which has no seed.
+        # The seed is last: an edit may replace the table `run`.
         values = [*of_reading, f"run.seed={point.seed}", *overrides]
         plan = self._document.plan(layers, str(self.path.parent), values)
         return Scenario(self.name, plan)
 
     def plan(self, scale: str, points: Iterable[Point]) -> dict[Point, Planned]:
-        """What is to be run for each point, and what is known of it without.
+        """Plans the run of each point, and evaluates the measures that need no run.
 
         Raises:
-            ScenarioError: With everything that is wrong with any of them, each thing once.
+            ScenarioError: With the errors of all points, each error once.
         """
         found: dict[tuple[object, ...], dict[str, Any]] = {}
         planned = {}
@@ -176,16 +176,16 @@ class Experiment:
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
                     found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
         if found:
-            raise mistakes.as_error([*found.values()])
+            raise validation.scenario_error([*found.values()])
         return planned
 
     def _of_choices(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """A mistake of a scenario, with the file of choices in place of the option `--set` that edits act as."""
+        """Attributes an error in an override to the file of choices, since edits are passed as overrides."""
         return {**entry, "file": str(self.path.parent / CHOICES)} if entry["file"] == "--set" else entry
 
     def _planned(self, point: Point, scenario: Scenario) -> Planned:
         job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)
-        wrong = [*mistakes.unanswerable(self.content, scenario, job.scenario)]
+        wrong = [*validation.check_selections(self.content, scenario, job.scenario)]
         known = {}
         for name, measure in self.content.measures.items():
             if isinstance(measure, AnalysisMeasure):
@@ -193,11 +193,11 @@ class Experiment:
                     known[name] = measure.evaluate(scenario)
                 except _core.ScenarioError as error:
                     wrong += [
-                        Mistake(
+                        Diagnostic(
                             ("measures", name, entry["path"] or "protocol"), entry["message"], hint=entry["hint"] or ""
                         )
                         for entry in error.diagnostics
                     ]
         if wrong:
-            mistakes.refuse(self.path, self._document, wrong)
+            validation.fail(self.path, self._document, wrong)
         return Planned(job, known)

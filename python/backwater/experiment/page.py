@@ -14,8 +14,8 @@ from backwater import style
 from backwater.experiment import claims
 from backwater.experiment.claims import Finding
 from backwater.experiment.readings import Paper
+from backwater.experiment.readings_record import Kept, ReadingsRecord
 from backwater.experiment.reproduce import Figure, beside, cpu, ours, reasons
-from backwater.experiment.sampled import Kept, Sampled
 from backwater.views.view import View
 
 # Columns of text.
@@ -122,7 +122,7 @@ def _readings(paper: Paper) -> Iterator[str]:
         for name, choice in paper.content.choices.items()
     ]
     yield from ("", "## Readings", "", *_table(("choice", "kind", "literal", "of record", "about"), rows))
-    sample = Sampled.load(paper)
+    sample = ReadingsRecord.load(paper)
     if sample is None:
         return
     took = cpu(sample.cpu_seconds)

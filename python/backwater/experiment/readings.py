@@ -1,4 +1,4 @@
-"""Readings of a paper: one option for each of its open choices, the same in all figures."""
+"""Readings of a paper: one option for each of its choices, the same in all figures."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ import pydantic
 
 from backwater import _core
 from backwater.directory import ResultError
-from backwater.experiment import mistakes
+from backwater.experiment import validation
 from backwater.experiment.fields import matches
 from backwater.experiment.format.claims import NO_FIGURE
 from backwater.experiment.format.content import Content
 from backwater.experiment.format.readings import Choice, Edit, Readings, Score
-from backwater.experiment.mistakes import Mistake
+from backwater.experiment.validation import Diagnostic
 from backwater.scenario import inline, read_text
 from backwater.shipped import CHOICES, is_experiment
+from backwater.suggestion import suggestion
 
 RECORD: Final = "record"
 LITERAL: Final = "literal"
@@ -38,7 +39,7 @@ class Reading:
         name: `record`, `literal`, `reference`, the reading of record with something changed, or a number of a sample.
         options: The option of each choice.
         edits: Edits of these options, in the order of the file.
-        only: If there are any, edits at whose points alone it is run.
+        only: If not empty, the reading is run only at the points of these edits.
     """
 
     name: str
@@ -48,11 +49,11 @@ class Reading:
 
     @property
     def is_drawn(self) -> bool:
-        """True for a reading that a sample has drawn."""
+        """True for a reading drawn as part of a sample."""
         return self.name.isdecimal()
 
     def of(self, figure: str, content: Content) -> list[Edit]:
-        """The edits that apply to an experiment: those of its name whose axes and points it has."""
+        """Returns the edits that apply to an experiment."""
         return [edit for edit in self.edits if _applies(edit, figure, content)]
 
 
@@ -63,29 +64,29 @@ def _applies(edit: Edit, figure: str, content: Content) -> bool:
 
 
 def is_written(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
-    """True if an edit writes values at a place."""
+    """True if one of the edits writes values at a place."""
     return any(matches(place, edit.at) for edit in edits)
 
 
 def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
-    """The values that edits write at a place, as `--set` has them; the later of two for a key wins."""
+    """Returns the values that edits write at a place, in the syntax of `--set`. The last edit of a key wins."""
     found: dict[str, Any] = {}
     for edit in edits:
         for key, value in edit.set.items() if matches(place, edit.at) else ():
-            # It takes the last place: another key may have written a table over it.
+            # The key moves to the end: another key may have overwritten its table.
             found.pop(key, None)
             found[key] = value
     return [f"{key}={inline(value)}" for key, value in found.items()]
 
 
 def measured(content: Content, edits: Sequence[Edit]) -> Content:
-    """An experiment with its measures as edits have them. Raises ValidationError."""
+    """Returns an experiment with edited measures. Raises ValidationError."""
     changed = [item for edit in edits for item in edit.measures.items() if item[0] in content.measures]
     return Content.model_validate(_with_measures(content, changed)) if changed else content
 
 
 def _with_measures(content: Content, changed: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """An experiment as in its file, with keys of measures changed."""
+    """Returns an experiment as TOML data with edited keys of measures."""
     data = content.model_dump(by_alias=True, exclude_unset=True)
     for name, keys in changed:
         data["measures"][name] |= keys
@@ -106,10 +107,10 @@ class Paper:
 
     @classmethod
     def beside(cls, experiment: Path) -> Self | None:
-        """The choices of the paper that an experiment file is of; none if there are none.
+        """Returns the choices of an experiment's paper, or None without a file of choices.
 
         Raises:
-            ScenarioError: With what is wrong with the file.
+            ScenarioError: If the file has errors.
         """
         path = experiment.parent / CHOICES
         return cls.load(path) if path.is_file() else None
@@ -119,7 +120,7 @@ class Paper:
         """Reads a file of choices.
 
         Raises:
-            ScenarioError: With every mistake of the file at once.
+            ScenarioError: With all errors of the file.
             OSError: If the file cannot be read.
         """
         text = read_text(path)
@@ -129,52 +130,53 @@ class Paper:
             data = tomllib.loads(text)
             content = Readings.model_validate(data)
         except tomllib.TOMLDecodeError as error:
-            mistakes.refuse(path, document, [Mistake((), f"is not TOML 1.0: {error}")])
+            validation.fail(path, document, [Diagnostic((), f"is not TOML 1.0: {error}")])
         except pydantic.ValidationError as error:
-            mistakes.refuse(path, document, [mistakes.of_entry(entry, data, Readings) for entry in error.errors()])
+            validation.fail(
+                path, document, [validation.from_pydantic(entry, data, Readings) for entry in error.errors()]
+            )
         if wrong := [*_inconsistent(content, path)]:
-            mistakes.refuse(path, document, wrong)
+            validation.fail(path, document, wrong)
         return cls(path, content)
 
     @property
     def rule(self) -> Score:
-        """The rule by which readings are scored. Raises ResultError if the file has none."""
+        """The rule for scoring readings. Raises ResultError if the file has none."""
         if self.content.score is None:
             raise ResultError(
-                f"{self.path} has no table [score], the rule by which readings are scored: "
-                "what to choose from and confirm on"
+                f"{self.path} has no table [score], which says on which figures and seeds readings are scored"
             )
         return self.content.score
 
     def reading(self, name: str, options: Mapping[str, str]) -> Reading:
-        """A reading of given options."""
+        """Returns a reading with given options."""
         choices = self.content.choices
         edits = [edit for key, choice in choices.items() for edit in choice.options[options[key]]]
         return Reading(name, {key: options[key] for key in choices}, edits)
 
     def named(self, name: str) -> Reading:
-        """The reading of record, the literal one, or the reference."""
+        """Returns the reading of record, the literal reading, or the reference."""
         of = RECORD if name == REFERENCE else name
         found = self.reading(name, {key: getattr(choice, of) for key, choice in self.content.choices.items()})
         of_it = self.content.reference
         return replace(found, edits=[*found.edits, *of_it], only=of_it) if name == REFERENCE else found
 
     def undone(self) -> Iterator[Reading]:
-        """The reading of record with each deviation as the paper has it."""
+        """Yields, for each deviation, the reading of record with that deviation undone."""
         of_record = self.named(RECORD).options
         for key, choice in self.content.choices.items():
             if choice.kind == "deviates" and choice.literal != choice.record:
                 yield self.reading(f"{RECORD}, {key} {choice.literal}", {**of_record, key: choice.literal})
 
     def changed(self, name: str, options: Mapping[str, str]) -> Reading:
-        """The reading of record with other options of some choices."""
+        """Returns the reading of record with other options for some choices."""
         return self.reading(name, {**self.named(RECORD).options, **options})
 
     def sample(self, count: int | None = None, seed: int | None = None) -> list[Reading]:
-        """Readings that fill the space of open choices: a Latin hypercube.
+        """Draws readings that fill the space of open choices: a Latin hypercube.
 
-        Every option of an open choice is in as many readings as every other, as far as their number allows; other
-        choices are as of record. The sample of a choice follows from its name and the seed alone.
+        All options of an open choice occur equally often, give or take one. Other choices keep their option of record.
+        The draw for a choice depends only on its name and the seed.
         """
         score = self.rule
         count, seed = count or score.samples, score.seed if seed is None else seed
@@ -184,7 +186,7 @@ class Paper:
 
 
 def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
-    """The options of a choice in the readings of a sample."""
+    """Yields the option of a choice in each reading of a sample."""
     if choice.kind != "open":
         yield from [choice.record] * count
         return
@@ -194,16 +196,16 @@ def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
     yield from column
 
 
-def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
-    """Options, figures, points and measures that do not exist, and parts without a claim."""
+def _inconsistent(content: Readings, path: Path) -> Iterator[Diagnostic]:
+    """Yields unknown options, figures, points and measures, and parts without a claim."""
     files = {file.stem: file for file in path.parent.iterdir() if is_experiment(file)}
     figures = sorted(files)
     known = {name: of_file for name, file in files.items() if (of_file := _content(file)) is not None}
     for name, choice in content.choices.items():
         for key in NAMED:
             if (option := getattr(choice, key)) not in choice.options:
-                hint = mistakes.meant(option, choice.options)
-                yield Mistake(("choices", name, key), "there is no option of this name", option, hint)
+                hint = suggestion(option, choice.options)
+                yield Diagnostic(("choices", name, key), "unknown option", option, hint)
         for option, edits in choice.options.items():
             for index, edit in enumerate(edits):
                 where = ("choices", name, "options", option, str(index))
@@ -214,31 +216,31 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Mistake]:
         yield from _score_mistakes(content.score, known, figures)
 
 
-def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Mistake]:
-    """Parts without a claim, and guards that are no claims of a part."""
+def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Diagnostic]:
+    """Yields parts without a claim of the paper, and guards with errors."""
     for key in ("choose", "confirm"):
         part = getattr(score, key)
         for figure in part.figures:
             yield from _unknown_figure(("score", key, "figures"), figure, figures)
         scored = [known[figure] for figure in part.figures if figure in known]
         if scored and not any(content.of_paper(content.first_scale) for content in scored):
-            reason = f"none of these experiments has a claim of the paper: one whose `paper` is not {NO_FIGURE!r}"
-            yield Mistake(("score", key, "figures"), reason)
+            message = f"these experiments have no claim of the paper: each `paper` starts with {NO_FIGURE!r}"
+            yield Diagnostic(("score", key, "figures"), message)
     for index, guard in enumerate(score.guards):
         where = ("score", "guards", str(index))
         if guard.scales is not None:
-            yield Mistake((*where, "scales"), "has no effect: readings are scored at the first scale", of_key=True)
+            yield Diagnostic((*where, "scales"), "has no effect: readings are scored at the first scale", of_key=True)
         if any((guard.figure, guard.text) == (other.figure, other.text) for other in score.guards[:index]):
-            yield Mistake((*where, "text"), "is that of another guard of this figure", guard.text)
+            yield Diagnostic((*where, "text"), "is also the text of another guard of this figure", guard.text)
         yield from _unknown_figure((*where, "figure"), guard.figure, figures)
         if guard.figure in known:
-            yield from mistakes.of_claim(where, guard, known[guard.figure])
+            yield from validation.check_claim(where, guard, known[guard.figure])
             if guard.figure not in {*score.choose.figures, *score.confirm.figures}:
-                yield Mistake((*where, "figure"), "is in neither part, choose or confirm", guard.figure)
+                yield Diagnostic((*where, "figure"), "is not in score.choose or score.confirm", guard.figure)
 
 
 def _content(file: Path) -> Content | None:
-    """An experiment without its readings; none if it has mistakes, which it is refused for by itself."""
+    """Returns an experiment without its readings; None if it has errors, which its own checks report."""
     try:
         return _parsed(read_text(file))
     except (_core.ScenarioError, OSError, tomllib.TOMLDecodeError, pydantic.ValidationError):
@@ -247,21 +249,21 @@ def _content(file: Path) -> Content | None:
 
 @cache
 def _parsed(text: str) -> Content:
-    # Every experiment of a folder is read with its choices, which are checked against all of them.
+    # Each experiment loads the choices, which are checked against all experiments of the folder.
     return Content.model_validate(tomllib.loads(text))
 
 
 def _without_effect(
     where: tuple[str, ...], edit: Edit, known: Mapping[str, Content], figures: Sequence[str]
-) -> Iterator[Mistake]:
-    """Names of an edit that no experiment has, and what edits cannot write."""
+) -> Iterator[Diagnostic]:
+    """Yields names in an edit that no experiment has, and values that edits cannot write."""
     for figure in edit.figures or ():
         yield from _unknown_figure((*where, "figures"), figure, figures)
     of_run = edit.set.get("run")
     if "run.seed" in edit.set or (isinstance(of_run, Mapping) and "seed" in of_run):
-        yield Mistake((*where, "set"), "seeds are those of the scale")
+        yield Diagnostic((*where, "set"), "the scale sets the seeds")
     if edit.at and edit.measures:
-        yield Mistake((*where, "at"), "does not go with measures, which are of all points")
+        yield Diagnostic((*where, "at"), "excludes measures, which apply to all points")
     of = [content for name, content in known.items() if _is_of(edit, name)]
     if not of:
         return
@@ -269,42 +271,42 @@ def _without_effect(
         points = {point: None for content in of for point in content.axes.get(axis, ())}
         for name in names:
             if name not in points:
-                yield Mistake((*where, "at", axis), "no experiment has this point", name, mistakes.meant(name, points))
+                yield Diagnostic((*where, "at", axis), "no experiment has this point", name, suggestion(name, points))
     yield from _measure_mistakes((*where, "measures"), edit, of)
 
 
-def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Mistake]:
-    """Measures of an edit that no experiment has, or that it would make wrong."""
+def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Diagnostic]:
+    """Yields measures of an edit that no experiment has, and errors that the edit causes."""
     measures = {measure: None for content in of for measure in content.measures}
     for name in edit.measures:
         if name not in measures:
-            hint = mistakes.meant(name, measures)
-            yield Mistake((*where, name), "no experiment has this measure", name, hint)
-    found: dict[Mistake, None] = {}
+            hint = suggestion(name, measures)
+            yield Diagnostic((*where, name), "no experiment has this measure", name, hint)
+    found: dict[Diagnostic, None] = {}
     for content in of:
         if not (changed := {name: keys for name, keys in edit.measures.items() if name in content.measures}):
             continue
         data = _with_measures(content, changed.items())
         try:
-            wrong = [*mistakes.inconsistent(Content.model_validate(data))]
+            wrong = [*validation.check_content(Content.model_validate(data))]
         except pydantic.ValidationError as error:
-            wrong = [mistakes.of_entry(entry, data) for entry in error.errors()]
+            wrong = [validation.from_pydantic(entry, data) for entry in error.errors()]
         for mistake in wrong:
             if mistake.path[0] == "measures" and mistake.path[1] in changed:
                 found[replace(mistake, path=(*where, *mistake.path[1:]))] = None
     yield from found
 
 
-def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str]) -> Iterator[Mistake]:
+def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str]) -> Iterator[Diagnostic]:
     if figure not in figures:
-        hint = mistakes.meant(figure, figures)
-        yield Mistake(where, "there is no experiment of this name beside the file", figure, hint)
+        hint = suggestion(figure, figures)
+        yield Diagnostic(where, "no experiment has this name", figure, hint)
 
 
 def copied(paper: Paper, figure: str, copy: str) -> str:
-    """The choices of a paper as a file for a copy of one experiment: edits of others and the score are left out.
+    """Returns the choices of a paper as a file for a copy of one experiment, without other experiments' edits.
 
-    Empty if no choice is about the experiment.
+    The text is empty if no choice affects the experiment. The file has no score.
     """
     content = _parsed(read_text(paper.path.with_name(f"{figure}.toml")))
     lines = []
@@ -316,7 +318,7 @@ def copied(paper: Paper, figure: str, copy: str) -> str:
         if any(options.values()):
             keys = {**choice.model_dump(exclude={"options"}, exclude_defaults=True), "options": options}
             lines += ["", f"[choices.{inline(name)}]", *(f"{key} = {inline(value)}" for key, value in keys.items())]
-    head = f"# What the paper leaves open of {figure}, and how it is read here."
+    head = f"# Choices that the paper leaves open in {figure}."
     return "\n".join([head, *lines]) + "\n" if lines else ""
 
 
@@ -325,12 +327,12 @@ def _is_of(edit: Edit, figure: str) -> bool:
 
 
 def _copied(edit: Edit, copy: str, content: Content) -> dict[str, Any]:
-    """An edit for a copy, without points and measures of other experiments."""
+    """Returns an edit for a copy, without points and measures of other experiments."""
     at = {axis: [name for name in names if name in content.axes[axis]] for axis, names in edit.at.items()}
     measures = {name: keys for name, keys in edit.measures.items() if name in content.measures}
     return edit.model_copy(update={"figures": [copy], "at": at, "measures": measures}).model_dump(exclude_defaults=True)
 
 
 def described(edits: Sequence[Edit]) -> str:
-    """Edits as text from which a hash can be made."""
+    """Returns edits as text for a hash."""
     return json.dumps([edit.model_dump(mode="json", exclude_unset=True) for edit in edits], sort_keys=True)

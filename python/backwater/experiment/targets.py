@@ -10,7 +10,7 @@ from typing import Final
 
 from backwater import shipped
 from backwater.console import UsageError
-from backwater.experiment.mistakes import meant
+from backwater.suggestion import suggestion
 
 PAPERS: Final = "papers"
 
@@ -100,9 +100,9 @@ def find(target: str) -> tuple[str, list[Path]]:
     if path.suffix == ".toml":
         raise UsageError(f"there is no experiment file {path}")
     if named:
-        raise UsageError(f"{paper} has no figure {figure!r}", meant(figure, named))
+        raise UsageError(f"{paper} has no figure {figure!r}", suggestion(figure, named))
     papers = dict.fromkeys(each.paper for each in known)
-    raise UsageError(f"there is no paper {paper!r}, and no file or folder {target!r}", meant(paper, papers))
+    raise UsageError(f"there is no paper {paper!r}, and no file or folder {target!r}", suggestion(paper, papers))
 
 
 def covers(stem: str, figure: str) -> bool:

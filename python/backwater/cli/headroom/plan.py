@@ -13,8 +13,8 @@ from backwater import console, units
 from backwater.cli.headroom.options import Generation
 from backwater.cli.options import quantity
 from backwater.console import UsageError
-from backwater.experiment.mistakes import meant
 from backwater.headroom import plan, views
+from backwater.suggestion import suggestion
 
 
 def _cable(text: str) -> int:
@@ -94,7 +94,7 @@ def headroom_plan(
     """
     known = plan.chips()
     if chip is not None and chip not in known:
-        raise UsageError(f"unknown chip {chip!r}", meant(chip, known))
+        raise UsageError(f"unknown chip {chip!r}", suggestion(chip, known))
     if cable is not None and delay is not None:
         raise UsageError("--cable and --delay cannot be combined")
     if output is not None and output.suffix != ".svg":

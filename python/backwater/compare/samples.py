@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 import polars as pl
 
-from backwater.comparing.groups import Grouped
+from backwater.compare.groups import Grouped
 from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.summary import RunPath

@@ -28,7 +28,7 @@ class Kept(Table):
     note: str = ""
 
 
-class Sampled(Table):
+class ReadingsRecord(Table):
     """The tables of a sample.
 
     Attributes:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import polars as pl
 
 from backwater import style
-from backwater.comparing import pooled
-from backwater.comparing.groups import Grouped
-from backwater.comparing.samples import BY_ROLE, BY_SIZE, FLOW_STATISTICS, Sample, of_flows
+from backwater.compare import pooled
+from backwater.compare.groups import Grouped
+from backwater.compare.samples import BY_ROLE, BY_SIZE, FLOW_STATISTICS, Sample, of_flows
 from backwater.scenario_diff import canonical, text
 from backwater.views.view import View
 

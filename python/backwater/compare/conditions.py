@@ -15,7 +15,7 @@ from backwater import units
 from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.experiment.measures.selection import FlowValue
-from backwater.experiment.mistakes import meant
+from backwater.suggestion import suggestion
 from backwater.summary import RunPath
 
 _CONDITION: Final = re.compile(
@@ -149,7 +149,7 @@ def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
     if value not in values:
         of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in values]
         message = f"there is no measure {name!r}" if name else "the measure is missing"
-        raise ConditionError(text, span, message, meant(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
+        raise ConditionError(text, span, message, suggestion(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
     statistics = (span[0] + len(value) + len(dot), span[1])
     if not dot:
         raise ConditionError(text, span, f"{value} needs a statistic", f"write for example {value}.p99 or {value}.mean")

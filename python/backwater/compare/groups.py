@@ -11,8 +11,8 @@ from typing import Final
 import polars as pl
 
 from backwater import style, tables
-from backwater.comparing import pooled
-from backwater.comparing.labels import labels
+from backwater.compare import pooled
+from backwater.compare.labels import labels
 from backwater.directory import PARTIAL_FILES, RUN_FILE, ResultDirectory, ResultError
 from backwater.scenario_diff import canonical, differing, flatten
 from backwater.summary import Fact, Summary

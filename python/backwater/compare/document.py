@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from backwater.comparing.checks import Check
-from backwater.comparing.conditions import unit
-from backwater.comparing.groups import Group, Grouped
-from backwater.comparing.samples import BY_ROLE, BY_SIZE, Sample, of_flows, of_runs
+from backwater.compare.checks import Check
+from backwater.compare.conditions import unit
+from backwater.compare.groups import Group, Grouped
+from backwater.compare.samples import BY_ROLE, BY_SIZE, Sample, of_flows, of_runs
 
 
 def as_json(grouped: Grouped, checks: Sequence[Check], notes: Sequence[str]) -> str:

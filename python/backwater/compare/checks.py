@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from backwater import style, tables
-from backwater.comparing.conditions import Condition, ConditionMeasure, unit
-from backwater.comparing.groups import Group, Grouped
-from backwater.comparing.pooled import seed_list
+from backwater.compare.conditions import Condition, ConditionMeasure, unit
+from backwater.compare.groups import Group, Grouped
+from backwater.compare.pooled import seed_list
 from backwater.directory import ResultDirectory
 from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.flows import FlowMeasure, select
 from backwater.experiment.measures.run_file import RunMeasure
-from backwater.experiment.mistakes import meant
+from backwater.suggestion import suggestion
 from backwater.summary import RESULT_CODES
 
 # Statistics that no finished flow is needed for.
@@ -121,7 +121,7 @@ def _named(condition: Condition, grouped: Grouped) -> Group:
     numbers = {str(number): group for number, group in enumerate(groups, 1)}
     if name not in labels | numbers:
         numbered = f"; or a number from 1 to {len(groups)}" if len(groups) > 1 else "; or 1"
-        raise condition.mistake("limit", f"there is no group {name!r}", meant(name, labels) + numbered)
+        raise condition.mistake("limit", f"there is no group {name!r}", suggestion(name, labels) + numbered)
     # Where the other results are the same runs, that is known, and nothing has changed.
     if len(groups) == 1 and not grouped.copies:
         raise condition.mistake("limit", "there is no other group: nothing would be checked", "give more results")
@@ -143,7 +143,7 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
     if not kinds:
         what = condition.kind or "role or tag"
         known = [*dict.fromkeys(each for names in found.values() for each in names)]
-        raise condition.mistake("flows", f"no run has measured flows with the {what} {name!r}", meant(name, known))
+        raise condition.mistake("flows", f"no run has measured flows with the {what} {name!r}", suggestion(name, known))
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
     if len(both) > 1 and any(len({tuple(select(of, each)["id"]) for each in both}) > 1 for of in flows):
         hint = f"write role={name}: or tag={name}:"
