@@ -283,7 +283,7 @@ impl Disorder {
 
     /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |counts| size_of_val(counts) as u64 + counts.heap_bytes())
+        self.0.heap_bytes()
     }
 }
 
