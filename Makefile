@@ -121,8 +121,8 @@ lint: setup-tests ## Check format, style and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest backwater._core
-	$(BIN)/python tests/rooms.py
-	$(BIN)/python tests/python_rooms.py
+	$(BIN)/python tests/check_layering.py
+	$(BIN)/lint-imports --no-cache pyproject.toml
 	$(BIN)/python docs/generate.py --check
 
 format: $(BIN)/maturin ## Format all sources

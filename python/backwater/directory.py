@@ -216,17 +216,17 @@ class ResultDirectory:
 
     @cached_property
     def queues(self) -> pl.DataFrame:
-        """ReadingsRecord egress queues; only those that were not empty or paused."""
+        """Sampled egress queues; only those that were not empty or paused."""
         return self._table("queues")
 
     @cached_property
     def egress(self) -> pl.DataFrame:
-        """ReadingsRecord bytes of single egress queues; only those that held something."""
+        """Sampled bytes of single egress queues; only those that held something."""
         return self._table("egress")
 
     @cached_property
     def ingress(self) -> pl.DataFrame:
-        """ReadingsRecord ingress queues with their thresholds and headroom; only those that held something."""
+        """Sampled ingress queues with their thresholds and headroom; only those that held something."""
         return self._table("ingress")
 
     @cached_property
@@ -236,7 +236,7 @@ class ResultDirectory:
 
     @cached_property
     def buffers(self) -> pl.DataFrame:
-        """ReadingsRecord buffer occupancy of every switch."""
+        """Sampled buffer occupancy of every switch."""
         return self._table("buffers")
 
     @cached_property

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from backwater import view_files
 from backwater.directory import FILES, PARTIAL_FILES, ResultDirectory
 from backwater.errors import BackwaterError
-from backwater.viewer import files
 
 if TYPE_CHECKING:
     from backwater._core import Progress
@@ -141,4 +141,4 @@ def clear(directory: Path) -> None:
     """Removes the files that an earlier run wrote into a directory, and nothing else."""
     for name in (*FILES, *PARTIAL_FILES):
         (directory / name).unlink(missing_ok=True)
-    files.clear(directory)
+    view_files.clear(directory)

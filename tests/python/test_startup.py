@@ -67,7 +67,7 @@ def test_help_imports_no_command(arguments: list[str]) -> None:
 
 def test_a_run_without_report_imports_no_library_of_tables(tmp_path: Path) -> None:
     modules = imported("run", SCENARIO, "-o", tmp_path / "a", "--quiet", "--no-report")
-    assert {CORE, "backwater.viewer.files"} <= modules
+    assert {CORE, "backwater.view_files"} <= modules
     assert libraries(modules) <= TYPER | ARGUMENTS
     assert not modules & {"rich.progress", *PARTS}
     assert not [name for name in modules if name.startswith("backwater.experiment")]

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, _core, victims
-from backwater.viewer import files
+from backwater import Result, Scenario, _core, victims, view_files
 from traced import INCAST
 
 # One worker simulates the runs, once.
@@ -38,7 +37,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 @pytest.fixture(scope="module")
 def view(result: Result) -> Path:
-    return files.prepare(result)
+    return view_files.prepare(result)
 
 
 def ports(result: Result) -> pl.DataFrame:
@@ -92,7 +91,7 @@ def long_result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 @pytest.mark.parametrize("table", ["queues", "ports"])
 def test_levels_of_a_long_run_in_several_chunks(long_result: Result, table: str) -> None:
-    view = files.prepare(long_result)
+    view = view_files.prepare(long_result)
     values = {"queues": ("bytes", "paused_queues"), "ports": ("tx_bytes",)}[table]
     check_levels(long_result, pl.read_parquet(view / f"{table}.parquet"), table, None, values, ())
     test_rows_stand_in_chunks_by_place_queue_and_bin(view)
@@ -331,7 +330,7 @@ def test_the_lists_of_victims_are_those_of_the_report(result: Result, view: Path
 
 
 def test_the_index_knows_times_of_events_in_all_row_groups(long_result: Result) -> None:
-    view, events = files.prepare(long_result), long_result.events
+    view, events = view_files.prepare(long_result), long_result.events
     index = json.loads((view / _core.VIEW_INDEX).read_text())["events"]
     assert index["rows"] == events.height > 2 * 2**14
     assert index["times"] == events["time_ps"][:: index["step"]].to_list()
@@ -357,13 +356,13 @@ def test_single_queues_can_be_left_out(tmp_path: Path) -> None:
     assert result.egress.is_empty()
     assert result.ingress.is_empty()
     assert not result.queues.is_empty()
-    assert pl.read_parquet(files.prepare(result) / "ingress.parquet").is_empty()
+    assert pl.read_parquet(view_files.prepare(result) / "ingress.parquet").is_empty()
 
 
 def test_a_run_without_samples_has_pauses_and_flows(tmp_path: Path) -> None:
     changes = {"probes": {"sample_interval": "0 s"}}
     result = backwater.run(Scenario.from_dict(INCAST | changes), tmp_path / "run")
-    view = files.prepare(result)
+    view = view_files.prepare(result)
     assert not (view / "queues.parquet").exists()
     assert pl.read_parquet(view / "pauses.parquet").height == result.pauses.height > 0
     assert pl.read_parquet(view / "flows.parquet").height == result.flows.height
@@ -371,5 +370,5 @@ def test_a_run_without_samples_has_pauses_and_flows(tmp_path: Path) -> None:
 
 def test_a_run_that_ends_before_its_first_sample_can_be_viewed(tmp_path: Path) -> None:
     short = {"run": {"until": "1 us", "drain": "0 s"}, "probes": {"sample_interval": "50 us"}}
-    view = files.prepare(backwater.run(Scenario.from_dict(INCAST | short), tmp_path / "run"))
+    view = view_files.prepare(backwater.run(Scenario.from_dict(INCAST | short), tmp_path / "run"))
     assert pl.read_parquet(view / "queues.parquet").is_empty()

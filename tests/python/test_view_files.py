@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 
 import backwater
-from backwater import Result, Scenario, _core, simulation
+from backwater import Result, Scenario, _core, simulation, view_files
 from backwater.directory import DamagedError, ResultError
-from backwater.viewer import files
 from small_result import seal
 from traced import INCAST
 
@@ -23,7 +22,7 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
-    view = files.prepare(result, tell)
+    view = view_files.prepare(result, tell)
     rows = sum(
         table.height
         for table in (
@@ -41,7 +40,7 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
     )
     assert told[-1] == (rows, rows)
     told.clear()
-    assert files.prepare(result, tell) == view
+    assert view_files.prepare(result, tell) == view
     assert not told
     # Without the table of single queues, as older versions wrote none; and with other content than before.
     (result.directory / "egress.parquet").unlink()
@@ -51,18 +50,18 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
         **{k: v for k, v in json.loads((result.directory / "run.json").read_text()).items() if k != "checksum"},
     )
     older = Result.load(result.directory)
-    assert files.prepare(older, tell) == view
+    assert view_files.prepare(older, tell) == view
     assert told
     assert pl.read_parquet(view / "egress.parquet").is_empty()
     index = json.loads((view / _core.VIEW_INDEX).read_text())
     index["of"] = {}
     (view / _core.VIEW_INDEX).write_text(json.dumps(index))
-    assert not files.is_current(view, older)
+    assert not view_files.is_current(view, older)
     (view / _core.VIEW_INDEX).write_text("[" * 100_000)
-    assert not files.is_current(view, older)
+    assert not view_files.is_current(view, older)
     index["version"] = 0
     (view / _core.VIEW_INDEX).write_text(json.dumps(index))
-    assert not files.is_current(view, older)
+    assert not view_files.is_current(view, older)
 
 
 @pytest.mark.parametrize("where", ["making", "moving"])
@@ -85,10 +84,10 @@ def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
     if where == "making":
         monkeypatch.setattr(_core, "build_view", refusing)
     else:
-        monkeypatch.setattr(files, "_move", refuse)
-    view = files.prepare(result)
+        monkeypatch.setattr(view_files, "_move", refuse)
+    view = view_files.prepare(result)
     assert not view.is_relative_to(result.directory)
-    assert files.is_current(view, result)
+    assert view_files.is_current(view, result)
     assert sorted(result.directory.iterdir()) == before
     del result
     assert not view.exists()
@@ -101,17 +100,17 @@ def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
     (place / "mine.txt").write_text("mine")
     (place / "queues.parquet").write_text("mine")
     simulation.clear(result.directory / "elsewhere")
-    files.clear(result.directory)
+    view_files.clear(result.directory)
     assert (place / "queues.parquet").read_text() == "mine"
-    assert files.prepare(result) == place
-    assert files.is_current(place, result)
+    assert view_files.prepare(result) == place
+    assert view_files.is_current(place, result)
     (result.directory / ".view-killed").mkdir()
-    files.clear(result.directory)
+    view_files.clear(result.directory)
     assert [path.name for path in place.iterdir()] == ["mine.txt"]
     assert not (result.directory / ".view-killed").exists()
     (place / "mine.txt").unlink()
-    files.prepare(result)
-    files.clear(result.directory)
+    view_files.prepare(result)
+    view_files.clear(result.directory)
     assert not place.exists()
 
 
@@ -119,9 +118,9 @@ def test_files_of_another_run_are_made_anew(tmp_path: Path) -> None:
     """As those that stay in a directory in which another run is written."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
-    shutil.copytree(files.prepare(result), other.directory / "view")
-    view = files.prepare(other)
-    assert files.is_current(view, other)
+    shutil.copytree(view_files.prepare(result), other.directory / "view")
+    view = view_files.prepare(other)
+    assert view_files.is_current(view, other)
     # There are no samples: their files have gone.
     assert not (view / "queues.parquet").exists()
 
@@ -134,13 +133,13 @@ def test_two_that_make_them_at_once_leave_them_whole(tmp_path: Path) -> None:
         for _ in range(5):
             shutil.rmtree(view, ignore_errors=True)
             loaded = [Result.load(result.directory) for _ in range(4)]
-            for place in pool.map(files.prepare, loaded):
+            for place in pool.map(view_files.prepare, loaded):
                 assert place == view
-                assert files.is_current(place, result)
+                assert view_files.is_current(place, result)
     made = {path.name: path.stat().st_ino for path in view.iterdir()}
     # Whoever comes late leaves what is there, which may be in use.
     shutil.copytree(view, kept)
-    files._move(kept, view, result)
+    view_files._move(kept, view, result)
     assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
 
 
@@ -150,23 +149,23 @@ def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
     place = result.directory / "view"
     place.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ResultError, match="view is not a folder"):
-        files.prepare(result)
+        view_files.prepare(result)
     place.unlink()
     place.write_text("mine")
     with pytest.raises(ResultError, match="view is not a folder"):
-        files.prepare(result)
+        view_files.prepare(result)
     assert place.read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", files.MADE_FILES)
+@pytest.mark.parametrize("name", view_files.MADE_FILES)
 def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    view = files.prepare(result)
+    view = view_files.prepare(result)
     whole = (view / name).read_bytes()
     for damage in ((view / name).unlink, lambda: (view / name).write_bytes(whole[:-7])):
         damage()
-        assert not files.is_current(view, result)
-        assert files.prepare(result) == view
+        assert not view_files.is_current(view, result)
+        assert view_files.prepare(result) == view
         assert (view / name).read_bytes() == whole
 
 
@@ -178,7 +177,7 @@ def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
 
     before = sorted(result.directory.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        files.prepare(result, stop)
+        view_files.prepare(result, stop)
     assert sorted(result.directory.iterdir()) == before
 
 
@@ -186,7 +185,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     (result.directory / "queues.parquet").write_bytes(b"nothing")
     with pytest.raises(DamagedError, match=r"queues\.parquet is damaged"):
-        files.prepare(result)
+        view_files.prepare(result)
 
 
 def test_what_a_killed_process_has_left_is_cleared_and_what_others_make_stays(tmp_path: Path) -> None:
@@ -195,9 +194,9 @@ def test_what_a_killed_process_has_left_is_cleared_and_what_others_make_stays(tm
     program = """
 import os, signal, sys
 from backwater import Result, _core
-from backwater.viewer import files
+from backwater import view_files
 _core.build_view = lambda *_: (print("making", flush=True), signal.pause())
-files.prepare(Result.load(sys.argv[1]))
+view_files.prepare(Result.load(sys.argv[1]))
 """
 
     def left() -> list[Path]:
@@ -209,10 +208,10 @@ files.prepare(Result.load(sys.argv[1]))
         assert process.stdout
         assert process.stdout.readline() == "making\n"
         (alive,) = left()
-        place = files.prepare(result)
+        place = view_files.prepare(result)
         assert left() == [alive]
         process.kill()
         process.wait()
     assert left() == [alive]
-    assert files.prepare(result) == place
+    assert view_files.prepare(result) == place
     assert not list(result.directory.glob(".view-*"))

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from backwater import Result, _core, simulation
+from backwater import Result, _core, simulation, view_files
 from backwater.cli import view as command
 from backwater.directory import ResultError
 from backwater.exports import export
-from backwater.viewer import files, standalone
+from backwater.viewer import standalone
 from backwater.viewer.server import Server, Shown
 from conftest import command_line
 from small_result import write_result
@@ -33,7 +33,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def shown(result: Result) -> list[Shown]:
-    return [Shown("in/cast", result, files.prepare(result), Path())]
+    return [Shown("in/cast", result, view_files.prepare(result), Path())]
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def test_the_list_has_runs_and_the_sizes_of_their_files(server: Server, result: 
     (run,) = json.loads(content)["runs"]
     assert (status, run["label"]) == (200, "in/cast")
     view = {f"view/{path.name}": path.stat().st_size for path in (result.directory / "view").iterdir()}
-    own = {name: (result.directory / name).stat().st_size for name in files.RESULT_FILES}
+    own = {name: (result.directory / name).stat().st_size for name in view_files.RESULT_FILES}
     assert run["files"] == own | view
     assert len(view) == 10
 
@@ -347,7 +347,7 @@ def test_a_page_that_stands_alone_holds_the_files(result: Result) -> None:
 
 
 def test_names_cannot_end_the_script_they_stand_in(result: Result) -> None:
-    runs = [Shown("</script><script>alert(1)</script>", result, files.prepare(result), Path())]
+    runs = [Shown("</script><script>alert(1)</script>", result, view_files.prepare(result), Path())]
     (listing,) = re.findall(r'<script type="application/json" id="runs">(.*?)</script>', standalone.html(runs))
     assert json.loads(listing)["runs"][0]["label"] == "</script><script>alert(1)</script>"
 
@@ -422,13 +422,13 @@ def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
     scenario.write_text('[topology]\nkind = "star"\nhosts = 3\n[[traffic]]\nkind = "all-to-all"\nbytes = "1 KB"\n')
     made = tmp_path / "made"
     assert command_line("run", scenario, "-o", made, "--no-report").exit_code == 0
-    assert files.is_current(made / "view", Result.load(made))
+    assert view_files.is_current(made / "view", Result.load(made))
     # What an earlier run has left is replaced.
     before = (made / "view" / _core.VIEW_INDEX).read_bytes()
     again = command_line("run", scenario, "-o", made, "--no-report", "--force", "--seed", "9")
     assert again.exit_code == 0
     assert (made / "view" / _core.VIEW_INDEX).read_bytes() != before
-    assert files.is_current(made / "view", Result.load(made))
+    assert view_files.is_current(made / "view", Result.load(made))
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from backwater.viewer import files
+from backwater import view_files
 from backwater.viewer.server import Server, Shown
 from viewing import CHROMIUM, ROOT, Opened, Runs, Viewer
 
@@ -41,7 +41,7 @@ def opened(context: BrowserContext, runs: Runs) -> Iterator[Opened]:
     viewers: list[Viewer] = []
 
     def open_results(*names: str) -> Viewer:
-        shown = [Shown(name, runs[name], files.prepare(runs[name]), ROOT) for name in names]
+        shown = [Shown(name, runs[name], view_files.prepare(runs[name]), ROOT) for name in names]
         server = Server(shown, 0)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)

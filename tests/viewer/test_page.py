@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from backwater.viewer import files, server, standalone
+from backwater import view_files
+from backwater.viewer import server, standalone
 from backwater.viewer.server import Shown
 from viewing import ROOT, Opened, Runs, Viewer
 
@@ -261,7 +262,7 @@ def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
 def test_a_page_that_stands_alone_opens_from_disk(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
     result = runs["readme"]
     page = tmp_path / "run.html"
-    page.write_text(standalone.html([Shown("readme", result, files.prepare(result), ROOT)]), encoding="utf-8")
+    page.write_text(standalone.html([Shown("readme", result, view_files.prepare(result), ROOT)]), encoding="utf-8")
     viewer = Viewer(context.new_page(), page.as_uri())
     viewer.show(view="fabric", t=200_000_000)
     assert viewer.number("dd[data-readout=queued]") == result.queues.filter(time_ps=200_000_000)["bytes"].sum()
@@ -280,7 +281,7 @@ def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> 
     result = runs["readme"]
     name = "<img src=x onerror=\"document.title='broken'\">"
     page = tmp_path / "run.html"
-    page.write_text(standalone.html([Shown(name, result, files.prepare(result), ROOT)]), encoding="utf-8")
+    page.write_text(standalone.html([Shown(name, result, view_files.prepare(result), ROOT)]), encoding="utf-8")
     viewer = Viewer(context.new_page(), page.as_uri())
     for view in VIEWS:
         viewer.show(view=view, flow=3, port="leaf0:4")
@@ -292,9 +293,9 @@ def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> 
 def test_a_large_run_opens_and_is_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     """Prints how long that takes; what is shown, other tests check."""
     result = runs["large"]
-    files.clear(result.directory)
+    view_files.clear(result.directory)
     begun = time.perf_counter()
-    files.prepare(result)
+    view_files.prepare(result)
     making = time.perf_counter() - begun
     viewer = opened("large")
     begun = time.perf_counter()

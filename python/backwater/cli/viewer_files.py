@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from backwater import console
+from backwater import console, view_files
 from backwater.directory import ResultDirectory, ResultError
-from backwater.viewer import files
 
 
 def prepare(result: ResultDirectory, quiet: bool = False) -> Path:
     """Writes the viewer's files with a progress line, unless they exist; returns their directory."""
     with console.counting(quiet, "rows read") as tell:
-        return files.prepare(result, tell)
+        return view_files.prepare(result, tell)
 
 
 def prepare_ahead(result: ResultDirectory, quiet: bool) -> None:

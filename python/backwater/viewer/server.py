@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import IO, Final
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from backwater import _core, exports, why
+from backwater import _core, exports, view_files, why
 from backwater.directory import RUN_FILE, ResultDirectory, ResultError
-from backwater.viewer import files
 from backwater.why import render
 
 HOST: Final = "127.0.0.1"
@@ -74,8 +73,8 @@ class Shown:
     @property
     def files(self) -> dict[str, Path]:
         """The files that a page may read, by the names that it knows them by; none that is elsewhere, behind a link."""
-        own = {name: self.result.directory / name for name in files.RESULT_FILES}
-        made = {f"view/{name}": self.view / name for name in files.MADE_FILES}
+        own = {name: self.result.directory / name for name in view_files.RESULT_FILES}
+        made = {f"view/{name}": self.view / name for name in view_files.MADE_FILES}
         roots = self.result.directory.resolve(), self.view.resolve()
 
         def is_inside(path: Path) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from backwater import style
+from backwater import style, view_files
 from backwater.directory import ResultError
-from backwater.viewer import files, server
+from backwater.viewer import server
 from backwater.viewer.server import Shown
 
 # The most bytes of files in one page: browsers open it in some seconds.
@@ -21,7 +21,7 @@ def html(shown: list[Shown]) -> str:
         ResultError: If the runs are too large for one page, or their files have changed.
     """
     for run in shown:
-        if not files.is_current(run.view, run.result):
+        if not view_files.is_current(run.view, run.result):
             raise ResultError(f"the files in {run.view} have changed: another process writes there; try again")
     total = sum(path.stat().st_size for run in shown for path in run.files.values())
     if total > LARGEST:
