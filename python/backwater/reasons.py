@@ -1,4 +1,4 @@
-"""Terms of a flow's time and congestion signals that it got, as `probes.flows` records them."""
+"""Terms of a flow's time and its congestion signals, as recorded by `probes.flows`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import polars as pl
 from backwater.directory import ResultDirectory
 from backwater.topology import Port
 
-# Terms in which data of the flow itself is on its way: the flow waits for nothing.
+# Terms in which the flow's own data is in transit; the others are waits.
 MOVING: Final = frozenset(("sending", "serialisation", "propagation"))
-# Terms for which the flow's congestion control is responsible.
+# Waits caused by the flow's congestion control.
 CONTROLLED: Final = frozenset(("pacing", "window"))
 
 
 @dataclass(frozen=True)
 class Reason:
-    """All time of a flow for one reason.
+    """Total time of a flow for one reason.
 
     Attributes:
         term: The reason, as in `waits.parquet`.
-        length_ps: Its time, in all.
-        port: Port where most of this time went; of `paused`, the root of most of it, None if it is not known.
+        length_ps: Total time.
+        port: Port with most of this time; for `paused`, the root of most of it, None if unknown.
     """
 
     term: str
@@ -33,16 +33,16 @@ class Reason:
 
 @dataclass(frozen=True)
 class Signal:
-    """Congestion signals of one kind and port that a flow got.
+    """Congestion signals of one kind that a flow received from one port.
 
     Attributes:
         kind: `mark`, `load`, `delay` or `notice`, as in `signals.parquet`.
         port: The port.
         count: Number of signals.
-        share: Share of this port in the flow's signals of the kind: of their number, for delays of the time.
-        first_ps: When the first packet with such a signal left the port; of notices, when it was made.
-        last_ps: The same of the last one.
-        waited_ps: Of delays: how long packets and ACKs waited at the port, in all.
+        share: This port's share of the flow's signals of the kind, by number or, for delays, by time.
+        first_ps: Departure of the first packet with such a signal from the port; creation of the first notice.
+        last_ps: Departure of the last such packet; creation of the last notice.
+        waited_ps: Delays only: total waiting time of packets and ACKs at the port.
     """
 
     kind: str
@@ -55,12 +55,12 @@ class Signal:
 
 
 def are_recorded(result: ResultDirectory) -> bool:
-    """Returns whether a result has terms and signals of its flows. Results of earlier versions have no signals."""
+    """True if a result has terms and signals of its flows. Results of earlier versions have no signals."""
     return "signals.parquet" in result.summary.files and not result.waits.is_empty()
 
 
 def reasons_of(result: ResultDirectory, flow: int) -> list[Reason]:
-    """Returns the reasons of a flow's time, the largest first."""
+    """Returns the reasons of a flow's time, largest first."""
     steps = result.waits.filter(pl.col("flow") == flow, pl.col("of") == "completion")
     is_root = pl.col("term") == "paused"
     places = (
@@ -82,7 +82,7 @@ def reasons_of(result: ResultDirectory, flow: int) -> list[Reason]:
 
 
 def signals_of(result: ResultDirectory, flow: int) -> list[Signal]:
-    """Returns the congestion signals that a flow got, kind by kind, of each the ports with the largest share first."""
+    """Returns a flow's congestion signals by kind, ports with the largest share first."""
     rows = result.signals.filter(pl.col("flow") == flow).with_columns(
         weight=pl.col("waited_ps").fill_null(pl.col("count"))
     )

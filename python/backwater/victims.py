@@ -1,4 +1,4 @@
-"""Who suffers, and which ports and flows are to blame, as far as the tables of a result tell."""
+"""Victims of congestion and their culprits (ports and flows), from the tables of a result."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from backwater.tables import of_class
 from backwater.topology import Port
 from backwater.views.view import WORST, View, more
 
-# Flows that are looked at for blame, those with the most bytes first.
+# Maximum number of flows considered as culprits, most bytes first.
 SUSPECTS: Final = 2000
-# Flows to blame that a table names.
+# Culprit flows named in a table cell.
 FEW: Final = 4
-# Ports that a table names.
+# Ports named in a table cell.
 FEW_PORTS: Final = 3
-# Congestion signals of ports, in words.
-_SIGNALS: Final = {"mark": "marks of", "load": "load of", "delay": "delay at", "notice": "notices of"}
+# Names of congestion signals.
+_SIGNALS: Final = {"mark": "marks at", "load": "load at", "delay": "delay at", "notice": "notices about"}
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A flow, and how many bytes of it can have been delivered meanwhile."""
+    """Flow, with an estimate of the bytes that it delivered in a period."""
 
     flow: int
     src: str
@@ -41,20 +41,20 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Victim:
-    """A flow, and the port whose congestion kept it waiting longest.
+    """Flow, and the port whose congestion kept it waiting longest.
 
     Attributes:
         flow: Its row of `flows.parquet`.
-        taken_ps: Time until it was complete, or the run ended.
-        slowdown: That time over the one on an idle fabric.
-        root: The port: if PAUSEs held the flow, the one that caused most of them, otherwise the one where it met most
-            bytes of others; none if it met nobody, as far as its way is known.
-        root_ps: How long gates on the way of the flow were closed because of it.
-        suspects: Other flows that pass that port, as far as their ways are known, those that can have delivered most
-            meanwhile first. If reasons are known: that pass one of `ports`.
-        reasons: Where the time of the flow went, the largest reason first; empty if that is not known.
-        signals: Congestion signals that kept the flow from sending, if most of its waiting was for that.
-        ports: Ports to blame for the largest reason for which the flow waited.
+        taken_ps: Time until completion, or until the end of the run.
+        slowdown: That time relative to an idle fabric.
+        root: The port. If PAUSEs held the flow: the port that caused most of them. Otherwise: the port shared with
+            most bytes of other flows; None if there is none on the known path.
+        root_ps: Time for which that port kept gates on the flow's path closed.
+        suspects: Other flows that pass the port (as far as paths are known), largest estimate first. If reasons are
+            known: flows that pass any of `ports`.
+        reasons: Reasons of the flow's time, largest first; empty if unknown.
+        signals: Congestion signals that slowed the flow, if most of its waiting was for congestion control.
+        ports: Culprit ports of the flow's largest wait.
     """
 
     flow: dict[str, Any]
@@ -69,30 +69,30 @@ class Victim:
 
     @property
     def sources(self) -> list[str]:
-        """Hosts whose flows are to blame, those with the most bytes first."""
+        """Senders of the suspect flows, most bytes first."""
         return _sources(self.suspects)
 
 
 def slowest(result: ResultDirectory, count: int = WORST, recorded: ResultDirectory | None = None) -> list[Victim]:
-    """The flows that took longest against an idle fabric, those that are not complete included.
+    """Returns the flows with the highest slowdown, incomplete ones included.
 
     Args:
         result: The result.
-        count: How many flows.
-        recorded: A run of the same scenario that has the terms and signals of these flows: reasons are known then.
+        count: Number of flows.
+        recorded: A run of the scenario with terms and signals of these flows, from which reasons are derived.
     """
     found = [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
     return found if recorded is None else [_explained(result, victim, recorded) for victim in found]
 
 
 def worst_victim(result: ResultDirectory) -> Victim | None:
-    """The flow that stood longest behind PAUSEs of ports that it does not pass; none if none did."""
+    """Returns the flow held longest by PAUSEs of ports off its path, if any."""
     rows = _most(result, "blocked_ps", pl.col("blocked_ps") > 0, 1)
     return _victim(result, rows[0], is_innocent=True) if rows else None
 
 
 def _most(result: ResultDirectory, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
-    """The flows with most of something, with the columns `taken_ps` and `against_idle` (how often the idle time)."""
+    """Returns the flows with the largest values in a column, with `taken_ps` and `against_idle` (slowdown)."""
     end = result.summary.simulated_ps
     flows = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end)).filter(which)
     top = flows.select("id", column).top_k(count, by=[column, "id"], reverse=[False, True])
@@ -111,7 +111,7 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
     if roots:
         ((root, length),) = roots.most_common(1)
     else:
-        # Nobody was told to stop: where it met most of the others.
+        # No PAUSE: take the port shared with most bytes of other flows.
         met = Counter(dict.fromkeys(own, 0))
         for ports, other in others:
             met.update({port: other.bytes for port in ports if port in met})
@@ -121,7 +121,7 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
 
 
 def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirectory) -> Victim:
-    """Adds the reasons of a flow's time, and the ports and flows to blame for its largest wait."""
+    """Adds the reasons of a flow's time, and the culprits of its largest wait."""
     flow, start = victim.flow["id"], victim.flow["start_ps"]
     found = reasons_of(recorded, flow)
     waits = _waits(found)
@@ -142,7 +142,7 @@ def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirector
 
 
 def _roots(result: ResultDirectory, row: dict[str, Any], path: list[Port], start: int, end: int) -> Counter[Port]:
-    """How long gates on the way of a flow were closed, by root; where the way is not known, those of its host."""
+    """Returns the time for which each root closed gates on a flow's path (at its host, if the path is unknown)."""
     places = path or [(row["src"], port) for (node, port) in result.topology.ports if node == row["src"]]
     on_path = pl.any_horizontal((pl.col("node") == node) & (pl.col("port") == port) for node, port in places)
     closed = result.pauses.filter(
@@ -157,9 +157,9 @@ def _roots(result: ResultDirectory, row: dict[str, Any], path: list[Port], start
 
 
 def _suspects(result: ResultDirectory, start: int, end: int) -> list[tuple[list[Port], Suspect]]:
-    """The flows that can have delivered most between two instants, the most bytes first, and the ports of their ways.
+    """Returns the flows that delivered most between two instants, and the ports of their paths.
 
-    Of what a flow delivered, the share counts that its time between the instants has in all its time.
+    The estimate assumes that a flow delivers its bytes evenly over its time.
     """
     taken = tables.taken(result.summary.simulated_ps)
     meanwhile = pl.min_horizontal(pl.col("start_ps") + taken, end) - pl.max_horizontal("start_ps", start)
@@ -182,7 +182,7 @@ def _suspects(result: ResultDirectory, start: int, end: int) -> list[tuple[list[
 
 
 def _sources(suspects: Iterable[Suspect]) -> list[str]:
-    """The hosts that flows come from, those with the most bytes first."""
+    """Returns the senders of flows, most bytes first."""
     sources: Counter[str] = Counter()
     for suspect in suspects:
         sources[suspect.src] += suspect.bytes
@@ -190,23 +190,23 @@ def _sources(suspects: Iterable[Suspect]) -> list[str]:
 
 
 def sentence(result: ResultDirectory, victim: Victim) -> str:
-    """A victim and its root; `command` goes on from there."""
+    """Describes a victim and its root. The text ends with a colon, for `command` to follow."""
     flow, blocked = victim.flow, style.duration(victim.flow["blocked_ps"])
-    met = f", where flows from {listed(victim.sources)} met" if victim.suspects else ""
-    root = "" if victim.root is None else f", most of them rooted at {result.topology.described(victim.root)}{met}"
+    by = f", congested by {listed(victim.sources)}" if victim.suspects else ""
+    root = "" if victim.root is None else f", mainly {result.topology.described(victim.root)}{by}"
     return (
-        f"Worst victim: flow {flow['id']}, {flow['src']} → {flow['dst']}, stood {blocked} behind PAUSEs that it has no "
-        f"part in{root}. Where its time went:"
+        f"Worst victim: flow {flow['id']}, {flow['src']} → {flow['dst']}, blocked for {blocked} by PAUSEs of ports "
+        f"off its path{root}. Explain it with:"
     )
 
 
 def command(result: ResultDirectory, victim: Victim) -> str:
-    """The command that tells where the time of a victim went."""
+    """Returns the command that explains the time of a victim."""
     return f"backwater why {shlex.quote(str(result.directory))} {victim.flow['id']}"
 
 
 def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
-    """Flows, what they suffered, and who is to blame, with the largest reasons if these are known."""
+    """Returns a table of flows and their culprits, with the largest reasons if known."""
     victims = list(victims)
     are_known = any(victim.reasons for victim in victims)
     rows = [
@@ -215,51 +215,47 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
             f"{victim.flow['src']} → {victim.flow['dst']}",
             *([_largest(victim), _blame(result, victim)] if are_known else [_met(result, victim)]),
             style.size(victim.flow["bytes"]),
-            style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", not complete"),
+            style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", incomplete"),
             style.ratio(victim.slowdown),
             style.duration(victim.flow["blocked_ps"]),
         )
         for victim in victims
     ]
-    told = (
-        ("largest reason", "ports, and flows to blame") if are_known else ("congested port, and flows that met there",)
-    )
-    headers = ("flow", "", *told, "size", "time", "slowdown", "blocked")
-    note = "blocked: behind a PAUSE that was caused by a port not on the flow's path."
+    blame = ("largest reason", "culprits (port: flows)") if are_known else ("congested port: its largest flows",)
+    headers = ("flow", "from → to", *blame, "size", "time", "slowdown", "blocked")
+    note = "blocked: time behind PAUSEs caused by ports off the flow's path."
     if are_known:
-        largest = "largest reason: its share in the time, and the largest wait if that is the flow's own data."
-        note = f"{largest} {note}"
+        note = f"largest reason: share of the flow's time; after the flow's own data, the largest wait. {note}"
     else:
         note += " `backwater why RESULT` finds the largest reason of each flow; `probes.flows` records it."
-    return View("Slowest flows", headers, rows, text_columns=2 + len(told), note=note, folding=1 + len(told))
+    return View("Slowest flows", headers, rows, text_columns=2 + len(blame), note=note, folding=1 + len(blame))
 
 
 def _waits(reasons: Iterable[Reason]) -> list[Reason]:
-    """Reasons for which a flow waited."""
+    """Returns the reasons that are waits."""
     return [reason for reason in reasons if reason.term not in MOVING]
 
 
 def _largest(victim: Victim) -> str:
-    """The largest reason with its share in the flow's time, and the largest wait if that is another one."""
+    """Returns the largest reason with its share of the flow's time, and the largest wait if that differs."""
     if not victim.reasons:
         return "–"
     first, *others = victim.reasons
-    told = [first] if first.term not in MOVING else [first, *_waits(others)[:1]]
-    return ", ".join(f"{reason.term} {reason.length_ps / max(1, victim.taken_ps):.0%}" for reason in told)
+    shown = [first] if first.term not in MOVING else [first, *_waits(others)[:1]]
+    return ", ".join(f"{reason.term} {reason.length_ps / max(1, victim.taken_ps):.0%}" for reason in shown)
 
 
 def _blame(result: ResultDirectory, victim: Victim) -> str:
-    """The ports to blame for the largest wait of a flow, and the flows that passed them meanwhile."""
-    kinds: dict[str, list[str]] = {}
+    """Returns the culprit ports of a flow's largest wait, and the flows that passed them."""
+    by_kind: dict[str, list[str]] = {}
     for signal in victim.signals:
-        kinds.setdefault(signal.kind, []).append(f"{result.topology.place(signal.port)} {signal.share:.0%}")
-    told = [f"{_SIGNALS[kind]} {listed(ports, FEW_PORTS)}" for kind, ports in kinds.items()]
-    if told:
-        places = listed(told, len(told))
+        by_kind.setdefault(signal.kind, []).append(f"{result.topology.place(signal.port)} {signal.share:.0%}")
+    if signals := [f"{_SIGNALS[kind]} {listed(ports, FEW_PORTS)}" for kind, ports in by_kind.items()]:
+        places = listed(signals, len(signals))
     elif victim.ports:
         places = listed([result.topology.place(port) for port in victim.ports])
     elif waits := _waits(victim.reasons):
-        places = "no congestion signal" if waits[0].term in CONTROLLED else "not known any more"
+        places = "no congestion signal" if waits[0].term in CONTROLLED else "unknown"
     else:
         places = "–"
     return _with_flows(places, victim)
@@ -267,7 +263,7 @@ def _blame(result: ResultDirectory, victim: Victim) -> str:
 
 def _met(result: ResultDirectory, victim: Victim) -> str:
     if victim.root is None:
-        return "met nobody" if victim.flow["path"] is not None else "not known: its way is not"
+        return "no shared port" if victim.flow["path"] is not None else "unknown path"
     return _with_flows(result.topology.place(victim.root), victim)
 
 
@@ -280,7 +276,7 @@ def _with_flows(places: str, victim: Victim) -> str:
 
 
 def _flows_through(result: ResultDirectory) -> dict[Port, list[Suspect]]:
-    """By port: the largest flows that pass it."""
+    """Returns the largest flows that pass each port."""
     through: dict[Port, list[Suspect]] = defaultdict(list)
     for ports, suspect in _suspects(result, 0, result.summary.simulated_ps):
         for port in ports if suspect.bytes else ():
@@ -289,7 +285,7 @@ def _flows_through(result: ResultDirectory) -> dict[Port, list[Suspect]]:
 
 
 def _queues(numbers: Iterable[int]) -> str:
-    """Classes, and how many queues that a flow control has added: classes 3, 4 and 2 added queues."""
+    """Names queues by class, and counts those added by a flow control: `classes 3, 4 and 2 added queues`."""
     queues = sorted(set(numbers))
     classes = [str(queue) for queue in queues if queue < CLASSES]
     added = len(queues) - len(classes)
@@ -298,7 +294,7 @@ def _queues(numbers: Iterable[int]) -> str:
 
 
 def causes(result: ResultDirectory) -> View:
-    """The congested ports that paused others longest, and whose flows met there."""
+    """Returns a table of the ports that paused others longest, and the senders of their flows."""
     frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
     through = _flows_through(result)
     rows = [
@@ -312,16 +308,16 @@ def causes(result: ResultDirectory) -> View:
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("port", "flows of", "paused", "pauses", "queues paused", "total pause")
+    headers = ("port", "flows from", "paused", "pauses", "queues paused", "total pause")
     note = " ".join([more(frame), ENDING]).strip() if rows else ""
     return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=note)
 
 
-ENDING: Final = "A port causes PAUSE as long as more comes to it than its link takes away."
+ENDING: Final = "A port causes PAUSE as long as more traffic arrives than its link can carry."
 
 
 def main_cause(result: ResultDirectory) -> str:
-    """The port that paused others longest, whose flows met there, and what would end it; empty without a PAUSE."""
+    """Describes the port that paused others longest, its traffic, and its link rate; empty without a PAUSE."""
     frame = tables.pause_causes(result.pauses, result.summary.simulated_ps)
     total = frame["paused_ps"].sum()
     if not total:
@@ -330,16 +326,16 @@ def main_cause(result: ResultDirectory) -> str:
     port = (row["cause_node"], row["cause_port"])
     sources = _sources(_flows_through(result)[port])
     rate = result.topology.egress_ports.filter(node=port[0], port=port[1])["rate_bps"].item()
-    met = f" Flows of {listed(sources)} met there: it ends when" if sources else " It ends when"
+    arrivals = f"{f'traffic from {listed(sources)}' if sources else 'arriving traffic'} exceeds"
     return (
-        f"Main cause of PAUSE: {result.topology.described(port)}, "
-        f"{row['paused_ps'] / total:.0%} of all time paused ({style.duration(row['paused_ps'])}), "
-        f"{_queues(row['queues'])}.{met} no more comes than the {style.rate(rate)} of its link."
+        f"Main cause of PAUSE: {result.topology.described(port)}, with "
+        f"{row['paused_ps'] / total:.0%} of all paused time ({style.duration(row['paused_ps'])}), "
+        f"{_queues(row['queues'])}. It lasts as long as {arrivals} the link's {style.rate(rate)}."
     )
 
 
 def paused(result: ResultDirectory) -> View:
-    """The egress queues that were paused longest, by whom, and the port to blame."""
+    """Returns a table of the egress queues paused longest, with the culprit ports."""
     end = result.summary.simulated_ps
     closed = tables.closed_pauses(result.pauses, end)
     key = ["node", "port", "peer", "queue_number"]
@@ -366,6 +362,6 @@ def paused(result: ResultDirectory) -> View:
         )
         for row in frame.head(WORST).iter_rows(named=True)
     ]
-    headers = ("egress port", "queue", "because of", "flows of", "pauses", "total pause", "of the time")
+    headers = ("egress port", "queue", "caused by", "flows from", "pauses", "total pause", "of the time")
     note = " ".join([more(frame), ENDING]).strip() if rows else ""
     return View("Queues paused longest", headers, rows, text_columns=4, note=note)

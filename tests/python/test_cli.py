@@ -270,7 +270,7 @@ def test_explain_folds_long_lists_and_json_does_not(small: Path) -> None:
     assert len([line for line in lines if line.startswith("traffic[1].flows")]) == 3 * 6 + 1
     for line in (
         'traffic[1].flows[2].bytes "3 KB" small.toml:16',
-        "traffic[1].flows[3] to [19] 17 more; --json shows them",
+        "traffic[1].flows[3] to [19] 17 more (see --json)",
         "traffic[0].class [1, 2, 3, 7 more] --set",
         'traffic[0].size.fixed "20 KB" small.toml:11',
         'congestion_control.additive_increase "20 Mbps" profile hpcc-ns3',

@@ -85,10 +85,10 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
     console.out.print(console.summary(result), crop=False)
     text = " ".join(capsys.readouterr().out.split())
     assert (
-        "Main cause of PAUSE: s0:0, the port to h0, 78% of all time paused (70 µs), class 3. Flows of h1 met there: it "
-        "ends when no more comes than the 100 Gb/s of its link."
+        "Main cause of PAUSE: s0:0, the port to h0, with 78% of all paused time (70 µs), class 3. It lasts as long as "
+        "traffic from h1 exceeds the link's 100 Gb/s."
     ) in text
-    assert "Worst victim: flow 1, h1 → h2, stood 6 µs behind PAUSEs that it has no part in" in text
+    assert "Worst victim: flow 1, h1 → h2, blocked for 6 µs by PAUSEs of ports off its path" in text
     assert f"backwater why {result.directory} 1" in text
 
 

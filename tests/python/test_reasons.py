@@ -64,11 +64,11 @@ def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Resul
     found = {victim.flow["id"]: victim for victim in victims.slowest(paced, recorded=recorded)}[4]
     assert ("leaf1", 0) not in found.ports
     table = victims.table(paced, [found])
-    assert table.headers[2:4] == ("largest reason", "ports, and flows to blame")
+    assert table.headers[2:4] == ("largest reason", "culprits (port: flows)")
     assert table.rows[0][1:4] == (
         "h2 → h5",
         "pacing 74%",
-        "marks of leaf0:4 to spine0 50% and spine0:1 to leaf1 50%: h0 → h4 (flow 0) and h1 → h4 (flow 1)",
+        "marks at leaf0:4 to spine0 50% and spine0:1 to leaf1 50%: h0 → h4 (flow 0) and h1 → h4 (flow 1)",
     )
     listed = command_line("why", str(paced.directory))
     assert listed.exit_code == 0
@@ -77,12 +77,12 @@ def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Resul
 
 def test_why_names_the_ports_that_marked_and_who_shared_them(paced: Result) -> None:
     found = paced.why(4)
-    told = render.sentences(found)
-    assert told[1] == "For 562.2 µs (74%), its congestion control allowed for no packet."
+    sentences = render.sentences(found)
+    assert sentences[1] == "Pacing took 562.2 µs (74%): the flow's congestion control allowed no packet yet."
     assert re.fullmatch(
-        r"Of the 26 ECN marks that it got, 50% was set at leaf0:4 \(to spine0\), where this flow \(\d+%\), "
-        r"h0 \(\d+%\) and h1 \(\d+%\) met; 50% was set at spine0:1 \(to leaf1\), where .* met\.",
-        told[2],
+        r"The flow received 26 ECN marks: 50% at leaf0:4 \(to spine0\), shared by this flow \(\d+%\), "
+        r"h0 \(\d+%\) and h1 \(\d+%\); 50% at spine0:1 \(to leaf1\), shared by .*\.",
+        sentences[2],
     )
     table = render.tables(found)[-1]
     assert [row[:3] for row in table.rows] == [("mark", "leaf0:4 to spine0", "13"), ("mark", "spine0:1 to leaf1", "13")]
@@ -107,7 +107,7 @@ def test_sharers_are_counted_by_what_left_the_port_until_its_last_signal(paced: 
     [
         ([("sending", 60), ("pacing", 40)], "sending 60%, pacing 40%", "no congestion signal"),
         ([("window", 70), ("sending", 30)], "window 70%", "no congestion signal"),
-        ([("paused", 50), ("sending", 50)], "paused 50%", "not known any more"),
+        ([("paused", 50), ("sending", 50)], "paused 50%", "unknown"),
         ([("sending", 90), ("propagation", 10)], "sending 90%", "–"),
         ([], "–", "–"),
     ],

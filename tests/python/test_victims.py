@@ -22,16 +22,16 @@ def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
     }
     assert set(found[2].sources) == {"h0", "h1"}
     table = victims.table(victim, found.values())
-    assert table.headers[2:4] == ("congested port, and flows that met there", "size")
+    assert table.headers[2:4] == ("congested port: its largest flows", "size")
     assert "`backwater why RESULT` finds the largest reason of each flow" in table.note
     worst = victims.worst_victim(victim)
     assert worst is not None
     assert (worst.flow["id"], worst.root) == (3, ("leaf1", 0))
     assert victims.sentence(victim, worst).endswith(
-        "rooted at leaf1:0, the port to h4, where flows from h6, h0 and h1 met. Where its time went:"
+        "mainly leaf1:0, the port to h4, congested by h6, h0 and h1. Explain it with:"
     )
     unknown = dataclasses.replace(worst, root=None, suspects=())
-    assert victims.sentence(victim, unknown).endswith("behind PAUSEs that it has no part in. Where its time went:")
+    assert victims.sentence(victim, unknown).endswith("by PAUSEs of ports off its path. Explain it with:")
 
 
 @pytest.mark.parametrize("last_links", [1, 2])
@@ -60,7 +60,7 @@ def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_
     if last_links == 1:
         assert sorted(blamed) == ["s3:2 to h2: h0 → h2 (flow 0)", "s3:2 to h2: h1 → h2 (flow 1)"]
     else:
-        assert blamed == ["not known: its way is not"] * 2
+        assert blamed == ["unknown path"] * 2
 
 
 def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_added_queues_are_no_classes(result_directory: Path) -> None:
     ):
         frame("pauses", rows).write_parquet(result_directory / "pauses.parquet")
         result = Result.load(seal(result_directory))
-        assert f"), {text}. Flows of h1 met there" in victims.main_cause(result)
+        assert f"), {text}. It lasts as long as traffic from h1 exceeds" in victims.main_cause(result)
         assert victims.causes(result).rows[0][2] == text
 
 
@@ -124,7 +124,7 @@ def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path, capsys: pytest.
 
 def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
     assert victims.main_cause(victim).startswith(
-        "Main cause of PAUSE: leaf1:0, the port to h4, 100% of all time paused"
+        "Main cause of PAUSE: leaf1:0, the port to h4, with 100% of all paused time"
     )
     assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
     paused = victims.paused(victim)

@@ -37,9 +37,12 @@ def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, vi
     head, first, *_ = render.sentences(why)
     assert head.startswith("Flow 3, h2 → h5, 2 MB: 509.7 µs, 2.88 times the 177 µs")
     assert first.startswith(
-        "h2 → h5 stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), "
+        "The flow waited 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, congested by h6 (40%), "
     )
-    assert first.endswith("it is a victim. It shares leaf0:4 (to spine0) and spine0:1 (to leaf1) with h0 and h1.")
+    assert first.endswith(
+        "The flow is a victim: it does not pass that port. "
+        "It shares leaf0:4 (to spine0) and spine0:1 (to leaf1) with h0 and h1."
+    )
 
 
 def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting(why: Explanation) -> None:
@@ -128,7 +131,7 @@ def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why
     steps = tuple(Wait(("leaf0", 4), term, port, length * why.total_ps // 100) for term, port, length in lengths)
     steps = tuple(dataclasses.replace(step, port=("h2", 0)) for step in steps)
     found = dataclasses.replace(why, steps=steps, roots=(root, other))
-    assert [re.findall(r"rooted at (leaf\d:\d)|sending", line) for line in render.sentences(found)[1:]] == [
+    assert [re.findall(r"rooted at (leaf\d:\d)|to send", line) for line in render.sentences(found)[1:]] == [
         ["leaf0:4"],
         ["leaf1:0"],
         [""],
@@ -150,12 +153,12 @@ def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) 
     assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
     text = " ".join(render.sentences(found))
     assert re.search(
-        r"rooted at leaf1:0, the port to h4, where h6 \(\d+%\), h0 \(\d+%\) and this flow \(\d+%\) met\.", text
+        r"rooted at leaf1:0, the port to h4, congested by h6 \(\d+%\), h0 \(\d+%\) and this flow \(\d+%\)\.", text
     )
     assert not re.search("victim|share", text)
     (root,) = found.roots
     one = dataclasses.replace(found, roots=(dataclasses.replace(root, culprits=root.culprits[:1]),))
-    assert "the port to h4, which h6 (100%) filled." in " ".join(render.sentences(one))
+    assert "the port to h4, congested by h6 (100%)." in " ".join(render.sentences(one))
 
 
 def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> None:
@@ -172,15 +175,15 @@ def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> No
     assert found.steps[-1] == Wait(("s0", 2), "paused", None, US // 2)
     assert found.roots == ()
     assert render.sentences(found)[1] == (
-        "For 1 µs (50%), it was at s0:2 (to h2): behind a PAUSE rooted at ports that are not known any more."
+        "The flow waited 1 µs (50%) at s0:2 (to h2): behind a PAUSE rooted at an unknown port."
     )
-    assert render.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at ports that are not known any more"
+    assert render.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at an unknown port"
 
 
 def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
     assert [flow_called(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
     for name, message in (
-        ("h2", "'h2' is not a flow: give its number, or two hosts as h2->h5"),
+        ("h2", "'h2' is not a flow: use a number, or two hosts such as h2->h5"),
         ("h5->h2", "has no flow from 'h5' to 'h2'"),
     ):
         with pytest.raises(ResultError, match=re.escape(message)):
@@ -205,7 +208,7 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
     assert found.openings > 0
     sentence = next(text for text in render.sentences(found) if "window was full" in text)
-    assert f"{found.openings} ACKs opened it, and on average each waited, with its packet, " in sentence
+    assert f"It was opened by {found.openings} ACKs; each, with its packet, waited " in sentence
 
 
 def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_the_command_line_explains(victim: Result) -> None:
     assert listed.exit_code == 0
     assert all(text in listed.stdout for text in ("leaf1:0 to h4: ", "(flow 0)", "(flow 1)", "(flow 2)"))
     one = command_line("why", directory, "h2->h5")
-    assert "It does not pass that port: it is a victim." in " ".join(one.stdout.split())
+    assert "The flow is a victim: it does not pass that port." in " ".join(one.stdout.split())
     document = json.loads(command_line("why", directory, "3", "--json").stdout)
     assert sum(step["length_ps"] for step in document["steps"]) == document["flow"]["fct_ps"]
     assert [root["port"] for root in document["roots"]] == [["leaf1", 0]]
@@ -253,7 +256,7 @@ def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> N
     assert {culprit.flow for culprit in root.culprits} == {0, 1}
     assert next(culprit for culprit in root.culprits if culprit.flow == 0).shared == ()
     assert re.search(
-        r"the port to h2, where (h1|this flow) \(\d+%\) and (h1|this flow) ", " ".join(render.sentences(found))
+        r"the port to h2, congested by (h1|this flow) \(\d+%\) and (h1|this flow) ", " ".join(render.sentences(found))
     )
 
 
@@ -288,5 +291,5 @@ def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
     assert result.pauses.height > 0
     assert victims.main_cause(result) == ""
     text = " ".join(render.sentences(result.why(0)))
-    assert "behind the gate of h0:0, the port to s0, closed by itself: its link had come back" in text
+    assert "at the gate of h0:0, the port to s0, closed by the port itself: its link had just come up" in text
     assert "PAUSEs rooted" not in text

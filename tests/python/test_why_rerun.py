@@ -76,7 +76,7 @@ def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) 
     found = result.why(3)
     assert found.total_ps == result.summary.simulated_ps == 120_000_000
     assert sum(step.length_ps for step in found.steps) == found.total_ps
-    assert render.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: not complete after 120 µs, ")
+    assert render.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: incomplete after 120 µs, ")
 
 
 def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:
@@ -95,9 +95,7 @@ def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None
     result = Result.load(victim.directory)
     result.summary.scenario["topology"]["delay"] = "2 us"
     result.summary.scenario["topology"]["host_delay"] = "2 us"
-    with pytest.raises(
-        DiffersError, match=r"flow 3 took 509\.7 µs, and .* when it was run again: the result is that of"
-    ):
+    with pytest.raises(DiffersError, match=r"flow 3 took 509\.7 µs, but .* in a rerun: the result is from"):
         result.why(3)
 
 

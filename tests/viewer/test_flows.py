@@ -79,8 +79,8 @@ def test_why_is_asked_and_answered(opened: Opened) -> None:
     viewer.page.wait_for_selector("[data-why=answered]")
     sentences = " ".join(viewer.page.locator("[data-why=answered] li").all_inner_texts())
     assert (
-        "stood 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, where h6 (40%), h0 (30%) and h1 (30%) met"
-        in sentences
+        "waited 324 µs (64%) behind PAUSEs rooted at leaf1:0, the port to h4, "
+        "congested by h6 (40%), h0 (30%) and h1 (30%)." in sentences
     )
     viewer.picture("flow-why")
 

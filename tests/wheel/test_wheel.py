@@ -47,7 +47,7 @@ COMMANDS: Final = [
     ("backwater new", r"Written: start\.toml"),
     ("backwater run start.toml -o results/a", "completed"),
     ("backwater why results/a", "h2 → h5"),
-    ("backwater why results/a 4", "It does not pass that port: it is a victim"),
+    ("backwater why results/a 4", "The flow is a victim: it does not pass that port"),
     ("backwater view results/a --export page.html", r"page\.html"),
     ("backwater run start.toml -o results/b --seed 2", "completed"),
     ("backwater run start.toml -o results/c --set switch.flow_control.kind=pyrrha", "completed"),

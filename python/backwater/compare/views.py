@@ -1,4 +1,4 @@
-"""Tables of groups of runs side by side."""
+"""Tables that compare groups of runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from backwater.views.view import View
 
 
 def comparison(grouped: Grouped) -> list[View]:
-    """Verdicts and costs, then one table per statistic of the flow completion times, a column per group."""
+    """Returns verdicts and costs, then a table per statistic of flow completion times, with a column per group."""
     facts = [{fact.label: fact.value for fact in (*group.verdicts(), *group.costs())} for group in grouped.groups]
-    # Mechanisms count different things.
+    # Labels differ by mechanism.
     labels = dict.fromkeys(label for column in facts for label in column)
     rows = [(label, *(column.get(label, "") for column in facts)) for label in labels]
     views = [View("Runs", ("", *grouped.headers), rows, note="" if grouped.are_single else pooled.NOTE)]
@@ -32,14 +32,14 @@ def comparison(grouped: Grouped) -> list[View]:
 def _compared(
     grouped: Grouped, frames: Sequence[Sequence[pl.DataFrame]], column: str, title: str, kinds: Mapping[str, str]
 ) -> View:
-    """One statistic of every kind of flows, a column per group; `kinds` are the columns that name one, and headers."""
+    """Returns a statistic with a column per group; `kinds` maps the key columns to their headers."""
     write = style.microseconds if column.endswith("_us") else style.ratio
-    rows = [(*kind, *_against_first(samples, write)) for kind, samples in of_flows(frames, [*kinds], column)]
+    rows = [(*kind, *_with_change(samples, write)) for kind, samples in of_flows(frames, [*kinds], column)]
     return View(title, (*kinds.values(), *grouped.headers), rows, text_columns=len(kinds))
 
 
-def _against_first(samples: Sequence[Sample], write: Callable[[float | None], str]) -> Iterator[str]:
-    """Means over seeds with their confidence, and what they are more or less than the first."""
+def _with_change(samples: Sequence[Sample], write: Callable[[float | None], str]) -> Iterator[str]:
+    """Yields means over seeds with confidence intervals, and their change against the first group."""
     first = samples[0].estimate
     for index, sample in enumerate(samples):
         if (estimate := sample.estimate) is None:
@@ -52,8 +52,10 @@ def _against_first(samples: Sequence[Sample], write: Callable[[float | None], st
 
 
 def differences(grouped: Grouped) -> View:
-    """The values in force in which the groups differ, and the seeds of each."""
-    rows = [(path, *_told_apart([group.settings.get(path) for group in grouped.groups])) for path in grouped.differing]
+    """Returns the effective values in which the groups differ, and the seeds of each group."""
+    rows = [
+        (path, *_distinct_texts([group.settings.get(path) for group in grouped.groups])) for path in grouped.differing
+    ]
     seeds = ("run.seed", *(pooled.seed_list(group.seeds) for group in grouped.groups))
     if not grouped.are_single or len(set(seeds[1:])) > 1:
         rows.append(seeds)
@@ -62,8 +64,8 @@ def differences(grouped: Grouped) -> View:
     return View(title, ("value", *labels), rows, text_columns=1 + len(labels), note=note)
 
 
-def _told_apart(values: Sequence[object]) -> list[str]:
-    """Values as text, in full where different ones would look the same; a dash for none."""
+def _distinct_texts(values: Sequence[object]) -> list[str]:
+    """Returns values as text, in full if shortened ones would be equal; a dash for none."""
     texts = ["–" if value is None else text(value) for value in values]
     full = [canonical(value) for value in values]
     return texts if len(set(texts)) == len(set(full)) else full

@@ -1,4 +1,4 @@
-"""Readings of a paper with their scores, as tables."""
+"""Tables of a paper's readings and their scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from backwater.experiment.readings import RECORD, Paper
 from backwater.experiment.scoring import Scored
 from backwater.views.view import View
 
-# Readings that are shown in full.
+# Maximum number of readings shown in full.
 _BEST = 5
 
 
 def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> Iterator[View]:
-    """The best readings with those that have names, how scores are distributed, main effects, and what none reaches."""
+    """Yields the best and the named readings, the distribution of scores, main effects, and unreached claims."""
     yield _ranked(paper, chosen, confirmed)
     yield _distribution(chosen, confirmed)
     if paper.rule.guards:
@@ -24,7 +24,7 @@ def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -
     yield _effects(paper, chosen, confirmed)
     yield _map(paper, [*chosen, *confirmed])
     if rows := scoring.unreached([*chosen, *confirmed]):
-        note = "with the runs and seeds of the sample"
+        note = "in the runs and seeds of the sample"
         yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2, note=note)
 
 
@@ -47,8 +47,8 @@ def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored])
     rule = paper.rule
     note = (
         f"{len(_drawn(chosen))} drawn with seed {rule.seed}; chosen from {_part(rule.choose)}, confirmed on "
-        f"{_part(rule.confirm)}, at the first scale of each; a score, its rank among those drawn, and how many of the "
-        "paper's directions hold"
+        f"{_part(rule.confirm)}, at the first scale of each; columns: score, rank among the drawn readings, and number "
+        "of the paper's directions that hold"
     )
     return View("Readings", headers, rows, text_columns=len(headers), note=note)
 
@@ -69,11 +69,11 @@ def _guards(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored])
         for part, scored in ((paper.rule.choose, chosen), (paper.rule.confirm, confirmed)):
             drawn = sum(key in each.broken for each in _drawn(scored))
             by_record = any(key in each.broken for each in scored if each.reading.name == RECORD)
-            of_record = ", with that of record" if by_record else ""
+            of_record = ", the reading of record included" if by_record else ""
             counts.append(f"{drawn}{of_record}" if guard.figure in part.figures else "–")
         rows.append((*key, *counts))
     headers = ("figure", "guard", "chosen from", "confirmed on")
-    return View("Guards: how many readings break them", headers, rows, text_columns=len(headers))
+    return View("Guards: number of readings that break them", headers, rows, text_columns=len(headers))
 
 
 def _distribution(chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
@@ -92,7 +92,7 @@ def _effects(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]
         for choice, options in first.items()
         for option, effect in options.items()
     ]
-    note = "mean score with the option, less that of all"
+    note = "mean score with the option minus mean score of all"
     return View("Main effects", ("choice", "option", "chosen from", "confirmed on"), rows, text_columns=2, note=note)
 
 

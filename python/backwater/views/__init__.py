@@ -1,1 +1,1 @@
-"""Tables for people: headers and cells as text, the same in the terminal, the report and a notebook."""
+"""Tables of text, for the terminal, the report and notebooks."""

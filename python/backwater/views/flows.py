@@ -11,7 +11,7 @@ from backwater import style, tables
 from backwater.views.view import View
 
 # Headers of the statistics of flow completion times.
-_FCT_HEADERS: Final = ("flows", "not done", "mean", "p50", "p95", "p99", "× p50", "× p99")
+_FCT_HEADERS: Final = ("flows", "unfinished", "mean", "p50", "p95", "p99", "× p50", "× p99")
 
 
 def _fct_rows(statistics: pl.DataFrame) -> list[tuple[str, ...]]:
@@ -32,7 +32,7 @@ def _fct_rows(statistics: pl.DataFrame) -> list[tuple[str, ...]]:
 
 
 def fct(flows: pl.DataFrame) -> View:
-    """Flow completion times by tag and size."""
+    """Returns flow completion times by tag and size."""
     outside = flows.height - tables.measured(flows).height
     return View(
         "Flow completion times (µs) and slowdown (×)",
@@ -46,14 +46,14 @@ def fct(flows: pl.DataFrame) -> View:
 
 
 def fct_by_role(flows: pl.DataFrame) -> list[View]:
-    """Flow completion times by role, if there is an incast."""
+    """Returns flow completion times by role, if there is an incast."""
     rows = _fct_rows(tables.fct_by_role(flows))
     note = "Vulnerable flows share a port with a sizeable part of an incast."
-    return [View("The same by role", ("role", *_FCT_HEADERS), rows, note=note)] if rows else []
+    return [View("Flow completion times by role", ("role", *_FCT_HEADERS), rows, note=note)] if rows else []
 
 
 def time_under_pause(flows: pl.DataFrame) -> View:
-    """How long flows stood behind PAUSE, by tag, and how much of that innocently."""
+    """Returns the time of flows behind PAUSEs, by tag, and the part caused by ports off their paths."""
     frame = (
         tables.measured(flows)
         .group_by(pl.col("tag").cast(pl.String))
@@ -79,7 +79,7 @@ def time_under_pause(flows: pl.DataFrame) -> View:
     ]
     return View(
         "Flows under PAUSE",
-        ("traffic", "flows", "paused", "mean time paused", "innocently blocked", "mean time blocked", "retransmitted"),
+        ("traffic", "flows", "paused", "mean time paused", "blocked", "mean time blocked", "retransmitted"),
         rows,
-        note="Innocently blocked: behind a PAUSE that was caused by a port not on the flow's path.",
+        note="blocked: behind a PAUSE caused by a port off the flow's path.",
     )

@@ -1,4 +1,4 @@
-"""Tables of a scenario: what it says, and what is known of it without simulating all of it."""
+"""Tables of a scenario: its values, memory estimate and analysis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDEX: Final = re.compile(r"\[(\d+)\]")
 
 
 def settings(name: str, found: Sequence[tuple[str, Any, str]], notes: Sequence[str]) -> View:
-    """Every value in force of a scenario and its origin; of long lists, the first entries."""
+    """Returns every effective value of a scenario and its origin; long lists are shortened."""
     lengths: dict[str, int] = {}
     for path, *_ in found:
         for entry in _INDEX.finditer(path):
@@ -33,13 +33,13 @@ def settings(name: str, found: Sequence[tuple[str, Any, str]], notes: Sequence[s
             rows[path] = (path, shown(value), origin)
         else:
             last = lengths[folded] - 1
-            rows[folded] = (f"{folded}[{FEW}] to [{last}]", f"{last + 1 - FEW} more; --json shows them", "")
+            rows[folded] = (f"{folded}[{FEW}] to [{last}]", f"{last + 1 - FEW} more (see --json)", "")
     headers = ("setting", "value", "origin")
     return View(name, headers, [*rows.values()], text_columns=3, note="; ".join(notes))
 
 
 def brief(name: str, plan: Plan) -> View:
-    """A scenario in a few words: its fabric, the mechanisms chosen, its traffic and its seed."""
+    """Summarises a scenario: fabric, mechanisms, traffic and seed."""
     resolved, topology = json.loads(plan.resolved()), json.loads(plan.topology())
     kinds = Counter(node["kind"] == "switch" for node in topology["nodes"])
     fabric = (
@@ -58,7 +58,7 @@ def brief(name: str, plan: Plan) -> View:
     rows = [
         ("topology", f"{resolved['topology']['kind']}: {style.listed(fabric)}"),
         *((slot, chosen["kind"]) for slot, chosen in slots.items()),
-        *([("hosts", f"{groups} with options of their own")] if resolved["groups"] else []),
+        *([("hosts", f"{groups} with own options")] if resolved["groups"] else []),
         ("traffic", ", ".join(few([_part(part) for part in resolved["traffic"]]))),
         ("seed", str(resolved["run"]["seed"])),
     ]
@@ -66,47 +66,45 @@ def brief(name: str, plan: Plan) -> View:
 
 
 def _part(part: Mapping[str, str]) -> str:
-    """A part of the traffic: its tag, and its kind unless that is its tag."""
+    """Returns the tag of a traffic part, and its kind if that differs."""
     return part["tag"] if part["tag"] == part["kind"] else f"{part['tag']} ({part['kind']})"
 
 
 def memory(name: str, estimate: Estimate) -> View:
-    """What a run will take of memory, by what takes it."""
+    """Returns the estimated memory of a run by part."""
     rows = [
         (what, "" if count is None else f"{count:,}", f"{size / count:,.0f} B" if count else "", style.size(size))
         for what, count, size in estimate.parts
     ]
-    note = (
-        f"from the first {style.duration(estimate.simulated_ps)}; other memory, as of the interpreter, is not included"
-    )
+    note = f"estimated from the first {style.duration(estimate.simulated_ps)}; without the interpreter's memory"
     return View(
         f"Memory of {name}",
-        ("what", "number", "each", "together"),
-        [*rows, ("all", "", "", style.size(estimate.total))],
+        ("part", "number", "each", "total"),
+        [*rows, ("total", "", "", style.size(estimate.total))],
         note=note,
     )
 
 
 def analysis(name: str, found: Analysis) -> View:
-    """Who can be blocked under which flow control, with how many queues; which can overflow or wait in a circle."""
+    """Returns, by flow control, whether flows can be blocked, queues overflow or deadlock, and queue counts."""
     rows = [
         (
-            findings.protocol,
-            "yes" if findings.counterexample is None else f"no: {findings.counterexample}",
-            f"{findings.queues.most:,}",
-            f"{findings.queues.total:,}",
-            f"{findings.queues.paused:,}",
-            f"no: {findings.overflows[0]}" if findings.overflows else "yes",
-            "yes" if findings.deadlock_free else f"no: {_circle([queue.port for queue in findings.cycle])}",
+            result.protocol,
+            "yes" if result.counterexample is None else f"no: {result.counterexample}",
+            f"{result.queues.most:,}",
+            f"{result.queues.total:,}",
+            f"{result.queues.paused:,}",
+            f"no: {result.overflows[0]}" if result.overflows else "yes",
+            "yes" if result.deadlock_free else f"no: {_cycle([queue.port for queue in result.cycle])}",
         )
-        for findings in found.protocols
+        for result in found.protocols
     ]
     more = f" and {len(found.congested) - WORST:,} more" if len(found.congested) > WORST else ""
     ports = ", ".join(found.congested[:WORST]) or "none"
     classes = [f" {each.protocol} needs {each.classes} classes." for each in found.protocols if (each.classes or 0) > 1]
     return View(
         f"{name}: {style.counted(found.flows, 'flow')}",
-        ("protocol", "HoL-free", "queues per port", "in all", "pausable", "overflow-free", "deadlock-free"),
+        ("protocol", "HoL-free", "queues per port", "total", "pausable", "overflow-free", "deadlock-free"),
         rows,
         text_columns=7,
         note=f"congested ports: {ports}{more}. Queues that are neither congested nor pausable are not counted."
@@ -114,12 +112,12 @@ def analysis(name: str, found: Analysis) -> View:
     )
 
 
-def _circle(names: Sequence[str]) -> str:
+def _cycle(names: Sequence[str]) -> str:
     return " → ".join((*names, *names[:1]))
 
 
 def tofino(memory: TofinoMemory) -> View:
-    """What the tables of Pyrrha take on Tofino2."""
+    """Returns the memory of Pyrrha's tables on Tofino2."""
     rows = [
         (
             table.unit,
@@ -132,11 +130,11 @@ def tofino(memory: TofinoMemory) -> View:
         for table in memory.tables
     ]
     size = memory.blocks * memory.block_bytes
-    together = ("all", "", "", "", f"{memory.blocks:,}", f"{size // 1024:,} KiB")
+    total = ("total", "", "", "", f"{memory.blocks:,}", f"{size // 1024:,} KiB")
     return View(
         f"Pyrrha on Tofino2, k = {memory.k}: {memory.hosts:,} hosts, {memory.switches:,} switches",
-        ("unit", "table", "entries", "each", "blocks", "together"),
-        [*rows, together],
+        ("unit", "table", "entries", "each", "blocks", "size"),
+        [*rows, total],
         text_columns=2,
         note=f"{size / 2**20:.1f} MiB, {memory.share:.1%} of the chip's {memory.chip_blocks:,} SRAM blocks",
     )

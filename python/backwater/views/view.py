@@ -1,4 +1,4 @@
-"""A table for people, and what such tables have in common."""
+"""Table of text, and helpers for such tables."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import polars as pl
 
-# Rows of a table of the worst offenders.
+# Maximum number of rows in a table of the worst cases.
 WORST: Final = 10
-# Lists with more entries than this are shown by the first few.
+# Lists with more than `LONG` entries are shortened to the first `FEW`.
 LONG: Final = 8
 FEW: Final = 3
 
 
 @dataclass(frozen=True)
 class View:
-    """A table ready to be shown.
+    """Table of text.
 
     Attributes:
         title: Heading.
         headers: One per column.
-        rows: Cells as text.
-        text_columns: How many leading columns are text; the others are figures and stand to the right.
-        note: A sentence below the table; empty for none.
-        folding: Column of text beside figures that folds where the terminal is too narrow; None for none.
+        rows: Cells.
+        text_columns: Number of leading text columns. All others are numbers, right-aligned.
+        note: Text below the table; may be empty.
+        folding: Text column that folds if the terminal is too narrow, in a table with numbers.
     """
 
     title: str
@@ -39,7 +39,7 @@ class View:
 
 
 def shown(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    """A value in force as text; of a long list, the first entries."""
+    """Returns a value as text; long lists are shortened."""
     if isinstance(value, dict):
         parts = [f"{where}: {shown(inner)}" for where, inner in value.items()]
         return "; ".join(few(parts))
@@ -49,10 +49,10 @@ def shown(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 
 def few(parts: list[str]) -> list[str]:
-    """Of a long list, the first entries, and how many more."""
+    """Shortens a long list to its first entries and the number of the others."""
     return parts if len(parts) <= LONG else [*parts[:FEW], f"{len(parts) - FEW} more"]
 
 
 def more(frame: pl.DataFrame) -> str:
-    """How many rows there are, where not all are shown."""
+    """Returns a note on the number of rows if not all are shown."""
     return f"The first {WORST} of {frame.height:,}." if frame.height > WORST else ""

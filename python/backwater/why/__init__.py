@@ -1,4 +1,4 @@
-"""Why a flow is slow: where the time of the packet that completed it went, to the picosecond, and who is to blame."""
+"""Explanations of slow flows: the time of the completing packet, to the picosecond, and the culprits."""
 
 from backwater.why.explain import explain, flow_called, recorded
 from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait

@@ -1,4 +1,4 @@
-"""Finding out where the time of a flow went."""
+"""Explanation of a flow's time from the tables of a result, or from a rerun."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from backwater.why.rerun import DiffersError, Rerun
 if TYPE_CHECKING:
     from backwater._core import Progress
 
-# Ports whose congestion signals are told with the flows that shared them.
+# Maximum number of ports with signals for which the sharing flows are determined.
 _FEW: Final = 4
-# Port whose traffic is counted: as a root of PAUSEs ("root"), or for its signals ("signal").
-_Asked = tuple[str, Port]
+# Port whose traffic is counted, as a root of PAUSEs ("root") or for its signals ("signal").
+_Counted = tuple[str, Port]
 
 
 def explain(
@@ -31,23 +31,23 @@ def explain(
     base_dir: str | Path = ".",
     progress: Callable[[Progress], None] | None = None,
 ) -> Explanation:
-    """Explains where the time of a flow went.
+    """Explains the time of a flow.
 
-    What the result does not hold (`probes.flows`, `probes.pauses`, events of the ports to blame) is found by running
-    its scenario again, as far as the flow went.
+    If the result lacks data (`probes.flows`, `probes.pauses`, events of the culprit ports), the scenario is run again
+    until the flow ends.
 
     Args:
         result: The result of a run.
         flow: Number of the flow.
-        threads: Threads to run the scenario again on.
-        base_dir: Where relative paths in the scenario start.
-        progress: Called about ten times a second while the scenario is run again.
+        threads: Number of threads of a rerun.
+        base_dir: Base of relative paths in the scenario.
+        progress: Called about ten times a second during a rerun.
 
     Raises:
-        ResultError: If there is no such flow.
-        DiffersError: If the flow takes another time when it is run again.
+        ResultError: If the flow does not exist.
+        DiffersError: If the flow's completion differs in a rerun.
         ScenarioError: If the scenario cannot be run again.
-        ValueError: If there cannot be that many threads.
+        ValueError: If the number of threads is out of range.
     """
     row = _row_of(result, flow)
     again = Rerun(result, [row], threads, base_dir, progress)
@@ -56,15 +56,15 @@ def explain(
         source = again.run({"flows": True, "pauses": True, "trace": None})
         waits = _waits_of(source, flow)
         if waits is None:
-            raise DiffersError(f"flow {flow} does not start when the scenario is run again: {again.may_differ}")
+            raise DiffersError(f"flow {flow} does not start in a rerun: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
     closed = closed_meanwhile(steps, row["start_ps"], row["class"], source.pauses, end)
     signals = reasons.signals_of(source, flow)
     windows = {("root", port): spans for port, spans in closed.items()}
     if is_held_by_control(steps):
-        told = sorted(signals, key=lambda signal: -signal.share)[:_FEW]
-        windows |= {("signal", signal.port): [(row["start_ps"], signal.last_ps + 1)] for signal in told}
+        largest = sorted(signals, key=lambda signal: -signal.share)[:_FEW]
+        windows |= {("signal", signal.port): [(row["start_ps"], signal.last_ps + 1)] for signal in largest}
     left = _bytes_left(result, again, windows)
     culprits = {asked: _named(result, row, steps, asked[1], sent) for asked, sent in left.items()}
     return Explanation(
@@ -86,10 +86,10 @@ def recorded(
     base_dir: str | Path = ".",
     progress: Callable[[Progress], None] | None = None,
 ) -> ResultDirectory:
-    """Returns a run with the terms and signals of some flows, given by their rows: the result itself if it has them.
+    """Returns a run with the terms and signals of flows, given by their rows: the result itself or a rerun.
 
     Raises:
-        DiffersError: If a flow takes another time when it is run again.
+        DiffersError: If a flow's completion differs in a rerun.
         ScenarioError: If the scenario cannot be run again.
     """
     if reasons.are_recorded(result) or not flows:
@@ -98,21 +98,21 @@ def recorded(
 
 
 def is_held_by_control(steps: Sequence[Wait]) -> bool:
-    """Returns whether a flow waited for its congestion control for a hundredth of its time at least."""
+    """True if a flow waited for its congestion control for at least one per cent of its time."""
     held = sum(step.length_ps for step in steps if step.term in reasons.CONTROLLED)
     return held > 0 and 100 * held >= sum(step.length_ps for step in steps)
 
 
 def flow_called(result: ResultDirectory, name: str) -> int:
-    """The number of a flow by its number, or the slowest from one host to another, `h2->h5`, against an idle fabric.
+    """Returns the flow with a number, or the flow with the highest slowdown between two hosts (`h2->h5`).
 
     Raises:
-        ResultError: If it is neither, or there is no flow between these.
+        ResultError: If the name is neither, or the hosts have no flow.
     """
     src, arrow, dst = (part.strip() for part in name.partition("->"))
     if not arrow:
         if not name.isdecimal():
-            raise ResultError(f"{name!r} is not a flow: give its number, or two hosts as h2->h5")
+            raise ResultError(f"{name!r} is not a flow: use a number, or two hosts such as h2->h5")
         return int(name)
     against_idle = tables.against_idle(result.summary.simulated_ps)
     ids = result.flows.filter(pl.col("src") == src, pl.col("dst") == dst).select(
@@ -132,7 +132,7 @@ def _row_of(result: ResultDirectory, flow: int) -> dict[str, Any]:
 
 
 def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait, ...], int]] | None:
-    """What a result has of a flow, part by part, with how many packets are added up; none if nothing."""
+    """Returns the waits of a flow by part, with the number of packets added up; None if not recorded."""
     rows = result.waits.filter(pl.col("flow") == flow)
     if rows.is_empty() or not reasons.are_recorded(result):
         return None
@@ -151,7 +151,7 @@ def _waits_of(result: ResultDirectory, flow: int) -> dict[str, tuple[tuple[Wait,
 
 
 def _roots(steps: Sequence[Wait]) -> list[Port]:
-    """The roots of all PAUSEs, by how long they lasted."""
+    """Returns the roots of all PAUSEs, longest wait first."""
     roots: Counter[Port] = Counter()
     for step in steps:
         if step.root is not None:
@@ -162,9 +162,9 @@ def _roots(steps: Sequence[Wait]) -> list[Port]:
 def closed_meanwhile(
     steps: Sequence[Wait], start_ps: int, cls: int, pauses: pl.DataFrame, end_ps: int
 ) -> dict[Port, list[tuple[int, int]]]:
-    """By root: when gates of the class were closed because of it, at a port at which the packet waited at the time."""
+    """Returns, by root, the periods in which it kept a gate closed at which the packet was waiting."""
     windows: dict[Port, list[tuple[int, int]]] = {}
-    # The time at a port is that of all its steps, in a row; the packet has waited before it is on the wire.
+    # Steps at a port are consecutive; all waits precede the serialisation.
     begin = now = start_ps
     for index, step in enumerate(steps):
         if index and step.port != steps[index - 1].port:
@@ -194,14 +194,14 @@ def closed_meanwhile(
 
 
 def _bytes_left(
-    result: ResultDirectory, again: Rerun, windows: Mapping[_Asked, list[tuple[int, int]]]
-) -> dict[_Asked, Counter[int]]:
-    """Bytes of data that left each port in its windows, by flow."""
+    result: ResultDirectory, again: Rerun, windows: Mapping[_Counted, list[tuple[int, int]]]
+) -> dict[_Counted, Counter[int]]:
+    """Returns the bytes of data that left each port in its windows, by flow."""
     spans = [span for of_port in windows.values() for span in of_port]
     if not spans:
         return {}
     ports = list(dict.fromkeys(port for _, port in windows))
-    # A frame that is on the wire when the first begins has started before.
+    # A frame on the wire at the start of the first window began earlier.
     first = max(0, min(start for start, _ in spans) - _longest_frame_ps(result, ports))
     last = max(end for _, end in spans)
     source = (
@@ -227,9 +227,9 @@ def _bytes_left(
 
 
 def bytes_during(frames: pl.DataFrame, spans: Iterable[tuple[int, int]]) -> Counter[int]:
-    """By flow: bytes of the frames that were on the wire (`time_ps` to `until_ps`) in one of some spans of time."""
+    """Returns, by flow, the bytes of frames on the wire (`time_ps` to `until_ps`) during any of the spans."""
     closed = pl.DataFrame(_merged(spans), {"begin": pl.Int64, "end": pl.Int64}, orient="row")
-    # The last span that began before the frame had left: if that had ended before it came, so had all others.
+    # Only the last span that began before the frame's end can overlap: earlier ones ended before.
     left = frames.with_columns(left=pl.col("until_ps") - 1).sort("left")
     inside = left.join_asof(closed, left_on="left", right_on="begin").filter(pl.col("end") > pl.col("time_ps"))
     sums = inside.group_by("flow").agg(pl.col("frame_bytes").cast(pl.Int64).sum())
@@ -237,16 +237,16 @@ def bytes_during(frames: pl.DataFrame, spans: Iterable[tuple[int, int]]) -> Coun
 
 
 def _longest_frame_ps(result: ResultDirectory, ports: Iterable[Port]) -> int:
-    """How long one of the ports can take for a frame at most."""
+    """Returns the longest serialisation time of a frame at any of the ports."""
     rows = result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
     rates: dict[Port, int] = {(node, port): rate for node, port, rate in rows}
-    # No header of a frame is longer than that.
+    # 512 B exceeds all headers of a frame.
     bits = 8 * (units.size(result.summary.scenario["network"]["mtu"]) + 512)
     return max(bits * 10**12 // rates[port] + 1 for port in ports)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same time in spans that do not overlap."""
+    """Merges overlapping spans."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -257,7 +257,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
-    """Whether the result has all events between two instants."""
+    """True if the result has all events between two instants."""
     trace = result.summary.scenario["probes"].get("trace")
     if trace is None or {"nodes", "ports", "flows"} & trace.keys():
         return False
@@ -268,7 +268,7 @@ def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
 def _named(
     result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]
 ) -> tuple[Culprit, ...]:
-    """The flows whose data left a port, those with the most bytes first."""
+    """Returns the flows whose data left a port, most bytes first."""
     flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
     way = way_of(row, steps, result.topology)
     culprits = []

@@ -1,4 +1,4 @@
-"""What is known of the time of a flow."""
+"""Data model of an explanation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backwater.topology import Port, Topology
 
 @dataclass(frozen=True)
 class Wait:
-    """Some time at one egress port, for one reason (a key of `REASONS`); the root of a PAUSE, if one is known."""
+    """Time at one egress port for one reason (a key of `REASONS`), with the root of a PAUSE if known."""
 
     port: Port
     term: str
@@ -22,20 +22,20 @@ class Wait:
 
 
 def way_of(flow: Mapping[str, Any], steps: Iterable[Wait], topology: Topology) -> list[Port]:
-    """The ports on a flow's way: those of a packet, and those that its row of `flows.parquet` tells."""
+    """Returns the ports of a flow's path: those of the packet, and those known from its row of `flows.parquet`."""
     return list(dict.fromkeys([*(step.port for step in steps), *topology.known_ports_of(flow)]))
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """A flow, how many bytes of it left the root while it kept others waiting, and the ports it shares with these.
+    """Flow whose data left a root while the root kept the explained flow waiting.
 
     Attributes:
-        flow: Its number.
-        src: Its sender.
-        dst: Its receiver.
-        bytes: How many bytes of it left the root.
-        shared: Ports besides the root that the flow that is explained passes as well.
+        flow: Number of the flow.
+        src: Sender.
+        dst: Receiver.
+        bytes: Bytes that left the root.
+        shared: Ports, other than the root, shared with the explained flow.
     """
 
     flow: int
@@ -47,13 +47,13 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Root:
-    """A port whose congestion kept the packet waiting.
+    """Port whose congestion kept the packet waiting.
 
     Attributes:
         port: The port.
-        length_ps: For how long.
-        is_on_path: Whether it is on the flow's own way; otherwise the flow is a victim. None if that is not known.
-        culprits: The flows whose data left it during the pauses, the largest first.
+        length_ps: Time of the wait.
+        is_on_path: True if the flow passes the port, false if the flow is a victim, None if unknown.
+        culprits: Flows whose data left the port during the pauses, largest first.
     """
 
     port: Port
@@ -64,12 +64,12 @@ class Root:
 
 @dataclass(frozen=True)
 class Signal:
-    """Congestion signals of one kind and port that the flow got, and who shared the port.
+    """Congestion signals of one kind from one port, and the flows that shared the port.
 
     Attributes:
         what: Kind, port, number and share.
-        sharers: The flows whose data left the port from the flow's start to the last signal, the largest first, this
-            flow among them. Empty if its congestion control held the flow for less than a hundredth of its time, or
+        sharers: Flows, including this one, whose data left the port between the flow's start and the last signal,
+            largest first. Empty if congestion control held the flow for less than one per cent of its time, or if
             other ports have larger shares.
     """
 
@@ -79,20 +79,19 @@ class Signal:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the time of a flow went.
+    """Explanation of the time of a flow.
 
     Attributes:
         flow: Its row of `flows.parquet`.
-        end_ps: When it was complete, or the run ended.
-        steps: The time of the packet that completed it, from the flow's start on, in the order of its way: they add up
-            to `end_ps - start_ps`. Of a flow that is not complete: the packet that its receiver waits for, or its
-            sender.
-        packets: The same from the first wire on, for all packets that were delivered, added up.
-        delivered: How many these are.
-        window: The same for the packets and ACKs whose arrival opened a window that was full.
-        openings: How many ACKs these are.
-        roots: The ports whose congestion kept the packet waiting, the longest first.
-        signals: The congestion signals that the flow got, kind by kind, of each the largest share first.
+        end_ps: Completion time, or the end of the run.
+        steps: Time of the completing packet from the flow's start on, in order of the path. The steps add up to
+            `end_ps - start_ps`. For an incomplete flow: the packet that its receiver waits for, or the sender.
+        packets: Totals over all delivered packets, from the start of their serialisation at the source.
+        delivered: Number of delivered packets.
+        window: Totals over the packets and ACKs whose arrival opened a full window.
+        openings: Number of these ACKs.
+        roots: Ports whose congestion kept the packet waiting, longest first.
+        signals: Congestion signals by kind, the largest share first.
     """
 
     flow: dict[str, Any]
@@ -113,10 +112,10 @@ class Explanation:
 
     @property
     def way(self) -> list[Port]:
-        """The ports on the flow's way, as far as it is known."""
+        """The known ports of the flow's path."""
         return way_of(self.flow, self.steps, self.topology)
 
     def to_json(self) -> str:
-        """Everything as JSON."""
+        """Returns the explanation as JSON."""
         fields = {name: value for name, value in self.__dict__.items() if name != "topology"}
         return json.dumps(fields, indent=2, ensure_ascii=False, default=asdict)

@@ -1,4 +1,4 @@
-"""Running the scenario of a result again, to see more of it."""
+"""Reruns of a result's scenario with more probes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class DiffersError(ResultError):
-    """A flow that took another time when its scenario was run again."""
+    """Error: a flow's completion differs in a rerun of its scenario."""
 
 
 @dataclass(frozen=True)
 class Rerun:
-    """Runs the scenario of a result again, as far as some of its flows went.
+    """Rerun of a result's scenario, until some of its flows end.
 
     Attributes:
         result: The result.
         rows: The flows' rows of `flows.parquet`.
-        threads: Threads to run on.
-        base_dir: Where relative paths in the scenario start.
+        threads: Number of threads.
+        base_dir: Base of relative paths in the scenario.
         progress: Called about ten times a second.
     """
 
@@ -43,17 +43,15 @@ class Rerun:
 
     @property
     def may_differ(self) -> str:
-        """Why a run may differ from the result."""
+        """Possible reasons why a rerun differs from the result."""
         version, commit = self.result.summary.version, self.result.summary.commit[:10]
-        return (
-            f"the result is that of Backwater {version} ({commit}), or files that the scenario names have changed since"
-        )
+        return f"the result is from Backwater {version} ({commit}), or files named in the scenario have changed since"
 
     def run(self, probes: dict[str, Any]) -> ResultDirectory:
-        """A run with other probes, which lives as long as the returned object does."""
+        """Runs with other probes. The result is deleted with the returned object."""
         scenario = json.loads(json.dumps(self.result.summary.scenario))
         scenario["probes"] = {name: value for name, value in (scenario["probes"] | probes).items() if value is not None}
-        # Up to the last acknowledgement: until then, one may open a window.
+        # Run until the last ACK: any ACK may open a window.
         finishes = [row["sender_finish_ps"] for row in self.rows]
         end = self.result.summary.simulated_ps
         stop = max((end if finish is None else finish + 1 for finish in finishes), default=end)
@@ -68,12 +66,12 @@ class Rerun:
     def _check(self, row: dict[str, Any], again: ResultDirectory) -> None:
         rows = again.flows.filter(pl.col("id") == row["id"]).to_dicts()
         if not rows or any(rows[0][column] != row[column] for column in ("src", "dst", "fct_ps", "delivered_bytes")):
-            before, now = _fared(row), _fared(*rows)
-            raise DiffersError(f"flow {row['id']} {before}, and {now} when it was run again: {self.may_differ}")
+            before, now = _outcome(row), _outcome(*rows)
+            raise DiffersError(f"flow {row['id']} {before}, but {now} in a rerun: {self.may_differ}")
 
 
-def _fared(row: dict[str, Any] | None = None) -> str:
-    """What a flow has come to."""
+def _outcome(row: dict[str, Any] | None = None) -> str:
+    """Describes the outcome of a flow."""
     if row is None:
         return "did not start"
     if row["fct_ps"] is None:
