@@ -1,7 +1,8 @@
-//! On/off flow control of whole ports: the ancestor of PFC (IEEE 802.3x), which knows no classes.
+//! On/off flow control of whole ports (IEEE 802.3x), the ancestor of PFC, without classes.
 //!
-//! When the buffer policy finds any class of an ingress port full, a STOP frame goes out of that port, and the neighbour stops *everything* but
-//! the control class; when no class is full any more, and the STOP is old enough, a GO frame follows.
+//! A node sends STOP through an ingress port if any class of the port is full. The neighbour then
+//! stops all classes but the control class. The node sends GO when no class is full any more, and
+//! at least `hold` after the STOP.
 
 #![forbid(unsafe_code)]
 
@@ -19,9 +20,9 @@ use serde::{Deserialize, Serialize};
 
 backwater_pymodule::extension!(on_off, flow_control "on-off": OnOffConfig);
 
-/// Whose frames these are: others take no notice of them.
+/// Protocol of the frames; other flow controls ignore it.
 const ON_OFF: Protocol = Protocol::named("on-off");
-/// What they say, in their `opcode`.
+/// Values of a frame's `opcode`.
 const STOP: u16 = 1;
 const GO: u16 = 2;
 
@@ -46,7 +47,7 @@ impl Options for OnOffConfig {
 impl FlowControlOptions for OnOffConfig {
     type Instance = OnOff;
 
-    /// With headroom for what is on its way when a STOP is sent, nothing is lost.
+    /// Lossless, given headroom for the bytes in flight when a STOP is sent.
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
         FlowControlFacts { protocols: vec![ON_OFF], is_lossless: true, ..Default::default() }
     }
@@ -63,17 +64,18 @@ pub struct OnOff {
     ports: Vec<Ingress>,
 }
 
-/// What there is to know of an ingress port.
+/// State of an ingress port.
 #[derive(Debug, Default)]
 struct Ingress {
-    /// The classes that are full.
+    /// Full classes.
     full: ClassMask,
-    /// When its neighbour was stopped, if it is.
+    /// Time of the STOP, while the neighbour is stopped.
     stopped: Option<Time>,
 }
 
 impl OnOff {
-    /// Takes note of the pressure at `ingress`, and tells the neighbour what has changed. `cause` is the congested port.
+    /// Records the pressure at `ingress`, and sends STOP or GO if needed. `cause` is the congested
+    /// port.
     fn update(&mut self, ingress: PortIx, pressure: Pressure, cause: PortId, view: &mut View<'_>) {
         let port = &mut self.ports[usize::from(ingress)];
         port.full = port.full.or(pressure.full).minus(pressure.below_xon);
@@ -93,7 +95,7 @@ impl OnOff {
     }
 }
 
-/// Link errors spare the frame: a STOP or GO that is lost would never be made up for.
+/// Makes a frame exempt from link errors, because a lost STOP or GO is never repeated.
 fn frame(opcode: u16, cause: PortId) -> Control {
     let signal = if opcode == STOP { Signal::Pause } else { Signal::Resume };
     Control::Custom { protocol: ON_OFF, opcode, signal, reliable: true, words: [cause.0, 0, 0] }
@@ -129,7 +131,8 @@ impl FlowControl for OnOff {
         self.update(port, Pressure::default(), cause, view);
     }
 
-    /// What was on the wire is lost: stop until the neighbour has told its state, and tell ours.
+    /// Frames on the wire were lost. Closes all gates until the neighbour sends its state, and
+    /// sends the state of this port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         queues().for_each(|queue| view.close(port, queue, cause));
