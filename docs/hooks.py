@@ -1,4 +1,4 @@
-"""Puts `papers/` and `data/` into the site, which MkDocs makes of `docs/` alone: they lie beside its pages there."""
+"""Adds `papers/` and `data/` to the site, beside the pages of `docs/`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FOLDERS: Final = ("data", "papers")
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> None:
-    """Adds the files of the folders."""
+    """Adds all files of the folders."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.*")):
             files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - as called
-    """Has links lead from and to the folders as they lie in the site, whose root is what `docs/` has."""
+    """Rewrites links between the folders and `docs/`, which is the root of the site."""
     if page.file.src_uri.startswith(FOLDERS):
         return markdown.replace("](../../docs/", "](../../")
     return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{'|'.join(FOLDERS)})/)", r"](\1", markdown)
