@@ -47,12 +47,12 @@ def test_chips_are_those_of_figure_4_of_dsh() -> None:
     assert all(chip.source for chip in known.values())
 
 
-def test_light_takes_its_time() -> None:
+def test_propagation_delay_in_fibre() -> None:
     # Section II-C of DSH: 300 m are about 1.5 us.
     assert delay_of(300) == pytest.approx(1.5e6, rel=0.03)
 
 
-def test_schemes_set_aside_what_the_worst_case_needs_where_equation_1_is_too_little() -> None:
+def test_schemes_use_the_exact_need_if_equation_1_is_too_small() -> None:
     for switch in (
         Switch(10**11, units.picoseconds("1.5 us"), 9118),
         Switch(10**11, units.picoseconds("1.5 us"), response=units.picoseconds("307 ns")),
@@ -118,7 +118,7 @@ def test_quantities_are_those_of_scenarios() -> None:
         (["-o", "plan.png"], "--output plan.png must end in .svg"),
     ],
 )
-def test_what_cannot_be_planned_is_said(arguments: list[str], message: str) -> None:
+def test_invalid_plan_options_are_reported(arguments: list[str], message: str) -> None:
     outcome = command_line("headroom", "plan", *arguments)
     assert outcome.exit_code == 2
     assert message.split("; ", maxsplit=1)[0] in outcome.output, outcome.output
@@ -158,7 +158,7 @@ def drop(table: str, key: str | None = None, field: str | None = None) -> Callab
 _PROFILE = "pg_lossless_100000_40m_profile"
 
 
-def test_a_configuration_has_the_headroom_that_its_format_says() -> None:
+def test_headroom_is_read_from_a_configuration() -> None:
     config = sonic.read(SONIC / "sn5610n.json")
     assert (config.pool, config.shared_headroom, config.warnings) == (136_209_408, None, ())
     covers = {each.group.profile.name: each for each in cover.covers(config)}
@@ -176,7 +176,7 @@ def test_a_configuration_has_the_headroom_that_its_format_says() -> None:
     assert check(SONIC / "sn5610n.json").exit_code == 0
 
 
-def test_a_pool_of_headroom_is_held_against_what_all_queues_need_at_once(tmp_path: Path) -> None:
+def test_a_headroom_pool_is_compared_with_the_need_of_all_queues(tmp_path: Path) -> None:
     config = sonic.read(SONIC / "7050cx3.json")
     assert config.shared_headroom == 2_058_240
     (found,) = cover.covers(config)
@@ -185,7 +185,7 @@ def test_a_pool_of_headroom_is_held_against_what_all_queues_need_at_once(tmp_pat
     assert cover.pool_missing(config, [found]) == missing > 0
     outcome = check(SONIC / "7050cx3.json", "--simulate")
     assert outcome.exit_code == 1
-    assert f"{missing / 1e6:.3f} MB short" in outcome.stdout
+    assert f"{missing / 1e6:.3f} MB short of" in outcome.stdout
     assert f"of {2_058_240 // 64:,} B used, packets dropped" in outcome.stdout
     # A byte more than enough, and a byte less.
     for spare, code in ((0, 0), (-1, 1)):
@@ -194,7 +194,7 @@ def test_a_pool_of_headroom_is_held_against_what_all_queues_need_at_once(tmp_pat
         assert check(path, "--simulate").exit_code == code
 
 
-def test_a_pool_of_headroom_made_at_boot_is_what_its_ratio_says(tmp_path: Path) -> None:
+def test_a_headroom_pool_made_at_boot_follows_its_ratio(tmp_path: Path) -> None:
     def edit(document: dict[str, Any]) -> None:
         del document["BUFFER_POOL"]["ingress_lossless_pool"]["xoff"]
         document["DEFAULT_LOSSLESS_BUFFER_PARAMETER"] = {"AZURE": {"over_subscribe_ratio": "2"}}
@@ -202,7 +202,7 @@ def test_a_pool_of_headroom_made_at_boot_is_what_its_ratio_says(tmp_path: Path) 
     assert sonic.read(edited(tmp_path, edit, "7050cx3.json")).shared_headroom == 64 * 160_000 // 2
 
 
-def test_without_a_pool_of_headroom_only_what_size_sets_aside_counts(tmp_path: Path) -> None:
+def test_without_a_headroom_pool_headroom_is_limited_by_size(tmp_path: Path) -> None:
     path = edited(tmp_path, put("BUFFER_PROFILE", _PROFILE, "size", "19456"))
     short = next(each for each in cover.covers(sonic.read(path)) if each.group.profile.name == _PROFILE)
     assert (short.headroom, short.missing) == (0, short.plan.exact)
@@ -216,7 +216,7 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
     config = sonic.read(path, SONIC / "pg_profile_lookup.ini")
     assert {group.profile.xoff for group in config.groups} == {160_000}
     assert len(config.groups) == 32
-    with pytest.raises(sonic.SonicError, match="no profile is known for 100000 Mb/s and 300 m; give pg_profile_lookup"):
+    with pytest.raises(sonic.SonicError, match="no profile for 100000 Mb/s and 300 m; give pg_profile_lookup"):
         sonic.read(path)
 
     # A port without a cable gets no headroom; one whose cable is not known cannot be told.
@@ -227,11 +227,11 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
     assert "Ethernet4" not in {group.name for group in sonic.read(path, SONIC / "pg_profile_lookup.ini").groups}
     del length["Ethernet4"]
     path.write_text(json.dumps(document))
-    with pytest.raises(sonic.SonicError, match=r"PORT\|Ethernet4: no profile is known: CABLE_LENGTH does not say"):
+    with pytest.raises(sonic.SonicError, match=r"PORT\|Ethernet4: no profile: CABLE_LENGTH has no length"):
         sonic.read(path, SONIC / "pg_profile_lookup.ini")
     document["DEVICE_METADATA"] = {"localhost": {"buffer_model": "dynamic"}}
     path.write_text(json.dumps(document))
-    with pytest.raises(sonic.SonicError, match="buffer_model = dynamic: the switch computes the profile while it runs"):
+    with pytest.raises(sonic.SonicError, match="buffer_model = dynamic: the switch computes profiles at run time"):
         sonic.read(path)
 
 
@@ -251,7 +251,7 @@ def test_ports_may_be_listed_and_priorities_split(tmp_path: Path) -> None:
     assert config.warnings == ()
 
 
-def test_too_little_headroom_is_told_and_shown_by_simulation(tmp_path: Path) -> None:
+def test_too_little_headroom_is_reported_and_shown_by_simulation(tmp_path: Path) -> None:
     path = edited(tmp_path, put("BUFFER_PROFILE", _PROFILE, "xoff", "20480"))
     outcome = check(path, "--simulate")
     assert outcome.exit_code == 1
@@ -271,7 +271,7 @@ def test_too_little_headroom_is_told_and_shown_by_simulation(tmp_path: Path) -> 
     ("rate", "length", "response"),
     [(10**7, 1, "0 s"), (10**10, 400_000, "0 s"), (10**10, 40, "1 ms"), (8 * 10**11, 300, "3 us")],
 )
-def test_the_simulation_lasts_until_the_pause_has_come(rate: int, length: float, response: str) -> None:
+def test_the_simulation_lasts_until_the_pause_takes_effect(rate: int, length: float, response: str) -> None:
     switch = Switch(rate, delay_of(length), 1518, units.picoseconds(response), classes=1, private=0)
     need = Plan.of(switch).exact
     enough, short = (worst_case.simulate(switch, bytes_) for bytes_ in (need, need * 98 // 100))
@@ -280,7 +280,7 @@ def test_the_simulation_lasts_until_the_pause_has_come(rate: int, length: float,
     assert short.drops
 
 
-def test_what_will_hardly_be_meant_is_told(tmp_path: Path) -> None:
+def test_likely_mistakes_give_warnings(tmp_path: Path) -> None:
     def edit(document: dict[str, Any]) -> None:
         document["PORT_QOS_MAP"]["Ethernet0"]["pfc_enable"] = "3"
         document["PORT_QOS_MAP"]["Ethernet8"]["pfc_enable"] = "2,3,4"
@@ -295,16 +295,16 @@ def test_what_will_hardly_be_meant_is_told(tmp_path: Path) -> None:
     path = edited(tmp_path, edit)
     config = sonic.read(path)
     assert config.gaps == (
-        "priority 4 of Ethernet0 has headroom, but PFC is off: no upstream is paused",
-        "PFC is on for priority 2 of Ethernet8, which has no headroom: it may drop",
-        "priority 3, 4 of Ethernet16 has headroom, but PFC is off: no upstream is paused",
+        "Ethernet0: priority 4 has headroom, but PFC is off",
+        "Ethernet8: PFC is on for priority 2 without headroom: packets may be dropped",
+        "Ethernet16: priority 3, 4 has headroom, but PFC is off",
     )
-    # Lossless by halves is not covered.
+    # Half-configured priorities are not covered.
     assert check(path).exit_code == 1
     assert config.warnings == (
-        'CABLE_LENGTH names a port that there is not: Etherne24; did you mean "Ethernet24"?',
-        "the length of the cable at Ethernet0 is not given: it counts as 1 m",
-        "the length of the cable at Ethernet24 is not given: it counts as 1 m",
+        'CABLE_LENGTH names a nonexistent port: Etherne24; did you mean "Ethernet24"?',
+        "CABLE_LENGTH has no length for Ethernet0: 1 m is assumed",
+        "CABLE_LENGTH has no length for Ethernet24: 1 m is assumed",
     )
 
 
@@ -316,45 +316,45 @@ _PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
     [
         (
             put("BUFFER_PROFILE", _PROFILE, "xoff", "many"),
-            f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a whole number, not negative',
+            f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a non-negative integer',
         ),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "-1"), 'xoff = "-1": must be a whole number, not negative'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "100_000"), 'xoff = "100_000": must be a whole number'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", " 5"), 'xoff = " 5": must be a whole number'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "²"), "must be a whole number"),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", True), "xoff = true: must be a whole number"),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "-1"), 'xoff = "-1": must be a non-negative integer'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "100_000"), 'xoff = "100_000": must be a non-negative integer'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", " 5"), 'xoff = " 5": must be a non-negative integer'),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", "²"), "must be a non-negative integer"),
+        (put("BUFFER_PROFILE", _PROFILE, "xoff", True), "xoff = true: must be a non-negative integer"),
         (put("BUFFER_PROFILE", _PROFILE, "xoff", "9" * 15), "must be from 0 to 1000000000000"),
         (drop("BUFFER_PROFILE", _PROFILE, "xon"), f"BUFFER_PROFILE|{_PROFILE}: xon is missing"),
         (drop("BUFFER_PROFILE", _PROFILE, "pool"), f"BUFFER_PROFILE|{_PROFILE}: pool is missing"),
-        (drop("BUFFER_PROFILE", _PROFILE, "dynamic_th"), "dynamic_th or static_th must be there"),
-        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "banana"), "dynamic_th or static_th must be there"),
+        (drop("BUFFER_PROFILE", _PROFILE, "dynamic_th"), "dynamic_th or static_th is required"),
+        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "banana"), "dynamic_th or static_th is required"),
         (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "9"), 'dynamic_th = "9": must be from -8 to 7'),
         (put("BUFFER_PROFILE", _PROFILE, "pool", "ingress_loseless_pool"), f'did you mean "{_POOL}"?'),
-        (put("BUFFER_PROFILE", _PROFILE, "pool", "egress_lossless_pool"), "is of egress"),
+        (put("BUFFER_PROFILE", _PROFILE, "pool", "egress_lossless_pool"), "is an egress pool"),
         (put("BUFFER_POOL", _POOL, "mode", "foo"), 'mode = "foo": must be one of dynamic, static'),
         (put("BUFFER_POOL", _POOL, "type", "in"), 'type = "in": must be one of ingress, egress, both'),
         (
             put(_PG, "Ethernet0|3-4", "profile", "pg_lossless_100000_4m_profile"),
-            f'there is no such profile; did you mean "{_PROFILE}"?',
+            f'unknown profile; did you mean "{_PROFILE}"?',
         ),
         (put(_PG, "Ethernet0|3-4", "profile", f"[BUFFER_POOL|{_PROFILE}]"), "must be a name, or"),
         (put(_PG, "Ethernet0|3-4", "profile", f"[BUFFER_PROFILE|{_PROFILE}"), "must be a name, or"),
-        (put(_PG, "Ethernet0|4", "profile", _PROFILE), "priority 4 of Ethernet0 has been given before"),
+        (put(_PG, "Ethernet0|4", "profile", _PROFILE), "priority 4 of Ethernet0 is already defined"),
         (
             put(_PG, "Ethernet0|4-3", "profile", _PROFILE),
-            'BUFFER_PG|Ethernet0|4-3: must be a port and its priority groups, as "Ethernet0|3-4"',
+            'BUFFER_PG|Ethernet0|4-3: must be a port and its priority groups, e.g. "Ethernet0|3-4"',
         ),
-        (put(_PG, "Ethernet1|3", "profile", _PROFILE), 'BUFFER_PG|Ethernet1|3: there is no port "Ethernet1"'),
-        (put("PORT", "Ethernet0", "speed", "fast"), 'PORT|Ethernet0: speed = "fast": must be a whole number'),
+        (put(_PG, "Ethernet1|3", "profile", _PROFILE), 'BUFFER_PG|Ethernet1|3: unknown port "Ethernet1"'),
+        (put("PORT", "Ethernet0", "speed", "fast"), 'PORT|Ethernet0: speed = "fast": must be a non-negative integer'),
         (put("PORT", "Ethernet0", "speed", "0"), 'PORT|Ethernet0: speed = "0": must be from 10 to'),
         (put("PORT", "Ethernet0", "mtu", "68"), 'PORT|Ethernet0: mtu = "68": must be from 256 to 9216'),
         (drop("PORT", "Ethernet0", "speed"), "PORT|Ethernet0: speed is missing"),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", "40"), 'Ethernet0: "40" must be a length in metres'),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", "9" * 400 + "m"), "must be a length in metres"),
-        (put("CABLE_LENGTH", "SPINE", "Ethernet0", "300m"), "Ethernet0 has another length in another table"),
+        (put("CABLE_LENGTH", "SPINE", "Ethernet0", "300m"), "Ethernet0 has different lengths in two tables"),
         (put(_QOS, "Ethernet0", "pfc_enable", "3,9"), 'pfc_enable = "3,9": must be priorities from 0 to 7'),
         (put(_QOS, "Ethernet0", "pfc_enable", "²"), "must be priorities from 0 to 7"),
-        (put(_QOS, "Ethernt0", "pfc_enable", "3"), 'PORT_QOS_MAP|Ethernt0: there is no port "Ethernt0"; did you mean'),
+        (put(_QOS, "Ethernt0", "pfc_enable", "3"), 'PORT_QOS_MAP|Ethernt0: unknown port "Ethernt0"; did you mean'),
         (put("LOSSLESS_TRAFFIC_PATTERN", "B", "mtu", "1"), "LOSSLESS_TRAFFIC_PATTERN: must have one entry"),
         (
             put("LOSSLESS_TRAFFIC_PATTERN", "AZURE", "small_packet_percentage", "101"),
@@ -362,39 +362,41 @@ _PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
         ),
         (lambda document: document.__setitem__("PORT", []), "PORT: must be a table of entries"),
         (lambda document: document["PORT"].__setitem__("Ethernet0", 1), "PORT|Ethernet0: must be a table of fields"),
-        (drop("PORT"), "PORT: there is no port"),
-        (put("BUFFER_PROFILE", _PROFILE, "xof", "1"), 'there is no field xof; did you mean "xoff"?'),
-        (put("BUFFER_PROFILE", _PROFILE, "static_th", "abc"), "must be there, and a whole number"),
-        (put("BUFFER_PROFILE", _PROFILE, "xon_offset", "abc"), 'xon_offset = "abc": must be a whole number'),
-        (put("BUFFER_PROFILE", "made", "headroom_type", "dynamic"), "the switch computes the profile while it runs"),
-        (put("PORT", "Ethernet0", "lanes", [1, 2]), 'lanes = [1, 2]: must be numbers, as "0,1,2,3"'),
+        (drop("PORT"), "PORT: no port is defined"),
+        (put("BUFFER_PROFILE", _PROFILE, "xof", "1"), 'unknown field xof; did you mean "xoff"?'),
+        (put("BUFFER_PROFILE", _PROFILE, "static_th", "abc"), "is required, and must be an integer"),
+        (put("BUFFER_PROFILE", _PROFILE, "xon_offset", "abc"), 'xon_offset = "abc": must be a non-negative integer'),
+        (put("BUFFER_PROFILE", "made", "headroom_type", "dynamic"), "the switch computes profiles at run time"),
+        (put("PORT", "Ethernet0", "lanes", [1, 2]), 'lanes = [1, 2]: must be numbers, e.g. "0,1,2,3"'),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", None), 'Ethernet0: "null" must be a length in metres'),
-        (put("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "A", "over_subscribe_ratio", "x"), "must be a whole number"),
+        (put("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "A", "over_subscribe_ratio", "x"), "must be a non-negative integer"),
         (
             lambda document: document.__setitem__("BUFFER_PROFILES", document.pop("BUFFER_PROFILE")),
-            "BUFFER_PROFILES: there is no such table; did you mean BUFFER_PROFILE?",
+            "BUFFER_PROFILES: unknown table; did you mean BUFFER_PROFILE?",
         ),
-        (drop("BUFFER_POOL"), f"BUFFER_POOL: there is no {_POOL}"),
+        (drop("BUFFER_POOL"), f"BUFFER_POOL: {_POOL} is missing"),
         (drop(_PG), "no priority group has a profile with xoff; give pg_profile_lookup.ini with --lookup"),
     ],
 )
-def test_what_makes_no_sense_is_named(tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
+def test_errors_name_the_place_and_the_rule(
+    tmp_path: Path, edit: Callable[[dict[str, Any]], object], message: str
+) -> None:
     outcome = check(edited(tmp_path, edit))
     assert outcome.exit_code == 2, outcome.output
     assert message in " ".join(outcome.output.split()), outcome.output
 
 
-def test_files_that_are_no_configuration(tmp_path: Path) -> None:
+def test_invalid_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "config_db.json"
     for text, message in (
         ('{"PORT": {', ":1:11: not JSON"),
         ("[]", "must be a table of tables"),
-        ('{"PORT": {\n"a": {"mtu": "1",\n"mtu": "2"}}}', ":3: PORT|a|mtu: has been given before, in line 2"),
+        ('{"PORT": {\n"a": {"mtu": "1",\n"mtu": "2"}}}', ":3: PORT|a|mtu: already defined in line 2"),
         ('{"PORT":\n{"a": {\n}}}', ":2: PORT|a: speed is missing"),
-        ("[" * 100_000, "no configuration"),
-        ('{"PORT": ' + "1" * 5000 + "}", "no configuration"),
-        ('{"PORT": "\\ud800"}', "no configuration"),
-        ("\udcff", "not a text in UTF-8"),
+        ("[" * 100_000, "not a configuration"),
+        ('{"PORT": ' + "1" * 5000 + "}", "not a configuration"),
+        ('{"PORT": "\\ud800"}', "not a configuration"),
+        ("\udcff", "not UTF-8 text"),
     ):
         path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
         outcome = check(path)
@@ -409,7 +411,7 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
         ("100000 40m ²0 4608 49152 0\n", "rows.ini:1: must be"),
         (
             "100000 40m 1 1 1 0\n# again\n100000 40m 1 1 1 0\n",
-            "rows.ini:3: 100000 Mb/s and 40 m have been given before",
+            "rows.ini:3: 100000 Mb/s and 40 m are already defined",
         ),
     ):
         rows.write_text(text)
@@ -418,15 +420,15 @@ def test_files_that_are_no_configuration(tmp_path: Path) -> None:
         assert message in " ".join(outcome.output.split()), outcome.output
 
 
-def test_what_is_given_twice_is_refused_within_one_table_that_matters(tmp_path: Path) -> None:
+def test_duplicate_keys_are_errors_only_in_known_tables(tmp_path: Path) -> None:
     path = edited(tmp_path, put("PORT", "Ethernet0", "history", [{"at": 1}, {"at": 2}]))
     path.write_text(path.read_text().replace("{", '{"OTHER": {"a": "{", "a": 2},\n', 1))
     assert check(path).exit_code == 0
     path.write_text(path.read_text().replace('"at": 1', '"at": 1, "at": 3'))
-    assert "config_db.json:2: PORT|Ethernet0|history|0|at: has been given before, in line 2" in check(path).output
+    assert "config_db.json:2: PORT|Ethernet0|history|0|at: already defined in line 2" in check(path).output
 
 
-def test_the_formula_names_what_it_does_not_know() -> None:
+def test_the_formula_names_unknown_speeds_and_chips() -> None:
     with pytest.raises(ValueError, match="speed must be one of 100, 1000, 10000, 25000"):
         spectrum(Spectrum(2500, 5))
     with pytest.raises(ValueError, match="generation must be from 1 to 6"):

@@ -1,1 +1,1 @@
-"""How much headroom a switch needs, what schemes make of its buffer, and what a configuration of SONiC sets aside."""
+"""Headroom of switches: required bytes, buffer left by each scheme, and checks of SONiC configurations."""

@@ -1,4 +1,4 @@
-"""Pictures of plans."""
+"""Charts of headroom plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARTS = ("headroom", "private", "left to share")
 
 
 def schemes(plan: Plan) -> str:
-    """What each scheme makes of the buffer, as SVG."""
+    """Draws the division of the buffer by each scheme, as SVG."""
     rows = [
         {"scheme": each.name, "part": part, "order": order, "share": size / plan.switch.buffer}
         for each in plan.schemes
@@ -36,11 +36,11 @@ def schemes(plan: Plan) -> str:
     switch = plan.switch
     ports, classes = style.counted(switch.ports, "port"), style.counted(switch.classes, "lossless class")
     note = f"{ports} of {switch.rate / 1e9:g} Gb/s, {classes}"
-    return vega.svg(vega.themed(chart, f"A buffer of {style.size(switch.buffer)}", note))
+    return vega.svg(vega.themed(chart, f"Division of a {style.size(switch.buffer)} buffer", note))
 
 
 def chips(plans: Sequence[tuple[Chip, Plan]]) -> str:
-    """What headroom takes of the buffer of chips, and how long their ports take to fill it, as SVG."""
+    """Draws the share of headroom in chips' buffers, and the time in which their ports fill them, as SVG."""
     names = [chip.title for chip, _ in plans]
     rows = [
         {

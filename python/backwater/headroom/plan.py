@@ -1,4 +1,4 @@
-"""What headroom a switch needs and what each way of allocating it leaves to share."""
+"""Required headroom of a switch, and the buffer that each scheme leaves to share."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LONGEST: Final = 10**6
 
 @dataclass(frozen=True)
 class Chip:
-    """A switching chip.
+    """Switching chip.
 
     Attributes:
-        name: What it goes by on the command line.
-        title: Its name and year.
+        name: Name on the command line.
+        title: Product name and year.
         buffer: Packet buffer in bytes.
-        ports: Number of ports with which all of its capacity is used.
-        rate: Their rate in b/s.
-        source: Where these figures are from.
+        ports: Number of ports at full capacity.
+        rate: Port rate in b/s.
+        source: Source of these values.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Chip:
 
     @property
     def buffer_time_ps(self) -> float:
-        """How long all ports together take to fill the buffer, in ps."""
+        """Time in which all ports together fill the buffer, in ps."""
         return self.buffer * 8e12 / (self.ports * self.rate)
 
 
 def chips() -> dict[str, Chip]:
-    """The chips that are known, by name, oldest first."""
+    """Returns the known chips by name, oldest first."""
     table = tomllib.loads(_core.chips())
     return {
         name: Chip(
@@ -58,33 +58,33 @@ def chips() -> dict[str, Chip]:
 
 
 def metres(text: str) -> float:
-    """A length in metres, as "40m" or "40 m". Raises ValueError if it is none, or above 1000 km."""
+    """Parses a length in metres, e.g. "40m" or "40 m". Raises ValueError if it is invalid or above 1000 km."""
     found = re.fullmatch(r"([0-9]{1,7}(\.[0-9]+)?) ?m", text)
     if found is None or float(found[1]) > _LONGEST:
-        raise ValueError(f'{json.dumps(text)} must be a length in metres up to 1000000m, as "40m"')
+        raise ValueError(f'{json.dumps(text)} must be a length in metres up to 1000000m, e.g. "40m"')
     return float(found[1])
 
 
 def delay_of(length: float) -> int:
-    """Propagation delay of so many metres of fibre, in ps."""
+    """Returns the propagation delay of a length of fibre (m), in ps."""
     return round(length / _SPEED_IN_FIBRE * 1e12)
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch with equal ports.
+    """Switch with equal ports.
 
     Attributes:
         rate: Rate of a port in b/s.
         delay: One-way delay of a cable in ps.
         mtu: Bytes of the largest frame, Ethernet header and check sequence included.
-        response: Time that the peer takes to obey a PAUSE, in ps.
+        response: Response time of the peer to a PAUSE, in ps.
         ports: Number of ports.
         classes: Number of lossless classes.
         buffer: Packet buffer in bytes.
         private: Private bytes of each lossless queue.
         alpha: Alpha of the dynamic threshold.
-        ratio: Share of the whole headroom that an oversubscribed pool has.
+        ratio: Size of an oversubscribed pool as a fraction of all headroom.
     """
 
     rate: int
@@ -99,7 +99,7 @@ class Switch:
     ratio: float = 0.8
 
     def to_core(self) -> str:
-        """The same as the core reads it."""
+        """Returns the switch as JSON for the core."""
         with_units = {
             "rate": f"{self.rate} bps",
             "delay": f"{self.delay} ps",
@@ -112,15 +112,15 @@ class Switch:
 
 @dataclass(frozen=True)
 class Scheme:
-    """What a scheme sets aside and leaves to share, in bytes.
+    """Division of the buffer by a headroom scheme, in bytes.
 
     Attributes:
-        name: Its name in scenarios.
+        name: Name of the scheme in scenarios.
         headroom: Headroom of all queues or ports.
-        private: Private bytes of all queues.
-        shared: What is left to share; None if what is set aside does not fit.
-        threshold: What a queue may hold while the switch is empty, T(0); None likewise.
-        may_drop: Whether it can drop packets of a lossless class.
+        private: Private buffer of all queues.
+        shared: Buffer left to share; None if headroom and private buffer do not fit.
+        threshold: Threshold of a queue in an empty switch, T(0); None if they do not fit.
+        may_drop: True if packets of lossless classes can be dropped.
     """
 
     name: str
@@ -133,12 +133,12 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a switch needs and what schemes make of its buffer.
+    """Required headroom of a switch, and the division of its buffer by each scheme.
 
     Attributes:
         switch: The switch.
-        equation_1: Bytes that one lossless queue needs by Equation 1 of DSH.
-        exact: Bytes that it needs in this model.
+        equation_1: Headroom of a lossless queue by Equation 1 of DSH, in bytes.
+        exact: Headroom of a lossless queue needed in this model, in bytes.
         schemes: The schemes.
     """
 
@@ -149,30 +149,30 @@ class Plan:
 
     @classmethod
     def of(cls, switch: Switch) -> Self:
-        """Plans a switch. Raises ValueError with the first field that is out of range."""
+        """Plans a switch. Raises ValueError if a field is out of range."""
         document = json.loads(_core.headroom_plan(switch.to_core()))
         schemes = tuple(Scheme(**scheme) for scheme in document["schemes"])
         return cls(switch, document["need"]["equation_1"], document["need"]["exact"], schemes)
 
 
 def of_chip(chip: Chip, switch: Switch) -> Plan:
-    """The plan for a chip with cables and classes like those of a switch."""
+    """Plans a chip with the cables and classes of a switch."""
     return Plan.of(replace(switch, rate=chip.rate, ports=chip.ports, buffer=chip.buffer))
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What SONiC's formula for NVIDIA Spectrum switches knows of a port; defaults are SONiC's.
+    """Input of SONiC's formula for ports of NVIDIA Spectrum switches, with SONiC's defaults.
 
     Attributes:
         speed: Rate in Mb/s.
-        cable: Length of the cable in m.
+        cable: Cable length in m.
         mtu: Largest frame of the port in bytes.
         lossless_mtu: Largest frame of lossless traffic in bytes.
-        small_packets: Share of small packets in lossless traffic in percent.
-        generation: Which chip: Spectrum-1 to -6.
-        eight_lanes: Whether the port has eight lanes.
-        shared_pool: Whether a pool of headroom is shared.
+        small_packets: Percentage of small packets in lossless traffic.
+        generation: Generation of the chip, Spectrum-1 to -6.
+        eight_lanes: True if the port has eight lanes.
+        shared_pool: True if ports share a headroom pool.
     """
 
     speed: int
@@ -187,7 +187,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class SpectrumProfile:
-    """A buffer profile as SONiC makes it, in bytes: `xoff` above the threshold, `xon`, and `size` set aside."""
+    """Buffer profile of SONiC, in bytes: `xoff` above the threshold, `xon`, and the reserved `size`."""
 
     xoff: int
     xon: int
@@ -195,5 +195,5 @@ class SpectrumProfile:
 
 
 def spectrum(port: Spectrum) -> SpectrumProfile:
-    """SONiC's headroom for a port of a Spectrum switch. Raises ValueError for a speed or chip that it does not know."""
+    """Computes SONiC's profile of a Spectrum port. Raises ValueError for an unknown speed or chip."""
     return SpectrumProfile(**json.loads(_core.spectrum_headroom(json.dumps(asdict(port)))))

@@ -1,8 +1,8 @@
-"""Buffer configurations of SONiC: what they say of lossless traffic.
+"""Buffer configurations of SONiC for lossless traffic.
 
-The tables and their meaning are those of SONiC's CONFIG_DB: PORT, CABLE_LENGTH, BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG,
-PORT_QOS_MAP, LOSSLESS_TRAFFIC_PATTERN, DEFAULT_LOSSLESS_BUFFER_PARAMETER, DEVICE_METADATA, and `pg_profile_lookup.ini`
-for switches whose profiles are made when they boot.
+The tables are those of SONiC's CONFIG_DB: PORT, CABLE_LENGTH, BUFFER_POOL, BUFFER_PROFILE,
+BUFFER_PG, PORT_QOS_MAP, LOSSLESS_TRAFFIC_PATTERN, DEFAULT_LOSSLESS_BUFFER_PARAMETER and
+DEVICE_METADATA. Switches that create profiles at boot take them from `pg_profile_lookup.ini`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any, Final
 from backwater import _core
 from backwater.headroom.plan import metres
 
-# What SONiC takes where PORT says nothing.
+# SONiC's default MTU.
 _DEFAULT_MTU: Final = 9100
-_COMPUTED: Final = "the switch computes the profile while it runs; take BUFFER_PROFILE and BUFFER_PG from its APPL_DB"
+_COMPUTED: Final = "the switch computes profiles at run time; take BUFFER_PROFILE and BUFFER_PG from its APPL_DB"
 _LOSSLESS_POOL: Final = "ingress_lossless_pool"
 _WHOLE: Final = re.compile("[0-9]{1,15}")
-# How much an unknown name must be like a known one to be taken for a mistake.
-_LIKE: Final = 0.8
+# Similarity from which an unknown name counts as a misspelt known one.
+_SIMILAR: Final = 0.8
 _TABLES: Final = (
     "BUFFER_PG",
     "BUFFER_POOL",
@@ -35,7 +35,7 @@ _TABLES: Final = (
     "PORT",
     "PORT_QOS_MAP",
 )
-# The fields of tables in which an unknown field could make lossless traffic lossy.
+# Known fields of tables in which a misspelt field could make lossless traffic lossy.
 _FIELDS: Final = {
     "BUFFER_PG": ("profile",),
     "BUFFER_POOL": ("type", "mode", "size", "xoff", "percentage"),
@@ -48,10 +48,10 @@ _FIELDS: Final = {
 
 
 class SonicError(Exception):
-    """A configuration that cannot be understood.
+    """Invalid configuration.
 
     Attributes:
-        findings: What is wrong: place, and what must be there instead.
+        findings: Errors, each with its place and the rule.
     """
 
     def __init__(self, findings: list[str]) -> None:
@@ -64,9 +64,9 @@ class Profile:
     """A buffer profile of a lossless queue, in bytes.
 
     Attributes:
-        name: Its name.
-        size: Bytes set aside for the queue.
-        xon: Bytes below which an upstream is resumed.
+        name: Name of the profile.
+        size: Bytes reserved for the queue.
+        xon: Bytes below which the upstream is resumed.
         xoff: Headroom above the threshold.
     """
 
@@ -78,13 +78,13 @@ class Profile:
 
 @dataclass(frozen=True)
 class Port:
-    """A port and its link.
+    """Port and its link.
 
     Attributes:
-        speed: Its rate in Mb/s.
-        mtu: Its MTU in bytes, Ethernet header left out.
-        cable: Length of its cable in m; 0 if it has none, None if it is not known.
-        lanes: Number of its lanes.
+        speed: Rate in Mb/s.
+        mtu: MTU in bytes, without Ethernet header.
+        cable: Cable length in m; 0 for no cable, None if unknown.
+        lanes: Number of lanes.
     """
 
     speed: int
@@ -95,14 +95,14 @@ class Port:
 
 @dataclass(frozen=True)
 class Group:
-    """Lossless priority groups of a port that have a profile together.
+    """Lossless priority groups of a port with the same profile.
 
     Attributes:
         name: Name of the port.
         port: The port.
-        priorities: The priority groups, in order.
-        classes: How many lossless priority groups the port has, with whatever profile.
-        profile: Their profile.
+        priorities: Priority groups in order.
+        classes: Number of lossless priority groups of the port, with any profile.
+        profile: Profile of the groups.
     """
 
     name: str
@@ -114,16 +114,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration says of lossless traffic.
+    """Configuration of lossless traffic.
 
     Attributes:
-        groups: The lossless priority groups, port by port.
-        pool: Bytes of the lossless pool; None if it has no size yet.
-        shared_headroom: Bytes of the pool of headroom; None if every group has its own.
+        groups: Lossless priority groups, port by port.
+        pool: Size of the lossless pool in bytes; None if not configured.
+        shared_headroom: Size of the headroom pool in bytes; None if every group has its own headroom.
         lossless_mtu: Largest frame of lossless traffic in bytes.
-        small_packets: Share of small packets in lossless traffic in percent.
-        gaps: Priorities that are lossless by halves: PFC without headroom, or headroom without PFC.
-        warnings: What will hardly be meant.
+        small_packets: Percentage of small packets in lossless traffic.
+        gaps: Half-configured lossless priorities: PFC without headroom, or headroom without PFC.
+        warnings: Likely mistakes.
     """
 
     groups: tuple[Group, ...]
@@ -139,7 +139,7 @@ def read(path: Path, lookup: Path | None = None) -> Config:
     """Reads a configuration; `lookup` is the `pg_profile_lookup.ini` of the switch.
 
     Raises:
-        SonicError: With everything that is wrong with it.
+        SonicError: If the configuration is invalid; lists all errors.
         OSError: If a file cannot be read.
     """
     text = _text(path)
@@ -148,10 +148,10 @@ def read(path: Path, lookup: Path | None = None) -> Config:
         keys = _core.json_keys(text)
     except json.JSONDecodeError as error:
         raise SonicError([f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}"]) from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, and hundreds of brackets
-        raise SonicError([f"{path}: no configuration: {error}"]) from None
+    except (ValueError, RecursionError) as error:  # huge numbers, deep nesting
+        raise SonicError([f"{path}: not a configuration: {error}"]) from None
     if not isinstance(tables, dict):
-        raise SonicError([f"{path}: must be a table of tables, as config_db.json is"])
+        raise SonicError([f"{path}: must be a table of tables, like config_db.json"])
     rows = _lookup(lookup) if lookup is not None else None
     return _Reader(path, tables, keys, rows).config()
 
@@ -160,11 +160,11 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise SonicError([f"{path}: not a text in UTF-8"]) from None
+        raise SonicError([f"{path}: not UTF-8 text"]) from None
 
 
 class _Reader:
-    """Reads one configuration and keeps what is wrong with it."""
+    """Reader of a configuration that collects its errors."""
 
     def __init__(
         self,
@@ -179,19 +179,19 @@ class _Reader:
         self._findings: list[str] = []
         self._gaps: list[str] = []
         self._warnings: list[str] = []
-        # The line of every table, entry and field by its place, as `PORT|Ethernet0|mtu`.
+        # Line of every table, entry and field by place, e.g. `PORT|Ethernet0|mtu`.
         self._places: dict[str, int] = {}
         for key, line in keys:
             place = "|".join(key)
             before, self._places[place] = self._places.get(place), line
-            if before and key[0] in _TABLES:  # JSON would take the last
-                self._refuse(place, f"has been given before, in line {before}")
+            if before and key[0] in _TABLES:  # JSON parsers keep only the last
+                self._refuse(place, f"already defined in line {before}")
 
     def config(self) -> Config:
         for name in (name for name in self._tables if name not in _TABLES):
-            near = _near(name, _TABLES, _LIKE)
+            near = _near(name, _TABLES, _SIMILAR)
             if near and near not in self._tables:
-                self._refuse(name, f"there is no such table; did you mean {near}?")
+                self._refuse(name, f"unknown table; did you mean {near}?")
         ports = self._ports()
         pools = self._pools()
         profiles = self._profiles(pools)
@@ -200,21 +200,23 @@ class _Reader:
         for key, entry in self._table("BUFFER_PG").items():
             place = f"BUFFER_PG|{key}"
             profile = self._reference(place, entry, "profile", "BUFFER_PROFILE")
-            # NULL: to be made when the switch boots.
+            # NULL: created when the switch boots.
             if profile not in {None, "NULL", *profiles}:
-                self._refuse(place, f'profile = "{profile}": there is no such profile{_meant(profile or "", profiles)}')
+                self._refuse(place, f'profile = "{profile}": unknown profile{_meant(profile or "", profiles)}')
             for name, priority in self._queues_of(key, ports):
                 if (name, priority) in queues:
-                    self._refuse(place, f"priority {priority} of {name} has been given before")
-                made = profile == "NULL"
-                queues[name, priority] = self._made(place, ports[name]) if made else profiles.get(profile or "")
+                    self._refuse(place, f"priority {priority} of {name} is already defined")
+                at_boot = profile == "NULL"
+                queues[name, priority] = (
+                    self._profile_at_boot(place, ports[name]) if at_boot else profiles.get(profile or "")
+                )
         lossless = {queue: profile for queue, profile in queues.items() if profile is not None}
         self._compare_with_pfc(lossless, ports)
         if not lossless:
             self._refuse("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
         for name in dict.fromkeys(name for name, _ in lossless):
             if not ports[name].cable:
-                self._warnings.append(f"the length of the cable at {name} is not given: it counts as 1 m")
+                self._warnings.append(f"CABLE_LENGTH has no length for {name}: 1 m is assumed")
         groups = _groups(lossless, ports)
         shared = self._shared_headroom(pools, groups)
         pool = pools.get(_LOSSLESS_POOL, {})
@@ -241,9 +243,9 @@ class _Reader:
                 self._refuse(f"{name}|{key}", "must be a table of fields")
                 continue
             for field in entry if name in _FIELDS else ():
-                near = _near(field, _FIELDS[name], _LIKE)
+                near = _near(field, _FIELDS[name], _SIMILAR)
                 if near not in {"", field}:
-                    self._refuse(f"{name}|{key}", f'there is no field {field}; did you mean "{near}"?')
+                    self._refuse(f"{name}|{key}", f'unknown field {field}; did you mean "{near}"?')
         return {key: entry for key, entry in table.items() if isinstance(entry, dict)}
 
     def _number(
@@ -256,12 +258,12 @@ class _Reader:
         least: int = 0,
         most: int = 10**12,
     ) -> int:
-        """A field that is a whole number; `least` where it is not, which has then been refused."""
+        """Returns an integer field. If it is invalid, reports an error and returns `least`."""
         text = entry.get(field, default)
         if text is None:
             self._refuse(place, f"{field} is missing")
         elif isinstance(text, bool) or not _WHOLE.fullmatch(str(text)):
-            self._refuse(place, f"{field} = {json.dumps(text)}: must be a whole number, not negative")
+            self._refuse(place, f"{field} = {json.dumps(text)}: must be a non-negative integer")
         elif not least <= int(text) <= most:
             self._refuse(place, f'{field} = "{text}": must be from {least} to {most}')
         else:
@@ -273,7 +275,7 @@ class _Reader:
             self._refuse(place, f"{field} = {json.dumps(entry[field])}: must be one of {', '.join(words)}")
 
     def _reference(self, place: str, entry: Mapping[str, Any], field: str, table: str) -> str | None:
-        """The name that a reference gives, in its old form `[BUFFER_PROFILE|name]` or in the new one."""
+        """Returns the name in a reference, in the old form `[BUFFER_PROFILE|name]` or the new one."""
         text = entry.get(field)
         if text is None:
             self._refuse(place, f"{field} is missing")
@@ -293,17 +295,17 @@ class _Reader:
             mtu = self._number(place, entry, "mtu", _DEFAULT_MTU, least=256, most=9216)
             lanes = entry.get("lanes", "0")
             if not re.fullmatch("[0-9]+(,[0-9]+)*", str(lanes)):
-                self._refuse(place, f'lanes = {json.dumps(lanes)}: must be numbers, as "0,1,2,3"')
+                self._refuse(place, f'lanes = {json.dumps(lanes)}: must be numbers, e.g. "0,1,2,3"')
             ports[name] = Port(speed, mtu, lengths.get(name), str(lanes).count(",") + 1)
         if not ports:
-            self._refuse("PORT", "there is no port")
+            self._refuse("PORT", "no port is defined")
         for name in lengths:
             if name not in ports:
-                self._warnings.append(f"CABLE_LENGTH names a port that there is not: {name}{_meant(name, ports)}")
+                self._warnings.append(f"CABLE_LENGTH names a nonexistent port: {name}{_meant(name, ports)}")
         return ports
 
     def _cables(self) -> dict[str, float]:
-        """Lengths by port, in m; 0 for a port without a cable."""
+        """Returns cable lengths by port, in m; 0 for a port without cable."""
         lengths: dict[str, float] = {}
         for table, entry in self._table("CABLE_LENGTH").items():
             for name, text in entry.items():
@@ -314,7 +316,7 @@ class _Reader:
                     self._refuse(place, f"{name}: {error}")
                     continue
                 if lengths.get(name, length) != length:
-                    self._refuse(place, f"{name} has another length in another table")
+                    self._refuse(place, f"{name} has different lengths in two tables")
                 lengths[name] = length
         return lengths
 
@@ -324,11 +326,11 @@ class _Reader:
             self._one_of(f"BUFFER_POOL|{name}", entry, "type", ("ingress", "egress", "both"))
             self._one_of(f"BUFFER_POOL|{name}", entry, "mode", ("dynamic", "static"))
         if _LOSSLESS_POOL not in pools:
-            self._refuse("BUFFER_POOL", f"there is no {_LOSSLESS_POOL}{_meant(_LOSSLESS_POOL, pools)}")
+            self._refuse("BUFFER_POOL", f"{_LOSSLESS_POOL} is missing{_meant(_LOSSLESS_POOL, pools)}")
         return pools
 
     def _profiles(self, pools: Mapping[str, dict[str, Any]]) -> dict[str, Profile | None]:
-        """The profiles by name; None for those of lossy traffic."""
+        """Returns the profiles by name; None for those of lossy traffic."""
         profiles: dict[str, Profile | None] = {}
         for name, entry in self._table("BUFFER_PROFILE").items():
             profiles[name] = None
@@ -339,67 +341,69 @@ class _Reader:
                 continue
             if (pool := self._reference(place, entry, "pool", "BUFFER_POOL")) is not None:
                 if pool not in pools:
-                    self._refuse(place, f'pool = "{pool}": there is no such pool{_meant(pool, pools)}')
+                    self._refuse(place, f'pool = "{pool}": unknown pool{_meant(pool, pools)}')
                 elif pools[pool].get("type") == "egress":
-                    self._refuse(place, f'pool = "{pool}": is of egress; a profile with xoff is of ingress')
+                    self._refuse(
+                        place, f'pool = "{pool}": is an egress pool, but a profile with xoff needs an ingress pool'
+                    )
             thresholds = [str(entry[field]) for field in ("dynamic_th", "static_th") if field in entry]
             if not thresholds or not all(re.fullmatch("-?[0-9]{1,15}", each) for each in thresholds):
-                self._refuse(place, "dynamic_th or static_th must be there, and a whole number")
+                self._refuse(place, "dynamic_th or static_th is required, and must be an integer")
             elif "dynamic_th" in entry and not -8 <= int(thresholds[0]) <= 7:  # noqa: PLR2004 - SONiC's bounds
                 self._refuse(place, f'dynamic_th = "{thresholds[0]}": must be from -8 to 7')
             self._number(place, entry, "xon_offset", 0)
             profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
         return profiles
 
-    def _made(self, place: str, port: Port) -> Profile | None:
-        """The profile that a port gets when the switch boots, a row of pg_profile_lookup.ini; none without a cable."""
+    def _profile_at_boot(self, place: str, port: Port) -> Profile | None:
+        """Returns the profile that a port gets at boot, from pg_profile_lookup.ini; None without a cable."""
         if self._is_dynamic:
             self._refuse(place, f"buffer_model = dynamic: {_COMPUTED}")
         elif port.cable is None:
-            self._refuse(place, "no profile is known: CABLE_LENGTH does not say how long the cable is")
+            self._refuse(place, "no profile: CABLE_LENGTH has no length for this port")
         elif port.cable == 0:
             return None
         elif (made := (self._rows or {}).get((port.speed, port.cable))) is None:
-            self._refuse(place, f"no profile is known for {port.speed} Mb/s and {port.cable:g} m{self._hint()}")
+            self._refuse(place, f"no profile for {port.speed} Mb/s and {port.cable:g} m{self._hint()}")
         else:
             return made
         return None
 
     @property
     def _is_dynamic(self) -> bool:
-        """Whether the switch computes profiles while it runs."""
+        """True if the switch computes profiles at run time."""
         device = self._tables.get("DEVICE_METADATA")
         local = device.get("localhost") if isinstance(device, dict) else None
         return isinstance(local, dict) and local.get("buffer_model") == "dynamic"
 
     def _queues_of(self, key: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, int]]:
-        """The queues that a key of BUFFER_PG means: `Ethernet0|3-4`, `Ethernet0,Ethernet4|3`."""
+        """Yields the queues of a key of BUFFER_PG, e.g. `Ethernet0|3-4` or `Ethernet0,Ethernet4|3`."""
         names, _, span = key.partition("|")
         found = re.fullmatch(r"([0-7])(?:-([0-7]))?", span)
         if found is None or int(found[2] or found[1]) < int(found[1]):
-            self._refuse(f"BUFFER_PG|{key}", 'must be a port and its priority groups, as "Ethernet0|3-4"')
+            self._refuse(f"BUFFER_PG|{key}", 'must be a port and its priority groups, e.g. "Ethernet0|3-4"')
             return
         for name in self._named("BUFFER_PG", key, names, ports):
             for priority in range(int(found[1]), int(found[2] or found[1]) + 1):
                 yield name, priority
 
     def _named(self, table: str, key: str, names: str, ports: Mapping[str, Port]) -> Iterator[str]:
-        """The ports of a list of names."""
+        """Yields the known ports in a list of names; reports the others."""
         for name in names.split(","):
             if name in ports:
                 yield name
             else:
-                self._refuse(f"{table}|{key}", f'there is no port "{name}"{_meant(name, ports)}')
+                self._refuse(f"{table}|{key}", f'unknown port "{name}"{_meant(name, ports)}')
 
     def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, Port]) -> None:
-        """Finds PFC without headroom and headroom without PFC; with a lookup table, adds what is made at boot."""
+        """Reports PFC without headroom and headroom without PFC; with a lookup table, adds profiles made at boot."""
         enabled: dict[str, set[int]] = {}
         for key, entry in self._table("PORT_QOS_MAP").items():
             text = str(entry.get("pfc_enable", ""))
             words = [word.strip() for word in text.split(",") if word.strip()]
             if not all(re.fullmatch("[0-7]", word) for word in words):
                 place = f"PORT_QOS_MAP|{key}"
-                self._refuse(place, f'pfc_enable = "{text}": must be priorities from 0 to 7, as "3,4"')
+                self._refuse(place, f'pfc_enable = "{text}": must be priorities from 0 to 7, e.g. "3,4"')
             elif key != "global":
                 for name in self._named("PORT_QOS_MAP", key, key, ports):
                     enabled.setdefault(name, set()).update(map(int, words))
@@ -407,18 +411,17 @@ class _Reader:
             has = {priority for queue, priority in lossless if queue == name}
             missing = sorted(enabled.get(name, set()) - has)
             if missing and self._rows is not None:
-                if (made := self._made(f"PORT|{name}", port)) is not None:
+                if (made := self._profile_at_boot(f"PORT|{name}", port)) is not None:
                     lossless |= {(name, priority): made for priority in missing}
             elif missing:
                 self._gaps.append(
-                    f"PFC is on for priority {_listed(missing)} of {name}, which has no headroom: it may drop"
+                    f"{name}: PFC is on for priority {_listed(missing)} without headroom: packets may be dropped"
                 )
             if unused := sorted(has - enabled.get(name, set())):
-                headroom = f"priority {_listed(unused)} of {name} has headroom"
-                self._gaps.append(f"{headroom}, but PFC is off: no upstream is paused")
+                self._gaps.append(f"{name}: priority {_listed(unused)} has headroom, but PFC is off")
 
     def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[Group, ...]) -> int | None:
-        """The pool of headroom: `xoff` of the lossless pool, or what `over_subscribe_ratio` makes of all headroom."""
+        """Returns the headroom pool: `xoff` of the lossless pool, or all headroom over `over_subscribe_ratio`."""
         ratios = [
             self._number(f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}", entry, "over_subscribe_ratio", 0, most=100)
             for name, entry in self._table("DEFAULT_LOSSLESS_BUFFER_PARAMETER").items()
@@ -431,7 +434,7 @@ class _Reader:
         return None
 
     def _traffic_pattern(self) -> tuple[int, int]:
-        """Largest frame of lossless traffic in bytes, and share of small packets in percent."""
+        """Returns the largest frame of lossless traffic in bytes, and the percentage of small packets."""
         patterns = self._table("LOSSLESS_TRAFFIC_PATTERN")
         if len(patterns) > 1:
             self._refuse("LOSSLESS_TRAFFIC_PATTERN", "must have one entry")
@@ -458,7 +461,7 @@ def _listed(priorities: list[int]) -> str:
 
 
 def _near(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The known name that is most like a word; empty if none is."""
+    """Returns the most similar known name, or an empty text."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)), "")
 
 
@@ -468,7 +471,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def _lookup(path: Path) -> dict[tuple[int, float], Profile]:
-    """The rows of `pg_profile_lookup.ini` by speed and cable: speed, cable, size, xon, xoff, threshold, xon offset."""
+    """Reads `pg_profile_lookup.ini` (speed, cable, size, xon, xoff, threshold, xon offset) by speed and cable."""
     rows: dict[tuple[int, float], Profile] = {}
     findings = []
     number = "[0-9]{1,15}"
@@ -483,7 +486,7 @@ def _lookup(path: Path) -> dict[tuple[int, float], Profile]:
             continue
         speed, cable, size, xon, xoff = map(int, found.groups()[:5])
         if (speed, cable) in rows:
-            findings.append(f"{path}:{line}: {speed} Mb/s and {cable} m have been given before")
+            findings.append(f"{path}:{line}: {speed} Mb/s and {cable} m are already defined")
         rows[speed, cable] = Profile(f"pg_lossless_{speed}_{cable}m_profile", size, xon, xoff)
     if findings:
         raise SonicError(findings)

@@ -1,4 +1,4 @@
-"""Tables of headroom for people."""
+"""Tables of headroom."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backwater.views.view import View
 
 
 def needs(plan: Plan, sonic: str) -> View:
-    """How much headroom one lossless queue of a switch needs, by three ways to find it; `sonic` is the third."""
+    """Returns the headroom of a lossless queue by three methods; `sonic` is the result of the third."""
     switch = plan.switch
     peers = f"respond in {style.duration(switch.response)}" if switch.response else "respond at once"
     rows = [
@@ -24,13 +24,13 @@ def needs(plan: Plan, sonic: str) -> View:
     return View(
         f"Headroom of a lossless queue: {switch.rate / 1e9:g} Gb/s, {style.duration(switch.delay)} one way, "
         f"frames up to {switch.mtu:,} B",
-        ("by", "bytes"),
+        ("method", "headroom"),
         rows,
     )
 
 
 def schemes(plan: Plan, title: str) -> View:
-    """What each scheme sets aside of a switch's buffer and leaves to share."""
+    """Returns the division of a switch's buffer by each scheme."""
     switch = plan.switch
 
     rows = []
@@ -46,13 +46,13 @@ def schemes(plan: Plan, title: str) -> View:
         f"buffer {style.size(switch.buffer)}",
         ("scheme", "per port", "headroom", "of the buffer", "private", "left to share", "first threshold", "may drop"),
         rows,
-        note=f"first threshold: alpha = {switch.alpha:g} of what is left to share; "
-        f"oversubscribed: a pool for {switch.ratio:.0%} of all headroom",
+        note=f"first threshold: alpha = {switch.alpha:g} times the buffer left to share; "
+        f"oversubscribed: pool of {switch.ratio:.0%} of all headroom",
     )
 
 
 def chips(plans: Sequence[tuple[Chip, Plan]]) -> View:
-    """What headroom takes of the buffer of chips."""
+    """Returns the share of headroom in the buffers of chips."""
     rows = []
     for chip, plan in plans:
         sih, dsh = plan.schemes[0], plan.schemes[1]
@@ -71,14 +71,14 @@ def chips(plans: Sequence[tuple[Chip, Plan]]) -> View:
     return View(
         f"Chips: {style.counted(switch.classes, 'lossless class')}, {style.duration(switch.delay)} one way, "
         f"frames up to {switch.mtu:,} B",
-        ("chip", "what", "ports", "buffer", "per capacity", "headroom of SIH", "of DSH"),
+        ("chip", "product", "ports", "buffer", "time to fill", "SIH headroom", "DSH headroom"),
         rows,
         text_columns=3,
     )
 
 
 def covered(config: Config, covers: Sequence[Cover], simulated: Sequence[WorstCase]) -> View:
-    """What a configuration of SONiC sets aside, against the worst case."""
+    """Returns a SONiC configuration's headroom and the worst case, by kind of port."""
     rows = []
     for number, each in enumerate(covers):
         group, profile, port = each.group, each.group.profile, each.group.port
@@ -106,13 +106,13 @@ def covered(config: Config, covers: Sequence[Cover], simulated: Sequence[WorstCa
         "SONiC's formula",
         "verdict",
     )
-    limits = f"; simulated: one class, frames of {LARGEST_FRAME:,} B at most" if simulated else ""
+    limits = f". Simulated: one class, frames up to {LARGEST_FRAME:,} B" if simulated else ""
     return View(
-        "Headroom against the worst case",
+        "Headroom and worst case",
         (*headers, *(("simulated",) if simulated else ())),
         rows,
         text_columns=4,
-        note=_set_aside(config, covers) + limits,
+        note=f"{_reserved(config, covers)}{limits}.",
     )
 
 
@@ -120,17 +120,16 @@ def _simulated(case: WorstCase) -> str:
     return f"{case.used:,} of {case.headroom:,} B used, {'packets' if case.drops else 'nothing'} dropped"
 
 
-def _set_aside(config: Config, covers: Sequence[Cover]) -> str:
-    """What a configuration sets aside in all, in words."""
+def _reserved(config: Config, covers: Sequence[Cover]) -> str:
+    """Describes the total that a configuration reserves."""
     sizes = sum(each.queues * each.group.profile.size for each in covers)
     queues = sum(each.queues for each in covers)
-    text = f"{style.counted(queues, 'lossless queue')}, for which {style.size(sizes)} is set aside"
+    texts = [f"{style.counted(queues, 'lossless queue')} with {style.size(sizes)} reserved"]
     if config.shared_headroom is not None:
-        text += f", and a pool of {style.size(config.shared_headroom)} for their headroom. "
-        if missing := pool_missing(config, covers):
-            text += f"It is {style.size(missing)} short of what they need when all need it at once"
-        else:
-            text += "It is enough for all of them at once"
+        missing = pool_missing(config, covers)
+        verdict = f"{style.size(missing)} short of" if missing else "enough for"
+        pool = f"Headroom pool of {style.size(config.shared_headroom)}"
+        texts.append(f"{pool}: {verdict} the worst case of all queues at once")
     if config.pool is not None:
-        text += f"; the lossless pool has {style.size(config.pool)}"
-    return text
+        texts.append(f"Lossless pool of {style.size(config.pool)}")
+    return ". ".join(texts)

@@ -1,8 +1,9 @@
-"""The worst case of a configuration, simulated: one queue of a switch whose receiver does not take anything in.
+"""Simulation of the worst case of a configuration: one queue of a switch with a blocked receiver.
 
-The construction is that of `docs/mechanisms/headroom.md`. The threshold is nothing, so that the first packet goes to
-headroom and makes a PAUSE. At that instant a full frame has started towards the sender, and the PAUSE must wait for it.
-The sender's packets are as large as they can be so that another full frame starts just before the sender obeys.
+`docs/mechanisms/headroom.md` explains the construction. The threshold is 0, so the first packet uses
+headroom and triggers a PAUSE. At that instant a full frame to the sender has just started, and delays
+the PAUSE. The sender's packets are sized so that another full frame starts just before the PAUSE
+takes effect.
 """
 
 from __future__ import annotations
@@ -15,25 +16,26 @@ from backwater import simulation
 from backwater.headroom.plan import Switch
 from backwater.scenario import Scenario
 
-# Bytes of the largest frame that can be simulated: 9000 B of payload, and headers.
+# Largest frame in the simulator: 9000 B of payload, and headers.
 LARGEST_FRAME = 9078
-# Of a flow's first packet, in bytes: headers that a buffer is charged for, and those together with preamble and gap.
+# Overhead of a flow's first packet in bytes: headers in the buffer, and headers with preamble and
+# gap on the wire.
 _CHARGED = 78
 _ON_THE_WIRE = 98
 _PAUSE = 84
-# Packets that the PAUSE holds back, and packets that it has to wait for.
+# Number of packets held back by the PAUSE, and of packets in the opposite direction.
 _SURPLUS = 8
 _BACK = 100
 
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What became of a queue in the worst case.
+    """Outcome of the worst case for a queue.
 
     Attributes:
-        headroom: Bytes of headroom that it had.
-        used: The most that it used, in bytes.
-        drops: Whether packets were dropped for lack of headroom.
+        headroom: Available headroom in bytes.
+        used: Peak use of headroom in bytes.
+        drops: True if packets were dropped for lack of headroom.
     """
 
     headroom: int
@@ -42,9 +44,9 @@ class WorstCase:
 
 
 def simulate(switch: Switch, headroom: int) -> WorstCase:
-    """Simulates one queue of a switch with so many bytes of headroom, and three hosts.
+    """Simulates one queue of a switch with the given headroom in bytes, and three hosts.
 
-    h1 sends to h2, whose link is down, and h0 keeps the PAUSE waiting.
+    h1 sends to h2, whose link is down. Traffic from h0 delays the PAUSE.
     """
     scenario = Scenario.from_dict(_scenario(switch, headroom), name="worst-case")
     with tempfile.TemporaryDirectory() as directory:
@@ -54,7 +56,7 @@ def simulate(switch: Switch, headroom: int) -> WorstCase:
 
 
 def _payloads(switch: Switch, payload: int) -> list[int]:
-    """Payloads of the sender's packets: the one that crosses the threshold, those that fill the window, and more."""
+    """Returns payloads of the sender: the packet that triggers the PAUSE, packets in flight, and a surplus."""
     wire = payload + _ON_THE_WIRE
     under_way = (2 * switch.delay + switch.response) * switch.rate // (8 * 10**12) + wire + _PAUSE
     frames = -(-under_way // wire)
@@ -71,15 +73,15 @@ def _payloads(switch: Switch, payload: int) -> list[int]:
 def _scenario(switch: Switch, headroom: int) -> dict[str, object]:
     payload = min(switch.mtu, LARGEST_FRAME) - _CHARGED
     sizes = _payloads(switch, payload)
-    # Every packet is a flow of its own, so that it may have any size.
+    # Each packet is a flow of its own, so its size is free.
     forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in sizes]
     back = [{"src": "h0", "dst": "h1", "bytes": f"{_BACK * payload} B"}]
-    # Until the PAUSE has come and all that had been sent has arrived, were there no PAUSE.
+    # Until the PAUSE has taken effect and all packets would have arrived without it.
     frames = len(sizes) + _BACK
     until = 4 * switch.delay + switch.response + frames * (payload + _ON_THE_WIRE) * 8 * 10**12 // switch.rate
     return {
         "run": {"until": f"{until} ps", "drain": "0 s"},
-        # A picosecond more, so that no frame starts in the very instant in which the sender obeys.
+        # One picosecond more, so that no frame starts at the instant at which the PAUSE takes effect.
         "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay + 1} ps"},
         "faults": [{"link": ["h2", "s0"], "down": "0 s"}],
         "network": {"mtu": f"{payload} B"},
