@@ -1,4 +1,4 @@
-/** One page with everything in it: what `backwater view` serves, and `--export` fills with a run. */
+/** Builds one self-contained page, served by `backwater view` and filled with a run by `--export`. */
 
 import { defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";

@@ -223,7 +223,7 @@ def test_what_is_not_known_is_not_shown_as_zero(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="fabric", t=9_000_000)
     assert shown(viewer) == {"queued": "NaN"}
-    assert "There is no sample up to here." in viewer.page.locator("aside.panel").inner_text()
+    assert "No sample up to this time." in viewer.page.locator("aside.panel").inner_text()
     viewer.show(view="fabric", t=15_000_000)
     assert shown(viewer) == {}
     without = opened("unsampled")

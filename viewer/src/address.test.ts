@@ -5,7 +5,7 @@ import { Store } from "./state";
 const known = { end: 509_700_000, hasNode: () => true, hasPort: () => true };
 
 describe("addresses", () => {
-  it("come back as they were written", () => {
+  it("survive a round trip", () => {
     const store = new Store(known);
     store.set({
       view: "ports",
@@ -21,7 +21,7 @@ describe("addresses", () => {
     expect(new Store(known, read(write(store.state))).state).toEqual(store.state);
   });
 
-  it("are as short as in the documentation", () => {
+  it("have the form in the documentation", () => {
     const store = new Store(known, read("#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0"));
     expect(store.state).toMatchObject({
       view: "flow",
@@ -45,7 +45,7 @@ describe("addresses", () => {
     expect(new Store(known, read(hash)).state).toEqual(new Store(known).state);
   });
 
-  it("with a range that is the wrong way round or beyond the end are put right", () => {
+  it("with a reversed range or one beyond the end are corrected", () => {
     expect(new Store(known, read("#from=900&to=100&t=5000")).state).toMatchObject({ from: 0, to: 1000, time: 1000 });
     expect(new Store(known, read("#from=600000000&to=700000000")).state).toMatchObject({
       from: 509_699_000,

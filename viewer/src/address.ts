@@ -1,11 +1,14 @@
-/** The state in the address bar: `#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0`. */
+/**
+ * The state of the page in the address bar, such as
+ * `#view=flow&flow=3&from=0&to=509700000&t=12000000&port=leaf1:0`.
+ */
 
 import { type State, type Store, VIEWS, type Weight } from "./state";
 
-/** Milliseconds between two changes of the address while something moves. */
+/** Minimum time in milliseconds between two small changes of the address. */
 const PACE = 200;
 
-/** What an address asks for; what makes no sense is left out. */
+/** Parses an address. Invalid fields are ignored. */
 export function read(hash: string): Partial<State> {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   const found: Partial<State> = {};
@@ -26,6 +29,7 @@ export function read(hash: string): Partial<State> {
   return found;
 }
 
+/** Formats the state as an address. */
 export function write(state: Readonly<State>): string {
   const { view, from, to, time, node, port, flow, pause, order } = state;
   const parts = [`view=${view}`, `from=${from}`, `to=${to}`, `t=${time}`];
@@ -37,7 +41,7 @@ export function write(state: Readonly<State>): string {
   return `#${parts.join("&")}`;
 }
 
-/** Keeps the store and the address bar in step, both ways. */
+/** Synchronises the store and the address bar in both directions. */
 export function bind(store: Store): void {
   let timer = 0;
   let written = "";
@@ -51,7 +55,7 @@ export function bind(store: Store): void {
       if (weight === "jump") history.pushState(null, "", hash);
       else history.replaceState(null, "", hash);
     } catch {
-      // A browser that does not allow it, or not as often: the page works without.
+      // The browser forbids or limits changes of the address; the page works without them.
     }
   };
   store.onWeight = (weight) => {
@@ -64,7 +68,7 @@ export function bind(store: Store): void {
     if (location.hash === written) return;
     written = location.hash;
     const onWeight = store.onWeight;
-    // What comes from the address need not go back there.
+    // A change read from the address is not written back.
     store.onWeight = () => {};
     store.set({ from: 0, to: store.end, ...read(location.hash) });
     store.onWeight = onWeight;
@@ -79,5 +83,5 @@ function whole(text: string | null): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
-/** Colons and slashes can stay as they are: addresses should be readable. */
+/** Encodes a name; colons and slashes stay as they are, to keep addresses readable. */
 const escaped = (name: string): string => encodeURIComponent(name).replaceAll("%3A", ":").replaceAll("%2F", "/");

@@ -1,4 +1,4 @@
-/** The page: what is at its head and foot, and in between a view of every run. */
+/** The page: a header, one view per run, and a footer. */
 
 import * as address from "./address";
 import { Hues } from "./colours";
@@ -30,7 +30,7 @@ const TITLES: Record<ViewName, string> = {
   packets: "Packets",
   victims: "Victims",
 };
-/** How outcomes are coloured; others are bad. */
+/** Badge class by outcome; all other outcomes have `badge-bad`. */
 const BADGES: Record<string, string> = { completed: "badge-good", "time-limit": "badge-late" };
 
 export function mount(root: HTMLElement, runs: readonly Data[]): Store {
@@ -73,7 +73,16 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
       !isPair && runs[0] ? runHead(runs[0]) : "",
       h("nav", { role: "tablist", "aria-label": "Views" }, ...tabs),
       search.element,
-      h("button", { class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggle }, "◐"),
+      h(
+        "button",
+        {
+          class: "icon",
+          title: "Switch between dark and light theme (t)",
+          "aria-label": "Switch theme",
+          onclick: toggle,
+        },
+        "◐",
+      ),
       h("button", { class: "icon", title: "Help (?)", "aria-label": "Help", onclick: dialog.open }, "?"),
     ),
     main,
@@ -110,7 +119,7 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   return store;
 }
 
-/** Arrows move from tab to tab, as readers of tabs expect. */
+/** Selects the neighbouring tab on the arrow keys, as the ARIA tab pattern requires. */
 function bindTabs(tabs: readonly HTMLElement[], store: Store): void {
   for (const tab of tabs) {
     tab.addEventListener("keydown", (event) => {

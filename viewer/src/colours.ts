@@ -1,24 +1,30 @@
-/** Colours of things: Okabe and Ito's palette, as in `python/backwater/style.py`. */
+/**
+ * Colours of causes, classes, terms and frames:
+ * Okabe and Ito's palette, as in `python/backwater/style.py`.
+ */
 
 import { token } from "./ui/theme";
 
 const SIZE = 8;
 
-/** The palette in the present theme: on dark, lighter shades of the same hues. */
+/** A colour of the palette in the current theme; the dark theme has lighter shades. */
 export const hue = (index: number): string => token(`hue-${((index % SIZE) + SIZE) % SIZE}`);
 
-/** Hues of causes: without the blues, in which most else is drawn. */
+/** Hues of causes, without the blues used for other elements. */
 const CAUSES = [1, 2, 3, 4, 6, 7];
 
 /**
- * A colour for each port that causes pauses: the same in all views, wherever one has looked before, and in all runs that are shown together. The six ports
- * that paused others longest are told apart; all others share their colours.
+ * Colours of the ports that cause pauses, identical in all views and runs of the page. The six
+ * ports that paused others longest have distinct colours; the remaining ports reuse them.
  */
 export class Hues {
   readonly #name: (port: number) => string;
   readonly #ranks: Map<string, number>;
 
-  /** What the ports of a run are called, and the names of those that caused pauses in any run, the worst first. */
+  /**
+   * @param name Name of a port of the run.
+   * @param causes Names of the ports that caused pauses in any run, the longest pauses first.
+   */
   constructor(name: (port: number) => string, causes: readonly string[]) {
     this.#name = name;
     this.#ranks = new Map([...new Set(causes)].map((cause, rank) => [cause, rank]));
@@ -29,10 +35,13 @@ export class Hues {
   }
 }
 
-/** Classes, and queues beyond those of the classes. */
+/** Colour of a class, or of a queue with a number above those of the classes. */
 export const classHue = (index: number): string => hue(index);
 
-/** What time went by with: blues for what moves, quiet colours for what waits. Waiting behind PAUSEs has the colour of its cause instead, and is hatched. */
+/**
+ * Colours of terms: blues for transmission, muted colours for waiting. Time behind a PAUSE is
+ * hatched in the colour of its cause instead.
+ */
 const TERMS: Record<string, string> = {
   serialisation: "term-wire",
   propagation: "term-link",
@@ -58,6 +67,6 @@ const TERMS: Record<string, string> = {
 export const termColour = (term: string): string => token(TERMS[term] ?? "term-quiet");
 
 const FRAMES: Record<string, string> = { data: "hue-0", ack: "hue-2", nack: "hue-7", cnp: "hue-4", notice: "hue-3" };
-/** Kinds of frames; link-local ones, PFC and its kin, are those that stop others. */
+/** Colour of a kind of frame. Link-local frames (PFC and the like) have the colour of pauses. */
 export const frameColour = (kind: string): string => token(FRAMES[kind] ?? "paused");
 export const isLinkLocal = (kind: string): boolean => !(kind in FRAMES);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { count, counted, duration, instant, parseTime, percent, rate, ratio, size } from "./format";
 
-describe("quantities are written as in the reports", () => {
+describe("quantities have the format of the reports", () => {
   it.each([
     [509_659_360, "509.7 µs"],
     [1_000, "1 ns"],
@@ -32,14 +32,14 @@ describe("quantities are written as in the reports", () => {
     ]);
   });
 
-  it("instants have the digits that tell neighbours apart", () => {
+  it("instants have enough digits to distinguish neighbours", () => {
     expect(instant(120_000_000, 1_000_000)).toBe("120 µs");
     expect(instant(120_000_000, 10_000)).toBe("120.00 µs");
     expect(instant(1_200_000_000, 200_000_000)).toBe("1.2 ms");
     expect(instant(0, 50_000_000)).toBe("0 µs");
   });
 
-  it("times that are typed", () => {
+  it("parses entered times", () => {
     expect([parseTime("120 us"), parseTime("1.5ms"), parseTime("7 µs"), parseTime("12"), parseTime("soon")]).toEqual([
       120e6,
       1.5e9,

@@ -1,4 +1,4 @@
-/** How quantities are written: as in `python/backwater/style.py`. */
+/** Formats of quantities, as in `python/backwater/style.py`. */
 
 type Units = readonly (readonly [number, string])[];
 
@@ -24,7 +24,7 @@ const RATE: Units = [
 ];
 
 export const PS_PER_US = 1e6;
-/** For what is not known, or does not exist. */
+/** Text of an unknown or missing value. */
 export const DASH = "–";
 
 function whole(value: number): string {
@@ -49,19 +49,20 @@ export const count = (number: number): string => whole(number);
 export const ratio = (value: number | null): string =>
   value === null || Number.isNaN(value) ? DASH : value.toFixed(2);
 
-/** A share, with a decimal where it is small. */
+/** Formats a share as a percentage, with one decimal below 10 %. */
 export function percent(share: number): string {
   if (Number.isNaN(share)) return DASH;
   const value = share * 100;
   return value > 0 && value < 9.95 ? `${value.toFixed(1)} %` : `${value.toFixed(0)} %`;
 }
 
+/** Formats a number with its noun in singular or plural. */
 export function counted(number: number, noun: string): string {
   const ending = number === 1 ? "" : /(ss|ch)$/.test(noun) ? "es" : "s";
   return `${whole(number)} ${noun}${ending}`;
 }
 
-/** A point in time, with as many digits as tell two apart that are `step` apart. */
+/** Formats a point in time, with enough digits to distinguish times that are `step` apart. */
 export function instant(ps: number, step: number): string {
   if (ps === 0) return `0 ${unitOf(Math.max(step, PS_PER_US), TIME)[1]}`;
   const [scale, unit] = unitOf(Math.abs(ps) < step ? step : ps, TIME);
@@ -69,7 +70,7 @@ export function instant(ps: number, step: number): string {
   return `${(ps / scale).toFixed(Math.min(decimals, Math.round(Math.log10(scale))))} ${unit}`;
 }
 
-/** Something like `512.25 us` or `1200000` (picoseconds), in picoseconds; null if it is neither. */
+/** Parses a time such as `512.25 us` or `1200000` (picoseconds); null if the text is no time. */
 export function parseTime(text: string): number | null {
   const match = /^\s*([\d.,]+)\s*(ps|ns|us|µs|μs|ms|s)?\s*$/i.exec(text);
   if (!match) return null;

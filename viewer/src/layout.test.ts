@@ -13,7 +13,7 @@ const link = (a: string, aPort: number, b: string, bPort: number) => ({
 const node = (name: string, kind: string, layer: number) => ({ name, kind, layer });
 
 describe("layers", () => {
-  // Hosts are listed in another order than that of their switches.
+  // The hosts are not in the order of their switches.
   const topology = new Topology(
     {
       nodes: [
@@ -30,7 +30,7 @@ describe("layers", () => {
   );
   const { rows, row, x, side } = layout(topology);
 
-  it("stand above their hosts, which are in the order of their switches", () => {
+  it("are above their hosts, which follow the order of their switches", () => {
     expect(rows.map((members) => members.map((index) => topology.nodes[index]?.name))).toEqual([
       ["y", "x"],
       ["l0", "l1"],
@@ -41,7 +41,7 @@ describe("layers", () => {
 
   it("leave out switches without links", () => expect(row[5]).toBe(-1));
 
-  it("have ports on the side that their link leaves to", () => {
+  it("have ports on the side of the link", () => {
     expect(side[topology.portByName("l0:0")?.index ?? -1]).toBe(-1);
     expect(side[topology.portByName("l0:1")?.index ?? -1]).toBe(1);
   });
@@ -69,7 +69,7 @@ it("in BCube, layer 0 is below the hosts and the others above", () => {
   ]);
 });
 
-it("switches that have links among themselves stand on an arch", () => {
+it("switches with links between them are on an arch", () => {
   const topology = new Topology(
     {
       nodes: [

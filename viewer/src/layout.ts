@@ -1,25 +1,30 @@
 /**
- * Where nodes stand: hosts below, one row per layer of switches above them, as in `python/backwater/topology_plot.py`. Where hosts relay between
- * switches, as in BCube, they stand between their layers of switches.
+ * Positions of nodes, as in `python/backwater/topology_plot.py`: hosts in the lowest row, one row
+ * per layer of switches above. Hosts that relay between switches, as in BCube, have the row between
+ * their layers of switches.
  */
 
 import type { Topology } from "./data/topology";
 
 export interface Layout {
-  /** Rows from the bottom to the top: nodes from left to right. */
+  /** Rows from bottom to top, nodes from left to right. */
   rows: number[][];
-  /** Row of each node; -1 for switches without links, which are left out. */
+  /** Row of each node; -1 for switches without links, which are not drawn. */
   row: Int32Array;
-  /** Where it stands in its row, 0 to 1. */
+  /** Position of each node in its row, 0 to 1. */
   x: Float64Array;
-  /** For each port: -1 down, 1 up, 0 to the side. */
+  /** Direction of the link of each port: -1 down, 1 up, 0 sideways. */
   side: Int8Array;
-  /** Where along that side of its node, -1 to 1. */
+  /** Position of each port along its side of the node, -1 to 1. */
   along: Float64Array;
-  /** Whether nodes of a row have links with each other: they then stand on an arch, so that no link runs through a third node. */
+  /**
+   * True for a row with links between its nodes. Such a row is an arch, so that links pass no third
+   * node.
+   */
   isArched: boolean[];
 }
 
+/** Computes the layout of a fabric. */
 export function layout(topology: Topology): Layout {
   const { nodes, ports } = topology;
   const height = heights(topology);
@@ -40,7 +45,7 @@ export function layout(topology: Topology): Layout {
   const hosts = rows.find((members) => members.some(isHost));
   for (const members of rows) spread(members);
   if (hosts && !topology.isServerCentric) {
-    // Below their switches, in the order of these.
+    // Hosts are placed below their switches, in the same order.
     const parent = new Map<number, number>();
     for (const host of hosts) {
       const peers = portsOf(topology, host).map((port) => x[ports[port]?.peer ?? 0] ?? 0);
@@ -57,21 +62,24 @@ export function layout(topology: Topology): Layout {
   return { rows, row, x, isArched, ...ends(topology, row, x) };
 }
 
-/** The level of each node: 0 for hosts; null for switches without links. */
+/** Returns the level of each node: 0 for hosts, null for switches without links. */
 function heights(topology: Topology): (number | null)[] {
   const { nodes, ports, isServerCentric } = topology;
   return nodes.map((node) => {
     if (node.kind !== "switch") return 0;
     if (node.portCount === 0) return null;
     if (!isServerCentric) return Math.max(1, node.layer);
-    // Port l of a host leads to layer l; of failed links the ports above have moved down by one.
+    // Port l of a host leads to layer l; behind a failed link, higher ports move down by one.
     const numbers = portsOf(topology, node.index).map((port) => ports[ports[port]?.peerPort ?? -1]?.number ?? 0);
     const layer = Math.max(...numbers);
     return layer === 0 ? -1 : layer;
   });
 }
 
-/** On which side of its node each port is, and where: in the order of what they lead to, so that links do not cross at the node. */
+/**
+ * Places the ports of each node by the position of their peers, so that links do not cross at the
+ * node.
+ */
 function ends(topology: Topology, row: Int32Array, x: Float64Array): { side: Int8Array; along: Float64Array } {
   const side = new Int8Array(topology.ports.length);
   const along = new Float64Array(topology.ports.length);
@@ -95,6 +103,7 @@ function ends(topology: Topology, row: Int32Array, x: Float64Array): { side: Int
   return { side, along };
 }
 
+/** Returns the ports of a node. */
 export function portsOf(topology: Topology, node: number): number[] {
   const { firstPort, portCount } = topology.nodes[node] ?? { firstPort: 0, portCount: 0 };
   return Array.from({ length: portCount }, (_, index) => firstPort + index);

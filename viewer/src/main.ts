@@ -10,11 +10,11 @@ import { reason } from "./ui/view";
 
 start();
 const root = document.getElementById("app") ?? document.body;
-root.append(h("div", { class: "notice", role: "status" }, "Reading the run …"));
+root.append(h("div", { class: "notice", role: "status" }, "Loading the run …"));
 openRuns().then(
   (runs) => {
-    if (runs.length === 0) root.replaceChildren(notice("There is no run to show."));
+    if (runs.length === 0) root.replaceChildren(notice("No run to show."));
     else mount(root, runs);
   },
-  (error: unknown) => root.replaceChildren(notice("The run cannot be read.", h("p", {}, reason(error)))),
+  (error: unknown) => root.replaceChildren(notice("Cannot read the run.", h("p", {}, reason(error)))),
 );

@@ -1,4 +1,4 @@
-/** Ports, nodes and flows as people name them. */
+/** Names of ports, nodes, flows and queues. */
 
 import type { Topology } from "./data/topology";
 import type { Flow, Victim } from "./data/model";
@@ -6,13 +6,13 @@ import type { Flow, Victim } from "./data/model";
 export const nodeName = (topology: Topology, node: number): string => topology.nodes[node]?.name ?? `node ${node}`;
 export const portName = (topology: Topology, port: number): string => topology.ports[port]?.name ?? `port ${port}`;
 
-/** `leaf1:0 → h4`. */
+/** Name of a port and its peer, such as `leaf1:0 → h4`. */
 export function portTitle(topology: Topology, port: number): string {
   const peer = topology.ports[port]?.peer;
   return peer === undefined ? portName(topology, port) : `${portName(topology, port)} → ${nodeName(topology, peer)}`;
 }
 
-/** What of a port's name comes after that of its node. */
+/** A port's name without that of its node. */
 export function shortName(topology: Topology, port: number): string {
   const found = topology.ports[port];
   if (!found) return "";
@@ -23,5 +23,5 @@ export function shortName(topology: Topology, port: number): string {
 export const flowName = (topology: Topology, flow: Flow | Victim): string =>
   `${nodeName(topology, flow.src)} → ${nodeName(topology, flow.dst)}`;
 
-/** Queues below 8 are those of the classes. */
+/** Name of a queue; queues 0 to 7 are those of the classes. */
 export const queueName = (queue: number): string => (queue < 8 ? `class ${queue}` : `queue ${queue}`);

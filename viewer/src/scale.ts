@@ -1,17 +1,17 @@
-/** Axes of time and of quantities, and the fixed scales of the fabric. */
+/** Ticks of axes, and the fixed scales of the fabric. */
 
-/** Nice values from `from` to `to`, at most about `most`. */
+/** Returns about `most` round values between `from` and `to`. */
 export function ticks(from: number, to: number, most: number): number[] {
   const step = niceStep((to - from) / Math.max(1, most));
   const found: number[] = [];
   if (!(step > 0)) return found;
-  // Not minus zero.
+  // `|| 0` turns -0 into 0.
   for (let index = Math.ceil(from / step - 1e-9); index * step <= to * (1 + 1e-12); index++)
     found.push(index * step || 0);
   return found;
 }
 
-/** The least of 1, 2, 5, 10, ... that is not below a number. */
+/** Returns the smallest of 1, 2, 5, 10, ... that is at least `least`. */
 function niceStep(least: number): number {
   if (!(least > 0)) return 0;
   const power = 10 ** Math.floor(Math.log10(least) + 1e-12);
@@ -19,12 +19,12 @@ function niceStep(least: number): number {
   return digit * power;
 }
 
-/** The same for bytes, which count in thousands. */
+/** Returns a round upper bound for bytes, at least 1000. */
 export const niceBytes = (most: number): number => Math.max(1000, niceStep(most));
 
 export const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
-/** A colour between those at equal distances along a scale, given as `#rrggbb`. */
+/** Interpolates a colour between equidistant stops, given as `#rrggbb`. */
 export function between(stops: readonly string[], share: number): string {
   const at = clamp(share, 0, 1) * (stops.length - 1);
   const index = Math.min(Math.floor(at), stops.length - 2);
@@ -34,14 +34,14 @@ export function between(stops: readonly string[], share: number): string {
 
 const channels = (colour = "#000000"): number[] => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 
-/** Steps of the utilisation scale: as many strokes draw all links, however many there are. */
+/** Steps of the utilisation scale; all links are drawn with at most this many strokes. */
 export const LEVELS = 40;
 
 export const levelOf = (utilisation: number): number => clamp(Math.round(utilisation * (LEVELS - 1)), 0, LEVELS - 1);
 
 /**
- * Width of an arrow that stands for bytes held, in pixels: the same in every run and at every time. It grows with the square root, so that few bytes are seen
- * beside many, up to [ARROW_FULL]; bytes that are not known are drawn as none.
+ * Width in pixels of an arrow for queued bytes, independent of run and time. It grows with the
+ * square root, so that small queues stay visible, up to [ARROW_FULL]. Unknown bytes count as 0.
  */
 export const arrowWidth = (bytes: number): number => 2 + 12 * Math.sqrt(clamp((bytes || 0) / ARROW_FULL, 0, 1));
 export const ARROW_FULL = 1e6;

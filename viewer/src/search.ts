@@ -1,4 +1,4 @@
-/** What a search may mean: nodes, ports, flows, pairs of hosts. */
+/** Search for nodes, ports, flows and pairs of hosts. */
 
 import type { Data } from "./data/data";
 import type { Flow } from "./data/model";
@@ -10,14 +10,14 @@ export interface Hit {
   kind: "node" | "port" | "flow";
   text: string;
   detail: string;
-  /** What choosing it changes. */
+  /** Change of the state when the hit is chosen. */
   change: Partial<State>;
 }
 
 const MOST = 12;
 const FLOWS = 8;
 
-/** Names of nodes and ports that match, the best first. */
+/** Returns nodes and ports whose name contains a text, the best match first. */
 export function named({ topology }: Data, text: string): Hit[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return [];
@@ -29,18 +29,14 @@ export function named({ topology }: Data, text: string): Hit[] {
   for (const node of topology.nodes) {
     const rank = rankOf(node.name);
     const kind =
-      node.kind === "switch"
-        ? `switch, ${node.portCount} ports`
-        : node.kind === "relay"
-          ? "server that relays"
-          : "host";
+      node.kind === "switch" ? `switch, ${node.portCount} ports` : node.kind === "relay" ? "relaying host" : "host";
     if (rank >= 0)
       found.push({
         rank,
         hit: { kind: "node", text: node.name, detail: kind, change: { view: "fabric", node: node.name } },
       });
   }
-  // Ports only where a port is meant: a host's name would bring up all that lead to it.
+  // A host's name is a part of the names of ports that lead to it: these are no hits.
   if (wanted.includes(":") || found.length === 0 || found.some(({ rank }) => rank === 0)) {
     for (const port of topology.ports) {
       const rank = rankOf(port.name);
@@ -63,7 +59,7 @@ export function named({ topology }: Data, text: string): Hit[] {
     .map(({ hit }) => hit);
 }
 
-/** Flows that a number, a host or a pair of hosts stands for. */
+/** Returns the flows of a flow number, a host or a pair of hosts. */
 export async function flows(data: Data, text: string): Promise<Hit[]> {
   const number = /^\s*(?:flow\s*)?#?(\d{1,10})\s*$/i.exec(text);
   if (number) {
@@ -71,7 +67,7 @@ export async function flows(data: Data, text: string): Promise<Hit[]> {
     return detail ? [hitOf(data, detail.flow)] : [];
   }
   const { topology } = data;
-  // Blanks are taken together first: an expression that looks for them anywhere takes long over many.
+  // Repeated blanks are merged first: splitting at any number of blanks would be slow.
   const pair = text
     .trim()
     .replaceAll(/\s+/g, " ")

@@ -12,7 +12,7 @@ describe("the range and the cursor", () => {
     expect(new Store(known).state).toMatchObject({ from: 0, to: 1_000_000, time: 0, view: "fabric" });
   });
 
-  it("takes ends in either order and keeps them within the run", () => {
+  it("accepts ends in any order and clamps them to the run", () => {
     const store = new Store(known);
     store.range(700_000, 200_000);
     expect(store.state).toMatchObject({ from: 200_000, to: 700_000 });
@@ -20,7 +20,7 @@ describe("the range and the cursor", () => {
     expect(store.state).toMatchObject({ from: 0, to: 1_000_000 });
   });
 
-  it("keeps the cursor in the range, and moves the range where the cursor is told to leave it", () => {
+  it("keeps the cursor in the range, and moves the range to a cursor outside", () => {
     const store = new Store(known);
     store.range(200_000, 300_000);
     expect(store.state.time).toBe(200_000);
@@ -30,7 +30,7 @@ describe("the range and the cursor", () => {
     expect(store.state).toMatchObject({ from: 900_000, to: 1_000_000, time: 1_000_000 });
   });
 
-  it("zooms around a time, but neither beyond the run nor below the shortest range", () => {
+  it("zooms around a time, within the run and the shortest range", () => {
     const store = new Store(known);
     store.zoom(0.5, 500_000);
     expect(store.state).toMatchObject({ from: 250_000, to: 750_000 });
@@ -40,7 +40,7 @@ describe("the range and the cursor", () => {
     expect(store.state).toMatchObject({ from: 0, to: 1_000_000 });
   });
 
-  it("pans up to the ends", () => {
+  it("pans up to the ends of the run", () => {
     const store = new Store(known);
     store.range(200_000, 300_000);
     store.pan(-500_000);
@@ -48,20 +48,20 @@ describe("the range and the cursor", () => {
   });
 });
 
-describe("what is selected", () => {
-  it("cannot be what is not there", () => {
+describe("the selection", () => {
+  it("contains only existing nodes and ports", () => {
     const store = new Store(known, { node: "nowhere", port: "nowhere:1", pause: { queue: 3, start: 5 } });
     expect(store.state).toMatchObject({ node: null, port: null, pause: null });
   });
 
-  it("forgets the pause of another port", () => {
+  it("drops the pause when the port changes", () => {
     const store = new Store(known, { port: "h0:0", pause: { queue: 3, start: 5 } });
     expect(store.state.pause).toEqual({ queue: 3, start: 5 });
     store.set({ port: "h1:0" });
     expect(store.state.pause).toBeNull();
   });
 
-  it("tells listeners what has changed, and only that", () => {
+  it("notifies listeners of the changed keys only", () => {
     const store = new Store(known);
     const listener = vi.fn();
     const stop = store.subscribe(listener);

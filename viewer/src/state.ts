@@ -1,4 +1,7 @@
-/** What the page shows: one store for all views of all runs. Ports and nodes go by name, since runs may number them differently. */
+/**
+ * State of the page: one store for all views of all runs. Ports and nodes are identified by name,
+ * because runs may number them differently.
+ */
 
 import type { VictimOrder } from "./data/data";
 import { clamp } from "./scale";
@@ -14,10 +17,10 @@ interface PauseKey {
 
 export interface State {
   view: ViewName;
-  /** The range of time that all charts show. */
+  /** Time range of all charts. */
   from: number;
   to: number;
-  /** The cursor, always within the range. */
+  /** Time of the cursor, always within the range. */
   time: number;
   node: string | null;
   port: string | null;
@@ -26,7 +29,7 @@ export interface State {
   order: VictimOrder;
 }
 
-/** What can be selected, so that an address cannot name what is not there. */
+/** End of the run, nodes and ports; an address that names others is corrected. */
 export interface Known {
   end: number;
   hasNode(name: string): boolean;
@@ -35,16 +38,16 @@ export interface Known {
 
 type Changed = ReadonlySet<keyof State>;
 type Listener = (state: Readonly<State>, changed: Changed) => void;
-/** Whether a change is one that the back button undoes. */
+/** Kind of a change: the back button undoes a `jump`, not a `step`. */
 export type Weight = "step" | "jump";
 
-/** Shortest range of time: a nanosecond, less than a byte takes at 100 Gb/s times ten. */
+/** Shortest time range: 1 ns in ps, about 12 bytes at 100 Gb/s. */
 export const SHORTEST = 1000;
 
 export class Store {
   #state: State;
   readonly #listeners = new Set<Listener>();
-  /** Told of every change, with its weight: the address bar. */
+  /** Called on every change, with its weight; set by the address bar. */
   onWeight: (weight: Weight) => void = () => {};
 
   constructor(
@@ -78,7 +81,7 @@ export class Store {
 
   set(change: Partial<State>, weight: Weight = "step"): void {
     const asked = { ...this.#state, ...change };
-    // A cursor that leaves the range takes it along; a range that leaves the cursor takes that along.
+    // A cursor outside the range moves the range; a range without the cursor moves the cursor.
     if (change.time !== undefined && change.from === undefined && change.to === undefined) follow(asked, this.end);
     if (change.port !== undefined && change.port !== this.#state.port && change.pause === undefined) asked.pause = null;
     const next = this.#checked(asked);
@@ -95,12 +98,12 @@ export class Store {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Shows a range, in either order of its ends. */
+  /** Sets the range from two times in any order. */
   range(a: number, b: number, weight: Weight = "jump"): void {
     this.set({ from: Math.min(a, b), to: Math.max(a, b) }, weight);
   }
 
-  /** Makes the range `factor` times as long, while `around` stays where it is. */
+  /** Multiplies the length of the range by `factor` and keeps the position of `around`. */
   zoom(factor: number, around: number = this.#state.time): void {
     const { from, to } = this.#state;
     const span = clamp((to - from) * factor, SHORTEST, this.end);

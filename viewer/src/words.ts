@@ -1,4 +1,4 @@
-/** What a packet does or waits for, in words: as in `python/backwater/why/words.py`. */
+/** Descriptions of terms, as in `python/backwater/why/render.py`. */
 
 const REASONS: Record<string, string> = {
   serialisation: "serialisation",

@@ -1,33 +1,39 @@
-/** What the views ask for. Everything is answered from files of bounded size, however long the run was. */
+/** Data of a run for the views, read from files whose size does not depend on the run's length. */
 
-import type { Band, Flow, Frame, Info, Instant, PauseBar, SenderPoint, Signal, Step, Tree, Victim } from "./model";
+import type { Band, Flow, Frame, Info, Snapshot, PauseBar, SenderPoint, Signal, Step, Tree, Victim } from "./model";
 import type { Topology } from "./topology";
 
-/** How the list of victims is sorted. */
+/** Order of the list of victims. */
 export type VictimOrder = "blocked" | "slowdown";
 
 export interface PortSeries {
   /** Bytes in all egress queues of the port. */
   total: Band;
-  /** Share of the link's rate that the port sent at. */
+  /** Sending rate of the port as a share of the link's rate. */
   utilisation: Band;
   /** Bytes by egress queue. */
   egress: Map<number, Band>;
-  /** By class of the ingress queue at the same port: bytes, the threshold at which it is full, headroom in use. */
+  /**
+   * By class, the ingress queue of the port: bytes, threshold at which the queue is full, headroom
+   * in use.
+   */
   ingress: Map<number, { bytes: Band; threshold: Band; headroom: Band }>;
 }
 
 export interface FlowDetail {
   flow: Flow;
-  /** The packet that completed it, or that it waits for; empty without `probes.flows`. */
+  /**
+   * Steps of the packet that completed the flow, or that the flow waits for; empty without
+   * `probes.flows`.
+   */
   steps: Step[];
-  /** Congestion signals that it got; empty without `probes.flows`. */
+  /** Congestion signals received by the flow; empty without `probes.flows`. */
   signals: Signal[];
-  /** What its sender did; empty without a trace of it. */
+  /** Rate, window and data in flight of the sender; empty without a trace of it. */
   sender: SenderPoint[];
 }
 
-/** The answer of `backwater why`. */
+/** Answer of `backwater why`. */
 export interface Why {
   sentences: string[];
   steps: Step[];
@@ -39,27 +45,28 @@ export interface Data {
 
   /** Totals of the whole fabric: bytes in egress queues, number of paused queues. */
   overview(from: number, to: number, bins: number): Promise<{ queued: Band; paused: Band }>;
-  instant(time: number): Promise<Instant>;
-  /** The congestion trees of an instant, the one that holds most bytes first. */
-  trees(instant: Instant): Tree[];
+  /** State of the fabric at a time. */
+  snapshot(time: number): Promise<Snapshot>;
+  /** Congestion trees of a snapshot, the one with most bytes first. */
+  trees(snapshot: Snapshot): Tree[];
 
   port(port: number, from: number, to: number, bins: number): Promise<PortSeries>;
   /** Pauses of the queues of a port. */
   pauses(port: number, from: number, to: number, bins: number): Promise<PauseBar[]>;
-  /** Bytes that a switch holds, and of these in headroom; null for a node without a buffer. */
+  /** Buffered bytes of a switch, and the part in headroom; null for a node without a buffer. */
   buffer(node: number, from: number, to: number, bins: number): Promise<{ used: Band; headroom: Band } | null>;
 
   victims(order: VictimOrder): Promise<Victim[]>;
   flow(id: number): Promise<FlowDetail | null>;
-  /** Flows between two hosts, the slowest first; either may be left open. */
+  /** Flows between two hosts, the slowest first; null stands for any host. */
   flowsBetween(src: number | null, dst: number | null, most: number): Promise<Flow[]>;
 
-  /** Frames that were on wires then, sent by these ports; null if there are more than `most`. */
+  /** Frames of these ports that are on wires in the range; null if there are more than `most`. */
   frames(ports: number[], from: number, to: number, most: number): Promise<Frame[] | null>;
 
-  /** Where `why` can be asked, which may run the scenario again: not in a page that stands alone. */
+  /** True if `why` is available, which may run the scenario again; false in an exported page. */
   readonly canAsk: boolean;
   why(flow: number): Promise<Why>;
-  /** Where the frames between two instants can be had as a capture; null where there is no server or no trace. */
+  /** Address of a capture of the frames between two times; null without a server or a trace. */
   captureUrl(from: number, to: number): string | null;
 }

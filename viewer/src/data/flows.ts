@@ -1,8 +1,8 @@
-/** Flows by number, and where their time went. */
+/** Flows, their latency breakdown, congestion signals and senders. */
 
 import type { Flow, SenderPoint, Signal, Step } from "./model";
 import { at } from "./pyramid";
-import { type Columns, type Table, numberAt, numbers, wordAt } from "./tables";
+import { type Columns, type Table, numberAt, numbers, textAt } from "./tables";
 import type { Topology } from "./topology";
 
 const COLUMNS = [
@@ -27,14 +27,14 @@ const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause
 
 const SIGNAL_COLUMNS = ["signal", "node", "port", "count", "first_ps", "last_ps", "waited_ps"];
 
-/** A flow, and its rows in `waits.parquet` and `signals.parquet`. */
+/** A flow and its rows in `waits.parquet` and `signals.parquet`. */
 interface Found {
   flow: Flow;
   waits: [start: number, end: number];
   signals: [start: number, end: number];
 }
 
-/** A flow by its number. */
+/** Finds a flow by its number. */
 export async function findFlow(table: Table, id: number): Promise<Found | null> {
   const group = table.groups.find((group) => (group.min["id"] ?? 0) <= id && id <= (group.max["id"] ?? -1));
   if (!group) return null;
@@ -44,7 +44,7 @@ export async function findFlow(table: Table, id: number): Promise<Found | null> 
   return null;
 }
 
-/** Flows between two hosts, of which either may be open: the slowest first. */
+/** Returns the flows between two hosts, the slowest first; null stands for any host. */
 export async function flowsBetween(
   table: Table,
   src: number | null,
@@ -74,8 +74,8 @@ function foundAt(read: Columns, row: number): Found {
   const path = read["path"]?.[row];
   const flow: Flow = {
     id: number("id"),
-    tag: wordAt(read["tag"], row) ?? "",
-    role: wordAt(read["role"], row),
+    tag: textAt(read["tag"], row) ?? "",
+    role: textAt(read["role"], row),
     src: number("src"),
     dst: number("dst"),
     class: number("class"),
@@ -97,20 +97,20 @@ function foundAt(read: Columns, row: number): Found {
   return { flow, waits: rows("waits"), signals: rows("signals") };
 }
 
-/** The steps of the packet that completed a flow, or that it waits for. */
+/** Returns the steps of the packet that completed a flow, or that the flow waits for. */
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
   const read = await waits.read(start, end, STEP_COLUMNS);
   const rows = Array.from({ length: end - start }, (_, row) => row).filter(
-    (row) => wordAt(read["of"], row) === "completion",
+    (row) => textAt(read["of"], row) === "completion",
   );
   rows.sort((one, other) => (numberAt(read["step"], one) ?? 0) - (numberAt(read["step"], other) ?? 0));
   let now = flow.start;
   return rows.map((row) => {
-    const [node, cause] = [wordAt(read["node"], row) ?? "", wordAt(read["cause_node"], row)];
+    const [node, cause] = [textAt(read["node"], row) ?? "", textAt(read["cause_node"], row)];
     const step: Step = {
       port: topology.portAt(node, numberAt(read["port"], row) ?? 0),
-      term: wordAt(read["term"], row) ?? "",
+      term: textAt(read["term"], row) ?? "",
       cause: cause === null ? null : topology.portAt(cause, numberAt(read["cause_port"], row) ?? 0),
       start: now,
       length: numberAt(read["length_ps"], row) ?? 0,
@@ -120,7 +120,7 @@ export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found
   });
 }
 
-/** The congestion signals that a flow got: by kind, the largest share first. */
+/** Returns the congestion signals of a flow by kind, the largest share first. */
 export async function signalsOf(
   signals: Table,
   { signals: [start, end] }: Found,
@@ -130,8 +130,8 @@ export async function signalsOf(
   const found = Array.from({ length: end - start }, (_, row): Signal => {
     const [count, waited] = [numberAt(read["count"], row) ?? 0, numberAt(read["waited_ps"], row) ?? null];
     return {
-      kind: wordAt(read["signal"], row) ?? "",
-      port: topology.portAt(wordAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0),
+      kind: textAt(read["signal"], row) ?? "",
+      port: topology.portAt(textAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0),
       count,
       waited,
       first: numberAt(read["first_ps"], row) ?? 0,
@@ -145,7 +145,7 @@ export async function signalsOf(
   return found.sort((one, other) => one.kind.localeCompare(other.kind) || other.share - one.share);
 }
 
-/** What the sender of a flow did. */
+/** Returns the states of the sender of a flow. */
 export async function senderOf(senders: Table, flow: number): Promise<SenderPoint[]> {
   const points: SenderPoint[] = [];
   for (const group of senders.groups) {

@@ -1,19 +1,19 @@
-/** Frames on wires, from the events of a trace. */
+/** Frames on wires, read from the events of a trace. */
 
 import type { Frame } from "./model";
-import { type Table, numberAt, wordAt } from "./tables";
+import { type Table, numberAt, textAt } from "./tables";
 import type { Topology } from "./topology";
 
 const COLUMNS = [
   ...["time_ps", "node", "port", "event", "frame", "class", "flow", "psn", "frame_bytes", "until_ps", "marked"],
   ...["pfc_classes", "pfc_quanta"],
 ];
-/** Events that are looked through for one window. */
-const LOOKED_THROUGH = 1 << 20;
-/** Longest frame, in bits. */
+/** Maximum number of events read for one window. */
+const MAX_EVENTS = 1 << 20;
+/** Length of the longest frame, in bits. */
 const LONGEST_FRAME = 8 * 10_000;
 
-/** Of every so many events, the time of the first. */
+/** Time of every `step`-th event. */
 export interface EventIndex {
   rows: number;
   step: number;
@@ -21,7 +21,10 @@ export interface EventIndex {
   last: number;
 }
 
-/** Frames of some ports that are on wires between two times; null if that takes more events, or gives more frames, than there may be. */
+/**
+ * Returns the frames of some ports that are on wires between two times. Returns null if there are
+ * more than `most`, or if too many events must be read.
+ */
 export async function framesOf(
   events: Table,
   index: EventIndex,
@@ -31,7 +34,7 @@ export async function framesOf(
   to: number,
   most: number,
 ): Promise<Frame[] | null> {
-  // A frame that is still on a wire began so long before at most.
+  // Maximum time before `from` at which a frame that is still on the wire started.
   const before = Math.max(
     0,
     ...[...ports].map((port) => {
@@ -39,14 +42,14 @@ export async function framesOf(
       return delayPs + (LONGEST_FRAME * 1e12) / rateBps;
     }),
   );
-  const first = Math.max(0, above(index.times, from - before) - 1) * index.step;
-  const last = Math.min(index.rows, above(index.times, to) * index.step);
-  if (last - first > LOOKED_THROUGH) return null;
+  const first = Math.max(0, countUpTo(index.times, from - before) - 1) * index.step;
+  const last = Math.min(index.rows, countUpTo(index.times, to) * index.step);
+  if (last - first > MAX_EVENTS) return null;
   const read = await events.read(first, last, COLUMNS);
   const frames: Frame[] = [];
   for (let row = 0; row < last - first; row++) {
-    if (wordAt(read["event"], row) !== "sent") continue;
-    const port = topology.portAt(wordAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0);
+    if (textAt(read["event"], row) !== "sent") continue;
+    const port = topology.portAt(textAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0);
     const [start, end] = [numberAt(read["time_ps"], row) ?? 0, numberAt(read["until_ps"], row) ?? 0];
     if (!ports.has(port) || start >= to || end + (topology.ports[port]?.delayPs ?? 0) <= from) continue;
     if (frames.length === most) return null;
@@ -54,7 +57,7 @@ export async function framesOf(
       port,
       start,
       end,
-      kind: wordAt(read["frame"], row) ?? "",
+      kind: textAt(read["frame"], row) ?? "",
       class: numberAt(read["class"], row),
       flow: numberAt(read["flow"], row),
       psn: numberAt(read["psn"], row),
@@ -67,8 +70,8 @@ export async function framesOf(
   return frames;
 }
 
-/** How many of ascending numbers are at most so large. */
-function above(times: number[], time: number): number {
+/** Returns the number of ascending times up to `time`. */
+function countUpTo(times: number[], time: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
     const middle = (low + high) >> 1;

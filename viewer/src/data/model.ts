@@ -1,6 +1,7 @@
 /**
- * What a run holds, as the views see it. Times are picoseconds since the start of the run, exact up to 2^53 (150 minutes); sizes are bytes.
- * Ports and nodes go by their index: nodes in the order of `topology.json`, ports node by node in the order of their numbers.
+ * Types of a run's data. Times are picoseconds since the start of the run, exact up to 2^53
+ * (150 minutes); sizes are bytes. Ports and nodes are identified by index: nodes in the order of
+ * `topology.json`, ports node by node in the order of their numbers.
  */
 
 export type NodeKind = "host" | "relay" | "switch";
@@ -9,24 +10,24 @@ export interface Node {
   index: number;
   name: string;
   kind: NodeKind;
-  /** Links to the nearest host. */
+  /** Number of links to the nearest host. */
   layer: number;
-  /** Index of its first port; the others follow. */
+  /** Index of the first port; the others follow. */
   firstPort: number;
   portCount: number;
 }
 
-/** An egress port, and the direction of its link that begins there. */
+/** An egress port, and the outgoing direction of its link. */
 export interface Port {
   index: number;
   node: number;
-  /** Its number at its node. */
+  /** Number at the node. */
   number: number;
-  /** As people name it: `leaf1:0`, or `leaf1:Ethernet0`. */
+  /** Displayed name: `leaf1:0`, or `leaf1:Ethernet0`. */
   name: string;
-  /** The node at the other end. */
+  /** Node at the other end. */
   peer: number;
-  /** The port at the other end. */
+  /** Port at the other end. */
   peerPort: number;
   link: number;
   rateBps: number;
@@ -35,87 +36,93 @@ export interface Port {
 
 export interface Link {
   index: number;
-  /** Its two ports. */
+  /** The ports at both ends. */
   a: number;
   b: number;
   rateBps: number;
   delayPs: number;
-  /** When it is down: from, until (end of the run if it does not come back). */
+  /** Intervals in which the link is down: from, until (the end of the run without recovery). */
   down: [number, number][];
 }
 
 /** An interval in which an egress queue was paused: a row of `pauses.parquet`. */
 export interface Pause {
-  /** The paused egress port and its queue; those below 8 go by their class. */
+  /** Paused egress port and its queue; queues below 8 are numbered by class. */
   port: number;
   queue: number;
   start: number;
-  /** When it ended, or the run did. */
+  /** End of the pause or of the run. */
   end: number;
-  /** Whether it had not ended when the run did. */
+  /** True if the run ended first. */
   isOpen: boolean;
-  /** The port whose congestion is the cause. */
+  /** Congestion root: the port whose congestion is the cause. */
   cause: number;
-  /** Port of the neighbour that held most of what came from here; null where only the root is known. */
+  /** The neighbour's port that held most of the bytes from here; null if only the root is known. */
   via: number | null;
-  /** The pause of that port that made this one: its queue and start; null where there was none. */
+  /** Pause of the port `via` that caused this one: queue and start; null if there was none. */
   parentQueue: number | null;
   parentStart: number | null;
-  /** Links that PAUSEs have crossed from the cause to here. */
+  /** Number of links that PAUSEs crossed from the cause to here. */
   hops: number | null;
 }
 
-/** Minima and maxima of a quantity over bins of equal width; in a bin without samples both are NaN if it is not known there, else 0. */
+/**
+ * Minima and maxima of a quantity over bins of equal width. In a bin without samples, both are NaN
+ * if the quantity is unknown, and otherwise 0.
+ */
 export interface Band {
-  /** Whether each bin is a sample, whose value holds until the next one. */
+  /** True if each bin is a sample whose value holds until the next one. */
   isHeld: boolean;
-  /** Middle of each bin, or the instant of the sample where a bin holds one. */
+  /** Middle of each bin; for bins of one sample, the time of the sample. */
   times: Float64Array;
   min: Float64Array;
   max: Float64Array;
 }
 
-/** Pauses of a queue over time: single ones, or shares of bins where there are too many. */
+/** A pause of a queue, or the paused share of a time bin if there are too many pauses. */
 export interface PauseBar {
   queue: number;
   start: number;
   end: number;
-  /** Share of the bar that was paused: 1 for a single pause. */
+  /** Paused share of the bar; 1 for a single pause. */
   share: number;
-  /** Port that caused most of it. */
+  /** Port that caused most of the paused time. */
   cause: number;
-  /** The pause itself, where the bar is a single one. */
+  /** The pause, if the bar is a single one. */
   pause: Pause | null;
 }
 
-/** What there was at an instant; what is not known is not a number. */
-export interface Instant {
+/** State of the fabric at a time. Unknown values are NaN. */
+export interface Snapshot {
   time: number;
-  /** Time of the last sample of queues up to then; null before the first one. */
+  /** Time of the last sample of queues; null before the first one. */
   sampled: number | null;
-  /** Bytes in all queues of each port at that sample. */
+  /** Bytes in all queues of each port at the sample. */
   queued: Float64Array;
-  /** Share of its rate that each port sent at in the sample interval around the instant. */
+  /** Utilisation of each port in the sample interval that contains the time. */
   utilisation: Float64Array;
-  /** Bytes by `port * 65536 + queue`, of the egress queues that held something at that sample; null if single queues were not sampled. */
+  /**
+   * Bytes of the egress queues that were not empty at the sample, by `port * 65536 + queue`; null
+   * if single queues were not sampled.
+   */
   queueBytes: Map<number, number> | null;
-  /** Pauses in force. */
+  /** Active pauses. */
   pauses: Pause[];
 }
 
-/** A pause in the congestion tree: an arrow to the port that it stops. */
+/** A pause in a congestion tree, drawn as an arrow to the paused port. */
 export interface Branch {
   pause: Pause;
-  /** Bytes that the paused queue held at the sample; not a number if that is not known. */
+  /** Bytes in the paused queue at the sample; NaN if unknown. */
   bytes: number;
-  /** Branches of the ports that this one makes stop. */
+  /** Pauses that this one caused. */
   children: Branch[];
 }
 
-/** The PAUSEs that one port caused, as a tree from there to the leaves. */
+/** Congestion tree: the pauses that one port caused. */
 export interface Tree {
   root: number;
-  /** The same of all queues of the root. */
+  /** Bytes in all queues of the root at the sample. */
   rootBytes: number;
   branches: Branch[];
 }
@@ -131,35 +138,38 @@ export interface Flow {
   /** Null for an endless flow. */
   bytes: number | null;
   start: number;
-  /** When its last byte arrived; null if it had not. */
+  /** Arrival of the last byte; null if the flow is not complete. */
   finish: number | null;
   idealFct: number | null;
   slowdown: number | null;
   paused: number;
-  /** Behind PAUSEs of ports that are not on its path. */
+  /** Time behind PAUSEs of ports that are not on the path. */
   blocked: number;
   delivered: number;
   retransmitted: number;
-  /** Egress ports on its way; empty if it is not known. */
+  /** Egress ports on the path; empty if the path is unknown. */
   path: number[];
 }
 
-/** A line of the list of victims. */
+/** A row of the list of victims. */
 export interface Victim {
   id: number;
   src: number;
   dst: number;
   bytes: number | null;
   start: number;
-  /** Until it was complete, or the run ended. */
+  /** Time until the flow was complete or the run ended. */
   taken: number;
   isComplete: boolean;
-  /** That time over the one on an idle fabric. */
+  /** Time taken relative to that on an idle fabric. */
   slowdown: number;
   blocked: number;
 }
 
-/** Some time of the packet that completed a flow, at one port: a row of `waits.parquet`. Steps follow each other without a gap from the flow's start on. */
+/**
+ * Time of the packet that completed a flow, at one port: a row of `waits.parquet`. Steps start with
+ * the flow and have no gaps.
+ */
 export interface Step {
   port: number;
   term: string;
@@ -168,29 +178,29 @@ export interface Step {
   length: number;
 }
 
-/** Congestion signals of one kind and port that a flow got: a row of `signals.parquet`. */
+/** Congestion signals of one kind and port, received by a flow: a row of `signals.parquet`. */
 export interface Signal {
-  /** mark, load, delay or notice. */
+  /** `mark`, `load`, `delay` or `notice`. */
   kind: string;
   port: number;
   count: number;
-  /** Of delays: how long packets and ACKs waited at the port. */
+  /** For delays, the queueing time of packets and ACKs at the port. */
   waited: number | null;
-  /** Departure of the first packet with one from the port, and of the last. */
+  /** Departure from the port of the first and the last packet with a signal. */
   first: number;
   last: number;
-  /** Share in the flow's signals of the kind: of their number, of delays of the time waited. */
+  /** Share of the flow's signals of this kind: of their number, or for delays of the time. */
   share: number;
 }
 
 /** A frame on a wire: an event `sent` of `events.parquet`. */
 export interface Frame {
-  /** The port that sends it. */
+  /** Sending port. */
   port: number;
-  /** First bit leaves, last bit leaves; both arrive later by the delay of the link. */
+  /** Departure of the first and the last bit; both arrive after the link's delay. */
   start: number;
   end: number;
-  /** data, ack, nack, cnp, notice, or the protocol of a link-local frame. */
+  /** `data`, `ack`, `nack`, `cnp`, `notice`, or the protocol of a link-local frame. */
   kind: string;
   class: number | null;
   flow: number | null;
@@ -201,7 +211,7 @@ export interface Frame {
   pfcQuanta: number | null;
 }
 
-/** What the sender of a flow did, from a trace. */
+/** State of the sender of a flow, from a trace. */
 export interface SenderPoint {
   time: number;
   rateBps: number | null;
@@ -216,21 +226,21 @@ export interface DeadQueue {
 }
 
 export interface Info {
-  /** Name of the scenario, or of the directory. */
+  /** Name of the scenario or of the directory. */
   name: string;
-  /** What the summary says: completed, deadlock, ... */
+  /** Outcome in the summary: `completed`, `deadlock`, ... */
   outcome: string;
   /** End of the run. */
   end: number;
-  /** Time between two samples; 0 without any. */
+  /** Time between two samples; 0 without samples. */
   sampleInterval: number;
   flows: number;
   deadlock: { onset: number; cycle: DeadQueue[] } | null;
-  /** Whether pauses were recorded. */
+  /** True if pauses were recorded. */
   hasPauses: boolean;
-  /** Ports that caused pauses, the one that paused others longest first. */
+  /** Ports that caused pauses, in descending order of the time paused. */
   causes: number[];
-  /** What the trace, if there is one, can hold: from, until. */
+  /** Time range of the trace; null without a trace. */
   trace: [number, number] | null;
   version: string;
   seed: number;

@@ -1,12 +1,15 @@
-/** Pauses as intervals, by length and start, and as shares of bins: the files that `crates/export/src/view/pauses.rs` writes. */
+/**
+ * Pauses as intervals, by length and start, and as shares of bins. The files are written by
+ * `crates/export/src/view/pauses.rs`.
+ */
 
-import type { Branch, Instant, Pause, PauseBar, Tree } from "./model";
+import type { Branch, Snapshot, Pause, PauseBar, Tree } from "./model";
 import { type Window, at, isWithin, levelCount, levelFor } from "./pyramid";
 import { type Columns, type Group, type Table, numbers } from "./tables";
 
 const COLUMNS = ["port", "queue", "start", "end", "parent_start", "open", "cause", "via", "parent_queue", "hops"];
-/** More single pauses than these are shown as shares of bins. */
-const SINGLE = 1 << 14;
+/** Maximum number of pauses that are shown as intervals instead of shares of bins. */
+const MAX_INTERVALS = 1 << 14;
 
 export class Pauses {
   readonly #intervals: Table;
@@ -15,7 +18,10 @@ export class Pauses {
   readonly #levels: number;
   readonly #end: number;
 
-  /** Intervals and bins of a run that ended at `end`; `width` is that of the narrowest bins. */
+  /**
+   * @param width Width of the narrowest bins.
+   * @param end End of the run.
+   */
   constructor(intervals: Table, bins: Table, width: number, end: number) {
     this.#intervals = intervals;
     this.#bins = bins;
@@ -24,7 +30,7 @@ export class Pauses {
     this.#end = end;
   }
 
-  /** Those in force at a time: from its start on, a pause is, until its end. */
+  /** Returns the pauses that are active at a time, from their start until before their end. */
   async at(time: number): Promise<Pause[]> {
     const found: Pause[] = [];
     await this.#each(this.#overlapping(time, time), null, (pause) => {
@@ -33,12 +39,14 @@ export class Pauses {
     return found;
   }
 
-  /** Those of a port that overlap a window, or their shares of its bins where there are too many. */
+  /**
+   * Returns the pauses of a port in a window, or the paused shares of bins if there are too many.
+   */
   async bars(port: number, { from, to, bins }: Window): Promise<PauseBar[]> {
     const level = levelFor(to - from, this.#width, bins, this.#levels);
     let groups = this.#overlapping(from, to);
-    const isShared = groups.reduce((rows, group) => rows + group.end - group.start, 0) > SINGLE;
-    // Those of higher levels are as wide as sixteen bins at least.
+    const isShared = groups.reduce((rows, group) => rows + group.end - group.start, 0) > MAX_INTERVALS;
+    // Pauses of higher levels are at least sixteen bins wide.
     if (isShared) groups = groups.filter((group) => (group.min["level"] ?? 0) > level);
     const bars: PauseBar[] = [];
     await this.#each(groups, port, (pause) => {
@@ -71,14 +79,14 @@ export class Pauses {
     return bars;
   }
 
-  /** Row groups that can hold pauses between two times. */
+  /** Returns the row groups that may contain pauses between two times. */
   #overlapping(from: number, to: number): Group[] {
     return this.#intervals.groups.filter(
       (group) => (group.min["start"] ?? 0) <= to && (group.max["end"] ?? Infinity) >= from,
     );
   }
 
-  /** Calls `each` with the pauses of groups, those of one port if it is given. */
+  /** Calls `each` with the pauses of row groups, or with those of `port` alone. */
   async #each(groups: Group[], port: number | null, each: (pause: Pause) => void): Promise<void> {
     for (const read of await Promise.all(groups.map((group) => this.#intervals.group(group, COLUMNS)))) {
       const ports = numbers(read, "port");
@@ -104,13 +112,13 @@ function pauseAt(read: Columns, row: number): Pause {
   };
 }
 
-/** What identifies the pause of a queue. */
+/** Identifier of a pause. */
 const key = (port: number, queue: number, start: number) => `${port}:${queue}:${start}`;
 
-/** The trees of pauses in force at an instant, by the port that caused them; the one that holds most bytes first. */
-export function treesOf(instant: Instant): Tree[] {
-  const branches = instant.pauses.map((pause): Branch => {
-    const bytes = instant.queueBytes === null ? NaN : (instant.queueBytes.get(pause.port * 65536 + pause.queue) ?? 0);
+/** Returns the congestion trees of a snapshot, one per cause, the one with most bytes first. */
+export function treesOf(snapshot: Snapshot): Tree[] {
+  const branches = snapshot.pauses.map((pause): Branch => {
+    const bytes = snapshot.queueBytes === null ? NaN : (snapshot.queueBytes.get(pause.port * 65536 + pause.queue) ?? 0);
     return { pause, bytes, children: [] };
   });
   const known = new Map(
@@ -123,8 +131,8 @@ export function treesOf(instant: Instant): Tree[] {
     const isMade = via !== null && parentQueue !== null && parentStart !== null;
     const parent = isMade ? known.get(key(via, parentQueue, parentStart)) : undefined;
     let tree = trees.get(cause);
-    if (!tree) trees.set(cause, (tree = { root: cause, rootBytes: instant.queued[cause] ?? 0, branches: [] }));
-    // PAUSEs may run in a circle: the last one of it stands at the root.
+    if (!tree) trees.set(cause, (tree = { root: cause, rootBytes: snapshot.queued[cause] ?? 0, branches: [] }));
+    // PAUSEs may form a cycle; its last pause becomes a child of the root.
     if (parent && parent.pause.cause === cause && !isAbove(branch, parent, parents)) {
       parents.set(branch, parent);
       parent.children.push(branch);
@@ -140,7 +148,7 @@ export function treesOf(instant: Instant): Tree[] {
   );
 }
 
-/** Whether a branch is another one, or stands above it. */
+/** True if `branch` is `other` or one of its ancestors. */
 function isAbove(branch: Branch, other: Branch, parents: Map<Branch, Branch>): boolean {
   for (let at: Branch | undefined = other; at; at = parents.get(at)) if (at === branch) return true;
   return false;

@@ -1,25 +1,29 @@
 /**
- * Minima and maxima of samples in bins of several widths: the files that `crates/export/src/view/pyramid.rs` writes.
+ * Minima and maxima of samples in bins of several widths. The files are written by
+ * `crates/export/src/view/pyramid.rs`.
  *
- * A level has bins four times as wide as those of the level below; level 0 has a bin per sample. Rows stand by place, queue and bin in row groups that are of
- * one level and one span of bins each.
+ * Level 0 has one bin per sample; the bins of each further level are four times as wide. A row
+ * group has rows of one level and one span of bins, sorted by place, queue and bin.
  */
 
 import type { Band } from "./model";
 import { type Columns, type Group, type Table, numbers } from "./tables";
 
 const BRANCHING = 4;
-/** Stands for all ports together. */
-export const EVERYWHERE = -1;
+/** Place of the totals over all ports. */
+export const ALL_PORTS = -1;
 
-/** What a field is called, what it is multiplied by, and what it is where there is no row. */
+/** Name of a field, its factor, and the treatment of missing rows: unknown or 0. */
 interface Field {
   name: string;
   factor?: number;
   isUnknownWhenAbsent?: boolean;
 }
 
-/** A span of time, in so many bins at most; samples are of instants, or of the intervals that end with them. */
+/**
+ * Time range with a maximum number of bins. Samples belong to instants, or to the intervals before
+ * them.
+ */
 export interface Window {
   from: number;
   to: number;
@@ -27,8 +31,8 @@ export interface Window {
   isOfIntervals?: boolean;
 }
 
-/** Bins of a level, with the times where they are drawn. */
-interface Frame {
+/** Range of bins of a level, with the times at which they are drawn. */
+interface BinRange {
   isHeld: boolean;
   level: number;
   begin: number;
@@ -36,22 +40,22 @@ interface Frame {
   times: Float64Array;
 }
 
-/** A band of nothing. */
-export const NOTHING: Band = {
+/** A band without bins. */
+export const EMPTY_BAND: Band = {
   isHeld: false,
   times: new Float64Array(),
   min: new Float64Array(),
   max: new Float64Array(),
 };
 
-/** The lowest level whose bins in a span are at most so many. */
+/** Returns the lowest level with at most `bins` bins in a span. */
 export function levelFor(span: number, width: number, bins: number, levels: number): number {
   let level = 0;
   while (level + 1 < levels && span / (width * BRANCHING ** level) > bins) level++;
   return level;
 }
 
-/** How many levels there are of so many bins: the highest has 64 at most. */
+/** Returns the number of levels for a number of bins; the highest level has at most 64. */
 export function levelCount(bins: number): number {
   let levels = 1;
   for (let left = bins; left > 64; left = Math.ceil(left / BRANCHING)) levels++;
@@ -64,7 +68,10 @@ export class Pyramid {
   readonly #samples: number;
   readonly #levels: number;
 
-  /** What a table holds of so many samples, an interval apart. */
+  /**
+   * @param interval Time between samples.
+   * @param samples Number of samples.
+   */
   constructor(table: Table, interval: number, samples: number) {
     this.#table = table;
     this.#interval = interval;
@@ -72,12 +79,12 @@ export class Pyramid {
     this.#levels = levelCount(samples);
   }
 
-  /** Number of the last sample up to a time, -1 before the first. */
+  /** Returns the number of the last sample up to a time; -1 before the first one. */
   sampleAt(time: number): number {
     return Math.min(Math.floor(time / this.#interval), this.#samples) - 1;
   }
 
-  /** Number of the sample interval in which a time is; -1 after the last one, which no sample ended. */
+  /** Returns the number of the sample interval that contains a time; -1 after the last sample. */
   intervalAt(time: number): number {
     const interval = Math.floor(Math.min(time, this.#samples * this.#interval - 1) / this.#interval);
     return time <= this.#samples * this.#interval ? interval : -1;
@@ -87,7 +94,10 @@ export class Pyramid {
     return (sample + 1) * this.#interval;
   }
 
-  /** Calls `each` with every row of a sample: place, queue (0 without queues), and the value of a field. */
+  /**
+   * Calls `each` for every row of a sample, with place, queue (0 without queues) and value of a
+   * field.
+   */
   async sample(
     sample: number,
     field: string,
@@ -101,18 +111,21 @@ export class Pyramid {
       const [place, bin, value] = [numbers(read, "place"), numbers(read, "bin"), numbers(read, `${field}_max`)];
       const queue = hasQueues ? numbers(read, "queue") : null;
       for (let row = 0; row < bin.length; row++) {
-        if (bin[row] !== sample || place[row] === EVERYWHERE) continue;
+        if (bin[row] !== sample || place[row] === ALL_PORTS) continue;
         each(at(place, row), queue ? at(queue, row) : 0, at(value, row));
       }
     }
   }
 
-  /** Bands of fields of a place, by queue; none of a queue that had no sample then. */
+  /**
+   * Returns the bands of fields of a place by queue, without queues that have no sample in the
+   * window.
+   */
   async series(place: number, window: Window, fields: Field[]): Promise<Map<number, Band[]>> {
     const found = new Map<number, Band[]>();
-    const frame = this.#frame(window);
-    if (!frame) return found;
-    const { level, begin, end } = frame;
+    const range = this.#binRange(window);
+    if (!range) return found;
+    const { level, begin, end } = range;
     const isWanted = (group: Group) => isOf(group, level, begin, end) && isWithin(group, "place", place, place);
     const names = fields.flatMap(({ name }) => [`${name}_min`, `${name}_max`]);
     const wanted = this.#table.groups.filter(isWanted);
@@ -123,7 +136,7 @@ export class Pyramid {
       for (let row = 0; row < bins.length; row++) {
         const bin = at(bins, row);
         if (bin < begin || bin > end) continue;
-        const bands = found.get(at(queues, row)) ?? blank(frame, fields);
+        const bands = found.get(at(queues, row)) ?? blank(range, fields);
         found.set(at(queues, row), bands);
         fields.forEach(({ factor = 1 }, i) => {
           const [band, column] = [bands[i], columns[i]];
@@ -136,7 +149,9 @@ export class Pyramid {
     return new Map([...found].sort(([one], [other]) => one - other));
   }
 
-  /** Columns of the rows of a place in a group: those are next to each other, and only their pages are read. */
+  /**
+   * Reads the rows of a place in a row group; these are contiguous, and only their pages are read.
+   */
   async #rowsOf(group: Group, place: number, names: string[]): Promise<Columns> {
     const places = numbers(await this.#table.group(group, ["place"]), "place");
     const [start, end] = [firstFrom(places, place), firstFrom(places, place + 1)];
@@ -145,24 +160,24 @@ export class Pyramid {
       : this.#table.read(group.start + start, group.start + end, names);
   }
 
-  /** The bands of a place without queues. */
+  /** Returns the bands of a place without queues. */
   async single(place: number, window: Window, fields: Field[]): Promise<Band[]> {
     return (await this.series(place, window, fields)).get(0) ?? this.blank(window, fields);
   }
 
-  /** Bands of a place that had no sample then. */
+  /** Returns the bands of a place without samples in the window. */
   blank(window: Window, fields: Field[]): Band[] {
-    const frame = this.#frame(window);
-    return frame ? blank(frame, fields) : fields.map(() => NOTHING);
+    const range = this.#binRange(window);
+    return range ? blank(range, fields) : fields.map(() => EMPTY_BAND);
   }
 
-  /** Which bins a window shows; null if there was no sample. */
-  #frame({ from, to, bins, isOfIntervals }: Window): Frame | null {
+  /** Returns the bins of a window; null if the run has no samples. */
+  #binRange({ from, to, bins, isOfIntervals }: Window): BinRange | null {
     if (this.#samples === 0) return null;
     const level = levelFor(to - from, this.#interval, bins, this.#levels);
     const width = this.#interval * BRANCHING ** level;
     const last = Math.ceil(this.#samples / BRANCHING ** level) - 1;
-    // One bin more at each side, so that lines go on to the edges.
+    // Lines continue to the edges, so further bins are needed on both sides.
     const begin = clamp(Math.floor(from / width) - 2, 0, last);
     const end = clamp(Math.ceil(to / width) + 1, begin, last);
     const middle = (isOfIntervals ? width : width + this.#interval) / 2;
@@ -176,7 +191,7 @@ export class Pyramid {
   }
 }
 
-function blank({ isHeld, times }: Frame, fields: Field[]): Band[] {
+function blank({ isHeld, times }: BinRange, fields: Field[]): Band[] {
   return fields.map(({ isUnknownWhenAbsent }) => {
     const nothing = isUnknownWhenAbsent ? NaN : 0;
     return {
@@ -188,7 +203,7 @@ function blank({ isHeld, times }: Frame, fields: Field[]): Band[] {
   });
 }
 
-/** The first row of ascending numbers that is not below one. */
+/** Returns the first row with a value of at least `number` in an ascending column. */
 function firstFrom(column: ArrayLike<number>, number: number): number {
   let [low, high] = [0, column.length];
   while (low < high) {
@@ -207,7 +222,7 @@ export function at(column: ArrayLike<number>, row: number): number {
   return column[row] ?? NaN;
 }
 
-/** Whether a group can hold numbers between two of a column. */
+/** True if a row group may contain values of a column between two numbers. */
 export function isWithin(group: Group, column: string, from: number, to: number): boolean {
   return (group.max[column] ?? Infinity) >= from && (group.min[column] ?? -Infinity) <= to;
 }

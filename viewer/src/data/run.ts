@@ -1,12 +1,12 @@
-/** A run, answered from its files. */
+/** A run, read from its files. */
 
 import type { Data, FlowDetail, PortSeries, VictimOrder, Why } from "./data";
 import { findFlow, flowsBetween, senderOf, signalsOf, stepsOf } from "./flows";
 import { type EventIndex, framesOf } from "./frames";
-import type { Band, Flow, Frame, Info, Instant, PauseBar, Step, Tree, Victim } from "./model";
+import type { Band, Flow, Frame, Info, PauseBar, Snapshot, Step, Tree, Victim } from "./model";
 import { Pauses, treesOf } from "./pauses";
-import { EVERYWHERE, NOTHING, Pyramid } from "./pyramid";
-import { type RunFiles, asked, openSources } from "./source";
+import { ALL_PORTS, EMPTY_BAND, Pyramid } from "./pyramid";
+import { type RunFiles, openSources, request } from "./source";
 import { Table } from "./tables";
 import { Topology } from "./topology";
 
@@ -20,7 +20,7 @@ interface Summary {
 }
 
 interface Index {
-  /** Checksums of the tables that the files were made from. */
+  /** Checksums of the tables from which the files were derived. */
   of: Record<string, number>;
   sample_ps: number;
   samples: number;
@@ -29,14 +29,14 @@ interface Index {
   events: EventIndex;
 }
 
-/** What `why` answers with. */
+/** Answer of the server to `why`. */
 interface Explained {
   sentences: string[];
   flow: { start_ps: number };
   steps: { port: [string, number]; term: string; root: [string, number] | null; length_ps: number }[];
 }
 
-/** The runs that the page shows. */
+/** Opens the runs of the page. */
 export async function openRuns(): Promise<Data[]> {
   return Promise.all((await openSources()).map(openRun));
 }
@@ -94,12 +94,12 @@ class RunData implements Data {
     if (known) return known;
     const table = Table.open(this.#files.buffer(`${name}.parquet`));
     this.#tables.set(name, table);
-    // What could not be read may be readable later.
+    // A later attempt may succeed.
     table.catch(() => this.#tables.delete(name));
     return table;
   }
 
-  /** What is sampled of something; null without samples. */
+  /** Opens the samples of a table; null without samples. */
   async #pyramid(name: string): Promise<Pyramid | null> {
     if (this.#index.sample_ps === 0 || !this.#files.has(`view/${name}.parquet`)) return null;
     return new Pyramid(await this.#table(`view/${name}`), this.#index.sample_ps, this.#index.samples);
@@ -112,11 +112,11 @@ class RunData implements Data {
 
   async overview(from: number, to: number, bins: number): Promise<{ queued: Band; paused: Band }> {
     const queues = await this.#pyramid("queues");
-    const bands = await queues?.single(EVERYWHERE, { from, to, bins }, [BYTES, { name: "paused_queues" }]);
-    return { queued: bands?.[0] ?? NOTHING, paused: bands?.[1] ?? NOTHING };
+    const bands = await queues?.single(ALL_PORTS, { from, to, bins }, [BYTES, { name: "paused_queues" }]);
+    return { queued: bands?.[0] ?? EMPTY_BAND, paused: bands?.[1] ?? EMPTY_BAND };
   }
 
-  async instant(time: number): Promise<Instant> {
+  async snapshot(time: number): Promise<Snapshot> {
     const names = ["queues", "egress", "ports"].map((name) => this.#pyramid(name));
     const [[queues, egress, ports], pauses] = await Promise.all([Promise.all(names), this.#pauses()]);
     const sample = queues?.sampleAt(time) ?? -1;
@@ -124,7 +124,7 @@ class RunData implements Data {
     const blank = (isKnown: boolean): Float64Array =>
       new Float64Array(this.topology.ports.length).fill(isKnown ? 0 : NaN);
     const queueBytes = this.#hasQueues && sample >= 0 ? new Map<number, number>() : null;
-    const found: Instant = {
+    const found: Snapshot = {
       time,
       sampled: queues && sample >= 0 ? queues.timeOf(sample) : null,
       queued: blank(sample >= 0),
@@ -144,8 +144,8 @@ class RunData implements Data {
     return found;
   }
 
-  trees(instant: Instant): Tree[] {
-    return treesOf(instant);
+  trees(snapshot: Snapshot): Tree[] {
+    return treesOf(snapshot);
   }
 
   async port(port: number, from: number, to: number, bins: number): Promise<PortSeries> {
@@ -164,14 +164,14 @@ class RunData implements Data {
       ]),
     ]);
     const ingressOf = [...(byClass ?? [])].map(
-      ([queue, [bytes = NOTHING, threshold = NOTHING, headroom = NOTHING]]) => {
+      ([queue, [bytes = EMPTY_BAND, threshold = EMPTY_BAND, headroom = EMPTY_BAND]]) => {
         return [queue, { bytes, threshold, headroom }] as const;
       },
     );
     return {
-      total: total?.[0] ?? NOTHING,
-      utilisation: sent?.[0] ?? NOTHING,
-      egress: new Map([...(byQueue ?? [])].map(([queue, [bytes = NOTHING]]) => [queue, bytes])),
+      total: total?.[0] ?? EMPTY_BAND,
+      utilisation: sent?.[0] ?? EMPTY_BAND,
+      egress: new Map([...(byQueue ?? [])].map(([queue, [bytes = EMPTY_BAND]]) => [queue, bytes])),
       ingress: new Map(ingressOf),
     };
   }
@@ -215,8 +215,8 @@ class RunData implements Data {
 
   async why(flow: number): Promise<Why> {
     const address = this.#files.address(`why/${flow}`);
-    if (address === null) throw new Error("a page that stands alone cannot run a scenario: backwater why tells");
-    const found = (await (await asked(address)).json()) as Explained;
+    if (address === null) throw new Error("an exported page cannot run a scenario; use `backwater why`");
+    const found = (await (await request(address)).json()) as Explained;
     let now = found.flow.start_ps;
     const steps = found.steps.map(({ port: [node, number], term, root, length_ps: length }): Step => {
       const step = { port: this.topology.portAt(node, number), term, start: now, length };

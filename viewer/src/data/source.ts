@@ -1,16 +1,16 @@
-/** Where the files of runs come from: a server on this machine, or the page itself. */
+/** Sources of the files of runs: a server on this machine, or the page itself. */
 
 import type { AsyncBuffer } from "hyparquet";
 
 /** The files of a run. */
 export interface RunFiles {
-  /** What the run is called. */
+  /** Name of the run. */
   readonly label: string;
   has(name: string): boolean;
-  /** A file to be read piece by piece. */
+  /** Opens a file for reading piece by piece. */
   buffer(name: string): AsyncBuffer;
   json(name: string): Promise<unknown>;
-  /** The address of what a server finds out; null where there is none. */
+  /** Address of an answer of the server; null without a server. */
   address(name: string): string | null;
 }
 
@@ -18,26 +18,26 @@ interface Listing {
   runs: { label: string; files: Record<string, number> }[];
 }
 
-/** Bytes that are fetched at once, and how many such pieces of a file are kept. */
+/** Bytes per block that is fetched, and number of cached blocks per file. */
 const BLOCK = 1 << 18;
-const KEPT = 256;
+const MAX_BLOCKS = 256;
 
-/** The runs that the page shows. */
+/** Opens the runs of the page. */
 export async function openSources(): Promise<RunFiles[]> {
   const inside = document.getElementById("runs");
   if (inside) {
     const listing = JSON.parse(inside.textContent ?? "") as Listing;
     return listing.runs.map((run, number) => new Embedded(run.label, number));
   }
-  const answer = await asked("runs.json");
+  const answer = await request("runs.json");
   const listing = (await answer.json()) as Listing;
   return listing.runs.map(
     (run, number) => new Served(run.label, `runs/${number}/`, new Map(Object.entries(run.files))),
   );
 }
 
-/** An answer of the server; throws with what it says if it refuses. */
-export async function asked(address: string, init?: RequestInit): Promise<Response> {
+/** Requests a file or an answer; throws the message of the server on errors. */
+export async function request(address: string, init?: RequestInit): Promise<Response> {
   const answer = await fetch(address, init);
   if (!answer.ok) throw new Error((await answer.text()) || `${address}: ${answer.statusText}`);
   return answer;
@@ -60,17 +60,17 @@ class Served implements RunFiles {
 
   buffer(name: string): AsyncBuffer {
     const byteLength = this.#sizes.get(name);
-    if (byteLength === undefined) throw new Error(`this run has no ${name}`);
+    if (byteLength === undefined) throw new Error(`the run has no file ${name}`);
     const blocks = new Map<number, Promise<ArrayBuffer>>();
     const fetched = async (first: number, last: number): Promise<ArrayBuffer> => {
       const range = `bytes=${first * BLOCK}-${Math.min(byteLength, (last + 1) * BLOCK) - 1}`;
-      return (await asked(this.#base + name, { headers: { Range: range } })).arrayBuffer();
+      return (await request(this.#base + name, { headers: { Range: range } })).arrayBuffer();
     };
     const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
       const [first, last] = [Math.floor(start / BLOCK), Math.floor((end - 1) / BLOCK)];
       for (let block = first; block <= last; block++) {
         if (blocks.has(block)) continue;
-        // Blocks that are missing next to each other come with one request.
+        // Adjacent missing blocks are fetched with one request.
         let until = block;
         while (until < last && !blocks.has(until + 1)) until++;
         const answer = fetched(block, until);
@@ -83,7 +83,7 @@ class Served implements RunFiles {
       }
       const pieces = await Promise.all(Array.from({ length: last - first + 1 }, (_, i) => blocks.get(first + i)));
       for (const oldest of blocks.keys()) {
-        if (blocks.size <= KEPT) break;
+        if (blocks.size <= MAX_BLOCKS) break;
         blocks.delete(oldest);
       }
       return joined(pieces, start - first * BLOCK, end - start);
@@ -92,7 +92,7 @@ class Served implements RunFiles {
   }
 
   async json(name: string): Promise<unknown> {
-    return (await asked(this.#base + name)).json();
+    return (await request(this.#base + name)).json();
   }
 
   address(name: string): string {
@@ -100,14 +100,14 @@ class Served implements RunFiles {
   }
 }
 
-/** Some bytes of pieces that follow each other. */
+/** Returns bytes of contiguous pieces. */
 function joined(pieces: (ArrayBuffer | undefined)[], start: number, length: number): ArrayBuffer {
   const [only] = pieces;
   if (only && pieces.length === 1) return only.slice(start, start + length);
   const bytes = new Uint8Array(length);
   let at = -start;
   for (const piece of pieces) {
-    if (!piece) throw new Error("a piece of a file is missing");
+    if (!piece) throw new Error("a block of a file is missing");
     const from = Math.max(0, -at);
     bytes.set(
       new Uint8Array(piece, from, Math.min(piece.byteLength - from, length - Math.max(0, at))),

@@ -1,4 +1,4 @@
-/** Reading Parquet files by row group, with what has been read lately at hand. */
+/** Reading of Parquet files by row group, with a cache. */
 
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetRead } from "hyparquet";
 import { decompress } from "fzstd";
@@ -6,7 +6,7 @@ import { decompress } from "fzstd";
 /** Columns by name. */
 export type Columns = Record<string, ArrayLike<unknown>>;
 
-/** A row group: where it stands, and between which numbers its columns are. */
+/** A row group: its rows, and the minimum and maximum of each column. */
 export interface Group {
   start: number;
   end: number;
@@ -14,15 +14,15 @@ export interface Group {
   max: Record<string, number>;
 }
 
-/** Pieces of a table that are kept. */
-const KEPT = 512;
+/** Number of cached reads per table. */
+const MAX_READS = 512;
 const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
 
 export class Table {
   readonly groups: Group[];
   readonly #file: AsyncBuffer;
   readonly #metadata: FileMetaData;
-  readonly #kept = new Map<string, Promise<Columns>>();
+  readonly #cache = new Map<string, Promise<Columns>>();
 
   private constructor(file: AsyncBuffer, metadata: FileMetaData) {
     this.#file = file;
@@ -46,19 +46,19 @@ export class Table {
     return new Table(file, await parquetMetadataAsync(file));
   }
 
-  /** Rows from one number on and before another. What is not in pages of theirs is not read. */
+  /** Reads the rows from `start` until before `end`; only their pages are read. */
   read(start: number, end: number, names: string[]): Promise<Columns> {
     const key = `${start}-${end}:${names.join()}`;
-    const known = this.#kept.get(key);
-    // The last one used comes last.
-    if (known) this.#kept.delete(key);
+    const known = this.#cache.get(key);
+    // The cache is in order of use.
+    if (known) this.#cache.delete(key);
     const columns = known ?? this.#decode(start, end, names);
-    this.#kept.set(key, columns);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= KEPT) break;
-      this.#kept.delete(oldest);
+    this.#cache.set(key, columns);
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_READS) break;
+      this.#cache.delete(oldest);
     }
-    columns.catch(() => this.#kept.delete(key));
+    columns.catch(() => this.#cache.delete(key));
     return columns;
   }
 
@@ -78,13 +78,13 @@ export class Table {
     return Object.fromEntries(names.map((name) => [name, joined(pieces.get(name) ?? [], start, end)]));
   }
 
-  /** The rows of a group. */
+  /** Reads the rows of a row group. */
   group(group: Group, names: string[]): Promise<Columns> {
     return this.read(group.start, group.end, names);
   }
 }
 
-/** Rows from pieces, which may hold others as well. */
+/** Joins rows from pieces, which may contain other rows. */
 function joined(pieces: { start: number; data: ArrayLike<unknown> }[], start: number, end: number): ArrayLike<unknown> {
   const [only] = pieces;
   if (only && pieces.length === 1 && only.start === start && only.data.length === end - start) return only.data;
@@ -96,19 +96,19 @@ function joined(pieces: { start: number; data: ArrayLike<unknown> }[], start: nu
   return rows;
 }
 
-/** A column of numbers. */
+/** Returns a column of numbers. */
 export function numbers(columns: Columns, name: string): ArrayLike<number> {
   return columns[name] as ArrayLike<number>;
 }
 
-/** A number that may be missing, of a column in whatever width. */
+/** Returns a number of a column of any integer or float type; null if it is missing. */
 export function numberAt(column: ArrayLike<unknown> | undefined, row: number): number | null {
   const value = column?.[row];
   return value === null || value === undefined ? null : Number(value);
 }
 
-/** A word that may be missing. */
-export function wordAt(column: ArrayLike<unknown> | undefined, row: number): string | null {
+/** Returns a text; null if it is missing. */
+export function textAt(column: ArrayLike<unknown> | undefined, row: number): string | null {
   const value = column?.[row];
   return typeof value === "string" ? value : null;
 }

@@ -1,4 +1,4 @@
-/** The fabric by name and number: `topology.json`. */
+/** Nodes, ports and links of the fabric: `topology.json`. */
 
 import type { Link, Node, NodeKind, Port } from "./model";
 
@@ -14,7 +14,7 @@ interface Written {
     rate_bps: number;
     delay_ps: number;
   }[];
-  /** Not written by early versions. */
+  /** Missing in files of early versions. */
   faults?: { link: number; down_ps: number; up_ps: number | null }[];
 }
 
@@ -22,19 +22,22 @@ export class Topology {
   readonly nodes: Node[];
   readonly ports: Port[];
   readonly links: Link[];
-  /** Whether hosts relay and switches have links to hosts alone, as in BCube. */
+  /** True if hosts relay and no link joins two switches, as in BCube. */
   readonly isServerCentric: boolean;
   readonly #nodes = new Map<string, Node>();
   readonly #ports = new Map<string, Port>();
 
-  /** What the document says of a run that ended at `end`. */
+  /**
+   * @param document Content of `topology.json`.
+   * @param end End of the run.
+   */
   constructor(document: unknown, end: number) {
     const written = document as Written;
     this.nodes = written.nodes.map((node, index) => ({ ...node, index, firstPort: 0, portCount: 0 }));
     for (const node of this.nodes) this.#nodes.set(node.name, node);
     const named = (name: string): Node => {
       const node = this.#nodes.get(name);
-      if (!node) throw new Error(`topology.json has a link of ${name}, which is no node`);
+      if (!node) throw new Error(`topology.json: a link names the node ${name}, which does not exist`);
       return node;
     };
     for (const link of written.links) {
@@ -65,7 +68,7 @@ export class Topology {
       const down = faults.map((fault): [number, number] => [fault.down_ps, fault.up_ps ?? end]);
       return { index, a, b, rateBps: link.rate_bps, delayPs: link.delay_ps, down };
     });
-    // By their numbers as well, where no port is called so.
+    // Ports are also found by number, unless another port has this name.
     for (const port of this.ports) {
       const number = `${this.nodes[port.node]?.name}:${port.number}`;
       if (!this.#ports.has(number)) this.#ports.set(number, port);
@@ -80,15 +83,15 @@ export class Topology {
     return this.#nodes.get(name) ?? null;
   }
 
-  /** A port by its name, or by node and number. */
+  /** Finds a port by its name, or by node and number. */
   portByName(name: string): Port | null {
     return this.#ports.get(name) ?? null;
   }
 
-  /** A port by the name of its node and its number there; throws if there is none. */
+  /** Returns the port with a number at a node; throws if it does not exist. */
   portAt(node: string, number: number): number {
     const first = this.#nodes.get(node);
-    if (!first || number >= first.portCount) throw new Error(`there is no port ${node}:${number}`);
+    if (!first || number >= first.portCount) throw new Error(`port ${node}:${number} does not exist`);
     return first.firstPort + number;
   }
 }

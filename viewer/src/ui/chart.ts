@@ -1,4 +1,4 @@
-/** A chart over time: bands of minima and maxima, on the clock that all charts share. */
+/** A chart over time: bands of minima and maxima, on the time axis shared by all charts. */
 
 import uPlot from "uplot";
 import type { Band } from "../data/model";
@@ -9,41 +9,41 @@ import { bindClock, type Clock } from "./clock";
 import { fill, h, swatch } from "./dom";
 import { align } from "./series";
 import { onTheme, token } from "./theme";
-import { Bin } from "./view";
+import { Cleanup } from "./view";
 
-/** Left and right of the plots, in pixels: the same everywhere, so that cursors stand above each other. */
+/** Left and right margin of all plots, in pixels; equal, so that cursors are aligned. */
 export const GUTTER = 128;
 export const RIGHT = 20;
-/** Height of an axis of time. */
+/** Height of a time axis, in pixels. */
 export const AXIS = 24;
 
 export interface Line {
   label: string;
-  /** Of the canvas; asked again when the theme changes. */
+  /** Colour on the canvas; called again when the theme changes. */
   colour: () => string;
   band: Band;
   dash?: number[];
   isFilled?: boolean;
-  /** Whether a value holds until the next one; else lines run from one to the next. */
+  /** True if a value holds until the next one; otherwise lines connect values. */
   isStepped?: boolean;
-  /** Drawn, but without a value in the legend. */
+  /** True for a line without a value in the legend. */
   isQuiet?: boolean;
 }
 
 interface ChartOptions {
   store: Store;
   title: string;
-  /** What `data-chart` says. */
+  /** Value of the attribute `data-chart`. */
   name: string;
   height: number;
   write: (value: number) => string;
-  /** Top of the scale; else what the data need, but at least `least`. */
+  /** Upper end of the scale. Default: the maximum of the data, at least `least`. */
   top?: number;
   least?: number;
   hasAxis?: boolean;
-  /** Time between samples, across which lines are drawn. */
+  /** Time between samples; lines bridge it. */
   interval?: number;
-  /** Other than the range of the store: the whole run. */
+  /** Time range of the chart, if it differs from the store's. */
   extent?: () => [number, number];
 }
 
@@ -53,7 +53,7 @@ export class TimeChart {
   readonly #legend = h("div", { class: "chart-legend" });
   readonly #title: HTMLElement;
   readonly #plotted = h("div", { class: "chart-plot" });
-  readonly #bin = new Bin();
+  readonly #cleanup = new Cleanup();
   #plot: uPlot | null = null;
   #clock: Clock | null = null;
   #lines: Line[] = [];
@@ -80,7 +80,7 @@ export class TimeChart {
       this.#clock?.place();
     });
     sizes.observe(this.#plotted);
-    this.#bin.add(
+    this.#cleanup.add(
       () => sizes.disconnect(),
       onTheme(() => this.#build()),
       options.store.subscribe((_, changed) => {
@@ -104,7 +104,7 @@ export class TimeChart {
     this.element.setAttribute("aria-label", title);
   }
 
-  /** Whether the times are written below: those of a stack are below its last chart. */
+  /** Shows or hides the time axis; in a stack, the last chart shows it. */
   showAxis(hasAxis: boolean): void {
     if (hasAxis === this.#hasAxis) return;
     this.#hasAxis = hasAxis;
@@ -113,7 +113,7 @@ export class TimeChart {
   }
 
   destroy(): void {
-    this.#bin.empty();
+    this.#cleanup.run();
     this.#clock?.destroy();
     this.#plot?.destroy();
   }
@@ -146,7 +146,7 @@ export class TimeChart {
     this.#plot?.destroy();
     this.#clock = null;
     this.#plot = null;
-    // Hidden: it is built when it gets its size.
+    // The element is hidden; the chart is built when it has a size.
     if (width <= 0) return;
     const plot = new uPlot(this.#setup(width), this.#data(), this.#plotted);
     this.#plot = plot;
@@ -222,7 +222,7 @@ export class TimeChart {
         y: { range: (_, __, max) => [0, top ?? Math.max(max * 1.06, least ?? 1)] },
       },
       hooks: {
-        // Only now the plot has its size.
+        // The size of the plot is known only after drawing.
         draw: [() => this.#clock?.place()],
         setCursor: [
           (plot) => {
@@ -237,7 +237,7 @@ export class TimeChart {
     };
   }
 
-  /** The legend, with the values where the pointer is, or at the cursor. */
+  /** Writes the legend, with the values at the pointer or, without one, at the cursor. */
   #write(): void {
     const time = this.#hovered ?? this.#options.store.state.time;
     const items = this.#lines.map((line) => {
@@ -257,10 +257,13 @@ export class TimeChart {
   }
 }
 
-/** Least and greatest value of the bin nearest to an instant; of what holds until it changes, of the last one up to it. */
+/**
+ * Returns the minimum and maximum of the bin nearest to a time. If values hold until the next one,
+ * the last bin up to the time counts.
+ */
 export function valueAt(band: Band, time: number): [number, number] | null {
   const { isHeld } = band;
-  // The first that is later, or none.
+  // Binary search for the first bin after `time`.
   let [low, high] = [0, band.times.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -274,7 +277,7 @@ export function valueAt(band: Band, time: number): [number, number] | null {
   return [min, max];
 }
 
-/** A colour of the theme, `#rrggbb`, with less ink. */
+/** Adds transparency to a colour `#rrggbb`. */
 export function faded(colour: string, share: number): string {
   const part = (at: number): number => Number.parseInt(colour.slice(at, at + 2), 16);
   return /^#[0-9a-f]{6}$/i.test(colour) ? `rgb(${part(1)} ${part(3)} ${part(5)} / ${share})` : colour;

@@ -1,10 +1,13 @@
-/** The clock on a chart: drag selects a range, a click or a drag of the cursor sets the time, the wheel zooms, shift drags the range along. */
+/**
+ * Time navigation on a chart: a drag selects a range, a click or a drag of the cursor sets the
+ * time, the wheel zooms, a drag with shift moves the range.
+ */
 
 import { duration, instant } from "../format";
 import type { Store } from "../state";
 import { h } from "./dom";
 
-/** Where time runs on an element: pixels from its left edge. */
+/** Time axis of an element: position and width in pixels from the left edge, and time range. */
 export interface Axis {
   left: number;
   width: number;
@@ -13,21 +16,21 @@ export interface Axis {
 }
 
 export interface Clock {
-  /** Puts the cursor where it belongs, after a change of axis or time. */
+  /** Updates the position of the cursor after a change of the axis or the time. */
   place(): void;
   timeAt(clientX: number): number;
   destroy(): void;
 }
 
-/** Less than this is a click. */
+/** Movements of fewer pixels count as a click. */
 export const CLICK = 4;
 const GRAB = 6;
-/** Lower charts have no room for a label. */
+/** Minimum height of a chart with a label, in pixels. */
 const ROOM = 40;
-/** A notch of a wheel, as a factor of the range. */
+/** Zoom factor per unit of `deltaY` of the wheel. */
 export const NOTCH = 1.0018;
 
-/** Puts the clock on an element; `clicked` is told of clicks, which drags are not. */
+/** Adds time navigation to an element. `clicked` is called on clicks, not on drags. */
 export function bindClock(
   element: HTMLElement,
   axis: () => Axis,
@@ -56,8 +59,8 @@ export function bindClock(
     cursor.hidden = x < left - 1 || x > left + width + 1;
     cursor.style.transform = `translateX(${x}px)`;
   };
-  /** Tells the time under the pointer, or how long a brush is. */
-  const tell = (event: PointerEvent, text: string): void => {
+  /** Shows a label at the pointer: the time, or the length of the selection. */
+  const showLabel = (event: PointerEvent, text: string): void => {
     const { left, width } = axis();
     const x = event.clientX - element.getBoundingClientRect().left;
     label.hidden = x < left || x > left + width || element.clientHeight < ROOM;
@@ -88,7 +91,7 @@ export function bindClock(
     const here = timeAt(event.clientX);
     if (!held) {
       const { width, from, to } = axis();
-      tell(event, instant(here, (to - from) / Math.max(1, width)));
+      showLabel(event, instant(here, (to - from) / Math.max(1, width)));
       element.classList.toggle("clock-grab", isOnCursor(event));
       return;
     }
@@ -97,7 +100,7 @@ export function bindClock(
     if (held.mode === "cursor") store.set({ time: here });
     else if (held.mode === "brush") {
       showBrush(held.time, here);
-      tell(event, duration(Math.abs(here - held.time)));
+      showLabel(event, duration(Math.abs(here - held.time)));
     } else {
       const { width, from, to } = axis();
       store.pan(((held.x - event.clientX) / width) * (to - from));

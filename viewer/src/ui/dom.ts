@@ -1,9 +1,9 @@
-/** Elements without a framework. Text is always text: names come from users. */
+/** Construction of elements. Text is never parsed as HTML, because names come from users. */
 
 type Child = globalThis.Node | string | null | undefined | false;
 type Value = string | number | boolean | null | undefined | ((event: never) => void);
 
-/** An element with attributes (`onclick` and the like are listeners) and children. */
+/** Creates an element with attributes, listeners (`onclick` and the like) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, Value> = {},
@@ -23,7 +23,7 @@ export function append(element: Element, children: readonly Child[]): void {
   for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
 }
 
-/** Replaces the children, and keeps the focus where the new ones have an element of the same `data-key`. */
+/** Replaces the children. The focus moves to the new child with the same `data-key`, if any. */
 export function fill(element: Element, ...children: Child[]): void {
   const held = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
   element.replaceChildren();
@@ -31,18 +31,18 @@ export function fill(element: Element, ...children: Child[]): void {
   if (held) element.querySelector<HTMLElement>(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 
-/** A message in place of a view: what is missing, and what to do about it. */
+/** Creates a message that replaces a view: the problem and its remedy. */
 export function notice(title: string, ...rest: Child[]): HTMLElement {
   return h("div", { class: "notice", role: "status" }, h("p", { class: "notice-title" }, title), ...rest);
 }
 
-/** A paragraph in which what stands in backquotes is code. */
+/** Creates a paragraph; text in backquotes becomes code. */
 export function prose(text: string): HTMLElement {
   const parts = text.split("`").map((part, index) => (index % 2 === 1 ? h("code", {}, part) : part));
   return h("p", {}, ...parts);
 }
 
-/** A swatch of a colour, which says nothing to readers of the text. */
+/** Creates a colour swatch, hidden from screen readers. */
 export function swatch(colour: string, shape: "square" | "line" | "dash" = "square"): HTMLElement {
   const element = h("span", { class: `swatch swatch-${shape}`, "aria-hidden": "true" });
   element.style.setProperty("--swatch", colour);

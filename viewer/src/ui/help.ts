@@ -1,4 +1,4 @@
-/** The help: keys and gestures. */
+/** Help dialog: keys and pointer gestures. */
 
 import { h } from "./dom";
 import { KEYS, POINTER } from "./keys";
@@ -20,12 +20,13 @@ export function help(): { element: HTMLDialogElement; open(): void } {
       h("button", { "aria-label": "Close", onclick: () => element.close() }, "✕"),
     ),
     list(KEYS),
-    h("h2", {}, "On every chart over time"),
+    h("h2", {}, "Pointer on any chart over time"),
     list(POINTER),
     h(
       "p",
       { class: "quiet" },
-      "In the fabric, drag moves the picture and the wheel zooms it; a click on a link opens its port, one on a node selects it. The address bar holds the view, the time and the selection: copy it to show somebody what you see.",
+      "In the fabric, a drag moves the picture and the wheel zooms. Click a link to open its port; click a node to select it. " +
+        "The address bar contains the view, the time and the selection: copy the address to share what you see.",
     ),
   );
   element.addEventListener("click", (event) => {

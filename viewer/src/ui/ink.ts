@@ -1,4 +1,4 @@
-/** Black or white, whichever can be read on a colour. */
+/** Black or white text, whichever has the higher contrast on a colour. */
 
 const known = new Map<string, string>();
 
@@ -10,7 +10,7 @@ export function inkOn(colour: string): string {
     return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   };
   const light = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
-  // Contrast with white against contrast with near-black.
+  // Compares the contrast with white and with near-black.
   const ink = 1.05 / (light + 0.05) >= (light + 0.05) / 0.06 ? "#ffffff" : "#11161c";
   known.set(colour, ink);
   return ink;

@@ -1,4 +1,4 @@
-/** What keys do; the help lists the same. */
+/** Keyboard shortcuts, and their texts in the help. */
 
 import type { Data } from "../data/data";
 import { type Store, VIEWS } from "../state";
@@ -6,28 +6,28 @@ import type { Player } from "./player";
 import { toggle } from "./theme";
 
 export const KEYS: readonly (readonly [string, string])[] = [
-  ["1 – 5", "views: fabric, ports, flow, packets, victims"],
-  ["/", "search: a host, a switch, a port, a flow, a pair of hosts such as h2->h5"],
+  ["1 – 5", "open a view: fabric, ports, flow, packets, victims"],
+  ["/", "search for a host, a switch, a port, a flow or a pair of hosts such as h2->h5"],
   ["space", "play or stop"],
-  ["← →", "one sample back or on; with shift ten"],
-  ["+ −", "zoom in or out around the cursor"],
-  ["0", "the whole run"],
-  ["home end", "cursor to the start or the end of the range"],
-  ["esc", "nothing is selected any more"],
-  ["t", "dark or light"],
-  ["?", "this help"],
+  ["← →", "move the cursor by one sample; with shift by ten"],
+  ["+ −", "zoom in or out at the cursor"],
+  ["0", "show the whole run"],
+  ["home end", "move the cursor to the start or end of the range"],
+  ["esc", "clear the selection"],
+  ["t", "switch between dark and light theme"],
+  ["?", "open or close this help"],
 ];
 
 export const POINTER: readonly (readonly [string, string])[] = [
   ["click", "set the cursor"],
-  ["drag", "select a range; all charts follow"],
-  ["drag of the cursor", "move it"],
-  ["shift and drag", "move the range"],
-  ["wheel", "zoom around the pointer"],
-  ["double click", "the whole run"],
+  ["drag", "select a time range for all charts"],
+  ["drag the cursor", "move the cursor"],
+  ["shift and drag", "move the time range"],
+  ["wheel", "zoom in or out at the pointer"],
+  ["double click", "show the whole run"],
 ];
 
-/** Steps over the range, where there are no samples. */
+/** Steps per range in runs without samples. */
 const STEPS = 200;
 
 export function bindKeys(
@@ -38,7 +38,7 @@ export function bindKeys(
 ): void {
   const step = (): number => {
     const interval = Math.max(0, ...runs.map((run) => run.info.sampleInterval));
-    // In a range shorter than a few samples, a sample would be too far.
+    // In a range of fewer than four samples, a sample is too large a step.
     return interval > 0 && interval <= store.span / 4 ? interval : Math.max(1, Math.round(store.span / STEPS));
   };
   const actions: Record<string, (event: KeyboardEvent) => void> = {
@@ -68,7 +68,7 @@ export function bindKeys(
   });
 }
 
-/** Whether the element with the focus needs the key itself. */
+/** True if the focused element handles the key itself. */
 function isTaken(event: KeyboardEvent): boolean {
   const target = event.target instanceof HTMLElement ? event.target : null;
   if (!target) return false;

@@ -1,4 +1,4 @@
-/** A canvas with time from left to right, as wide as the charts, for what uPlot has no shape for. */
+/** A canvas with a time axis aligned to the charts, for shapes that uPlot does not have. */
 
 import type { Store } from "../state";
 import { ticks } from "../scale";
@@ -8,9 +8,9 @@ import { AXIS, GUTTER, RIGHT } from "./chart";
 import { h } from "./dom";
 import { onTheme, token } from "./theme";
 import { hide } from "./tooltip";
-import { Bin, framed } from "./view";
+import { Cleanup, oncePerFrame } from "./view";
 
-/** What a canvas of lanes draws on. */
+/** Drawing surface of a canvas of lanes. */
 export interface Sheet {
   draw: CanvasRenderingContext2D;
   left: number;
@@ -24,10 +24,10 @@ interface LaneOptions {
   label: string;
   height: number;
   paint(sheet: Sheet): void;
-  /** Where the pointer is, in pixels of the canvas, and in time. */
+  /** Called with the position of the pointer on the canvas, in pixels, and its time. */
   hover?(event: PointerEvent, y: number, time: number): void;
   click?(event: MouseEvent, y: number, time: number): void;
-  /** Whether the axis is drawn below. */
+  /** True if the time axis is drawn below. */
   hasAxis?: boolean;
 }
 
@@ -35,9 +35,9 @@ export class Lanes {
   readonly element: HTMLElement;
   readonly #canvas: HTMLCanvasElement;
   readonly #options: LaneOptions;
-  readonly #bin = new Bin();
+  readonly #cleanup = new Cleanup();
   readonly #clock: Clock;
-  readonly redraw: ReturnType<typeof framed>;
+  readonly redraw: ReturnType<typeof oncePerFrame>;
   #height: number;
   #width = 0;
 
@@ -46,7 +46,7 @@ export class Lanes {
     this.#height = options.height;
     this.#canvas = h("canvas", { role: "img", "aria-label": options.label });
     this.element = h("div", { class: "lanes" }, this.#canvas);
-    this.redraw = framed(() => this.#draw());
+    this.redraw = oncePerFrame(() => this.#draw());
     this.#clock = bindClock(
       this.element,
       () => this.#axis(),
@@ -59,7 +59,7 @@ export class Lanes {
       this.redraw();
     });
     sizes.observe(this.element);
-    this.#bin.add(
+    this.#cleanup.add(
       () => sizes.disconnect(),
       () => this.redraw.stop(),
       () => this.#clock.destroy(),
@@ -81,14 +81,14 @@ export class Lanes {
     this.redraw();
   }
 
-  /** Time that a pixel stands for. */
+  /** Time per pixel. */
   get step(): number {
     return this.#options.store.span / Math.max(1, this.#axis().width);
   }
 
   destroy(): void {
     hide();
-    this.#bin.empty();
+    this.#cleanup.run();
   }
 
   #axis(): { left: number; width: number; from: number; to: number } {
@@ -130,7 +130,7 @@ export class Lanes {
   }
 }
 
-/** Fits a canvas to its size on the screen, and clears it. */
+/** Resizes a canvas to its size on the screen, and clears it. */
 export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
   const ratio = window.devicePixelRatio || 1;
   if (width <= 0 || height <= 0) return null;

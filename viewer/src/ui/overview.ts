@@ -1,4 +1,7 @@
-/** The whole run at the foot of the page: bytes queued and queues paused; a drag selects what all other charts show. */
+/**
+ * Overview of the whole run in the footer: queued bytes and paused queues. A drag selects the time
+ * range of all other charts.
+ */
 
 import type { Band } from "../data/model";
 import { DASH, count, size } from "../format";
@@ -8,14 +11,14 @@ import { bindClock } from "./clock";
 import { h } from "./dom";
 import { prepare } from "./lanes";
 import { onTheme, token } from "./theme";
-import { Bin, type Context, type View, framed, paced, reason } from "./view";
+import { Cleanup, type Context, type View, oncePerFrame, serialised, reason } from "./view";
 
 const HEIGHT = 56;
 const SPLIT = 36;
 
 export function overview({ data, store }: Context, name: string | null): View {
-  const bin = new Bin();
-  const canvas = h("canvas", { role: "img", "aria-label": "Bytes queued and queues paused over the whole run" });
+  const cleanup = new Cleanup();
+  const canvas = h("canvas", { role: "img", "aria-label": "Queued bytes and paused queues over the whole run" });
   const queued = h("span", { class: "value", "data-readout": "queued" });
   const paused = h("span", { class: "value", "data-readout": "paused" });
   const labels = h(
@@ -36,7 +39,7 @@ export function overview({ data, store }: Context, name: string | null): View {
     to: store.end,
   });
 
-  const redraw = framed(() => {
+  const redraw = oncePerFrame(() => {
     const draw = prepare(canvas, width, HEIGHT);
     if (!draw) return;
     const { left, width: across } = axis();
@@ -61,7 +64,7 @@ export function overview({ data, store }: Context, name: string | null): View {
     queued.dataset["value"] = String(most?.[1] ?? "");
     paused.dataset["value"] = String(stopped?.[1] ?? "");
   };
-  const load = paced(
+  const load = serialised(
     async () => {
       asked = width;
       bands = await data.overview(0, store.end, Math.max(50, Math.round(axis().width / 1.5)));
@@ -80,7 +83,7 @@ export function overview({ data, store }: Context, name: string | null): View {
   });
   const clock = bindClock(element, axis, store);
   sizes.observe(element);
-  bin.add(
+  cleanup.add(
     () => sizes.disconnect(),
     () => clock.destroy(),
     redraw.stop,
@@ -91,15 +94,15 @@ export function overview({ data, store }: Context, name: string | null): View {
       if (changed.has("time")) write();
     }),
   );
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }
 
-/** Of a bin of several samples, the most that there was. */
+/** Formats the maximum of a bin; `≤` marks a bin with different values. */
 function atMost(found: [number, number] | null, write: (value: number) => string): string {
   return found === null ? DASH : `${found[0] === found[1] ? "" : "≤ "}${write(found[1])}`;
 }
 
-/** Between the minima and the maxima, and faintly down to zero. */
+/** Draws the maxima of a band as a line, and the area below. */
 function area(
   draw: CanvasRenderingContext2D,
   band: Band,

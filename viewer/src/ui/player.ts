@@ -1,14 +1,14 @@
-/** Time that runs: the cursor moves through the range, in real seconds that the reader chooses. */
+/** Playback: moves the cursor through the range in a chosen number of seconds. */
 
 import type { Store } from "../state";
 
-/** Seconds that the range takes, by speed. */
+/** Playback times of the range, in seconds. */
 export const SPEEDS = [60, 30, 15, 5] as const;
 
 export class Player {
   #frame = 0;
   #last = 0;
-  /** Where the cursor is, with fractions of a picosecond that the store does not keep. */
+  /** Time of the cursor with fractions of a picosecond, which the store does not keep. */
   #time = 0;
   speed: number = SPEEDS[1];
   onChange: () => void = () => {};
@@ -41,7 +41,7 @@ export class Player {
 
   readonly #step = (now: number): void => {
     const { store } = this;
-    // Somebody moved the cursor meanwhile: go on from there.
+    // The user moved the cursor: continue from there.
     if (Math.round(this.#time) !== store.state.time) this.#time = store.state.time;
     this.#time = Math.min(store.state.to, this.#time + ((now - this.#last) / 1000 / this.speed) * store.span);
     this.#last = now;

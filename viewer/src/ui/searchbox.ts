@@ -1,4 +1,4 @@
-/** The search box: suggestions as one types, for the keyboard and the pointer. */
+/** Search box with suggestions, for keyboard and pointer. */
 
 import type { Data } from "../data/data";
 import { type Hit, flows, named } from "../search";
@@ -21,8 +21,8 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
   });
   let hits: Hit[] = [];
   let at = 0;
-  let asked = 0;
-  let looking = Promise.resolve();
+  let request = 0;
+  let pending = Promise.resolve();
 
   const show = (found: Hit[], isDone: boolean): void => {
     hits = found;
@@ -44,7 +44,11 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
       ),
     );
     const isNothing = isDone && hits.length === 0 && input.value.trim() !== "";
-    fill(list, ...items, isNothing && h("li", { class: "quiet", role: "presentation" }, "Nothing has this name."));
+    fill(
+      list,
+      ...items,
+      isNothing && h("li", { class: "quiet", role: "presentation" }, "No host, switch, port or flow matches."),
+    );
     list.hidden = items.length === 0 && !isNothing;
     input.setAttribute("aria-expanded", String(!list.hidden));
     if (hits.length > 0) input.setAttribute("aria-activedescendant", `hit-${at}`);
@@ -52,7 +56,7 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
     list.querySelector(`#hit-${at}`)?.scrollIntoView({ block: "nearest" });
   };
   const close = (): void => {
-    asked++;
+    request++;
     hits = [];
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
@@ -63,21 +67,21 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
     input.blur();
     store.set(hit.change, "jump");
   };
-  const look = async (): Promise<void> => {
+  const search = async (): Promise<void> => {
     const text = input.value;
-    const token = ++asked;
+    const token = ++request;
     at = 0;
     if (text.trim() === "") return close();
     const names = unique(runs.flatMap((run) => named(run, text)));
     show(names, false);
     const found = await Promise.all(runs.map((run) => flows(run, text).catch(() => [])));
-    if (token !== asked) return;
+    if (token !== request) return;
     const flowHits = unique(found.flat());
-    // A number is a flow rather than a part of a name.
+    // For a number, flows precede names that contain it.
     show(/^\s*\d+\s*$/.test(text) || text.includes("->") ? [...flowHits, ...names] : [...names, ...flowHits], true);
   };
   const start = (): void => {
-    looking = look();
+    pending = search();
   };
   input.addEventListener("input", start);
   input.addEventListener("focus", start);
@@ -89,11 +93,11 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
       at = (at + (event.key === "ArrowDown" ? 1 : hits.length - 1)) % hits.length;
       show(hits, true);
     } else if (event.key === "Enter") {
-      // Names are found at once and flows later: how fast one types does not matter.
-      const token = asked;
-      void looking.then(() => {
+      // Flows are found later than names: Enter waits for both.
+      const token = request;
+      void pending.then(() => {
         const hit = hits[at];
-        if (hit && token === asked) choose(hit);
+        if (hit && token === request) choose(hit);
       });
     } else if (event.key === "Escape") {
       if (input.value === "") input.blur();
@@ -110,7 +114,7 @@ export function searchbox(store: Store, runs: readonly Data[]): { element: HTMLE
   };
 }
 
-/** The same of two runs is one suggestion. */
+/** Merges equal suggestions of two runs. */
 function unique(hits: Hit[]): Hit[] {
   const seen = new Set<string>();
   return hits.filter((hit) => !seen.has(hit.text) && seen.add(hit.text));

@@ -9,7 +9,7 @@ const band = (times: number[], values: number[]) => ({
 });
 const none = Number.NaN;
 
-it("bands of the same bins share their times", () => {
+it("bands with equal bins share their times", () => {
   expect(align([band([1, 2], [5, 6]), band([1, 2], [7, 8])], 1)).toEqual([
     [1, 2],
     [5, 6],
@@ -19,7 +19,7 @@ it("bands of the same bins share their times", () => {
   ]);
 });
 
-it("others are put together, and drawn across the times of each other", () => {
+it("bands with different bins are merged, and lines bridge the times of others", () => {
   expect(align([band([1, 3], [5, 6]), band([2], [7])], 1)).toEqual([
     [1, 2, 3],
     [5, undefined, 6],
@@ -29,7 +29,7 @@ it("others are put together, and drawn across the times of each other", () => {
   ]);
 });
 
-it("bins between two samples are no gap; where samples are missing there is one", () => {
+it("bins between two samples are no gap, missing samples are a gap", () => {
   expect(align([band([0, 1, 2, 3], [5, none, none, 6])], 3)[1]).toEqual([5, undefined, undefined, 6]);
   expect(align([band([0, 1, 2, 3], [5, none, none, 6])], 1)[1]).toEqual([5, null, undefined, 6]);
 });

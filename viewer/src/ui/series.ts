@@ -1,14 +1,15 @@
-/** Bands as uPlot wants them: one list of times, and two lines per band. */
+/** Conversion of bands for uPlot: one common list of times, and two lines per band. */
 
 import type uPlot from "uplot";
 import type { Band } from "../data/model";
 
-/** Lines run on over this many sample intervals without a sample. */
+/** Longest interval without a sample that lines bridge, in sample intervals. */
 const BRIDGED = 2.5;
 
 /**
- * Times of all bands in one list. Where a band has no bin at a time it has `undefined`, which uPlot draws across; where nothing is known for more than
- * samples lie apart it has null, a gap.
+ * Merges the times of all bands into one list. A band without a bin at a time has `undefined`
+ * there, which uPlot bridges. An interval of unknown values that is longer than [BRIDGED] has null,
+ * a gap.
  */
 export function align(bands: readonly Band[], interval: number): uPlot.AlignedData {
   const isShared = bands.every((band) => shares(band.times, bands[0]?.times));
@@ -33,7 +34,7 @@ export function align(bands: readonly Band[], interval: number): uPlot.AlignedDa
         unknown ??= place;
         return;
       }
-      // The gap becomes one only when its other end is known to be far.
+      // The length of the gap is known at the next value only.
       if (last !== null && unknown !== null && time - last > BRIDGED * Math.max(interval, width)) {
         max[unknown] = null;
         min[unknown] = null;

@@ -1,8 +1,11 @@
-/** A table of figures: headings, and rows that others made. Columns of text are to the left. */
+/** Tables. */
 
 import { h } from "./dom";
 
-/** A heading that begins with `<` is that of a column of text. */
+/**
+ * Creates a table from headings and rows. A heading with a leading `<` is that of a
+ * left-aligned text column.
+ */
 export function table(headings: readonly string[], rows: readonly HTMLElement[], kind = ""): HTMLElement {
   const cells = headings.map((heading) =>
     h("th", { scope: "col", class: heading.startsWith("<") && "text" }, heading.replace(/^</, "")),

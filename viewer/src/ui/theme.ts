@@ -1,4 +1,7 @@
-/** Dark and light: what the system prefers, unless the reader chose; canvases take their colours from the same variables as the page. */
+/**
+ * Dark and light theme: the user's choice, or else that of the system. Canvases use the CSS
+ * variables of the page.
+ */
 
 type Theme = "light" | "dark";
 const KEY = "backwater-theme";
@@ -22,7 +25,7 @@ export function toggle(): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // A page from a file may have no storage; the choice then lasts as long as the page.
+    // A page opened from a file may have no storage; the choice then ends with the page.
   }
   apply(next);
 }
@@ -32,7 +35,7 @@ export function onTheme(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The value of a variable of tokens.css, for canvases. */
+/** Returns the value of a variable of tokens.css, for canvases. */
 export function token(name: string): string {
   const known = tokens.get(name);
   if (known !== undefined) return known;

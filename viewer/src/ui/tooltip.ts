@@ -1,4 +1,4 @@
-/** One box beside the pointer: a title and lines of what and how much. */
+/** Tooltip beside the pointer: a title, and lines of label and value. */
 
 import { fill, h, swatch } from "./dom";
 

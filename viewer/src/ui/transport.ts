@@ -1,4 +1,4 @@
-/** The line above the overview: play, the time, the range. */
+/** Playback controls, cursor time and time range, above the overview. */
 
 import { duration, instant, parseTime } from "../format";
 import type { Store } from "../state";
@@ -15,7 +15,7 @@ export function transport(store: Store, player: Player): HTMLElement {
   const time = h("input", {
     class: "time",
     "aria-label": "Time of the cursor",
-    title: "Time of the cursor: type one, such as 120 us",
+    title: "Time of the cursor; enter a time such as 120 us",
     spellcheck: "false",
     autocomplete: "off",
     "data-readout": "time",
@@ -23,7 +23,7 @@ export function transport(store: Store, player: Player): HTMLElement {
   const range = h("span", { class: "range", "data-readout": "range" });
   const speed = h(
     "select",
-    { "aria-label": "How long the range takes to play", title: "How long the range takes to play" },
+    { "aria-label": "Playback time of the range", title: "Playback time of the range" },
     ...SPEEDS.map((seconds) => h("option", { value: seconds, selected: seconds === player.speed }, `${seconds} s`)),
   );
   speed.addEventListener("change", () => {

@@ -1,10 +1,10 @@
-/** What every view has, and what it gets. */
+/** Interface and context of views, and helpers for their updates. */
 
 import type { Hues } from "../colours";
 import type { Data } from "../data/data";
 import type { Store } from "../state";
 
-/** A run, the store that all runs share, and the colours of its causes. */
+/** Context of a view: a run, the store shared by all runs, and the colours of causes. */
 export interface Context {
   data: Data;
   store: Store;
@@ -16,24 +16,26 @@ export interface View {
   destroy(): void;
 }
 
-/** What has to be undone when a view goes. */
-export class Bin {
-  readonly #undo: (() => void)[] = [];
+/** Actions to run when a view is destroyed. */
+export class Cleanup {
+  readonly #actions: (() => void)[] = [];
 
-  add(...undo: (() => void)[]): void {
-    this.#undo.push(...undo);
+  add(...actions: (() => void)[]): void {
+    this.#actions.push(...actions);
   }
 
-  empty(): void {
-    for (const undo of this.#undo.splice(0).reverse()) undo();
+  /** Runs all actions, the last one first. */
+  run(): void {
+    for (const action of this.#actions.splice(0).reverse()) action();
   }
 }
 
 /**
- * Runs one after the other: of calls while one is running, only the last counts, so that a cursor that is dragged never builds up a queue.
- * What fails is told to `failed`; nothing is told once it has been stopped.
+ * Returns a function that runs `work`, never twice at the same time. Calls during a run cause a
+ * single further run, so that dragging the cursor builds up no queue. `failed` receives errors,
+ * until `stop` is called.
  */
-export function paced(
+export function serialised(
   work: (isCurrent: () => boolean) => Promise<void>,
   failed: (error: unknown) => void,
 ): { (): void; stop(): void } {
@@ -62,8 +64,8 @@ export function paced(
   return ask;
 }
 
-/** Calls once per frame at most. */
-export function framed(draw: () => void): { (): void; stop(): void } {
+/** Returns a function that calls `draw` at most once per frame of the display. */
+export function oncePerFrame(draw: () => void): { (): void; stop(): void } {
   let frame = 0;
   let isStopped = false;
   const ask = (): void => {
@@ -80,7 +82,8 @@ export function framed(draw: () => void): { (): void; stop(): void } {
   return ask;
 }
 
+/** Message of an error. */
 export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Waits until a range has stood for a moment before it is read: a wheel turns through many. */
-export const rest = (): Promise<void> => new Promise((done) => setTimeout(done, 60));
+/** Waits a moment before a range is read, because the wheel passes through many ranges. */
+export const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 60));

@@ -1,4 +1,4 @@
-/** The flows that suffered most; each opens at the moment at which it stood. */
+/** List of the most delayed flows; each opens at the time of its longest wait. */
 
 import type { VictimOrder } from "../data/data";
 import type { PauseBar, Victim } from "../data/model";
@@ -6,22 +6,22 @@ import { count, duration, instant, ratio, size } from "../format";
 import { flowName } from "../names";
 import { fill, h, notice } from "../ui/dom";
 import { table } from "../ui/table";
-import { Bin, type Context, type View, paced, reason } from "../ui/view";
+import { Cleanup, type Context, type View, serialised, reason } from "../ui/view";
 
-/** Bins in which the longest wait of a flow is looked for. */
+/** Number of time bins in the search for the longest wait of a flow. */
 const BINS = 200;
 const ORDERS: [VictimOrder, string, string][] = [
-  ["blocked", "Blocked longest", "By the time behind PAUSEs of ports that are not on the flow's path"],
-  ["slowdown", "Slowest", "By their time over the one on an idle fabric"],
+  ["blocked", "Blocked longest", "Sort by time behind PAUSEs of ports that are not on the flow's path"],
+  ["slowdown", "Slowest", "Sort by completion time relative to an idle fabric"],
 ];
 
 export function victims(context: Context): View {
   const { data, store } = context;
-  const bin = new Bin();
+  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const body = h("div", { class: "victims-body" });
   const element = h("div", { class: "view victims-view" }, head, body);
-  const load = paced(
+  const load = serialised(
     async (isCurrent) => {
       const { order } = store.state;
       const found = await data.victims(order);
@@ -32,13 +32,13 @@ export function victims(context: Context): View {
           body,
           notice(
             order === "blocked"
-              ? "No flow stood behind a PAUSE of a port that it does not pass."
-              : "There are no flows with an ideal time to compare with.",
+              ? "No flow waited behind a PAUSE of a port outside its path."
+              : "No flow has an ideal completion time to compare with.",
           ),
         );
       else fill(body, list(context, found));
     },
-    (error) => fill(body, notice("The flows cannot be read.", h("p", {}, reason(error)))),
+    (error) => fill(body, notice("Cannot read the flows.", h("p", {}, reason(error)))),
   );
   const writeHead = (shown: number): void => {
     const buttons = ORDERS.map(([order, label, title]) =>
@@ -62,7 +62,7 @@ export function victims(context: Context): View {
       h("div", { class: "segments", role: "group", "aria-label": "Order" }, ...buttons),
     );
   };
-  bin.add(
+  cleanup.add(
     load.stop,
     store.subscribe((_, changed) => {
       if (changed.has("order")) load();
@@ -75,7 +75,7 @@ export function victims(context: Context): View {
   };
   writeHead(0);
   load();
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }
 
 function list(context: Context, found: readonly Victim[]): HTMLElement {
@@ -104,7 +104,11 @@ function list(context: Context, found: readonly Victim[]): HTMLElement {
       h("td", { class: "when", "aria-hidden": "true" }, h("span", { class: "when-track" }, span)),
     );
   });
-  return table(["<flow", "<from → to", "size", "start", "took", "slowdown", "blocked", "<in the run"], rows, "victims");
+  return table(
+    ["<flow", "<from → to", "size", "start", "took", "slowdown", "blocked", "<time in the run"],
+    rows,
+    "victims",
+  );
 }
 
 function bar(share: number): HTMLElement {
@@ -113,21 +117,24 @@ function bar(share: number): HTMLElement {
   return h("span", { class: "share", "aria-hidden": "true" }, inner);
 }
 
-/** Opens a flow over its whole time, with the cursor at the middle of the longest wait that it was not to blame for. */
+/**
+ * Opens a flow from start to end, with the cursor in the middle of its longest wait behind
+ * a PAUSE, if possible behind one of a port outside its path.
+ */
 export async function openVictim(context: Context, victim: Victim): Promise<void> {
   const { data, store } = context;
   const { id, start, taken } = victim;
   const end = Math.min(data.info.end, start + taken);
   const margin = Math.max(1000, (end - start) * 0.04);
   store.set({ view: "flow", flow: id, from: start - margin, to: end + margin, time: start }, "jump");
-  // To find out when it stood may take a moment; a reader who has gone on meanwhile is left alone.
+  // The search may take a moment; the cursor stays if the user has moved on meanwhile.
   const { time } = store.state;
-  const found = await stood(context, id, start, end).catch(() => null);
+  const found = await longestWait(context, id, start, end).catch(() => null);
   if (found !== null && store.state.flow === id && store.state.time === time) store.set({ time: found });
 }
 
-/** The middle of the longest time for which a flow stood; null if that is not known. */
-async function stood({ data, store }: Context, id: number, start: number, end: number): Promise<number | null> {
+/** Returns the middle of the longest wait of a flow behind a PAUSE; null if unknown. */
+async function longestWait({ data, store }: Context, id: number, start: number, end: number): Promise<number | null> {
   const detail = await data.flow(id);
   if (!detail) return null;
   const path = new Set(detail.flow.path);
@@ -135,7 +142,7 @@ async function stood({ data, store }: Context, id: number, start: number, end: n
   const foreign = waits.filter((step) => step.cause !== null && !path.has(step.cause));
   const step = longest(foreign.length > 0 ? foreign : waits, (step) => step.length);
   if (!step && detail.steps.length > 0) return null;
-  // Reasons at a port are added up: when it was paused, its pauses tell.
+  // Steps sum up the time per port and term; the port's pauses give the times.
   const ports = step ? [step.port] : detail.flow.path;
   const here = step ? detail.steps.filter((other) => other.port === step.port) : [];
   const from = here[0]?.start ?? start;

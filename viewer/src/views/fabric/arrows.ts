@@ -1,4 +1,4 @@
-/** Paints what PAUSEs do: congestion trees, as arrows from their roots, and the cycle of a deadlock. */
+/** Painting of congestion trees, as arrows from their roots, and of the cycle of a deadlock. */
 
 import type { Branch, DeadQueue, Tree } from "../../data/model";
 import { size } from "../../format";
@@ -8,14 +8,15 @@ import { token } from "../../ui/theme";
 import type { Geometry } from "./geometry";
 import { halo, stroke } from "./paint";
 
-/** An arrow per port that a tree stops; queues of the same port are taken together. */
+/** An arrow to a paused port of a tree; one for all queues of the port. */
 interface Arrow {
   port: number;
   bytes: number;
-  /** Where it comes from: the port whose congestion or pause makes this one stop. */
+  /** Origin: the port whose congestion or pause caused the pause of `port`. */
   from: number;
 }
 
+/** Returns the arrows of a tree. */
 export function arrows(tree: Tree): Arrow[] {
   const found = new Map<number, Arrow>();
   const visit = (branch: Branch, parent: number): void => {
@@ -40,7 +41,8 @@ export function paintTree(
   const inside = new Path2D();
   for (const { port, bytes, from } of arrows(tree)) {
     const width = arrowWidth(bytes);
-    // From the peer to the paused port: against the data, beside the link; trees that share one lie side by side.
+    // The arrow runs from the peer to the paused port, beside the link; trees that share a link are
+    // offset.
     const { x, y, dx, dy, length } = geometry.ray(port);
     const aside = 5 + width / 2 + (rank % 3) * 5;
     const [nx, ny] = [-dy * aside, dx * aside];
@@ -65,7 +67,7 @@ export function paintTree(
   draw.fill(bodies);
 }
 
-/** Roots stand above all arrows. */
+/** Paints the root of a tree, above all arrows. */
 export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string): void {
   const [x, y] = [geometry.endX[tree.root] ?? 0, geometry.endY[tree.root] ?? 0];
   const ring = new Path2D();
@@ -80,7 +82,7 @@ export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tr
   draw.fill(dot);
 }
 
-/** Names the roots, those that hold most first, as far as there is room. */
+/** Paints the names of roots, in the order of `trees`, where there is room. */
 export function paintRootNames(draw: CanvasRenderingContext2D, geometry: Geometry, trees: readonly Tree[]): void {
   draw.font = `600 11px ${token("sans")}`;
   draw.textBaseline = "middle";
@@ -98,7 +100,9 @@ export function paintRootNames(draw: CanvasRenderingContext2D, geometry: Geometr
   }
 }
 
-/** Every queue of the cycle waits for the next one, at the other end of its link. */
+/**
+ * Paints the cycle of a deadlock: each queue waits for the next one, at the other end of its link.
+ */
 export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, cycle: readonly DeadQueue[]): void {
   const bodies = new Path2D();
   const joints = new Path2D();
@@ -129,7 +133,7 @@ export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, c
   draw.fill(bodies);
 }
 
-/** A shaft of that width, with a head. */
+/** Adds an arrow with a shaft of the given width to a path. */
 function arrow(path: Path2D, fromX: number, fromY: number, toX: number, toY: number, width: number): void {
   const length = Math.hypot(toX - fromX, toY - fromY);
   if (length < 3) return;

@@ -1,6 +1,8 @@
-/** The fabric at an instant: the picture, and beside it the same as text. */
+/**
+ * View of the fabric at the time of the cursor: a picture, and a panel with the same data as text.
+ */
 
-import type { Instant, Tree } from "../../data/model";
+import type { Snapshot, Tree } from "../../data/model";
 import { duration, percent, rate, size } from "../../format";
 import { type Layout, layout } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
@@ -10,7 +12,7 @@ import { CLICK, NOTCH } from "../../ui/clock";
 import { prepare } from "../../ui/lanes";
 import { onTheme } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
-import { Bin, type Context, type View, framed, paced, reason } from "../../ui/view";
+import { Cleanup, type Context, type View, oncePerFrame, serialised, reason } from "../../ui/view";
 import { paintCycle, paintRoot, paintRootNames, paintTree } from "./arrows";
 import { type Camera, Geometry } from "./geometry";
 import { legend } from "./legend";
@@ -19,7 +21,7 @@ import {
   paintLinks,
   paintNames,
   paintNodes,
-  paintNoted,
+  paintHighlights,
   paintPath,
   paintPauses,
   paintPorts,
@@ -28,18 +30,21 @@ import {
 import { panel } from "./panel";
 
 const REACH = 7;
-/** Pixels from neighbour to neighbour at which names can be read. */
+/** Spacing of neighbours in pixels at which names are readable. */
 const NEAR = 48;
 
 export function fabric(context: Context): View {
   const { data, store, hues } = context;
   const { topology } = data;
-  const bin = new Bin();
+  const cleanup = new Cleanup();
   const places: Layout = layout(topology);
   const geometry = new Geometry(topology, places);
   const camera: Camera = { zoom: 1, centre: 0.5, down: 0 };
-  const picture = h("canvas", { role: "img", "aria-label": "The fabric; what it shows is in the list beside it" });
-  // What is under the pointer is drawn on its own, above: the picture of a large fabric takes long.
+  const picture = h("canvas", {
+    role: "img",
+    "aria-label": "The fabric; the panel beside it has the same data as text",
+  });
+  // Highlights have their own canvas, because redrawing a large fabric is slow.
   const canvas = h("canvas", { "aria-hidden": "true" });
   const home = h(
     "button",
@@ -51,10 +56,10 @@ export function fabric(context: Context): View {
     "Fit",
   );
   const stage = h("div", { class: "fabric-stage" }, picture, canvas, home);
-  const side = h("aside", { class: "panel", "aria-label": "What the fabric shows" });
+  const side = h("aside", { class: "panel", "aria-label": "Data of the fabric" });
   const element = h("div", { class: "view fabric" }, h("div", { class: "fabric-main" }, stage, legend(data)), side);
   let [width, height] = [0, 0];
-  let instant: Instant | null = null;
+  let snapshot: Snapshot | null = null;
   let trees: Tree[] = [];
   let path: readonly number[] = [];
   let pathOf: number | null = null;
@@ -66,14 +71,14 @@ export function fabric(context: Context): View {
     width,
     height,
     time: store.state.time,
-    instant,
+    snapshot,
     hoverNode: hover.node,
     hoverPort: hover.port,
     node: store.state.node === null ? null : (topology.nodeByName(store.state.node)?.index ?? null),
     port: store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null),
     path,
   });
-  const redraw = framed(() => {
+  const redraw = oncePerFrame(() => {
     const draw = prepare(picture, width, height);
     if (!draw) return;
     geometry.place(width, height, camera);
@@ -89,28 +94,28 @@ export function fabric(context: Context): View {
     paintPorts(draw, now);
     [...trees].reverse().forEach((tree) => paintRoot(draw, geometry, tree, hues.of(tree.root)));
     paintRootNames(draw, geometry, trees);
-    point();
+    highlight();
     home.hidden = camera.zoom === 1 && camera.down === 0 && camera.centre === 0.5;
   });
-  const point = framed(() => {
+  const highlight = oncePerFrame(() => {
     const draw = prepare(canvas, width, height);
-    if (draw) paintNoted(draw, scene());
+    if (draw) paintHighlights(draw, scene());
   });
-  const load = paced(
+  const load = serialised(
     async (isCurrent) => {
-      const found = await data.instant(store.state.time);
+      const found = await data.snapshot(store.state.time);
       if (!isCurrent()) return;
-      instant = found;
+      snapshot = found;
       trees = data.trees(found);
       write();
       redraw();
     },
-    (error) => fill(side, notice("This instant cannot be shown.", h("p", {}, reason(error)))),
+    (error) => fill(side, notice("Cannot show this time.", h("p", {}, reason(error)))),
   );
   const write = (): void => {
-    if (instant) fill(side, ...panel(context, instant, trees));
+    if (snapshot) fill(side, ...panel(context, snapshot, trees));
   };
-  const loadPath = paced(
+  const loadPath = serialised(
     async (isCurrent) => {
       const { flow } = store.state;
       if (flow === pathOf) return;
@@ -126,13 +131,15 @@ export function fabric(context: Context): View {
   );
   const move = (next: Partial<Camera>): void => {
     Object.assign(camera, next);
-    camera.zoom = clamp(camera.zoom, 1, geometry.mostZoom);
+    camera.zoom = clamp(camera.zoom, 1, geometry.maxZoom);
     const slack = 0.5 / camera.zoom;
     camera.centre = camera.zoom === 1 ? 0.5 : clamp(camera.centre, slack * 0.6, 1 - slack * 0.6);
     if (camera.zoom === 1) camera.down = clamp(camera.down, -height / 3, height / 3);
     redraw();
   };
-  /** Brings the selected node into sight, near enough to tell it from its neighbours. */
+  /**
+   * Moves and zooms the picture until the selected node is visible and apart from its neighbours.
+   */
   const reveal = (): void => {
     const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
     const row = places.row[node?.index ?? -1] ?? -1;
@@ -142,42 +149,42 @@ export function fabric(context: Context): View {
     if (x >= 0 && x <= width && space >= NEAR / 4) return;
     move({ zoom: camera.zoom * Math.max(1, NEAR / space), centre: places.x[node.index] ?? 0.5 });
   };
-  const place = (event: MouseEvent): [number, number] => {
+  const positionOf = (event: MouseEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
-  const look = (event: MouseEvent): void => {
-    const [x, y] = place(event);
+  const inspect = (event: MouseEvent): void => {
+    const [x, y] = positionOf(event);
     const node = geometry.nodeAt(x, y);
     const port = node === null ? geometry.portAt(x, y, REACH) : null;
-    if (node !== hover.node || port !== hover.port) point();
+    if (node !== hover.node || port !== hover.port) highlight();
     hover = { node, port };
     stage.classList.toggle("pointing", node !== null || port !== null);
     if (port !== null)
-      show(event, portTitle(topology, port), portLines(context, instant, port), "click for its queues");
-    else if (node !== null) show(event, nodeName(topology, node), nodeLines(context, instant, node));
+      show(event, portTitle(topology, port), portLines(context, snapshot, port), "click to open the port");
+    else if (node !== null) show(event, nodeName(topology, node), nodeLines(context, snapshot, node));
     else hide();
   };
 
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    const [x, y] = place(event);
+    const [x, y] = positionOf(event);
     held = { x, y, camera: { ...camera }, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (!held) return look(event);
-    const [x, y] = place(event);
+    if (!held) return inspect(event);
+    const [x, y] = positionOf(event);
     held.hasMoved ||= Math.hypot(x - held.x, y - held.y) >= CLICK;
     if (!held.hasMoved) return;
     hide();
-    move({ centre: held.camera.centre - (x - held.x) / geometry.full, down: held.camera.down + y - held.y });
+    move({ centre: held.camera.centre - (x - held.x) / geometry.pictureWidth, down: held.camera.down + y - held.y });
   });
   canvas.addEventListener("pointerup", (event) => {
     const wasClick = held !== null && !held.hasMoved;
     held = null;
     if (!wasClick) return;
-    look(event);
+    inspect(event);
     if (hover.port !== null) {
       hide();
       store.set({ view: "ports", port: portName(topology, hover.port) }, "jump");
@@ -186,15 +193,15 @@ export function fabric(context: Context): View {
   canvas.addEventListener("pointerleave", () => {
     hover = { node: null, port: null };
     hide();
-    point();
+    highlight();
   });
   canvas.addEventListener(
     "wheel",
     (event) => {
       event.preventDefault();
-      const [x] = place(event);
-      const away = (x - width / 2) / geometry.full;
-      const zoom = clamp(camera.zoom * NOTCH ** -event.deltaY, 1, geometry.mostZoom);
+      const [x] = positionOf(event);
+      const away = (x - width / 2) / geometry.pictureWidth;
+      const zoom = clamp(camera.zoom * NOTCH ** -event.deltaY, 1, geometry.maxZoom);
       move({ zoom, centre: camera.centre + away * (1 - camera.zoom / zoom) });
     },
     { passive: false },
@@ -206,10 +213,10 @@ export function fabric(context: Context): View {
     redraw();
   });
   sizes.observe(stage);
-  bin.add(
+  cleanup.add(
     () => sizes.disconnect(),
     redraw.stop,
-    point.stop,
+    highlight.stop,
     load.stop,
     loadPath.stop,
     hide,
@@ -224,39 +231,39 @@ export function fabric(context: Context): View {
         write();
         reveal();
       }
-      if (changed.has("node") || changed.has("port")) point();
+      if (changed.has("node") || changed.has("port")) highlight();
     }),
   );
   load();
   loadPath();
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }
 
-function portLines({ data, hues }: Context, instant: Instant | null, port: number): Line[] {
+function portLines({ data, hues }: Context, snapshot: Snapshot | null, port: number): Line[] {
   const found = data.topology.ports[port];
   if (!found) return [];
   const lines: Line[] = [{ label: "link", value: `${rate(found.rateBps)}, ${duration(found.delayPs)}` }];
-  if (!instant) return lines;
-  if (isDown(data.topology.links[found.link]?.down ?? [], instant.time))
-    lines.push({ label: "link is", value: "down" });
+  if (!snapshot) return lines;
+  if (isDown(data.topology.links[found.link]?.down ?? [], snapshot.time))
+    lines.push({ label: "state", value: "link down" });
   lines.push(
-    { label: "utilisation", value: percent(instant.utilisation[port] ?? Number.NaN) },
-    { label: "queued", value: size(instant.queued[port] ?? 0) },
+    { label: "utilisation", value: percent(snapshot.utilisation[port] ?? Number.NaN) },
+    { label: "queued", value: size(snapshot.queued[port] ?? 0) },
   );
-  for (const [key, bytes] of instant.queueBytes ?? [])
+  for (const [key, bytes] of snapshot.queueBytes ?? [])
     if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
-  for (const pause of instant.pauses) {
+  for (const pause of snapshot.pauses) {
     if (pause.port !== port) continue;
     lines.push({
       label: `${queueName(pause.queue)} paused`,
-      value: `by ${portName(data.topology, pause.cause)}, for ${duration(instant.time - pause.start)}`,
+      value: `by ${portName(data.topology, pause.cause)}, for ${duration(snapshot.time - pause.start)}`,
       colour: hues.of(pause.cause),
     });
   }
   return lines;
 }
 
-function nodeLines({ data }: Context, instant: Instant | null, node: number): Line[] {
+function nodeLines({ data }: Context, snapshot: Snapshot | null, node: number): Line[] {
   const found = data.topology.nodes[node];
   if (!found) return [];
   const last = found.firstPort + found.portCount;
@@ -264,22 +271,18 @@ function nodeLines({ data }: Context, instant: Instant | null, node: number): Li
     {
       label: "kind",
       value:
-        found.kind === "switch"
-          ? `switch, layer ${found.layer}`
-          : found.kind === "relay"
-            ? "server that relays"
-            : "host",
+        found.kind === "switch" ? `switch, layer ${found.layer}` : found.kind === "relay" ? "relaying host" : "host",
     },
     { label: "ports", value: String(found.portCount) },
   ];
-  if (!instant) return lines;
+  if (!snapshot) return lines;
   lines.push({
     label: "queued",
-    value: size(instant.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)),
+    value: size(snapshot.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)),
   });
   lines.push({
     label: "paused queues",
-    value: String(instant.pauses.filter(({ port }) => port >= found.firstPort && port < last).length),
+    value: String(snapshot.pauses.filter(({ port }) => port >= found.firstPort && port < last).length),
   });
   return lines;
 }

@@ -1,41 +1,41 @@
-/** Where the fabric is on the screen: nodes, and the two ends of every link. */
+/** Positions on the screen: nodes, and both ends of every link. */
 
 import type { Topology } from "../../data/topology";
 import type { Layout } from "../../layout";
 import { clamp } from "../../scale";
 
-/** What part of the fabric is to be seen. */
+/** Visible part of the fabric. */
 export interface Camera {
-  /** Times as wide as what fits. */
+  /** Zoom factor; 1 shows the full width. */
   zoom: number;
-  /** Middle of the picture, 0 to 1 across; offset in pixels down. */
+  /** Horizontal position of the centre, 0 to 1, and vertical offset in pixels. */
   centre: number;
   down: number;
 }
 
 const MARGIN = { side: 36, top: 44, bottom: 56 };
-/** Widest that neighbours in a row stand apart, in pixels; switches have many ports. */
-const WIDEST = { host: 160, switch: 300 };
+/** Maximum spacing of neighbours in a row, in pixels; more for switches, which have many ports. */
+const MAX_SPACING = { host: 160, switch: 300 };
 const LETTER = 7;
-/** How far the ends of an arched row hang down, as a share of the distance between rows. */
+/** Drop of the ends of an arched row, as a share of the distance between rows. */
 const ARCH = 0.45;
 
 export class Geometry {
-  /** Middle of each node. */
+  /** Centre of each node. */
   readonly x: Float32Array;
   readonly y: Float32Array;
-  /** Half of its width and height. */
-  readonly across: Float32Array;
-  readonly up: Float32Array;
-  /** Where the link of each port begins. */
+  /** Half of the width and height of each node. */
+  readonly halfWidth: Float32Array;
+  readonly halfHeight: Float32Array;
+  /** End of the link at each port. */
   readonly endX: Float32Array;
   readonly endY: Float32Array;
-  /** Pixels between neighbours, by row. */
+  /** Spacing of neighbours by row, in pixels. */
   spacing: number[] = [];
-  /** Width of the widest row, in pixels: what a movement of the picture is measured by. */
-  full = 1;
-  /** Most that it makes sense to zoom. */
-  mostZoom = 1;
+  /** Width of the widest row, in pixels; the scale of horizontal movements. */
+  pictureWidth = 1;
+  /** Maximum zoom factor. */
+  maxZoom = 1;
 
   constructor(
     readonly topology: Topology,
@@ -44,25 +44,26 @@ export class Geometry {
     const [nodes, ports] = [topology.nodes.length, topology.ports.length];
     this.x = new Float32Array(nodes);
     this.y = new Float32Array(nodes);
-    this.across = new Float32Array(nodes);
-    this.up = new Float32Array(nodes);
+    this.halfWidth = new Float32Array(nodes);
+    this.halfHeight = new Float32Array(nodes);
     this.endX = new Float32Array(ports);
     this.endY = new Float32Array(ports);
   }
 
   /**
-   * Places everything for a canvas of that size. The picture grows across only, and every row only until its nodes have room: so what hosts in sight are
-   * attached to stays in sight as well, however many there are.
+   * Computes all positions for a canvas size. The zoom is horizontal, and a row grows only until
+   * its nodes have room. The switches of visible hosts thus remain visible.
    */
   place(width: number, height: number, camera: Camera): void {
     const { rows, row, x, side, along } = this.layout;
     const inner = Math.max(10, width - 2 * MARGIN.side);
     const widest = rows.map(
-      (members) => members.length * WIDEST[this.topology.nodes[members[0] ?? 0]?.kind === "switch" ? "switch" : "host"],
+      (members) =>
+        members.length * MAX_SPACING[this.topology.nodes[members[0] ?? 0]?.kind === "switch" ? "switch" : "host"],
     );
-    this.mostZoom = Math.max(1.5, ...widest.map((most) => most / inner));
+    this.maxZoom = Math.max(1.5, ...widest.map((most) => most / inner));
     const full = widest.map((most) => Math.min(inner * camera.zoom, Math.max(inner, most)));
-    this.full = Math.max(inner, ...full);
+    this.pictureWidth = Math.max(inner, ...full);
     const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom);
     const top = MARGIN.top + camera.down;
     this.spacing = rows.map((members, at) => (full[at] ?? inner) / Math.max(1, members.length));
@@ -78,19 +79,19 @@ export class Geometry {
       this.y[node.index] = level + sag;
       const isSwitch = node.kind === "switch";
       const wish = isSwitch ? Math.max(22, (node.name.length * LETTER) / 2 + 10, Math.min(110, node.portCount * 8)) : 7;
-      this.across[node.index] = Math.max(0.75, Math.min(wish, space * 0.45));
-      this.up[node.index] = isSwitch ? clamp(space * 0.42, 3, 13) : clamp(space * 0.36, 1.5, 7);
+      this.halfWidth[node.index] = Math.max(0.75, Math.min(wish, space * 0.45));
+      this.halfHeight[node.index] = isSwitch ? clamp(space * 0.42, 3, 13) : clamp(space * 0.36, 1.5, 7);
     }
     for (const port of this.topology.ports) {
       const { index, node } = port;
       const [which, where] = [side[index] ?? 0, along[index] ?? 0];
-      const [across, up] = [this.across[node] ?? 0, this.up[node] ?? 0];
-      this.endX[index] = (this.x[node] ?? 0) + (which === 0 ? where * across : where * across * 0.86);
-      this.endY[index] = (this.y[node] ?? 0) - which * up;
+      const [halfWidth, halfHeight] = [this.halfWidth[node] ?? 0, this.halfHeight[node] ?? 0];
+      this.endX[index] = (this.x[node] ?? 0) + (which === 0 ? where * halfWidth : where * halfWidth * 0.86);
+      this.endY[index] = (this.y[node] ?? 0) - which * halfHeight;
     }
   }
 
-  /** The node at a point of the canvas: rows are few, and sorted from left to right. */
+  /** Returns the node at a point of the canvas, by binary search in each row. */
   nodeAt(x: number, y: number): number | null {
     for (const members of this.layout.rows) {
       let [low, high] = [0, members.length - 1];
@@ -101,16 +102,16 @@ export class Geometry {
       }
       for (const node of [members[low - 1], members[low]]) {
         if (node === undefined) continue;
-        const near = Math.abs(x - (this.x[node] ?? 0)) <= Math.max(5, this.across[node] ?? 0);
-        if (near && Math.abs(y - (this.y[node] ?? 0)) <= Math.max(6, this.up[node] ?? 0)) return node;
+        const near = Math.abs(x - (this.x[node] ?? 0)) <= Math.max(5, this.halfWidth[node] ?? 0);
+        if (near && Math.abs(y - (this.y[node] ?? 0)) <= Math.max(6, this.halfHeight[node] ?? 0)) return node;
       }
     }
     return null;
   }
 
   /**
-   * The port whose half of a link is at a point. Links all run between two rows or along one, so that one pass over their ends is cheaper than to keep a
-   * grid of them up to date while the picture moves.
+   * Returns the port whose half of a link is at a point. A scan of all links is cheaper than a grid
+   * that must be updated whenever the picture moves.
    */
   portAt(x: number, y: number, reach: number): number | null {
     let best: number | null = null;
@@ -139,7 +140,7 @@ export class Geometry {
     return best;
   }
 
-  /** From the end of a port towards its peer: the start, and a step of one pixel. */
+  /** Returns the line from a port to its peer: start, unit vector and length. */
   ray(port: number): { x: number; y: number; dx: number; dy: number; length: number } {
     const peer = this.topology.ports[port]?.peerPort ?? port;
     const [x, y] = [this.endX[port] ?? 0, this.endY[port] ?? 0];

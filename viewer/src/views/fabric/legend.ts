@@ -1,4 +1,4 @@
-/** What colours and shapes of the fabric mean. */
+/** Legend of the colours and shapes of the fabric. */
 
 import type { Data } from "../../data/data";
 import { size } from "../../format";
@@ -37,7 +37,7 @@ export function legend(data: Data): HTMLElement {
       h("span", { class: "mark mark-root", "aria-hidden": "true" }),
       "congestion root",
     ),
-    h("span", { class: "legend-item" }, "arrow: bytes held", ...widths),
+    h("span", { class: "legend-item" }, "arrow: bytes in the paused queue", ...widths),
     isFailing &&
       h("span", { class: "legend-item" }, h("span", { class: "mark mark-down", "aria-hidden": "true" }), "link down"),
     data.info.deadlock !== null &&

@@ -1,6 +1,6 @@
-/** Paints the fabric: links by utilisation, nodes, names. */
+/** Painting of the fabric: links by utilisation, nodes, pauses, names. */
 
-import type { Instant } from "../../data/model";
+import type { Snapshot } from "../../data/model";
 import { nodeName, shortName } from "../../names";
 import { LEVELS, between, levelOf } from "../../scale";
 import { token } from "../../ui/theme";
@@ -11,34 +11,34 @@ export interface Scene {
   width: number;
   height: number;
   time: number;
-  instant: Instant | null;
+  snapshot: Snapshot | null;
   /** Node and port under the pointer. */
   hoverNode: number | null;
   hoverPort: number | null;
   node: number | null;
   port: number | null;
-  /** Egress ports on the way of the selected flow. */
+  /** Egress ports on the path of the selected flow. */
   path: readonly number[];
 }
 
-/** Less than this on a link counts as idle. */
+/** Links with a utilisation of at most this count as idle. */
 const IDLE = 0.0005;
-/** Above this many links in sight, they are drawn without casings. */
-const MANY = 3000;
+/** Maximum number of visible links that are drawn with outlines. */
+const MAX_OUTLINED = 3000;
 
 export function isDown(down: readonly (readonly [number, number])[], time: number): boolean {
   return down.some(([from, until]) => from <= time && time < until);
 }
 
 export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
-  const { geometry, instant, time } = scene;
+  const { geometry, snapshot, time } = scene;
   const { topology, endX, endY } = geometry;
-  const seen = topology.links.filter((link) => isSeen(scene, link.a, link.b));
-  const isDense = seen.length > MANY;
+  const visible = topology.links.filter((link) => isVisible(scene, link.a, link.b));
+  const isDense = visible.length > MAX_OUTLINED;
   const idle = new Path2D();
   const dead = new Path2D();
   const levels: (Path2D | undefined)[] = new Array<Path2D | undefined>(LEVELS);
-  for (const { a, b, down } of seen) {
+  for (const { a, b, down } of visible) {
     const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
     if (isDown(down, time)) {
       line(dead, ax, ay, bx, by);
@@ -50,7 +50,7 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
       [b, bx, by],
     ];
     for (const [port, x, y] of halves) {
-      const utilisation = instant?.utilisation[port] ?? 0;
+      const utilisation = snapshot?.utilisation[port] ?? 0;
       if (!(utilisation > IDLE)) {
         line(idle, x, y, mx, my);
         continue;
@@ -71,26 +71,26 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
   draw.setLineDash([]);
 }
 
-/** The way of the selected flow, below the links. */
+/** Paints the path of the selected flow, below the links. */
 export function paintPath(draw: CanvasRenderingContext2D, { geometry, path }: Scene): void {
   if (path.length === 0) return;
-  const way = new Path2D();
+  const trail = new Path2D();
   for (const port of path) {
     const { x, y, dx, dy, length } = geometry.ray(port);
-    line(way, x, y, x + dx * length, y + dy * length);
+    line(trail, x, y, x + dx * length, y + dy * length);
   }
   draw.lineCap = "round";
-  stroke(draw, way, token("trail"), 13);
+  stroke(draw, trail, token("trail"), 13);
   draw.lineCap = "butt";
 }
 
-/** A red bar across the link at every paused port: its shape tells it as well as its colour. */
+/** Paints a red bar across the link at every paused port; the shape does not rely on the colour. */
 export function paintPauses(draw: CanvasRenderingContext2D, scene: Scene): void {
-  const { geometry, instant } = scene;
+  const { geometry, snapshot } = scene;
   const bars = new Path2D();
   const stubs = new Path2D();
-  for (const port of new Set(instant?.pauses.map((pause) => pause.port))) {
-    if (!isSeen(scene, port, port)) continue;
+  for (const port of new Set(snapshot?.pauses.map((pause) => pause.port))) {
+    if (!isVisible(scene, port, port)) continue;
     const { x, y, dx, dy, length } = geometry.ray(port);
     const space = geometry.spacing[geometry.layout.row[geometry.topology.ports[port]?.node ?? 0] ?? 0] ?? 100;
     const [at, half] = [Math.min(9, length / 4), Math.min(7, Math.max(2.5, space / 4))];
@@ -104,14 +104,14 @@ export function paintPauses(draw: CanvasRenderingContext2D, scene: Scene): void 
 
 export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
   const { geometry } = scene;
-  const { topology, layout, x, y, across, up } = geometry;
+  const { topology, layout, x, y, halfWidth, halfHeight } = geometry;
   const shapes = new Map<string, Path2D>();
   for (const node of topology.nodes) {
     const { index, kind } = node;
-    if ((layout.row[index] ?? -1) < 0 || !isNodeSeen(scene, index)) continue;
+    if ((layout.row[index] ?? -1) < 0 || !isNodeVisible(scene, index)) continue;
     const path = shapes.get(kind) ?? new Path2D();
     shapes.set(kind, path);
-    const [w, hh] = [across[index] ?? 1, up[index] ?? 1];
+    const [w, hh] = [halfWidth[index] ?? 1, halfHeight[index] ?? 1];
     path.roundRect((x[index] ?? 0) - w, (y[index] ?? 0) - hh, 2 * w, 2 * hh, Math.min(3, w, hh));
   }
   for (const [kind, path] of shapes) {
@@ -121,15 +121,15 @@ export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-/** What is selected or under the pointer: rings, and names of nodes and ports for which there is no room otherwise. */
-export function paintNoted(draw: CanvasRenderingContext2D, scene: Scene): void {
-  const { layout, x, y, across, up } = scene.geometry;
+/** Paints rings and names of the selected node and of the node or link under the pointer. */
+export function paintHighlights(draw: CanvasRenderingContext2D, scene: Scene): void {
+  const { layout, x, y, halfWidth, halfHeight } = scene.geometry;
   for (const [node, colour] of [
     [scene.node, "accent"],
     [scene.hoverNode, "ink"],
   ] as const) {
     if (node === null || (layout.row[node] ?? -1) < 0) continue;
-    const [w, hh] = [(across[node] ?? 1) + 2.5, (up[node] ?? 1) + 2.5];
+    const [w, hh] = [(halfWidth[node] ?? 1) + 2.5, (halfHeight[node] ?? 1) + 2.5];
     const ring = new Path2D();
     ring.roundRect((x[node] ?? 0) - w, (y[node] ?? 0) - hh, 2 * w, 2 * hh, 5);
     stroke(draw, ring, token(colour), 2);
@@ -139,27 +139,29 @@ export function paintNoted(draw: CanvasRenderingContext2D, scene: Scene): void {
   paintPorts(draw, scene, new Set(nodes));
 }
 
-/** Names of nodes where there is room; or of some nodes, whether there is room or not. */
+/**
+ * Paints the names of nodes where there is room, or the names of `highlighted` nodes in any case.
+ */
 export function paintNames(
   draw: CanvasRenderingContext2D,
   scene: Scene,
-  noted: ReadonlySet<number> | null = null,
+  highlighted: ReadonlySet<number> | null = null,
 ): void {
   const { geometry } = scene;
-  const { topology, layout, x, y, across, up } = geometry;
+  const { topology, layout, x, y, halfWidth, halfHeight } = geometry;
   draw.textAlign = "center";
   draw.textBaseline = "middle";
   layout.rows.forEach((members, row) => {
     const space = geometry.spacing[row] ?? 0;
-    if (noted ? !members.some((node) => noted.has(node)) : space < 13) return;
+    if (highlighted ? !members.some((node) => highlighted.has(node)) : space < 13) return;
     const isInside = members.every(
       (node) =>
         topology.nodes[node]?.kind === "switch" &&
-        textWidth(draw, nodeName(topology, node)) <= 2 * (across[node] ?? 0) - 6,
+        textWidth(draw, nodeName(topology, node)) <= 2 * (halfWidth[node] ?? 0) - 6,
     );
     const longest = members.reduce((most, node) => Math.max(most, nodeName(topology, node).length), 0);
     for (const node of members) {
-      if (!isNodeSeen(scene, node) || (noted && !noted.has(node))) continue;
+      if (!isNodeVisible(scene, node) || (highlighted && !highlighted.has(node))) continue;
       const [name, isSwitch] = [nodeName(topology, node), topology.nodes[node]?.kind === "switch"];
       const [cx, cy] = [x[node] ?? 0, y[node] ?? 0];
       draw.font = `${isSwitch ? 600 : 400} 11.5px ${token("sans")}`;
@@ -169,12 +171,12 @@ export function paintNames(
         draw.fillText(name, cx, cy + 0.5);
         continue;
       }
-      const isUpright = noted !== null || space >= longest * 6.6 + 8;
-      const away = (up[node] ?? 0) + 10;
+      const isUpright = highlighted !== null || space >= longest * 6.6 + 8;
+      const away = (halfHeight[node] ?? 0) + 10;
       if (isUpright && row > 0 && row < layout.rows.length - 1) {
-        // Links leave above and below: names go to the side.
+        // Links leave above and below, so names are placed at the side.
         draw.textAlign = "left";
-        halo(draw, name, cx + (across[node] ?? 0) + 5, cy, token("ink"));
+        halo(draw, name, cx + (halfWidth[node] ?? 0) + 5, cy, token("ink"));
       } else if (isUpright) halo(draw, name, cx, row === 0 ? cy + away : cy - away, token("ink"));
       else if (row === 0) {
         draw.save();
@@ -188,35 +190,38 @@ export function paintNames(
   });
 }
 
-/** Names of ports where there is room; or those of some nodes and of the link under the pointer. */
+/**
+ * Paints the names of ports where there is room, or those of `nodes` and of the link under the
+ * pointer.
+ */
 export function paintPorts(
   draw: CanvasRenderingContext2D,
   scene: Scene,
   nodes: ReadonlySet<number> | null = null,
 ): void {
   const { geometry } = scene;
-  const { topology, layout, along, across } = { ...geometry, along: geometry.layout.along };
+  const { topology, layout, along, halfWidth } = { ...geometry, along: geometry.layout.along };
   draw.font = `10px ${token("sans")}`;
   draw.textAlign = "center";
   draw.textBaseline = "middle";
-  const noted = new Set<number>();
+  const highlighted = new Set<number>();
   if (nodes && scene.hoverPort !== null)
-    for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) noted.add(port);
+    for (const port of [scene.hoverPort, topology.ports[scene.hoverPort]?.peerPort ?? -1]) highlighted.add(port);
   for (const node of topology.nodes) {
-    if ((layout.row[node.index] ?? -1) < 0 || !isNodeSeen(scene, node.index)) continue;
-    const perPort = (2 * (across[node.index] ?? 0)) / Math.max(1, node.portCount);
-    // Links spread from the node: names stand where they are apart.
+    if ((layout.row[node.index] ?? -1) < 0 || !isNodeVisible(scene, node.index)) continue;
+    const perPort = (2 * (halfWidth[node.index] ?? 0)) / Math.max(1, node.portCount);
+    // Links diverge from the node; names are placed where the links are apart.
     const hasRoom = nodes
       ? nodes.has(node.index)
       : node.kind === "switch"
         ? perPort >= 14
         : (geometry.spacing[layout.row[node.index] ?? 0] ?? 0) >= 70;
     for (let port = node.firstPort; port < node.firstPort + node.portCount; port++) {
-      if (!hasRoom && !noted.has(port)) continue;
+      if (!hasRoom && !highlighted.has(port)) continue;
       const { x, y, dx, dy, length } = geometry.ray(port);
       const stagger = perPort < 20 && Math.round(((along[port] ?? 0) + 1) * 50) % 2 === 1 ? 12 : 0;
       const at = Math.min(length / 3, 23 + stagger);
-      const isPort = noted.has(port);
+      const isPort = highlighted.has(port);
       halo(
         draw,
         isPort ? (topology.ports[port]?.name ?? "") : shortName(topology, port),
@@ -239,7 +244,7 @@ export function stroke(draw: CanvasRenderingContext2D, path: Path2D, colour: str
   draw.stroke(path);
 }
 
-/** Text that can be read on lines. */
+/** Paints text with a halo, readable on lines. */
 export function halo(draw: CanvasRenderingContext2D, text: string, x: number, y: number, colour: string): void {
   draw.lineJoin = "round";
   draw.lineWidth = 3.5;
@@ -254,7 +259,7 @@ function line(path: Path2D, ax: number, ay: number, bx: number, by: number): voi
   path.lineTo(bx, by);
 }
 
-function isSeen({ geometry, width, height }: Scene, a: number, b: number): boolean {
+function isVisible({ geometry, width, height }: Scene, a: number, b: number): boolean {
   const { endX, endY } = geometry;
   const [ax, ay, bx, by] = [endX[a] ?? 0, endY[a] ?? 0, endX[b] ?? 0, endY[b] ?? 0];
   const isOutside =
@@ -262,7 +267,7 @@ function isSeen({ geometry, width, height }: Scene, a: number, b: number): boole
   return !isOutside && !(ax === bx && ay === by && a !== b);
 }
 
-function isNodeSeen({ geometry, width }: Scene, node: number): boolean {
-  const [x, across] = [geometry.x[node] ?? 0, geometry.across[node] ?? 0];
-  return x + across + 60 >= 0 && x - across - 60 <= width;
+function isNodeVisible({ geometry, width }: Scene, node: number): boolean {
+  const [x, halfWidth] = [geometry.x[node] ?? 0, geometry.halfWidth[node] ?? 0];
+  return x + halfWidth + 60 >= 0 && x - halfWidth - 60 <= width;
 }

@@ -1,43 +1,44 @@
-/** What the picture of the fabric shows, as text: congestion trees, a deadlock, and ports with their numbers. */
+/** Panel beside the fabric: totals, a deadlock, congestion trees and ports as text. */
 
 import type { Data } from "../../data/data";
-import type { Branch, Instant, Pause, Tree } from "../../data/model";
-import { DASH, count, counted, duration, instant as at, percent, size } from "../../format";
+import type { Branch, Snapshot, Pause, Tree } from "../../data/model";
+import { DASH, count, counted, duration, instant, percent, size } from "../../format";
 import { portsOf } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
 import { h, swatch } from "../../ui/dom";
 import { table } from "../../ui/table";
 import type { Context } from "../../ui/view";
 
-/** Rows of the table of ports, where no node is selected. */
-const MOST = 14;
-/** Trees that are listed, and branches of each; the rest is counted. */
-const TREES = 40;
-const BRANCHES = 200;
+/** Maximum number of rows in the table of ports without a selected node. */
+const MAX_PORTS = 14;
+/** Maximum number of listed trees, and of listed branches per tree. */
+const MAX_TREES = 40;
+const MAX_BRANCHES = 200;
 
-export function panel(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement[] {
+export function panel(context: Context, snapshot: Snapshot, trees: readonly Tree[]): HTMLElement[] {
   const { data, store } = context;
-  // Without the probe, how many there are is not known.
+  // Without the probe, the numbers are unknown.
   const counts = (number: number): [string, number] => (data.info.hasPauses ? [count(number), number] : [DASH, NaN]);
-  const queued = instant.queued.reduce((a, b) => a + b, 0);
-  const stamp = instant.sampled === null ? "no sample yet" : `sample at ${at(instant.sampled, store.span / 1000)}`;
+  const queued = snapshot.queued.reduce((a, b) => a + b, 0);
+  const stamp =
+    snapshot.sampled === null ? "no sample yet" : `sample at ${instant(snapshot.sampled, store.span / 1000)}`;
   const facts = h(
     "dl",
     { class: "facts" },
     ...fact("queued", size(queued), queued, "queued"),
-    ...fact("paused queues", ...counts(instant.pauses.length), "paused"),
+    ...fact("paused queues", ...counts(snapshot.pauses.length), "paused"),
     ...fact("congestion trees", ...counts(trees.length), "trees"),
   );
   return [
     h(
       "section",
       {},
-      h("h2", {}, `At ${at(instant.time, store.span / 1000)}`, h("small", { class: "aside" }, stamp)),
+      h("h2", {}, `At ${instant(snapshot.time, store.span / 1000)}`, h("small", { class: "aside" }, stamp)),
       facts,
     ),
-    ...deadlock(context, instant.time),
-    forest(context, instant, trees),
-    ports(context, instant),
+    ...deadlock(context, snapshot.time),
+    treeSection(context, snapshot, trees),
+    ports(context, snapshot),
   ];
 }
 
@@ -53,7 +54,7 @@ function deadlock({ data, store }: Context, time: number): HTMLElement[] {
   const jump = h(
     "button",
     { class: "link", "data-key": "onset", onclick: () => store.set({ time: found.onset }, "jump") },
-    at(found.onset, store.span / 1000),
+    instant(found.onset, store.span / 1000),
   );
   const cycle = found.cycle.map(({ port, queue, bytes }) =>
     h(
@@ -68,20 +69,20 @@ function deadlock({ data, store }: Context, time: number): HTMLElement[] {
       "section",
       { class: "deadlock", "data-deadlock": isOn ? "on" : "later" },
       h("h2", {}, swatch("var(--deadlock)"), "Deadlock"),
-      h("p", {}, isOn ? "Each queue waits for the next, since " : "The cycle closes at ", jump, "."),
+      h("p", {}, isOn ? "Each queue waits for the next one, since " : "The cycle closes at ", jump, "."),
       isOn && h("ol", { class: "cycle" }, ...cycle),
     ),
   ];
 }
 
-function forest(context: Context, instant: Instant, trees: readonly Tree[]): HTMLElement {
+function treeSection(context: Context, snapshot: Snapshot, trees: readonly Tree[]): HTMLElement {
   const { info } = context.data;
-  const items = trees.slice(0, TREES).map((tree) => treeItem(context, instant, tree));
+  const items = trees.slice(0, MAX_TREES).map((tree) => treeItem(context, snapshot, tree));
   return h(
     "section",
     { "aria-label": "Congestion trees" },
     h("h2", {}, "Congestion trees"),
-    trees.length > TREES && h("p", { class: "quiet" }, `The ${TREES} that hold most of ${count(trees.length)}.`),
+    trees.length > MAX_TREES && h("p", { class: "quiet" }, `The ${MAX_TREES} largest of ${count(trees.length)}.`),
     items.length > 0
       ? h("ol", { class: "trees" }, ...items)
       : h(
@@ -89,21 +90,21 @@ function forest(context: Context, instant: Instant, trees: readonly Tree[]): HTM
           { class: "quiet" },
           info.hasPauses
             ? "No queue is paused."
-            : "Pauses were not recorded: `probes.pauses` is false in the scenario.",
+            : "Pauses were not recorded. Set `probes.pauses = true` in the scenario.",
         ),
   );
 }
 
-function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree): HTMLElement {
-  let left = BRANCHES;
-  const hidden = countOf(tree.branches) - BRANCHES;
+function treeItem({ data, store, hues }: Context, snapshot: Snapshot, tree: Tree): HTMLElement {
+  let left = MAX_BRANCHES;
+  const hidden = countOf(tree.branches) - MAX_BRANCHES;
   const branches = (list: readonly Branch[]): HTMLElement | null => {
     if (list.length === 0) return null;
     const items: HTMLElement[] = [];
     for (const branch of list) {
       if (left === 0) break;
       left--;
-      items.push(branchItem(data, store, instant.time, branch, branches(branch.children)));
+      items.push(branchItem(data, store, snapshot.time, branch, branches(branch.children)));
     }
     return h("ul", {}, ...items);
   };
@@ -126,7 +127,7 @@ function treeItem({ data, store, hues }: Context, instant: Instant, tree: Tree):
   );
 }
 
-/** How many branches there are, those of branches included. */
+/** Returns the number of branches, including their descendants. */
 function countOf(branches: readonly Branch[]): number {
   return branches.reduce((sum, branch) => sum + 1 + countOf(branch.children), 0);
 }
@@ -153,7 +154,7 @@ function branchItem(
         {
           class: "link",
           "data-key": `branch ${port} ${queue} ${start}`,
-          title: `${portTitle(data.topology, port)}, ${queueName(queue)}: show this pause`,
+          title: `${portTitle(data.topology, port)}, ${queueName(queue)}: open this pause`,
           onclick: open,
         },
         portName(data.topology, port),
@@ -166,15 +167,15 @@ function branchItem(
   );
 }
 
-/** Ports of the selected node, or those that hold most. */
-function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
+/** Creates the table of the ports of the selected node, or of the ports with most bytes. */
+function ports({ data, store, hues }: Context, snapshot: Snapshot): HTMLElement {
   const { topology } = data;
   const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
-  const byPort = grouped(instant.pauses);
-  const shown = node ? portsOf(topology, node.index) : busiest(instant);
+  const byPort = grouped(snapshot.pauses);
+  const shown = node ? portsOf(topology, node.index) : fullest(snapshot);
   const rows = shown.map((port) => {
     const pauses = byPort.get(port) ?? [];
-    const [utilisation, bytes] = [instant.utilisation[port] ?? Number.NaN, instant.queued[port] ?? NaN];
+    const [utilisation, bytes] = [snapshot.utilisation[port] ?? Number.NaN, snapshot.queued[port] ?? NaN];
     const causes = [...new Set(pauses.map((pause) => pause.cause))];
     return h(
       "tr",
@@ -205,25 +206,26 @@ function ports({ data, store, hues }: Context, instant: Instant): HTMLElement {
   return h(
     "section",
     { "aria-label": "Ports" },
-    h("h2", {}, node ? `Ports of ${node.name}` : "Ports that hold most", clear),
+    h("h2", {}, node ? `Ports of ${node.name}` : "Ports with most bytes", clear),
     rows.length > 0
       ? table(["<port", "use", "queued", "<paused by"], rows, "ports")
-      : h("p", { class: "quiet" }, emptiness(data, instant)),
+      : h("p", { class: "quiet" }, emptyText(data, snapshot)),
   );
 }
 
-/** Why no port is listed. */
-function emptiness({ info }: Data, instant: Instant): string {
-  if (info.sampleInterval === 0) return "Queues were not sampled: `probes.sample_interval` is 0 in the scenario.";
-  return instant.sampled === null ? "There is no sample up to here." : "All queues are empty.";
+/** Returns the reason why no port is listed. */
+function emptyText({ info }: Data, snapshot: Snapshot): string {
+  if (info.sampleInterval === 0)
+    return "Queues were not sampled. Set `probes.sample_interval` above 0 in the scenario.";
+  return snapshot.sampled === null ? "No sample up to this time." : "All queues are empty.";
 }
 
-function busiest(instant: Instant): number[] {
+function fullest(snapshot: Snapshot): number[] {
   const held: number[] = [];
-  instant.queued.forEach((bytes, port) => {
+  snapshot.queued.forEach((bytes, port) => {
     if (bytes > 0) held.push(port);
   });
-  return held.sort((a, b) => (instant.queued[b] ?? 0) - (instant.queued[a] ?? 0) || a - b).slice(0, MOST);
+  return held.sort((a, b) => (snapshot.queued[b] ?? 0) - (snapshot.queued[a] ?? 0) || a - b).slice(0, MAX_PORTS);
 }
 
 function grouped(pauses: readonly Pause[]): Map<number, Pause[]> {
@@ -240,7 +242,7 @@ function portButton(data: Data, store: Context["store"], port: number): HTMLElem
     {
       class: "link",
       "data-key": `port ${port}`,
-      title: `${portTitle(data.topology, port)}: show its queues`,
+      title: `${portTitle(data.topology, port)}: open this port`,
       onclick: open,
     },
     name,

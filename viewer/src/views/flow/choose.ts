@@ -1,4 +1,4 @@
-/** Where no flow is selected: those that suffered most. */
+/** Content without a selected flow: the most delayed flows. */
 
 import { duration, ratio } from "../../format";
 import { flowName } from "../../names";
@@ -7,7 +7,7 @@ import { table } from "../../ui/table";
 import type { Context } from "../../ui/view";
 import { openVictim } from "../victims";
 
-const MOST = 12;
+const MAX_FLOWS = 12;
 
 export function chooseFlow(context: Context, box: HTMLElement): void {
   const { data, store } = context;
@@ -15,7 +15,7 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
     (victims) => {
       if (box.querySelector("table, p.quiet")) return;
       const rows = victims
-        .slice(0, MOST)
+        .slice(0, MAX_FLOWS)
         .map((victim) =>
           h(
             "tr",
@@ -36,11 +36,11 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
         );
       box.append(
         notice(
-          "Choose a flow: search for its number or for a pair of hosts such as h2->h5, or take one of those that suffered most.",
+          "Choose a flow: search for its number or for a pair of hosts such as h2->h5, or open one of the most delayed flows.",
         ),
         rows.length > 0
           ? table(["<flow", "<from → to", "slowdown", "blocked"], rows)
-          : h("p", { class: "quiet" }, "This run has no flows that suffered."),
+          : h("p", { class: "quiet" }, "No flow of this run was delayed."),
       );
     },
     () => {},

@@ -1,4 +1,4 @@
-/** A flow: its numbers, what its sender did, and where the time of its last packet went. */
+/** View of a flow: its numbers, its sender, and the latency breakdown of its last packet. */
 
 import type { FlowDetail, Why } from "../../data/data";
 import type { Flow } from "../../data/model";
@@ -7,18 +7,18 @@ import { flowName, portTitle } from "../../names";
 import { TimeChart } from "../../ui/chart";
 import { fill, h, notice, prose } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
-import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
+import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
 import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
 import { writeSignals } from "./signals";
-import { type Gate, SwimLanes } from "./swim";
+import { type PortPauses, SwimLanes } from "./swim";
 
 export function flow(context: Context): View {
   const { data, store } = context;
-  const bin = new Bin();
+  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const facts = h("dl", { class: "facts facts-row" });
-  const way = h("div", { class: "way" });
+  const path = h("div", { class: "path" });
   const answer = h("div", { class: "why", "aria-live": "polite", hidden: true });
   const speed = new TimeChart({ store, title: "Rate", name: "rate", height: 80, write: rate, least: 1e9 });
   const flight = new TimeChart({ store, title: "In flight", name: "window", height: 90, write: size, least: 1000 });
@@ -27,13 +27,13 @@ export function flow(context: Context): View {
   const missing = h("div", { class: "note-box" });
   const stack = h("div", { class: "stack" }, answer, speed.element, flight.element, lanes.element, signals, missing);
   const empty = h("div", {});
-  const element = h("div", { class: "view flow-view" }, head, facts, way, empty, stack);
+  const element = h("div", { class: "view flow-view" }, head, facts, path, empty, stack);
   const whys = new Map<number, Why>();
   let detail: FlowDetail | null = null;
-  /** Flows whose answers are on their way. */
+  /** Flows with a pending answer. */
   const asking = new Set<number>();
 
-  const load = paced(
+  const load = serialised(
     async (isCurrent) => {
       const id = store.state.flow;
       detail = null;
@@ -41,16 +41,16 @@ export function flow(context: Context): View {
       if (!isCurrent() || id !== store.state.flow) return;
       write(id);
     },
-    (error) => fill(empty, notice("This flow cannot be shown.", h("p", {}, reason(error)))),
+    (error) => fill(empty, notice("Cannot show this flow.", h("p", {}, reason(error)))),
   );
   const write = (id: number | null): void => {
     stack.hidden = detail === null;
     facts.hidden = detail === null;
-    way.hidden = detail === null;
+    path.hidden = detail === null;
     fill(empty);
     if (!detail) {
       fill(head, h("h2", {}, "Flow"));
-      if (id !== null) empty.append(notice(`There is no flow ${id} in this run.`));
+      if (id !== null) empty.append(notice(`This run has no flow ${id}.`));
       chooseFlow(context, empty);
       return;
     }
@@ -66,7 +66,7 @@ export function flow(context: Context): View {
       ...actions(flow),
     );
     fill(facts, ...numbers(flow));
-    writeWay(flow);
+    writePath(flow);
     writeLanes();
     writeSender();
     writeSignals(context, signals, detail.signals);
@@ -83,28 +83,28 @@ export function flow(context: Context): View {
         { class: "buttons" },
         h(
           "button",
-          { "data-key": "all-of-it", title: "Show the time from its start to its end", onclick: show },
-          "Its whole time",
+          { "data-key": "all-of-it", title: "Show the time from the start to the end of the flow", onclick: show },
+          "Whole flow",
         ),
         data.canAsk && why,
       ),
     ];
   };
-  const writeWay = (flow: Flow): void => {
+  const writePath = (flow: Flow): void => {
     if (flow.path.length === 0)
-      return fill(way, h("span", { class: "quiet" }, "Its way is not known: switches chose it packet by packet."));
+      return fill(path, h("span", { class: "quiet" }, "Path unknown: switches chose it packet by packet."));
     const ports = flow.path.map((port) =>
       h(
         "button",
         {
           class: "link",
-          "data-key": `way ${port}`,
+          "data-key": `path ${port}`,
           onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump"),
         },
         portTitle(data.topology, port),
       ),
     );
-    fill(way, h("span", { class: "quiet" }, "way"), ...ports);
+    fill(path, h("span", { class: "quiet" }, "path"), ...ports);
   };
   const steps = (): FlowDetail["steps"] =>
     detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []);
@@ -113,34 +113,34 @@ export function flow(context: Context): View {
     const found = steps();
     lanes.element.hidden = found.length === 0 && detail.flow.path.length === 0;
     lanes.set(found, detail.flow.path);
-    loadGates();
+    loadPauses();
     const ask = data.canAsk
-      ? " “Why?” finds it out for this flow alone; it may run the scenario again."
-      : " `backwater why` finds it out for this flow alone.";
+      ? " “Why?” finds the breakdown of this flow alone; the scenario may have to run again."
+      : " `backwater why` finds the breakdown of this flow alone.";
     fill(
       missing,
       found.length === 0 &&
-        prose(`Where its time went is not in this result: set \`probes.flows = true\` in the scenario.${ask}`),
+        prose(`This result has no latency breakdown of flows: set \`probes.flows = true\` in the scenario.${ask}`),
     );
   };
-  const loadGates = paced(
+  const loadPauses = serialised(
     async (isCurrent) => {
-      await rest();
+      await settle();
       const of = detail?.flow;
       if (!of) return;
       const { from, to } = store.state;
       const bins = Math.max(50, Math.round(stack.clientWidth / 1.5));
-      const gates: Gate[] = [];
-      // One by one, so that a reader who goes on does not wait for all of them.
+      const pauses: PortPauses[] = [];
+      // Ports are read one by one, so that a change of the range interrupts the reading.
       for (const port of lanes.ports) {
         const bars = await data.pauses(port, from, to, bins);
         if (!isCurrent() || detail?.flow.id !== of.id || from !== store.state.from || to !== store.state.to) return;
-        // Queues beyond those of the classes hold single flows, which may be this one.
-        gates.push({ port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) });
-        lanes.setGates([...gates]);
+        // Queues above 7 hold single flows, possibly this one.
+        pauses.push({ port, bars: bars.filter(({ queue }) => queue === of.class || queue > 7) });
+        lanes.setPauses([...pauses]);
       }
     },
-    () => lanes.setGates([]),
+    () => lanes.setPauses([]),
   );
   const writeSender = (): void => {
     if (!detail) return;
@@ -167,7 +167,7 @@ export function flow(context: Context): View {
     try {
       whys.set(id, await data.why(id));
     } catch (error) {
-      whys.set(id, { sentences: [`It could not be found out: ${reason(error)}`], steps: [] });
+      whys.set(id, { sentences: [`No answer: ${reason(error)}`], steps: [] });
     }
     asking.delete(id);
     writeWhy();
@@ -184,7 +184,7 @@ export function flow(context: Context): View {
           "p",
           { class: "waiting", role: "status", "data-why": "waiting" },
           h("span", { class: "spinner", "aria-hidden": "true" }),
-          "Finding out why; the scenario may have to run again.",
+          "Searching for the reasons; the scenario may have to run again …",
         ),
       );
     else if (found)
@@ -204,12 +204,12 @@ export function flow(context: Context): View {
       ["size", flow.bytes === null ? "endless" : size(flow.bytes), "bytes", flow.bytes],
       ["start", instant(flow.start, step), "start", flow.start],
       [flow.finish === null ? "not complete after" : "took", duration(end - flow.start), "taken", end - flow.start],
-      ["idle fabric", duration(flow.idealFct), "ideal", flow.idealFct],
+      ["on an idle fabric", duration(flow.idealFct), "ideal", flow.idealFct],
       ["slowdown", ratio(flow.slowdown), "slowdown", flow.slowdown],
       ["paused", duration(flow.paused), "paused", flow.paused],
       ["blocked", duration(flow.blocked), "blocked", flow.blocked],
       ["delivered", size(flow.delivered), "delivered", flow.delivered],
-      ["sent again", size(flow.retransmitted), "retransmitted", flow.retransmitted],
+      ["retransmitted", size(flow.retransmitted), "retransmitted", flow.retransmitted],
       ["class", String(flow.class), "class", flow.class],
     ];
     const plain = items.flatMap(([label, text, name, value]) => [
@@ -218,23 +218,23 @@ export function flow(context: Context): View {
     ]);
     return [
       ...plain,
-      h("dt", {}, "part of"),
+      h("dt", {}, "tag, role"),
       h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`),
     ];
   };
-  bin.add(
+  cleanup.add(
     () => [speed, flight, lanes].forEach((part) => part.destroy()),
     load.stop,
-    loadGates.stop,
+    loadPauses.stop,
     onTheme(() => lanes.mark()),
     store.subscribe((_, changed) => {
       if (changed.has("flow")) load();
       else if (changed.has("from") || changed.has("to")) {
         writeSender();
-        loadGates();
+        loadPauses();
       }
     }),
   );
   load();
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }

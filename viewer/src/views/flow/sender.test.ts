@@ -15,12 +15,12 @@ it("a value holds until the next one", () => {
   expect([...min]).toEqual([100, 50, 100]);
 });
 
-it("what held before a range holds at its start", () => {
+it("the last value before a range holds at its start", () => {
   const { times, max } = senderBand(points, (point) => point.rateBps, 5, 8);
   expect([times[0], max[0]]).toEqual([5, 100]);
 });
 
-it("too many values become bins with the least and the greatest", () => {
+it("too many values become bins with minimum and maximum", () => {
   const many = Array.from({ length: 9000 }, (_, time) => ({ time, rateBps: time % 2, inFlight: null, window: null }));
   const { times, min, max } = senderBand(many, (point) => point.rateBps, 0, 9000);
   expect(times.length).toBeLessThan(3000);

@@ -1,9 +1,9 @@
-/** What a sender did, as bands for charts in steps: each value holds until the next one. */
+/** States of a sender as bands for step charts: each value holds until the next one. */
 
 import type { Band, SenderPoint } from "../../data/model";
 
-/** More points than this in a range are drawn as minima and maxima. */
-const MOST = 3000;
+/** Maximum number of points in a range that are drawn one by one; more are binned. */
+const MAX_POINTS = 3000;
 
 export function senderBand(
   points: readonly SenderPoint[],
@@ -31,16 +31,19 @@ export function senderBand(
     }
     held = value;
   }
-  // It holds until the last that is known of the sender.
+  // The last value holds until the last known state of the sender.
   const last = Math.min(to, points[points.length - 1]?.time ?? -1);
   if (!isInside && last >= from) push(from, held);
   if (last >= from) push(last, held);
   return thinned(times, values, from, to);
 }
 
-/** uPlot wants times that grow: of values at the same time the last counts; where there are too many, the least and the greatest of a bin. */
+/**
+ * Makes times strictly increasing, as uPlot requires: of equal times, the last value counts. Too
+ * many points become bins with minimum and maximum.
+ */
 function thinned(times: readonly number[], values: readonly number[], from: number, to: number): Band {
-  const width = times.length > MOST ? (to - from) / (MOST / 2) : 0;
+  const width = times.length > MAX_POINTS ? (to - from) / (MAX_POINTS / 2) : 0;
   const [outTimes, min, max]: [number[], number[], number[]] = [[], [], []];
   times.forEach((time, index) => {
     const value = values[index] ?? 0;

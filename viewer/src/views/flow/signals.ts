@@ -1,4 +1,4 @@
-/** The congestion signals that a flow got: a table by kind and port. */
+/** Table of the congestion signals of a flow, by kind and port. */
 
 import type { Signal } from "../../data/model";
 import { DASH, duration, instant } from "../../format";
@@ -7,7 +7,7 @@ import { fill, h } from "../../ui/dom";
 import { table } from "../../ui/table";
 import type { Context } from "../../ui/view";
 
-/** Words for a kind of signal, as in `python/backwater/why/words.py`. */
+/** Names of kinds of signals, as in `python/backwater/why/render.py`. */
 const KINDS: Record<string, string> = {
   mark: "ECN mark",
   load: "telemetry",

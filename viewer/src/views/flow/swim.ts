@@ -1,4 +1,4 @@
-/** The way of a flow's last packet as swim lanes: a lane per port, and what went on there. */
+/** Latency breakdown of a flow's last packet as swim lanes, one per port. */
 
 import { termColour } from "../../colours";
 import type { PauseBar, Step } from "../../data/model";
@@ -16,14 +16,14 @@ import { reasonOf } from "../../words";
 
 const LANE = 36;
 const PAD = 4;
-/** The strip at the foot of a lane that tells when the port was paused. */
+/** Height of the strip below a lane that shows the pauses of the port. */
 const STRIP = 5;
-/** Causes that only the strips have, and the legend names. */
+/** Maximum number of causes in the legend that appear in strips only. */
 const NAMED = 6;
 const TALL = LANE - 2 * PAD - STRIP - 2;
 
-/** When a port was paused. */
-export interface Gate {
+/** Pauses of a port. */
+export interface PortPauses {
   port: number;
   bars: readonly PauseBar[];
 }
@@ -37,12 +37,12 @@ export class SwimLanes {
   readonly #note = h("p", { class: "quiet lanes-note" });
   #steps: Step[] = [];
   #ports: number[] = [];
-  #gates: readonly Gate[] = [];
+  #pauses: readonly PortPauses[] = [];
 
   constructor(readonly context: Context) {
     this.#lanes = new Lanes({
       store: context.store,
-      label: "Where the packet that completed the flow was, and what it waited for; the table below has the same",
+      label: "Latency breakdown of the packet that completed the flow; the table below has the same data",
       height: LANE,
       hasAxis: true,
       paint: (sheet) => this.#paint(sheet),
@@ -51,7 +51,7 @@ export class SwimLanes {
     const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
     this.element = h(
       "section",
-      { class: "chart", "data-chart": "way", "aria-label": "Swim lanes" },
+      { class: "chart", "data-chart": "path", "aria-label": "Swim lanes" },
       head,
       this.#lanes.element,
       this.#note,
@@ -61,24 +61,24 @@ export class SwimLanes {
 
   set(steps: Step[], path: readonly number[]): void {
     this.#steps = steps;
-    this.#gates = [];
+    this.#pauses = [];
     this.#ports = [...new Set([...path, ...steps.map((step) => step.port)])];
     this.#lanes.resize(LANE * Math.max(1, this.#ports.length));
     this.mark();
-    const strips = "The strip below each lane tells when the port was paused for the flow's class.";
-    this.element.dataset["chart"] = steps.length > 0 ? "lanes" : "way";
-    this.#title.textContent = steps.length > 0 ? "Its last packet" : "Its way";
+    const strips = "The strip below each lane shows when the port was paused for the flow's class.";
+    this.element.dataset["chart"] = steps.length > 0 ? "lanes" : "path";
+    this.#title.textContent = steps.length > 0 ? "Last packet" : "Path";
     this.#note.textContent =
       steps.length > 0
-        ? `Lengths are exact. At one port, what has the same reason is added up, so that the order there is not that of time. ${strips}`
+        ? `Lengths are exact. Times with the same reason at one port are added up, so their order at a port is not that of time. ${strips}`
         : strips;
     this.#table.hidden = steps.length === 0;
     const total = steps.reduce((sum, step) => sum + step.length, 0);
     const rows = steps.map((step, index) => this.#row(step, index, total));
     fill(
       this.#table,
-      h("summary", {}, `The same as a table: ${steps.length} steps, ${duration(total)}`),
-      table(["<port", "<what it did or waited for", "from", "for", "share"], rows),
+      h("summary", {}, `Data as a table: ${steps.length} steps, ${duration(total)}`),
+      table(["<port", "<activity or reason to wait", "from", "for", "share"], rows),
     );
   }
 
@@ -86,9 +86,9 @@ export class SwimLanes {
     return this.#ports;
   }
 
-  /** When the ports were paused. */
-  setGates(gates: readonly Gate[]): void {
-    this.#gates = gates;
+  /** Sets the pauses of the ports. */
+  setPauses(pauses: readonly PortPauses[]): void {
+    this.#pauses = pauses;
     this.mark();
   }
 
@@ -111,7 +111,7 @@ export class SwimLanes {
       );
     const told = new Set(this.#steps.map((step) => step.cause));
     const causes = new Set(
-      this.#gates.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)),
+      this.#pauses.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)),
     );
     const others = [...causes]
       .slice(0, NAMED)
@@ -161,7 +161,7 @@ export class SwimLanes {
         { scope: "row" },
         h(
           "button",
-          { class: "link", "data-key": `step ${index}`, title: "Set the cursor there", onclick: jump },
+          { class: "link", "data-key": `step ${index}`, title: "Set the cursor to this step", onclick: jump },
           portTitle(data.topology, port),
         ),
       ),
@@ -174,7 +174,7 @@ export class SwimLanes {
 
   #hover(event: PointerEvent, y: number, time: number): void {
     const port = this.#ports[Math.floor(y / LANE)];
-    if (y % LANE > PAD + TALL) return this.#hoverGate(event, port, time);
+    if (y % LANE > PAD + TALL) return this.#hoverPause(event, port, time);
     const slack = 2 * this.#lanes.step;
     const near = this.#steps.filter(
       (step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack,
@@ -190,9 +190,9 @@ export class SwimLanes {
     show(event, reasonOf(step.term, step.cause === null ? null : this.#name(step.cause)), lines);
   }
 
-  #hoverGate(event: PointerEvent, port: number | undefined, time: number): void {
+  #hoverPause(event: PointerEvent, port: number | undefined, time: number): void {
     const slack = 2 * this.#lanes.step;
-    const bars = this.#gates.find((gate) => gate.port === port)?.bars;
+    const bars = this.#pauses.find((entry) => entry.port === port)?.bars;
     const bar = bars?.find((bar) => time >= bar.start - slack && time <= bar.end + slack);
     if (!bar || port === undefined) return hide();
     const { store, data, hues } = this.context;
@@ -223,7 +223,7 @@ export class SwimLanes {
     draw.beginPath();
     draw.rect(left, 0, width, height);
     draw.clip();
-    for (const { port, bars } of this.#gates) {
+    for (const { port, bars } of this.#pauses) {
       const top = this.#ports.indexOf(port) * LANE + PAD + TALL + 2;
       for (const bar of bars) {
         draw.fillStyle = faded(this.context.hues.of(bar.cause), bar.pause ? 1 : 0.25 + 0.75 * bar.share);
@@ -265,7 +265,7 @@ export class SwimLanes {
     draw.fillText(text, middle, top + tall / 2 + 0.5);
   }
 
-  /** Thin lines from lane to lane, where the packet moves on. */
+  /** Paints thin lines between lanes where the packet moves to the next port. */
   #paintMoves(draw: CanvasRenderingContext2D, x: (time: number) => number): void {
     draw.strokeStyle = token("muted");
     draw.lineWidth = 1;
@@ -282,7 +282,7 @@ export class SwimLanes {
   }
 }
 
-/** Stripes, so that waiting behind a PAUSE differs from all else in more than colour. */
+/** Paints stripes, so that time behind a PAUSE does not rely on the colour. */
 function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: number, tall: number): void {
   draw.save();
   draw.beginPath();
@@ -299,7 +299,7 @@ function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: nu
   draw.restore();
 }
 
-/** A text as far as there is room. */
+/** Shortens a text to the available width. */
 export function fit(draw: CanvasRenderingContext2D, text: string, room: number): string {
   if (draw.measureText(text).width <= room) return text;
   let length = text.length - 1;

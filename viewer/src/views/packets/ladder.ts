@@ -1,4 +1,6 @@
-/** Frames as slanted bars: along the upper edge of a track as they leave, along the lower one as they arrive. */
+/**
+ * Frames as slanted bars between the departure at one edge of a track and the arrival at the other.
+ */
 
 import { frameColour, isLinkLocal } from "../../colours";
 import type { Frame } from "../../data/model";
@@ -13,7 +15,7 @@ import type { Context } from "../../ui/view";
 import { fit } from "../flow/swim";
 import type { Track } from "./tracks";
 
-/** Height of a track, by how many there are. */
+/** Heights of a track: for up to `FEW` tracks, and for more. */
 const TALL = 92;
 const LOW = 58;
 const FEW = 5;
@@ -27,14 +29,14 @@ export class Ladder {
   #tops: number[] = [];
   #tall = TALL;
   #frames: Frame[] = [];
-  /** Track of each port: the one that it sends on, and whether downwards. */
+  /** Track of each sending port, and its direction. */
   #place = new Map<number, { track: number; isDown: boolean }>();
   #hovered: Frame | null = null;
 
   constructor(readonly context: Context) {
     this.#lanes = new Lanes({
       store: context.store,
-      label: "Frames on the links; the table below has the same",
+      label: "Frames on the links; the table below has the same data",
       height: TALL,
       hasAxis: true,
       paint: (sheet) => this.#paint(sheet),
@@ -89,7 +91,7 @@ export class Ladder {
     if (frame !== this.#hovered) this.#lanes.redraw();
     this.#hovered = frame;
     if (!frame) return hide();
-    show(event, frameTitle(frame), this.#fields(frame), frame.flow !== null ? "click to select its flow" : undefined);
+    show(event, frameTitle(frame), this.#fields(frame), frame.flow !== null ? "click to select the flow" : undefined);
   }
 
   #fields(frame: Frame): Line[] {
@@ -112,7 +114,7 @@ export class Ladder {
         frame.pfcQuanta === null
           ? null
           : frame.pfcQuanta === 0
-            ? "0 quanta: resume"
+            ? "0 quanta: RESUME"
             : `${frame.pfcQuanta} quanta, ${duration(((frame.pfcQuanta * 512) / (port?.rateBps ?? 1)) * 1e12)}`,
       ],
     ];
@@ -146,7 +148,7 @@ export class Ladder {
     draw.rect(left, 0, width, height);
     draw.clip();
     const { flow } = this.context.store.state;
-    // Those of the selected flow lie above the others, and what stops them above all.
+    // Frames of the selected flow are painted above others, link-local frames above all.
     const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
     const strong = flow === null ? 0 : 1;
     for (const turn of [0, 1, 2])
@@ -182,7 +184,7 @@ export class Ladder {
     draw.fillStyle = isStrong ? colour : faded(colour, 0.42);
     draw.fill();
     const isHovered = frame === this.#hovered;
-    // Long links slant so much that short frames all but vanish.
+    // On long links, short frames become too thin to fill.
     const thick = (wide * this.#tall) / Math.hypot(c - a, this.#tall);
     if (thick < 1.5 && !isHovered) {
       draw.strokeStyle = isStrong ? colour : faded(colour, 0.42);
@@ -194,7 +196,7 @@ export class Ladder {
       draw.stroke();
     }
     if (frame.isMarked && wide > 3) {
-      // A mark is a dark line along the front of the frame.
+      // An ECN mark is a dark line along the front of the frame.
       draw.strokeStyle = token("ink");
       draw.lineWidth = 2;
       draw.beginPath();
@@ -214,10 +216,10 @@ export class Ladder {
 }
 
 export function frameTitle({ kind, psn, pfcQuanta }: Frame): string {
-  if (kind === "pfc") return pfcQuanta === 0 ? "PFC resume" : "PFC pause";
+  if (kind === "pfc") return pfcQuanta === 0 ? "PFC RESUME" : "PFC PAUSE";
   const name = kind.length <= 4 && kind !== "data" ? kind.toUpperCase() : kind;
   return psn === null ? name : `${name} ${psn}`;
 }
 
-/** Classes of a mask: bit i stands for class i. */
+/** Formats the classes of a mask, in which bit i stands for class i. */
 export const classes = (mask: number): string => [0, 1, 2, 3, 4, 5, 6, 7].filter((bit) => (mask >> bit) & 1).join(", ");

@@ -1,4 +1,4 @@
-/** Frames on the wires of a few links, one by one. */
+/** View of single frames on the wires of a few links. */
 
 import { frameColour } from "../../colours";
 import type { Frame } from "../../data/model";
@@ -7,22 +7,22 @@ import { flowName, portName, portTitle } from "../../names";
 import { fill, h, notice, prose, swatch } from "../../ui/dom";
 import { table } from "../../ui/table";
 import { onTheme } from "../../ui/theme";
-import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
+import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
 import { Ladder, classes, frameTitle } from "./ladder";
-import { type Subject, type Track, alongWay, atNode } from "./tracks";
+import { type Subject, type Track, alongPath, atNode } from "./tracks";
 
-/** The range in which frames can be told apart. */
+/** Length of a range in which frames are distinguishable. */
 const CLOSE = 20 * PS_PER_US;
-/** Most frames that are drawn. */
-const MOST = 6000;
-/** Rows of the table. */
-const ROWS = 300;
+/** Maximum number of frames that are drawn. */
+const MAX_FRAMES = 6000;
+/** Maximum number of rows in the table. */
+const MAX_ROWS = 300;
 const KINDS = ["data", "ack", "nack", "cnp", "notice"];
 
 export function packets(context: Context): View {
   const { data, store } = context;
   const { topology, info } = data;
-  const bin = new Bin();
+  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const message = h("div", {});
   const ladder = new Ladder(context);
@@ -37,10 +37,10 @@ export function packets(context: Context): View {
   const stack = h("div", { class: "stack" }, chart, details);
   const element = h("div", { class: "view packets-view" }, head, message, stack);
 
-  /** What the reader asked to see, where there is a choice. */
+  /** Chosen kind of subject, if several are selected. */
   let wanted: Subject["kind"] | null = null;
 
-  /** What is selected, and the links that it stands for. */
+  /** Returns the selected flow, link and node, with their links. */
   const subjects = async (): Promise<Subject[]> => {
     const { flow, port, node } = store.state;
     const found = flow === null ? null : await data.flow(flow);
@@ -51,18 +51,18 @@ export function packets(context: Context): View {
       list.push({
         kind: "flow",
         label: `flow ${found.flow.id}`,
-        title: `on the way of flow ${found.flow.id}, ${flowName(topology, found.flow)}`,
-        lanes: alongWay(topology, found.flow.path),
+        title: `on the path of flow ${found.flow.id}, ${flowName(topology, found.flow)}`,
+        tracks: alongPath(topology, found.flow.path),
       });
     if (link)
       list.push({
         kind: "link",
         label: link.name,
         title: `on the link ${portTitle(topology, link.index)}`,
-        lanes: [{ port: link.index, isJoined: false }],
+        tracks: [{ port: link.index, isJoined: false }],
       });
     if (place)
-      list.push({ kind: "node", label: place.name, title: `at ${place.name}`, lanes: atNode(topology, place.index) });
+      list.push({ kind: "node", label: place.name, title: `at ${place.name}`, tracks: atNode(topology, place.index) });
     return list;
   };
   const choice = (list: readonly Subject[], shown: Subject | undefined): HTMLElement | null => {
@@ -84,14 +84,14 @@ export function packets(context: Context): View {
         label,
       ),
     );
-    return h("div", { class: "segments", role: "group", "aria-label": "Which links" }, ...buttons);
+    return h("div", { class: "segments", role: "group", "aria-label": "Links shown" }, ...buttons);
   };
-  const load = paced(
+  const load = serialised(
     async (isCurrent) => {
-      await rest();
+      await settle();
       const list = await subjects();
       const shown = list.find(({ kind }) => kind === wanted) ?? list[0];
-      const lanes = shown?.lanes ?? [];
+      const tracks = shown?.tracks ?? [];
       const { from, to } = store.state;
       if (!isCurrent()) return;
       fill(
@@ -101,47 +101,44 @@ export function packets(context: Context): View {
         choice(list, shown),
         h("div", { class: "buttons" }, ...actions()),
       );
-      const why = refusal(lanes);
-      if (why) return refuse(why);
-      const ports = [...new Set(lanes.flatMap(({ port }) => [port, topology.ports[port]?.peerPort ?? port]))];
-      const frames = await data.frames(ports, from, to, MOST);
+      const why = obstacle(tracks);
+      if (why) return showMessage(why);
+      const ports = [...new Set(tracks.flatMap(({ port }) => [port, topology.ports[port]?.peerPort ?? port]))];
+      const frames = await data.frames(ports, from, to, MAX_FRAMES);
       if (!isCurrent()) return;
-      if (!frames) return refuse(notice("There are too many frames in this range to tell them apart.", closer()));
+      if (!frames) return showMessage(notice("Too many frames in this range.", closer()));
       fill(message, frames.length === 0 && outside(from, to));
       stack.hidden = false;
-      ladder.set(lanes, frames);
+      ladder.set(tracks, frames);
       writeLegend(frames);
       writeTable(frames);
     },
-    (error) => refuse(notice("The frames cannot be read.", h("p", {}, reason(error)))),
+    (error) => showMessage(notice("Cannot read the frames.", h("p", {}, reason(error)))),
   );
-  const refuse = (why: HTMLElement): void => {
+  const showMessage = (why: HTMLElement): void => {
     stack.hidden = true;
     fill(message, why);
   };
-  const refusal = (lanes: readonly Track[]): HTMLElement | null => {
+  const obstacle = (tracks: readonly Track[]): HTMLElement | null => {
     if (!info.trace)
       return notice(
         "This run has no trace.",
         prose(
-          "Set `probes.trace` in the scenario to see single frames: of all ports, or of some, for all of the run or for a part.",
+          "To see single frames, set `probes.trace` in the scenario, for all ports or some, and for the whole run or a part.",
         ),
       );
-    if (lanes.length === 0)
-      return notice("Choose a flow, a port or a node: with search, in the fabric, or among the victims.");
+    if (tracks.length === 0)
+      return notice("Choose a flow, a port or a node: search for it, or click it in the fabric or among the victims.");
     return null;
   };
   const outside = (from: number, to: number): HTMLElement => {
     const [start, end] = info.trace ?? [0, 0];
     if (to >= start && from <= end)
-      return notice(
-        "No frame was on these wires then.",
-        prose("If there should be some, the trace may not cover these ports."),
-      );
+      return notice("No frames on these wires in this range.", prose("The trace may not cover these ports."));
     const go = (): void => store.set({ from: start, to: Math.min(end, start + CLOSE), time: start }, "jump");
     return notice(
       `The trace covers ${instant(start, 1000)} to ${instant(end, 1000)}.`,
-      h("button", { "data-key": "to-trace", onclick: go }, "Go there"),
+      h("button", { "data-key": "to-trace", onclick: go }, "Go to the trace"),
     );
   };
   const closer = (): HTMLElement => {
@@ -166,9 +163,9 @@ export function packets(context: Context): View {
           download: "",
           "data-key": "capture",
           "data-capture": url,
-          title: "The frames of this range, for Wireshark",
+          title: "Download the frames of this range as a capture for Wireshark",
         },
-        "Export this window as pcapng",
+        "Export this range as pcapng",
       ),
     ];
   };
@@ -191,7 +188,7 @@ export function packets(context: Context): View {
   };
   const writeTable = (frames: readonly Frame[]): void => {
     const step = Math.max(1, store.span / 10000);
-    const rows = frames.slice(0, ROWS).map((frame) =>
+    const rows = frames.slice(0, MAX_ROWS).map((frame) =>
       h(
         "tr",
         {
@@ -216,14 +213,14 @@ export function packets(context: Context): View {
         ),
       ),
     );
-    const more = frames.length > ROWS ? `, the first ${ROWS} of them` : "";
+    const more = frames.length > MAX_ROWS ? `, the first ${MAX_ROWS} shown` : "";
     fill(
       details,
-      h("summary", {}, `The same as a table: ${counted(frames.length, "frame")}${more}`),
+      h("summary", {}, `Data as a table: ${counted(frames.length, "frame")}${more}`),
       table(["<frame", "<sent by", "leaves", "takes", "flow", "bytes", "<"], rows),
     );
   };
-  bin.add(
+  cleanup.add(
     () => ladder.destroy(),
     load.stop,
     onTheme(load),
@@ -232,5 +229,5 @@ export function packets(context: Context): View {
     }),
   );
   load();
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }

@@ -1,35 +1,36 @@
-/** Which links the view of packets shows. */
+/** Links shown by the view of packets. */
 
 import type { Topology } from "../../data/topology";
 import { portsOf } from "../../layout";
 
-/** Links of a node beyond this are left out. */
-const MOST = 24;
+/** Maximum number of links of a node. */
+const MAX_LINKS = 24;
 
 export interface Track {
-  /** The port that sends downwards, from the upper line to the lower one. */
+  /** Port that sends from the upper edge to the lower one. */
   port: number;
-  /** Whether it begins where the track above it ends. */
+  /** True if the track starts at the node where the track above ends. */
   isJoined: boolean;
 }
 
-/** Something selected, and its links. */
+/** A selected flow, link or node, and its links. */
 export interface Subject {
   kind: "flow" | "link" | "node";
   label: string;
   title: string;
-  lanes: Track[];
+  tracks: Track[];
 }
 
-/** The links that a flow takes, one below the other. */
-export function alongWay(topology: Topology, path: readonly number[]): Track[] {
+/** Returns the tracks of the links on a path, in order. */
+export function alongPath(topology: Topology, path: readonly number[]): Track[] {
   return path.map((port, index) => {
     const before = topology.ports[path[index - 1] ?? -1];
     return { port, isJoined: before !== undefined && before.peer === topology.ports[port]?.node };
   });
 }
 
+/** Returns the tracks of the links of a node. */
 export const atNode = (topology: Topology, node: number): Track[] =>
   portsOf(topology, node)
-    .slice(0, MOST)
+    .slice(0, MAX_LINKS)
     .map((port) => ({ port, isJoined: false }));

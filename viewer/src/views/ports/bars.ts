@@ -1,4 +1,4 @@
-/** Pauses of a port's queues over time, a lane per queue, coloured by cause. */
+/** Pauses of a port's queues over time, one lane per queue, coloured by cause. */
 
 import type { PauseBar } from "../../data/model";
 import { counted, duration, instant, percent } from "../../format";
@@ -11,10 +11,10 @@ import { type Line, hide, show } from "../../ui/tooltip";
 import type { Context } from "../../ui/view";
 
 const LANE = 22;
-/** Narrowest that a pause is drawn, in pixels. */
-const LEAST = 2;
-/** Causes that the legend names. */
-const NAMED = 8;
+/** Minimum width of a pause, in pixels. */
+const MIN_WIDTH = 2;
+/** Maximum number of causes in the legend. */
+const MAX_CAUSES = 8;
 
 export class PauseBars {
   readonly element: HTMLElement;
@@ -56,19 +56,19 @@ export class PauseBars {
     this.mark();
   }
 
-  /** Before those of another port are read. */
+  /** Removes all bars, before those of another port are read. */
   clear(): void {
     this.set([]);
     this.#isRead = false;
   }
 
-  /** After a change of colours or of what is selected. */
+  /** Updates legend and selection. */
   mark(): void {
     const { data, hues } = this.context;
     const causes = new Map<number, number>();
     const { from, to } = this.context.store.state;
     for (const bar of this.#bars) causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + pausedIn(bar, from, to));
-    const longest = [...causes].sort((a, b) => b[1] - a[1]).slice(0, NAMED);
+    const longest = [...causes].sort((a, b) => b[1] - a[1]).slice(0, MAX_CAUSES);
     const keys = longest.map(([cause, length]) =>
       h(
         "span",
@@ -88,7 +88,7 @@ export class PauseBars {
 
   #at(y: number, time: number): PauseBar | null {
     const queue = this.#queues[Math.floor(y / LANE)];
-    const slack = LEAST * this.#lanes.step;
+    const slack = MIN_WIDTH * this.#lanes.step;
     let best: PauseBar | null = null;
     for (const bar of this.#bars) {
       if (bar.queue !== queue || time < bar.start - slack || time > bar.end + slack) continue;
@@ -107,13 +107,13 @@ export class PauseBars {
       { label: "for", value: duration(bar.end - bar.start) },
       { label: "cause", value: portTitle(data.topology, bar.cause), colour: hues.of(bar.cause) },
     ];
-    if (bar.pause?.hops != null) lines.push({ label: "links from there", value: String(bar.pause.hops) });
+    if (bar.pause?.hops != null) lines.push({ label: "links from the cause", value: String(bar.pause.hops) });
     if (!bar.pause) lines.push({ label: "paused", value: percent(bar.share) });
     show(
       event,
       `${queueName(bar.queue)} paused`,
       lines,
-      bar.pause ? "click to follow it to its cause" : "several pauses: click to zoom in",
+      bar.pause ? "click to follow the pause to its cause" : "several pauses: click to zoom in",
     );
   }
 
@@ -133,7 +133,7 @@ export class PauseBars {
       draw.textAlign = "left";
       draw.fillStyle = token("muted");
       const { hasPauses } = this.context.data.info;
-      draw.fillText(this.#isRead ? summary(hasPauses, [], 0, 0) : "reading …", left + 6, height / 2);
+      draw.fillText(this.#isRead ? summary(hasPauses, [], 0, 0) : "loading …", left + 6, height / 2);
       return;
     }
     draw.save();
@@ -145,22 +145,23 @@ export class PauseBars {
       const [from, to] = [x(bar.start), x(bar.end)];
       const colour = hues.of(bar.cause);
       draw.fillStyle = bar.pause ? colour : faded(colour, 0.25 + 0.75 * bar.share);
-      // Neighbours stay apart where there is room for it.
-      draw.fillRect(from, top, Math.max(LEAST, to - from - (to - from > 4 ? 1 : 0)), LANE - 6);
+      // Adjacent bars have a gap if they are wide enough.
+      draw.fillRect(from, top, Math.max(MIN_WIDTH, to - from - (to - from > 4 ? 1 : 0)), LANE - 6);
       if (!pause || bar.pause?.queue !== pause.queue || bar.start !== pause.start) continue;
       draw.strokeStyle = token("ink");
       draw.lineWidth = 2;
-      draw.strokeRect(from - 1, top - 1, Math.max(LEAST, to - from) + 2, LANE - 4);
+      draw.strokeRect(from - 1, top - 1, Math.max(MIN_WIDTH, to - from) + 2, LANE - 4);
     }
     draw.restore();
   }
 }
 
-/** How long a bar was paused within a range. */
+/** Returns the paused time of a bar within a range. */
 function pausedIn(bar: PauseBar, from: number, to: number): number {
   return Math.max(0, Math.min(bar.end, to) - Math.max(bar.start, from)) * bar.share;
 }
 
+/** Summarises the pauses of a port in a range. */
 export function summary(hasPauses: boolean, bars: readonly PauseBar[], from: number, to: number): string {
   if (!hasPauses) return "pauses were not recorded";
   const total = bars.reduce((sum, bar) => sum + pausedIn(bar, from, to), 0);

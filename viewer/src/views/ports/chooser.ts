@@ -1,4 +1,4 @@
-/** What to look at where no port is selected: ports that are paused or hold something now. */
+/** Content without a selected port: ports that are paused or hold bytes at the cursor. */
 
 import { percent, size } from "../../format";
 import { portName, portTitle } from "../../names";
@@ -6,17 +6,17 @@ import { fill, h, notice, swatch } from "../../ui/dom";
 import { table } from "../../ui/table";
 import { type Context, reason } from "../../ui/view";
 
-const MOST = 40;
+const MAX_PORTS = 40;
 
 export function chooser({ data, store, hues }: Context, box: HTMLElement): void {
   const { time } = store.state;
-  void data.instant(time).then(
-    (instant) => {
+  void data.snapshot(time).then(
+    (snapshot) => {
       if (store.state.port !== null || store.state.time !== time) return;
-      const causes = new Map(instant.pauses.map((pause) => [pause.port, pause.cause]));
-      const held = [...instant.queued.keys()].filter((port) => (instant.queued[port] ?? 0) > 0 || causes.has(port));
-      held.sort((a, b) => (instant.queued[b] ?? 0) - (instant.queued[a] ?? 0) || a - b);
-      const rows = held.slice(0, MOST).map((port) => {
+      const causes = new Map(snapshot.pauses.map((pause) => [pause.port, pause.cause]));
+      const held = [...snapshot.queued.keys()].filter((port) => (snapshot.queued[port] ?? 0) > 0 || causes.has(port));
+      held.sort((a, b) => (snapshot.queued[b] ?? 0) - (snapshot.queued[a] ?? 0) || a - b);
+      const rows = held.slice(0, MAX_PORTS).map((port) => {
         const cause = causes.get(port);
         const open = (): void => store.set({ port: portName(data.topology, port) }, "jump");
         return h(
@@ -27,8 +27,8 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
             { scope: "row" },
             h("button", { class: "link", "data-key": `port ${port}`, onclick: open }, portTitle(data.topology, port)),
           ),
-          h("td", {}, size(instant.queued[port] ?? 0)),
-          h("td", {}, percent(instant.utilisation[port] ?? Number.NaN)),
+          h("td", {}, size(snapshot.queued[port] ?? 0)),
+          h("td", {}, percent(snapshot.utilisation[port] ?? Number.NaN)),
           h(
             "td",
             { class: "causes" },
@@ -40,13 +40,13 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
       fill(
         box,
         notice(
-          "Choose a port: with search, by a click on a link of the fabric, or from those that are paused or hold something now.",
+          "Choose a port: search for it, click a link in the fabric, or open one of those that are paused or hold bytes now.",
         ),
         rows.length > 0
           ? table(["<port", "queued", "utilisation", "<paused by"], rows)
-          : h("p", { class: "quiet" }, "At this instant no port holds anything. Move the cursor."),
+          : h("p", { class: "quiet" }, "All ports are empty at this time. Move the cursor."),
       );
     },
-    (error) => fill(box, notice("The ports cannot be read.", h("p", {}, reason(error)))),
+    (error) => fill(box, notice("Cannot read the ports.", h("p", {}, reason(error)))),
   );
 }

@@ -1,4 +1,4 @@
-/** The line above the charts of a port: its name, its link, and the ports next to it. */
+/** Header of a port: its name and link, and buttons to its neighbours. */
 
 import type { Topology } from "../../data/topology";
 import { duration, rate } from "../../format";
@@ -18,7 +18,7 @@ export function portHead(topology: Topology, store: Store, index: number, count:
   const toFabric = (): void => store.set({ view: "fabric", node: nodeName(topology, found.node) }, "jump");
   return [
     h("h2", { "data-port": found.name }, portTitle(topology, index)),
-    h("span", { class: "quiet" }, `${rate(found.rateBps)}, ${duration(found.delayPs)} long`),
+    h("span", { class: "quiet" }, `${rate(found.rateBps)}, delay ${duration(found.delayPs)}`),
     count,
     h(
       "div",
@@ -28,8 +28,8 @@ export function portHead(topology: Topology, store: Store, index: number, count:
         {
           "data-key": "previous",
           disabled: at <= 0,
-          "aria-label": "Port before it",
-          title: "Port before it",
+          "aria-label": "Previous port",
+          title: "Previous port of this node",
           onclick: () => go(siblings[at - 1]),
         },
         "‹",
@@ -39,18 +39,18 @@ export function portHead(topology: Topology, store: Store, index: number, count:
         {
           "data-key": "next",
           disabled: at >= siblings.length - 1,
-          "aria-label": "Port after it",
-          title: "Port after it",
+          "aria-label": "Next port",
+          title: "Next port of this node",
           onclick: () => go(siblings[at + 1]),
         },
         "›",
       ),
       h(
         "button",
-        { "data-key": "other", title: "The port at the other end of the link", onclick: () => go(found.peerPort) },
+        { "data-key": "other", title: "Open the port at the other end of the link", onclick: () => go(found.peerPort) },
         `Other end: ${portName(topology, found.peerPort)}`,
       ),
-      h("button", { "data-key": "in-fabric", onclick: toFabric }, "In the fabric"),
+      h("button", { "data-key": "in-fabric", onclick: toFabric }, "Show in the fabric"),
     ),
   ];
 }

@@ -1,4 +1,4 @@
-/** A single pause: when, because of what, and the way to its cause, up to the root. */
+/** A single pause: its time, its cause, and the chain of pauses up to the root. */
 
 import type { Pause } from "../../data/model";
 import { duration, instant, size } from "../../format";
@@ -6,16 +6,16 @@ import { portName, portTitle, queueName } from "../../names";
 import { fill, h, swatch } from "../../ui/dom";
 import { type Context, reason } from "../../ui/view";
 
-/** Bins asked for around one instant: enough that the pauses there come as single ones. */
+/** Number of bins requested around one time; enough for single pauses instead of shares. */
 const BINS = 64;
 
-/** The pause of a queue that began at an instant. */
+/** Finds the pause of a queue that began at a time. */
 export async function findPause({ data }: Context, port: number, queue: number, start: number): Promise<Pause | null> {
   const bars = await data.pauses(port, Math.max(0, start - 1), Math.min(data.info.end, start + 1), BINS);
   return bars.find((bar) => bar.pause?.queue === queue && bar.pause.start === start)?.pause ?? null;
 }
 
-/** The pause because of which this one was made; null at the end of the chain. */
+/** Returns the pause that caused this one; null at the end of the chain. */
 async function parentOf(context: Context, { via, parentQueue, parentStart }: Pause): Promise<Pause | null> {
   return via === null || parentQueue === null || parentStart === null
     ? null
@@ -24,13 +24,13 @@ async function parentOf(context: Context, { via, parentQueue, parentStart }: Pau
 
 const key = ({ port, queue, start }: Pause): string => `${port} ${queue} ${start}`;
 
-/** From a pause to the one next to the root, itself first. */
+/** Returns the chain from a pause to the one next to the root. */
 async function chainOf(context: Context, pause: Pause): Promise<Pause[]> {
   const chain = [pause];
   const seen = new Set([key(pause)]);
   for (let last = pause; ;) {
     const parent = await parentOf(context, last);
-    // PAUSEs that run in a circle have no end.
+    // PAUSEs may form a cycle.
     if (!parent || seen.has(key(parent))) return chain;
     seen.add(key(parent));
     chain.push(parent);
@@ -38,7 +38,7 @@ async function chainOf(context: Context, pause: Pause): Promise<Pause[]> {
   }
 }
 
-/** Selects a pause; the range goes along where it does not show it. */
+/** Selects a pause, and moves the range if the pause is outside of it. */
 export function select({ data, store }: Context, { port, queue, start, end }: Pause): void {
   const { from, to, time } = store.state;
   const middle = (start + end) / 2;
@@ -51,7 +51,7 @@ export function select({ data, store }: Context, { port, queue, start, end }: Pa
   );
 }
 
-/** Fills `box` with a pause, and with its chain as soon as that is known. */
+/** Writes the description of a pause into `box`, and its chain when known. */
 export function describe(context: Context, box: HTMLElement, pause: Pause): void {
   const { data, store, hues } = context;
   const { topology } = data;
@@ -69,8 +69,8 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
     via === null
       ? "."
       : via === cause
-        ? ", which held most of what came from here."
-        : `, via ${portTitle(topology, via)}, which held most of what came from here${parentStart === null ? "." : " and was paused itself."}`;
+        ? ", which held most of the bytes from here."
+        : `, via ${portTitle(topology, via)}, which held most of the bytes from here${parentStart === null ? "." : " and was paused itself."}`;
   const until = isOpen ? "the end of the run" : instant(end, step);
   const root = h(
     "button",
@@ -95,19 +95,13 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
         swatch(hues.of(cause)),
         `${queueName(queue)} of ${portName(topology, port)} paused for ${duration(end - start)}`,
       ),
-      h(
-        "p",
-        {},
-        `From ${instant(start, step)} until ${until}, because of `,
-        h("b", {}, portTitle(topology, cause)),
-        by,
-      ),
+      h("p", {}, `From ${instant(start, step)} until ${until}, caused by `, h("b", {}, portTitle(topology, cause)), by),
       h(
         "div",
         { class: "buttons" },
         parent,
         root,
-        h("button", { "data-key": "zoom-pause", onclick: zoom }, "Zoom to it"),
+        h("button", { "data-key": "zoom-pause", onclick: zoom }, "Zoom to the pause"),
       ),
     ),
     h("div", { class: "pause-chain" }, h("h3", {}, "From here to the root"), chain),
@@ -120,9 +114,7 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
         parent.addEventListener("click", () => select(context, before));
       } else
         parent.title =
-          parentStart === null
-            ? "It was not made because of another pause."
-            : "The pause before it is not in the result.";
+          parentStart === null ? "No other pause caused this one." : "The parent pause is not in the result.";
       const links = pauses.map((link, index) =>
         h(
           "li",
@@ -155,8 +147,8 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
         held,
       );
       fill(chain, ...links, end);
-      void data.instant(last.start).then(
-        (then) => (held.textContent = `, ${size(then.queued[last.cause] ?? 0)} queued when it began`),
+      void data.snapshot(last.start).then(
+        (then) => (held.textContent = `, ${size(then.queued[last.cause] ?? 0)} queued at the start of the pause`),
         () => {},
       );
     },

@@ -1,4 +1,7 @@
-/** A port over time: its queues, its pauses and their causes, and the ingress queues on the same link. */
+/**
+ * View of a port over time: queues, pauses with their causes, and the ingress queues at
+ * both ends of the link.
+ */
 
 import { classHue } from "../../colours";
 import type { PortSeries } from "../../data/data";
@@ -8,7 +11,7 @@ import { portName, queueName } from "../../names";
 import { type Line, TimeChart } from "../../ui/chart";
 import { fill, h, notice, prose } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
-import { Bin, type Context, type View, paced, reason, rest } from "../../ui/view";
+import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
 import { PauseBars, summary } from "./bars";
 import { chooser } from "./chooser";
 import { portHead } from "./head";
@@ -17,7 +20,7 @@ import { describe, findPause, select } from "./pause";
 export function ports(context: Context): View {
   const { data, store } = context;
   const { topology, info } = data;
-  const bin = new Bin();
+  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const stack = h("div", { class: "stack" });
   const detail = h("div", { class: "pause", hidden: true });
@@ -53,7 +56,7 @@ export function ports(context: Context): View {
   });
   const ingress = new TimeChart({
     ...common,
-    title: "Ingress queues here",
+    title: "Ingress queues of this port",
     name: "ingress",
     height: 104,
     write: size,
@@ -86,20 +89,23 @@ export function ports(context: Context): View {
     if (bar.pause) select(context, bar.pause);
     else store.range(bar.start - (bar.end - bar.start), bar.end + (bar.end - bar.start));
   };
-  /** What is shown once a range has stood for a moment: each part as soon as it is there. */
+  /**
+   * Creates a part of the view that is read when the range has settled, independently of other
+   * parts.
+   */
   const part = (
     read: (port: number, from: number, to: number, bins: number) => Promise<() => void>,
-  ): ReturnType<typeof paced> =>
-    paced(
+  ): ReturnType<typeof serialised> =>
+    serialised(
       async (isCurrent) => {
-        await rest();
+        await settle();
         const index = port();
         if (index === null) return;
         const { from, to } = store.state;
         const write = await read(index, from, to, Math.max(50, Math.round(stack.clientWidth / 1.5)));
         if (isCurrent() && index === port()) write();
       },
-      (error) => fill(message, notice("This port cannot be shown.", h("p", {}, reason(error)))),
+      (error) => fill(message, notice("Cannot show this port.", h("p", {}, reason(error)))),
     );
   const parts = [
     part(async (index, from, to, bins) => {
@@ -111,11 +117,12 @@ export function ports(context: Context): View {
         ingress.set(ingressLines(series));
         fill(
           message,
-          info.sampleInterval === 0 && prose("Queues were not sampled: `probes.sample_interval` is 0 in the scenario."),
+          info.sampleInterval === 0 &&
+            prose("Queues were not sampled. Set `probes.sample_interval` above 0 in the scenario."),
         );
       };
     }),
-    // What fills up at the other end is what pauses this port.
+    // Full ingress queues at the other end pause this port.
     part(async (index, from, to, bins) => {
       const peer = topology.ports[index]?.peerPort ?? index;
       const series = await data.port(peer, from, to, bins);
@@ -140,13 +147,13 @@ export function ports(context: Context): View {
         if (!held) return;
         buffer.set([
           { label: "in use", colour: () => token("hue-0"), band: held.used, isFilled: true },
-          { label: "of this in headroom", colour: () => token("hue-4"), band: held.headroom },
+          { label: "in headroom", colour: () => token("hue-4"), band: held.headroom },
         ]);
       };
     }),
   ];
   const load = (): void => parts.forEach((part) => part());
-  const writeDetail = paced(
+  const writeDetail = serialised(
     async (isCurrent) => {
       const [index, { pause }] = [port(), store.state];
       bars.mark();
@@ -155,7 +162,7 @@ export function ports(context: Context): View {
       const found = await findPause(context, index, pause.queue, pause.start);
       if (!isCurrent()) return;
       if (found) describe(context, detail, found);
-      else fill(detail, h("p", { class: "quiet" }, "There is no such pause at this port."));
+      else fill(detail, h("p", { class: "quiet" }, "This port has no such pause."));
     },
     (error) => fill(detail, h("p", {}, reason(error))),
   );
@@ -164,14 +171,14 @@ export function ports(context: Context): View {
     stack.hidden = index === null;
     if (index === null) {
       fill(head, h("h2", {}, "Ports"));
-      // Of two runs, one may lack it.
+      // With two runs, one may lack the port.
       if (store.state.port !== null) fill(empty, notice(`This run has no port ${store.state.port}.`));
       else chooser(context, empty);
     } else if (index !== shown) {
       fill(empty);
       fill(count);
       bars.clear();
-      // Values of the port before must not stand under the name of this one.
+      // Removes the values of the previous port.
       for (const chart of [egress, far, use, ingress, buffer]) chart.set([]);
       fill(head, ...portHead(topology, store, index, count));
     }
@@ -179,7 +186,7 @@ export function ports(context: Context): View {
     load();
     writeDetail();
   };
-  bin.add(
+  cleanup.add(
     () => [egress, far, use, ingress, buffer, bars].forEach((part) => part.destroy()),
     () => parts.forEach((part) => part.stop()),
     writeDetail.stop,
@@ -191,7 +198,7 @@ export function ports(context: Context): View {
     }),
   );
   update();
-  return { element, destroy: () => bin.empty() };
+  return { element, destroy: () => cleanup.run() };
 }
 
 function egressLines({ egress, total }: PortSeries): Line[] {
