@@ -3,11 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import backwater
 from backwater.analysis import Analysis, Counterexample, Findings, Overflow, Queue
-from backwater.cli.app import app
+from conftest import command_line
 
 # An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
 CONTENT: dict[str, Any] = {
@@ -61,10 +60,6 @@ links = [
 kind = "flows"
 flows = [{ src = "ha", dst = "hc", bytes = "1 MB", data_via = ["A", "B", "C", "A", "B", "C"] }]
 """
-
-
-def command_line(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

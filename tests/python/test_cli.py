@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import backwater
 from backwater import _core, simulation
-from backwater.cli.app import app
 from backwater.cli.run import _next_directory
 from backwater.directory import FILES, VIEW_DIRECTORY
+from conftest import command_line
 from gridded import WHILE_IT_RUNS, eventually, names
 from small_result import RUN, write_result
 
@@ -35,10 +35,6 @@ degree = 2
 size = "20 KB"
 receivers = "h2"
 """
-
-
-def command_line(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from backwater import units
-from backwater.cli.app import app
 from backwater.headroom import cover, sonic, worst_case
 from backwater.headroom.plan import Plan, Spectrum, Switch, chips, delay_of, of_chip, spectrum
+from conftest import command_line
 
 SONIC = Path(__file__).parent / "data" / "sonic"
 
 
-def command_line(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "240"})
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
 
 
 # ------------------------------------------------------------------------------------------------------------ plan
