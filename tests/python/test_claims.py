@@ -1,4 +1,4 @@
-"""What the figures of a run make of a claim."""
+"""Verdicts on claims."""
 
 import math
 import statistics
@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backwater.experiment import claims, reproduce
-from backwater.experiment.claims import VERDICTS, Estimate, Finding, Verdict
+from backwater.experiment.claims import VERDICTS, Assessment, Estimate, Verdict
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Point
 
@@ -31,7 +31,7 @@ def claim_of(**keys: Any) -> Claim:  # noqa: ANN401 - any TOML value
     return Claim.model_validate({"text": "t", "paper": "p", "measure": "m", **keys})
 
 
-def check(values: Grid, **keys: Any) -> Finding:  # noqa: ANN401 - any TOML value
+def check(values: Grid, **keys: Any) -> Assessment:  # noqa: ANN401 - any TOML value
     return claims.check(claim_of(**keys), "small", values)
 
 
@@ -92,26 +92,26 @@ MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
     ],
 )
 def test_comparisons(claim: dict[str, object], means: dict[str, float] | None, verdict: str) -> None:
-    finding = check(MEANS, reason="why", **claim)
+    assessment = check(MEANS, reason="why", **claim)
     if means is not None:
-        assert {place: each.mean for place, each in finding.estimates.items()} == pytest.approx(means)
-    assert finding.verdict == verdict
-    assert finding.reason == ("why" if verdict in {"same direction", "not reached"} else "")
+        assert {place: each.mean for place, each in assessment.estimates.items()} == pytest.approx(means)
+    assert assessment.verdict == verdict
+    assert assessment.reason == ("why" if verdict in {"same direction", "not reached"} else "")
 
 
 def test_several_baselines_are_places_of_their_own() -> None:
     values = grid(pfc=[[10], [20]], bfc=[[8], [5]], new=[[4], [4]])
-    finding = check(
+    assessment = check(
         values, compare="reduction", at={"scheme": "new"}, to={"scheme": ["pfc", "bfc"]}, at_least=0.5, reason="why"
     )
-    assert [*finding.estimates] == ["2, bfc", "1, bfc", "1, pfc", "2, pfc"]
-    assert [each.mean for each in finding.estimates.values()] == pytest.approx([0.2, 0.5, 0.6, 0.8])
-    assert finding.verdict == "same direction"
+    assert [*assessment.estimates] == ["2, bfc", "1, bfc", "1, pfc", "2, pfc"]
+    assert [each.mean for each in assessment.estimates.values()] == pytest.approx([0.2, 0.5, 0.6, 0.8])
+    assert assessment.verdict == "same direction"
 
 
 def test_the_place_with_the_greatest_mean_is_taken_and_not_the_greatest_of_each_seed() -> None:
-    finding = check(grid(old=[[1, 5], [4, 3]]), take="greatest", at_least=4)
-    assert {place: each.mean for place, each in finding.estimates.items()} == {"2": 3.5}
+    assessment = check(grid(old=[[1, 5], [4, 3]]), take="greatest", at_least=4)
+    assert {place: each.mean for place, each in assessment.estimates.items()} == {"2": 3.5}
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_the_place_with_the_greatest_mean_is_taken_and_not_the_greatest_of_each_
 def test_a_range_is_its_smallest_effect_everywhere_and_its_largest_at_one_place(
     least: float, greatest: float, verdict: str
 ) -> None:
-    finding = check(MEANS, compare="reduction", range={"least": least, "greatest": greatest}, **AGAINST)
-    assert [*finding.estimates] == ["2", "1"]
-    assert finding.verdict == verdict
+    assessment = check(MEANS, compare="reduction", range={"least": least, "greatest": greatest}, **AGAINST)
+    assert [*assessment.estimates] == ["2", "1"]
+    assert assessment.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -141,22 +141,22 @@ def test_a_range_is_its_smallest_effect_everywhere_and_its_largest_at_one_place(
         (grid(old=[[1], [0]], new=[[2], [2]]), "baseline is 0 at old, 2, seed 1"),
         (grid(old=[[1]], new=[[math.nan]]), "value is nan at new, 1, seed 1"),
         (grid(old=[[math.inf]], new=[[1]]), "baseline is inf at old, 1, seed 1"),
-        (grid(old=[[1]]), "its points are left out"),
-        ({}, "its points are left out"),
+        (grid(old=[[1]]), "the grid has none of its points"),
+        ({}, "the grid has none of its points"),
     ],
 )
 @pytest.mark.parametrize("compare", ["ratio", "reduction"])
 def test_what_is_missing_is_told(values: Grid, note: str, compare: str) -> None:
-    finding = check(values, compare=compare, at_least=0.5, reason="why", **AGAINST)
-    assert (finding.verdict, finding.note) == ("no result", note)
-    assert str(finding) == f"no result: {note}"
-    assert not finding.estimates
-    assert not finding.reason
+    assessment = check(values, compare=compare, at_least=0.5, reason="why", **AGAINST)
+    assert (assessment.verdict, assessment.note) == ("no result", note)
+    assert str(assessment) == f"no result: {note}"
+    assert not assessment.estimates
+    assert not assessment.reason
 
 
 def test_a_comparison_may_be_too_large_for_a_number() -> None:
-    finding = check(grid(old=[[1e-300]], new=[[1e300]]), compare="ratio", at_least=0.5, **AGAINST)
-    assert str(finding) == "no result: comparison is inf at new, 1, seed 1"
+    assessment = check(grid(old=[[1e-300]], new=[[1e300]]), compare="ratio", at_least=0.5, **AGAINST)
+    assert str(assessment) == "no result: comparison is inf at new, 1, seed 1"
 
 
 def test_a_difference_may_have_a_baseline_of_0() -> None:
@@ -268,11 +268,11 @@ def test_where_it_is_compared_with_0_the_least_effect_is_1_percent_of_that_claim
 
 
 def test_values_may_be_too_large() -> None:
-    assert check(grid(old=[[1.1e308, 1.1e308]]), at_least=5).note == "its values are too large to be averaged"
+    assert check(grid(old=[[1.1e308, 1.1e308]]), at_least=5).note == "the values are too large to be averaged"
     assert Estimate(0.0, 1e308, 2).seeds_for(1e-3) is None
     # about 0, no number of seeds tells on which side of 0 the mean is
     claim = {"compare": "difference", "at_most": 0, **AGAINST}
-    assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds would tell"
+    assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds needed"
 
 
 def test_a_bound_where_neither_holds_is_within_no_error() -> None:
@@ -296,9 +296,9 @@ def test_one_run_refutes_never_and_always(values: list[float]) -> None:
 def test_what_does_not_happen_cannot_be_avoided() -> None:
     """Of three deadlocks two are avoided; the fourth run has none under either scheme."""
     keys: dict[str, Any] = {"compare": "reduction", "at_least": 0.6, "unit": "yes/no", **AGAINST}
-    finding = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
-    assert finding.estimates[""].mean == pytest.approx(2 / 3)
-    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "no baseline is yes"
+    assessment = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
+    assert assessment.estimates[""].mean == pytest.approx(2 / 3)
+    assert check(grid(old=[[0, 0]], new=[[0, 1]]), **keys).note == "every baseline is no"
 
 
 @pytest.mark.parametrize(
@@ -319,19 +319,19 @@ def test_several_places_are_worth_what_the_worst_of_them_is(places: list[list[fl
 
 def test_too_uncertain_says_how_many_seeds_would_tell() -> None:
     # 1.6 ± 0.497 of three seeds with a deviation of 0.2, held against an effect of 0.4: 3.182 · 0.2 / 2 = 0.318
-    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
-    assert finding.note == "about 4 seeds would tell"
+    assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
+    assert assessment.note == "about 4 seeds needed"
     # where no effect is claimed, 0.02 from the bound: (1.96 · 0.2 / 0.02)² = 384
-    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.58, neutral=1.58)
-    assert finding.note == "about 387 seeds would tell"
+    assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.58, neutral=1.58)
+    assert assessment.note == "about 387 seeds needed"
     # of several places, that which needs most
-    finding = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
-    assert finding.note == "about 7 seeds would tell at 2"
+    assessment = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
+    assert assessment.note == "about 7 seeds needed at 2"
     # which need not be that with the smallest effect, which is shown first
-    finding = check(grid(old=[[1.0, 1.5, 2.6], [1.59, 1.6, 1.61]]), at_least=1.5, neutral=1.0)
-    assert (next(iter(finding.estimates)), finding.note) == ("2", "about 13 seeds would tell at 1")
-    finding = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
-    assert finding.note == "more than 10,000 seeds would tell"
+    assessment = check(grid(old=[[1.0, 1.5, 2.6], [1.59, 1.6, 1.61]]), at_least=1.5, neutral=1.0)
+    assert (next(iter(assessment.estimates)), assessment.note) == ("2", "about 13 seeds needed at 1")
+    assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
+    assert assessment.note == "more than 10,000 seeds needed"
 
 
 # --- properties
@@ -360,15 +360,15 @@ def expected(value: float, bound: Mapping[str, float]) -> bool:
 def test_nothing_is_reached_but_what_is_as_expected(
     values: list[float], bound: dict[str, float], neutral: float | None
 ) -> None:
-    finding = check(grid(old=[values]), neutral=neutral, **bound)
-    (estimate,) = finding.estimates.values()
+    assessment = check(grid(old=[values]), neutral=neutral, **bound)
+    (estimate,) = assessment.estimates.values()
     within = [expected(value, bound) for value in (estimate.low, estimate.mean, estimate.high)]
-    assert (finding.verdict == "reached") == all(within)
-    if finding.verdict == "reached, within error":
+    assert (assessment.verdict == "reached") == all(within)
+    if assessment.verdict == "reached, within error":
         assert within[1]
         is_never = bound.get("at_most") == 0
         assert is_never or estimate.error <= max(abs(end - (neutral or 0)) for end in bound.values())
-    if finding.verdict == "same direction":
+    if assessment.verdict == "same direction":
         assert neutral is not None
         assert not within[1]
         assert (estimate.low > neutral) != (estimate.high < neutral)
@@ -380,17 +380,17 @@ def test_whatever_is_missing_or_not_finite_gives_no_result(
     old: list[list[float | None]], new: list[list[float | None]], bound: dict[str, float], data: st.DataObject
 ) -> None:
     compare = data.draw(st.sampled_from(["ratio", "difference", "reduction"]))
-    finding = check(grid(old=old, new=new), compare=compare, **AGAINST, **bound)
-    assert finding.verdict in VERDICTS
+    assessment = check(grid(old=old, new=new), compare=compare, **AGAINST, **bound)
+    assert assessment.verdict in VERDICTS
     used = [value for load in new for value in load]
     is_whole = used and all(value is not None and math.isfinite(value) for value in used)
     if not is_whole:
-        assert finding.verdict == "no result"
-    assert (finding.verdict == "no result") == (not finding.estimates) == finding.note.startswith(NOTES)
-    assert all(math.isfinite(each.mean) for each in finding.estimates.values())
+        assert assessment.verdict == "no result"
+    assert (assessment.verdict == "no result") == (not assessment.estimates) == assessment.note.startswith(NOTES)
+    assert all(math.isfinite(each.mean) for each in assessment.estimates.values())
 
 
-NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", "its points")
+NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", "the grid has none")
 
 
 @given(st.lists(SEEDS.map(lambda of: of * 2), min_size=1, max_size=2), bounds(), NEUTRAL)
@@ -443,21 +443,21 @@ def test_confidence_is_students() -> None:
 @pytest.mark.parametrize(
     ("claim", "shown"),
     [
-        ({"at_least": 0, **REDUCED}, "10.0 % fewer (2; 18 against 20) … 55.0 % fewer"),
-        ({"at_most": 0, **REDUCED}, "55.0 ± 63.5 % fewer (1; 4.5 against 10) … 10.0 % fewer"),
+        ({"at_least": 0, **REDUCED}, "worst 10.0 % fewer (2; 18 against 20), best 55.0 % fewer (1)"),
+        ({"at_most": 0, **REDUCED}, "worst 55.0 ± 63.5 % fewer (1; 4.5 against 10), best 10.0 % fewer (2)"),
         (
             {"range": {"least": 0, "greatest": 1}, **REDUCED},
-            "10.0 % fewer (2; 18 against 20) … 55.0 ± 63.5 % fewer (1)",
+            "worst 10.0 % fewer (2; 18 against 20), best 55.0 ± 63.5 % fewer (1)",
         ),
-        ({"unit": "B", "at_least": 30}, "4.5 B ± 6.353 B (new, 1) … 20 B"),
+        ({"unit": "B", "at_least": 30}, "worst 4.5 B ± 6.353 B (new, 1), best 20 B (old, 2)"),
         ({"at_least": 0, "take": "greatest", **REDUCED}, "55.0 ± 63.5 % fewer (1; 4.5 against 10)"),
         ({"compare": "ratio", "at_least": 0, **AGAINST, "at": {"scheme": "new", "load": "2"}}, "0.9× (18 against 20)"),
         ({"at": {"scheme": "old", "load": "1"}, "at_least": 0, "unit": "µs"}, "10 µs"),
         ({"at": {"scheme": "gone"}, "at_least": 0}, "–"),
     ],
 )
-def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object], shown: str) -> None:
-    assert reproduce.ours(check(VALUES, **claim)) == shown
+def test_our_value_has_a_unit_and_a_confidence_interval(claim: dict[str, object], shown: str) -> None:
+    assert reproduce.our_value(check(VALUES, **claim)) == shown
 
 
 @pytest.mark.parametrize(
@@ -471,11 +471,13 @@ def test_our_figures_are_shown_with_unit_and_confidence(claim: dict[str, object]
         ([208.0], "", "10.4 times as many (208 against 20)"),
     ],
 )
-def test_an_effect_is_in_words_with_the_values_beside_it(values: list[float], unit: str, shown: str) -> None:
-    finding = check(grid(new=[values], old=[[20.0] * len(values)]), compare="reduction", at_least=0.1, **AGAINST)
-    assert reproduce.ours(finding, unit) == shown
+def test_a_reduction_is_in_words_with_both_values(values: list[float], unit: str, shown: str) -> None:
+    assessment = check(grid(new=[values], old=[[20.0] * len(values)]), compare="reduction", at_least=0.1, **AGAINST)
+    assert reproduce.our_value(assessment, unit) == shown
 
 
-def test_yes_and_no_are_words() -> None:
-    shown = [reproduce.ours(check(grid(old=[values]), at_least=1, unit="yes/no")) for values in ([1, 1], [0], [0, 1])]
+def test_yes_no_values_are_shown_as_words() -> None:
+    shown = [
+        reproduce.our_value(check(grid(old=[values]), at_least=1, unit="yes/no")) for values in ([1, 1], [0], [0, 1])
+    ]
     assert shown == ["yes", "no", "in 50 % of the runs"]

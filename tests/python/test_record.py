@@ -148,7 +148,7 @@ def test_figures_that_are_not_recorded_are_told(tiny: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     assert "not recorded" in outcome.stdout
     first, second = Path("page.md").read_text().split("## fig")[1:]
-    assert "Nothing is recorded of this figure at scale paper yet." in first
+    assert "This figure is not recorded at scale paper." in first
     assert "4 completed" in second
     assert command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--record").exit_code == 2
 

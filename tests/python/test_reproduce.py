@@ -52,7 +52,7 @@ def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) 
     edited(tiny, ("at_most = 0.9", "at_most = 0.001"))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "No reason found yet." not in Path("page.md").read_text()
-    assert "1. With every flow at its ideal time" in Path("page.md").read_text()
+    assert "1. The claim would not hold even with every flow at its ideal time" in Path("page.md").read_text()
 
 
 CLAIM = """
@@ -76,7 +76,7 @@ def test_claims_of_the_paper_come_first_and_reasons_once(tiny: Path) -> None:
     page = Path("page.md").read_text()
     of_paper, of_ours, reasons = (
         page.partition(f"## {heading}")[2].partition("\n## ")[0]
-        for heading in ("Claims of the paper", "Claims of ours", "Reasons")
+        for heading in ("Claims of the paper", "Our own claims", "Reasons")
     )
     assert "2 claims: 1 reached; 1 not reached." in of_paper
     assert "1 claim: 1 not reached." in of_ours

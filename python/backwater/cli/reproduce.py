@@ -121,7 +121,7 @@ def reproduce(
         )
         is_complete = all(study.is_complete(kept) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
-    if any(figure.findings for figure in figures):
+    if any(figure.assessments for figure in figures):
         console.out.print(console.table(reproduction.claims_table(figures)))
     # Reasons apply to the reading of record only.
     for reason, of_claims in reproduction.reasons(figures).items() if not of_reading else ():

@@ -9,12 +9,12 @@ from backwater import console, shipped
 from backwater.cli.batch import run_all
 from backwater.console import UsageError
 from backwater.experiment import readings, record, targets, witnesses
-from backwater.experiment.claims import Finding
+from backwater.experiment.claims import Assessment
 from backwater.experiment.executors.executor import Executor
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.readings import Paper
 from backwater.experiment.record import Record, Run
-from backwater.experiment.reproduce import Figure, findings_of
+from backwater.experiment.reproduce import Figure, assess
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
@@ -101,7 +101,7 @@ def _warn_if_held_up(study: Study, store: Store) -> None:
         )
 
 
-def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding | None]:
+def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Assessment | None]:
     """Returns the claims under the literal reading, if it is recorded or consists of the same runs."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
@@ -110,7 +110,7 @@ def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Finding |
     known = kept if is_same else Record.load(literal, scale)
     if known is None:
         return []
-    found = iter(findings_of(literal, known))
+    found = iter(assess(literal, known))
     return [None if claim.is_ours else next(found) for claim in experiment.content.claims_at(scale)]
 
 

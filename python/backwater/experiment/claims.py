@@ -1,26 +1,27 @@
-"""Claims of a paper against our results: a figure with its confidence, and a verdict.
+"""Claims of a paper, compared with our results: a value with its confidence interval, and a verdict.
 
-What is expected of a figure is an interval, of which one end may be open. The *effect claimed* is the distance from its
-nearest end to `neutral` (to 0 for a value without one), or half its width if that is less. The *error* is half the
-width of the figure's 95 % interval over seeds; 0 for a single seed. A figure is
+A claim expects a value within an interval, one end of which may be open. The *effect claimed* is the
+distance between the interval's nearest end and `neutral` (0 for a value without `neutral`), or half the
+interval's width if that is less. The *error* is half the width of the value's 95 % confidence interval
+over seeds, and 0 for a single seed. The verdict is
 
-* reached, if the whole of its interval is as expected;
-* too uncertain, if not, the interval meets what is expected, and the error is larger than the effect claimed;
-* reached within error, if the figure is as expected, but not the whole of its interval;
-* in the same direction, if what is expected lies beyond `neutral` and so does the figure, with the whole of its
-  interval; where there is no scatter, by more than 1 % of what it is compared with, of the effect claimed if that is 0;
-* not reached otherwise.
+* "reached" if the whole confidence interval is as expected;
+* otherwise "too uncertain" if a part of it is, and the error exceeds the effect claimed;
+* otherwise "reached, within error" if the mean is as expected;
+* otherwise "same direction" if everything expected is on one side of `neutral`, and the whole confidence
+  interval is on that side. Without scatter, the distance to `neutral` must exceed 1 % of the baseline,
+  or of the effect claimed if the baseline is 0;
+* otherwise "not reached".
 
-A figure about completion times that is not reached has a *bound*: the figure if every flow of the scheme that the claim
-is for had taken its ideal time, beside the other scheme as it is. A claim of which even the bound falls short is out of
-reach.
+A claim about completion times has a *bound*: its value if every flow of the scheme had taken its ideal
+time, with the baseline unchanged. A claim that is not reached is "out of reach" if the bound falls short
+as well.
 
-What never or always holds ("no packet is dropped", "every run ends in deadlock") is refuted by a single run: it is
-never too uncertain.
+A claim about never or always ("no packet is dropped", "every run ends in deadlock") is refuted by a
+single run, so it is never "too uncertain".
 
-A claim about several places is worth what the worst of them is. Where a value is missing or not finite, or a baseline
-is 0, there is no result. Where values are yes or no, seeds whose baseline is no are left out instead: nothing can be
-avoided there.
+Of several places, the worst verdict counts. There is "no result" if a value is missing or not finite, or
+if a baseline is 0. Seeds whose yes-or-no baseline is no are left out: there is nothing to avoid.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from backwater.experiment.fields import Compare, matches
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Point
 
-# From best to worst.
+# In order, the best first.
 Verdict = Literal[
     "reached", "reached, within error", "same direction", "too uncertain", "not reached", "out of reach", "no result"
 ]
@@ -48,11 +49,11 @@ YES_OR_NO: Final = "yes/no"
 
 # Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-# What its values tend to.
+# Limit of its values.
 _NORMAL: Final = statistics.NormalDist().inv_cdf(0.975)
-# Where there is no scatter to judge by, no smaller effect counts: this part of what it is compared with.
+# Smallest effect that counts without scatter, as a part of the baseline.
 _LEAST_EFFECT: Final = 0.01
-# More seeds are not counted.
+# Largest number of seeds in a note.
 _MOST_SEEDS: Final = 10_000
 
 
@@ -62,8 +63,8 @@ class Estimate:
 
     Attributes:
         mean: The mean.
-        half_width: Half the width of its 95 % confidence interval; none for a single value.
-        seeds: How many values it is of.
+        half_width: Half the width of its 95 % confidence interval; None for a single value.
+        seeds: Number of values.
     """
 
     mean: float
@@ -72,7 +73,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """Mean and confidence of one or more values."""
+        """Returns the mean and confidence interval of one or more values."""
         mean = statistics.fmean(values)
         if len(values) == 1:
             return cls(mean, None)
@@ -80,26 +81,26 @@ class Estimate:
 
     @property
     def error(self) -> float:
-        """Half the width of the interval; 0 for a single value."""
+        """Half the width of the confidence interval; 0 for a single value."""
         return self.half_width or 0.0
 
     @property
     def low(self) -> float:
-        """Lower end of the interval."""
+        """Lower end of the confidence interval."""
         return self.mean - self.error
 
     @property
     def high(self) -> float:
-        """Upper end of the interval."""
+        """Upper end of the confidence interval."""
         return self.mean + self.error
 
     def shown(self, write: Callable[[float], str]) -> str:
-        """The mean with half the width of its interval, if it has one."""
+        """Returns the mean as text, with half the width of its confidence interval if there is one."""
         numbers = [self.mean] if self.half_width is None else [self.mean, self.half_width]
         return " ± ".join(write(number) for number in numbers)
 
     def seeds_for(self, error: float) -> int | None:
-        """How many seeds, more than now, of the same scatter have an error so small; none if beyond `_MOST_SEEDS`."""
+        """Returns the number of seeds for a smaller error with the same scatter; None beyond `_MOST_SEEDS`."""
         deviation = self.error * math.sqrt(self.seeds) / student(max(self.seeds - 1, 1))
         if not _NORMAL * deviation <= math.sqrt(_MOST_SEEDS) * error < math.inf:
             return None
@@ -116,7 +117,7 @@ def _error(deviation: float, seeds: int) -> float:
 
 
 def student(degrees: int) -> float:
-    """Student's t for 95 %: from the table, and beyond it by the expansion of Fisher and Cornish (within 0.001)."""
+    """Returns Student's t for 95 %, from the table or by the expansion of Cornish and Fisher (within 0.001)."""
     if degrees <= len(_STUDENT):
         return _STUDENT[degrees - 1]
     z = _NORMAL
@@ -128,13 +129,13 @@ def student(degrees: int) -> float:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a figure must be.
+    """An expected interval.
 
     Attributes:
-        low: The least that it may be.
-        high: The most.
-        neutral: Where neither the claim nor its opposite holds; none if there is no such figure.
-        is_absolute: Whether it says never or always, so that one run refutes it.
+        low: Lower end.
+        high: Upper end.
+        neutral: Value without any effect; None if there is no such value.
+        is_absolute: True for never and always, which one run refutes.
     """
 
     low: float
@@ -144,20 +145,20 @@ class Expectation:
 
     @property
     def ends(self) -> list[float]:
-        """One or both of them, as far as they are given."""
+        """The finite ends."""
         return [end for end in (self.low, self.high) if math.isfinite(end)]
 
-    def margin(self, figure: float) -> float:
-        """How far within it a figure is; below 0 outside."""
-        return min(figure - self.low, self.high - figure)
+    def margin(self, value: float) -> float:
+        """Returns the distance of a value to the nearest end; negative outside the interval."""
+        return min(value - self.low, self.high - value)
 
     @property
     def effect(self) -> float:
         """The effect claimed."""
         return min(*(abs(end - (self.neutral or 0.0)) for end in self.ends), (self.high - self.low) / 2)
 
-    def judge(self, estimate: Estimate, compared_with: float) -> Verdict:
-        """What a figure is worth; `compared_with` tells how small an effect is without scatter to judge by."""
+    def judge(self, estimate: Estimate, scale: float) -> Verdict:
+        """Returns the verdict on an estimate; `scale` sets the smallest effect that counts without scatter."""
         if self.low <= estimate.low and estimate.high <= self.high:
             return "reached"
         meets = estimate.high >= self.low and estimate.low <= self.high
@@ -165,45 +166,46 @@ class Expectation:
             return "too uncertain"
         if self.low <= estimate.mean <= self.high:
             return "reached, within error"
-        return "same direction" if self.direction(estimate, compared_with) == 1 else "not reached"
+        return "same direction" if self.direction(estimate, scale) == 1 else "not reached"
 
     @property
     def side(self) -> int:
-        """1 if all that is expected is above `neutral`, -1 if below it, 0 otherwise."""
+        """1 if the whole interval is above `neutral`, -1 if it is below, 0 otherwise."""
         if self.neutral is None:
             return 0
         return (self.low > self.neutral) - (self.high < self.neutral)
 
-    def direction(self, estimate: Estimate, compared_with: float) -> int:
-        """1 if the whole of a figure's interval is on the expected side of `neutral`, -1 if on the other, 0 otherwise.
+    def direction(self, estimate: Estimate, scale: float) -> int:
+        """Returns 1 if an estimate's confidence interval is on the expected side of `neutral`, -1 if on the other.
 
-        0 as well if nothing is expected of the side.
+        Returns 0 if the confidence interval contains `neutral`, or if both sides are expected.
         """
         if self.neutral is None:
             return 0
         effect = self.side * (estimate.mean - self.neutral)
-        margin = estimate.error or _LEAST_EFFECT * (compared_with or self.effect)
+        margin = estimate.error or _LEAST_EFFECT * (scale or self.effect)
         return (effect > margin) - (-effect > margin)
 
     def seeds(self, estimate: Estimate) -> int | None:
-        """About how many seeds it takes until a figure is no longer too uncertain; none if too many."""
+        """Returns about how many seeds an estimate needs to be certain enough; None if too many."""
         return estimate.seeds_for(max(self.effect, min(abs(estimate.mean - end) for end in self.ends)))
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What became of a claim.
+class Assessment:
+    """The assessment of a claim.
 
     Attributes:
         claim: The claim.
-        estimates: Our figures, the worst first: one, or for claims about every place one for each, by its name.
-        verdict: Whether it holds.
-        note: What is missing for another verdict: how many seeds, or which value.
-        reason: Why it does not hold, as far as the file says.
-        beside: Means of the two values that the worst figure compares; none where nothing is compared.
-        bound: The figure with every flow of the scheme at its ideal time, where that is furthest from the claim; none
-            if the claim is not about completion times, or flows take several paths.
-        reference: The figure with other runs in place of the scheme's, where that is furthest from the claim.
+        estimates: Our values by place, the worst first; one place unless each must meet the expectation.
+        verdict: The verdict.
+        note: The number of seeds or the value that is missing for another verdict.
+        reason: The reason why the claim does not hold, from the file.
+        compared: Means of the two values that are compared at the worst place; None without a baseline.
+        bound: The value with each flow of the scheme at its ideal time, at the place furthest from the claim. None if
+            the claim is not about completion times, or if flows may take several paths.
+        reference: The value with the runs of the reference in place of the scheme's, at the place furthest from the
+            claim.
     """
 
     claim: Claim
@@ -211,7 +213,7 @@ class Finding:
     verdict: Verdict
     note: str = ""
     reason: str = ""
-    beside: tuple[float, float] | None = None
+    compared: tuple[float, float] | None = None
     bound: Estimate | None = None
     reference: Estimate | None = None
 
@@ -221,33 +223,35 @@ class Finding:
 
 def check(
     claim: Claim, scale: str, values: Values, ideal: Values | None = None, reference: Values | None = None
-) -> Finding:
-    """Holds a claim against the measures of the points of a scale.
+) -> Assessment:
+    """Assesses a claim.
 
     Args:
         claim: The claim.
         scale: The scale.
         values: The measures of every point.
-        ideal: The same measures with every flow at its ideal time, where the claim wants its measure to be good.
-        reference: The same measures of other runs, for comparison.
+        ideal: The same measures with every flow at its ideal time, if the claim wants the measure to be good.
+        reference: The same measures from the runs of the reference.
     """
-    beside = _in_place(claim, values, reference or {}) if claim.to else None
-    finding = replace(_checked(claim, scale, values), reference=beside)
-    bound = _in_place(claim, values, ideal or {})
-    if bound is None or finding.verdict in {"reached", "reached, within error", "no result"}:
-        return replace(finding, bound=bound)
+    of_reference = _with_scheme_from(reference or {}, claim, values) if claim.to else None
+    assessment = replace(_assess(claim, scale, values), reference=of_reference)
+    bound = _with_scheme_from(ideal or {}, claim, values)
+    if bound is None or assessment.verdict in {"reached", "reached, within error", "no result"}:
+        return replace(assessment, bound=bound)
     everywhere, _ = expected(claim)
-    worst = next(iter(finding.estimates.values())).mean
-    # The claim lies beyond the bound as seen from the figure; between them, slower flows would do.
+    worst = next(iter(assessment.estimates.values())).mean
+    # The bound falls short if it is between our value and the expected interval.
     if (bound.mean >= worst and bound.high < everywhere.low) or (bound.mean <= worst and bound.low > everywhere.high):
-        note = finding.verdict if finding.verdict == "same direction" else ""
-        reason = _reason(claim, scale) or "With every flow at its ideal time the claim would not hold: see its bound."
-        return replace(finding, verdict="out of reach", note=note, reason=reason, bound=bound)
-    return replace(finding, bound=bound)
+        note = assessment.verdict if assessment.verdict == "same direction" else ""
+        reason = (
+            _reason(claim, scale) or "The claim would not hold even with every flow at its ideal time: see its bound."
+        )
+        return replace(assessment, verdict="out of reach", note=note, reason=reason, bound=bound)
+    return replace(assessment, bound=bound)
 
 
-def _in_place(claim: Claim, values: Values, others: Values) -> Estimate | None:
-    """The figure with other values in place of those of the scheme that a claim is for: at its worst place."""
+def _with_scheme_from(others: Values, claim: Claim, values: Values) -> Estimate | None:
+    """Returns the estimate at the worst place, with other values for the scheme and the same baseline."""
     if not any(claim.measure in others.get(point, {}) for point in values if matches(point.place, claim.at)):
         return None
     try:
@@ -258,20 +262,20 @@ def _in_place(claim: Claim, values: Values, others: Values) -> Estimate | None:
     return min((place.estimate for place in places), key=lambda estimate: everywhere.margin(estimate.mean))
 
 
-def _checked(claim: Claim, scale: str, values: Values) -> Finding:
-    """Holds a claim against measures, whatever could be reached."""
+def _assess(claim: Claim, scale: str, values: Values) -> Assessment:
+    """Assesses a claim without its bound."""
     try:
         places = at_places(claim, values)
     except MissingError as missing:
-        return Finding(claim, {}, "no result", str(missing))
+        return Assessment(claim, {}, "no result", str(missing))
     except OverflowError:
-        return Finding(claim, {}, "no result", "its values are too large to be averaged")
+        return Assessment(claim, {}, "no result", "the values are too large to be averaged")
     everywhere, of_best = expected(claim)
     places.sort(key=lambda place: everywhere.margin(place.estimate.mean))
     parts = [(everywhere, place) for place in places]
     if of_best is not None:
         parts.append((of_best, places[-1]))
-    judged = [(part.judge(place.estimate, place.compared_with), part, place) for part, place in parts]
+    judged = [(part.judge(place.estimate, place.scale), part, place) for part, place in parts]
     verdict = max((each for each, _, _ in judged), key=VERDICTS.index)
     note = ""
     if verdict == "too uncertain":
@@ -279,13 +283,13 @@ def _checked(claim: Claim, scale: str, values: Values) -> Finding:
         seeds, place = max(needed, key=lambda each: each[0])
         note = _seeds_needed(seeds) + ("" if place is places[0] else f" at {place.name}")
     reason = _reason(claim, scale)
-    return Finding(
+    return Assessment(
         claim,
         {place.name: place.estimate for place in places},
         verdict,
         note,
         (reason or "No reason found yet.") if verdict in {"same direction", "not reached"} else "",
-        (places[0].here, places[0].there) if claim.to else None,
+        (places[0].value, places[0].baseline) if claim.to else None,
     )
 
 
@@ -294,7 +298,7 @@ def _reason(claim: Claim, scale: str) -> str:
 
 
 def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
-    """What is expected at every place, and what of the best beside."""
+    """Returns the expectation for every place, and an additional one for the best place."""
     neutral = claim.neutral
     if neutral is None:
         neutral = {"value": None, "ratio": 1.0, "difference": 0.0, "reduction": 0.0}[claim.compare]
@@ -309,7 +313,7 @@ def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
 
 
 def _seeds_needed(most: float) -> str:
-    return f"about {most:,} seeds would tell" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds would tell"
+    return f"about {most:,} seeds needed" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds needed"
 
 
 class MissingError(Exception):
@@ -318,30 +322,30 @@ class MissingError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """A place that a claim is about.
+    """Our value at a place of a claim.
 
     Attributes:
-        name: The points that tell it from the claim's other places.
-        estimate: Our figure.
-        compared_with: Size of the value that an effect is held against.
-        here: Mean of the value at the place.
-        there: Mean of the value that it is compared with.
+        name: The points that distinguish the place from the claim's other places.
+        estimate: Our value.
+        scale: Size of the value relative to which the smallest effect is defined.
+        value: Mean of the measure at the place.
+        baseline: Mean of the measure at the baseline.
     """
 
     name: str
     estimate: Estimate
-    compared_with: float
-    here: float
-    there: float
+    scale: float
+    value: float
+    baseline: float
 
 
-def at_places(claim: Claim, values: Values, here_from: Values | None = None) -> list[Place]:
-    """Our figures for a claim, one or more.
+def at_places(claim: Claim, values: Values, scheme_values: Values | None = None) -> list[Place]:
+    """Returns our value at each place of a claim, after `take`.
 
     Args:
         claim: The claim.
         values: The measures of every point.
-        here_from: Where the values of the scheme that the claim is for are taken from, if not from `values`.
+        scheme_values: Source of the values at `at`, if not `values`.
 
     Raises:
         MissingError: If a value is missing.
@@ -355,16 +359,20 @@ def at_places(claim: Claim, values: Values, here_from: Values | None = None) -> 
             other = Point({**point.place, **dict(zip(claim.to, names, strict=True))}, point.seed)
             if claim.to and other == point and claim.to_measure in {None, claim.measure}:
                 continue
-            here = _finite(values if here_from is None else here_from, point, claim.measure, "value")
-            there = _baseline(claim, values, other)
-            if there is None:
+            value = _finite(values if scheme_values is None else scheme_values, point, claim.measure, "value")
+            baseline = _baseline(claim, values, other)
+            if baseline is None:
                 continue
-            value, compared_with = _compared(claim, here, there)
-            if not math.isfinite(value):
-                raise MissingError(f"comparison is {value} at {point}")
-            found.setdefault((*point.place.values(), *names), {})[point.seed] = value, compared_with, here, there
+            comparison = compared(claim.compare, value, baseline)
+            if not math.isfinite(comparison):
+                raise MissingError(f"comparison is {comparison} at {point}")
+            scales = {"value": abs(claim.neutral or 0.0), "difference": abs(baseline), "ratio": 1.0, "reduction": 1.0}
+            sides = comparison, scales[claim.compare], value, baseline
+            found.setdefault((*point.place.values(), *names), {})[point.seed] = sides
     if not found:
-        raise MissingError("no baseline is yes" if claim.unit == YES_OR_NO and claim.to else "its points are left out")
+        raise MissingError(
+            "every baseline is no" if claim.unit == YES_OR_NO and claim.to else "the grid has none of its points"
+        )
     telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
     places = [Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
     match claim.take:
@@ -382,7 +390,7 @@ def at_places(claim: Claim, values: Values, here_from: Values | None = None) -> 
 
 
 def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
-    """The value at `other`; none if it is a no, of which nothing is left. Raises MissingError if there is none."""
+    """Returns the baseline; None for a no, which cannot be reduced. Raises MissingError without a value, or for 0."""
     there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
     if there != 0 or claim.compare not in {"ratio", "reduction"}:
         return there
@@ -391,20 +399,19 @@ def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
     raise MissingError(f"baseline is 0 at {other}")
 
 
-# A comparison, what an effect is held against, and the two values.
+# A comparison, the scale of the smallest effect, the value, and the baseline.
 _Sides = tuple[float, float, float, float]
 
 
 def _means(sides: Iterable[_Sides]) -> _Sides:
-    value, against, here, there = (statistics.fmean(each) for each in zip(*sides, strict=True))
-    return value, against, here, there
+    comparison, scale, value, baseline = (statistics.fmean(each) for each in zip(*sides, strict=True))
+    return comparison, scale, value, baseline
 
 
 def _averaged(sides: Collection[_Sides]) -> tuple[Estimate, float, float, float]:
-    """Averages over seeds the comparison, what an effect is held against, and both sides."""
-    _, *others = _means(sides)
-    against, here, there = others
-    return Estimate.of([value for value, *_ in sides]), against, here, there
+    """Returns the mean over seeds, with the confidence interval of the comparison."""
+    _, scale, value, baseline = _means(sides)
+    return Estimate.of([comparison for comparison, *_ in sides]), scale, value, baseline
 
 
 def _finite(values: Values, point: Point, measure: str, what: str) -> float:
@@ -416,20 +423,14 @@ def _finite(values: Values, point: Point, measure: str, what: str) -> float:
     return value
 
 
-def _compared(claim: Claim, here: float, there: float) -> tuple[float, float]:
-    """A comparison, and what an effect is held against."""
-    against = {"value": abs(claim.neutral or 0.0), "difference": abs(there), "ratio": 1.0, "reduction": 1.0}
-    return compared(claim.compare, here, there), against[claim.compare]
-
-
-def compared(compare: Compare, here: float, there: float) -> float:
-    """A value compared with another one, which is not 0 for a ratio or a reduction and of no account for a value."""
+def compared(compare: Compare, value: float, baseline: float) -> float:
+    """Compares a value with a baseline, which must not be 0 for a ratio or a reduction."""
     match compare:
         case "value":
-            return here
+            return value
         case "difference":
-            return here - there
+            return value - baseline
         case "ratio":
-            return here / there
+            return value / baseline
         case "reduction":
-            return 1 - here / there
+            return 1 - value / baseline

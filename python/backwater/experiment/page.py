@@ -1,4 +1,4 @@
-"""The page of results: what holds of a paper, why the rest does not, and its figures."""
+"""Page of results: the claims of a paper with verdicts and reasons, and its figures."""
 
 from __future__ import annotations
 
@@ -12,72 +12,80 @@ from typing import Final
 
 from backwater import style
 from backwater.experiment import claims
-from backwater.experiment.claims import Finding
+from backwater.experiment.claims import Assessment
 from backwater.experiment.readings import Paper
 from backwater.experiment.readings_record import Kept, ReadingsRecord
-from backwater.experiment.reproduce import Figure, beside, cpu, ours, reasons
+from backwater.experiment.reproduce import Figure, cpu, other_value, our_value, reasons
 from backwater.views.view import View
 
-# Columns of text.
+# Length of a line.
 _WIDTH: Final = 100
 
-# Columns of claims that are left out where they have no entry.
+# Columns of claims that are omitted if they are empty.
 _OPTIONAL: Final = {"literal", "bound", "reference", "why"}
 
 _ABOUT: Final = (
-    "`±` is the half width of a 95 % confidence interval over seeds; where there is one seed, figure and verdict rest "
-    "on that. Of several places the worst is named, with both values that are compared, and `…` leads to the best. The "
-    "*bound* is the figure with every flow of the scheme at its ideal time; the *reference* has the same traffic "
-    "without control and with room for all of it, and is no bound. Numbers in the last column lead to the "
-    "[reasons](#reasons). Columns without any entry are left out: without *literal*, the paper has one reading."
+    "Values are means over seeds, with half the width of the 95 % confidence interval (±) if there are several seeds. "
+    "Parentheses hold the place and the two compared values.",
+    "* **of record**: our value under the reading of record; of several places, the worst and the best.",
+    "* **why**: number of the [reason](#reasons).",
+    "* **literal**: our value and the verdict under the literal reading. Without this column, there is one reading.",
+    "* **bound**: the value if every flow of the scheme had taken its ideal time.",
+    "* **reference**: the value with the same traffic, no control, and buffers for all packets. It is not a bound.",
 )
 
 
-def markdown(title: str, figures: Sequence[Figure], beside: Path, paper: Paper | None) -> str:
-    """Claims of the paper, ours, reasons, readings, and figure by figure its charts and tables.
+def markdown(title: str, figures: Sequence[Figure], folder: Path, paper: Paper | None) -> str:
+    """Returns a page with claims, reasons and readings, and the charts and tables of each figure.
 
     Args:
         title: Heading.
         figures: The figures.
-        beside: Directory that the page will be in, from which its charts are linked.
-        paper: The choices of the paper, if it has any.
+        folder: Folder of the page, to which links to charts are relative.
+        paper: The choices of the paper; None if it has none.
 
     Raises:
-        ResultError: If a sample of readings is kept that is damaged or of other choices.
+        ResultError: If the recorded sample of readings is damaged or out of date.
     """
     numbers = {reason: number for number, reason in enumerate(reasons(figures), start=1)}
     lines = [
         f"# {title}",
         "",
-        f"CPU time of all results {cpu(sum(figure.endings.cpu_seconds for figure in figures))}.",
+        *_legend(),
         "",
-        _filled(_ABOUT),
+        f"CPU time of all runs: {cpu(sum(figure.outcomes.cpu_seconds for figure in figures))}.",
         *_claims("Claims of the paper", figures, numbers, is_ours=False),
-        *_claims("Claims of ours", figures, numbers, is_ours=True),
+        *_claims("Our own claims", figures, numbers, is_ours=True),
         *_reasons(numbers),
         *(() if paper is None else _readings(paper)),
     ]
     for figure in figures:
         about = figure.experiment.content.experiment
         heading = f"## {figure.experiment.name}: {about.title}"
-        lines += ["", heading, "", _filled(about.shows.strip()), "", *_body(figure, beside)]
+        lines += ["", heading, "", _filled(about.shows.strip()), "", *_body(figure, folder)]
     return "\n".join(lines) + "\n"
 
 
+def _legend() -> Iterator[str]:
+    values, *columns = _ABOUT
+    yield from (_filled(values), "")
+    yield from (_filled(column.removeprefix("* "), "* ") for column in columns)
+
+
 def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *, is_ours: bool) -> Iterator[str]:
-    """A table of claims, with a count of their verdicts."""
+    """Yields a table of claims, with a count of their verdicts."""
     found = [
-        (figure, finding, literal)
+        (figure, assessment, literal)
         for figure in figures
-        for finding, literal in itertools.zip_longest(figure.findings, figure.literal)
-        if finding.claim.is_ours == is_ours
+        for assessment, literal in itertools.zip_longest(figure.assessments, figure.literal)
+        if assessment.claim.is_ours == is_ours
     ]
     if not found:
         return
-    verdicts = Counter(finding.verdict for _, finding, _ in found)
+    verdicts = Counter(assessment.verdict for _, assessment, _ in found)
     counted = "; ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
-    rows = [_row(figure, finding, literal, numbers) for figure, finding, literal in found]
-    headers = ("figure", "claim", "paper", "of record", "literal", "bound", "reference", "verdict", "why")
+    rows = [_row(figure, assessment, literal, numbers) for figure, assessment, literal in found]
+    headers = ("figure", "claim", "paper", "of record", "verdict", "why", "literal", "bound", "reference")
     count = _filled(f"{style.counted(len(found), 'claim')}: {counted}.")
     columns = enumerate(zip(headers, zip(*rows, strict=True), strict=True))
     told = [column for column, (header, cells) in columns if header not in _OPTIONAL or {*cells} - {"–", ""}]
@@ -85,19 +93,21 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     yield from ("", f"## {title}", "", count, "", *table)
 
 
-def _row(figure: Figure, finding: Finding, literal: Finding | None, numbers: Mapping[str, int]) -> tuple[str, ...]:
-    unit = figure.unit(finding.claim)
-    number = numbers.get(finding.reason)
+def _row(
+    figure: Figure, assessment: Assessment, literal: Assessment | None, numbers: Mapping[str, int]
+) -> tuple[str, ...]:
+    unit = figure.unit(assessment.claim)
+    number = numbers.get(assessment.reason)
     return (
         figure.experiment.name,
-        finding.claim.text,
-        finding.claim.paper,
-        ours(finding, unit),
-        "–" if literal is None else f"{ours(literal, unit)}: {literal}",
-        beside(finding.claim, finding.bound, unit),
-        beside(finding.claim, finding.reference, unit),
-        str(finding),
+        assessment.claim.text,
+        assessment.claim.paper,
+        our_value(assessment, unit),
+        str(assessment),
         "" if number is None else f"[{number}](#reasons)",
+        "–" if literal is None else f"{our_value(literal, unit)}: {literal}",
+        other_value(assessment.claim, assessment.bound, unit),
+        other_value(assessment.claim, assessment.reference, unit),
     )
 
 
@@ -108,7 +118,7 @@ def _reasons(numbers: Mapping[str, int]) -> Iterator[str]:
 
 
 def _filled(text: str, number: str = "") -> str:
-    """Text in lines, indented below a number."""
+    """Returns text in lines, indented after a number or bullet."""
     indent = " " * len(number)
     return textwrap.fill(
         text, _WIDTH, initial_indent=number, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -116,7 +126,7 @@ def _filled(text: str, number: str = "") -> str:
 
 
 def _readings(paper: Paper) -> Iterator[str]:
-    """The choices of a paper, and what came of a sample of them."""
+    """Yields the choices of a paper, and the recorded sample of readings."""
     rows = [
         (name, choice.kind, choice.literal, choice.record, " ".join(choice.about.split()))
         for name, choice in paper.content.choices.items()
@@ -128,7 +138,7 @@ def _readings(paper: Paper) -> Iterator[str]:
     took = cpu(sample.cpu_seconds)
     yield from (
         "",
-        _filled(f"Readings were drawn and scored with version {sample.core}, {sample.date}; all runs took {took}."),
+        _filled(f"Version {sample.core} drew and scored readings on {sample.date}; CPU time of all runs: {took}."),
     )
     yield from (line for table in sample.tables for line in _titled(table))
 
@@ -138,24 +148,24 @@ def _titled(table: View | Kept) -> Iterator[str]:
     yield from ("", _filled(f"{table.title}{note}:"), "", *_table(table.headers, table.rows))
 
 
-def _body(figure: Figure, beside: Path) -> Iterator[str]:
-    """Runs, charts and tables of a figure."""
+def _body(figure: Figure, folder: Path) -> Iterator[str]:
+    """Yields runs, charts and tables of a figure."""
     kept = figure.record
     if kept is None:
-        yield f"Nothing is recorded of this figure at scale {figure.scale} yet."
+        yield f"This figure is not recorded at scale {figure.scale}."
         return
     if kept.stale:
         yield _filled(f"**Stale:** {kept.stale}") + "\n"
     seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
-    number = sum(figure.endings.outcomes.values())
+    number = sum(figure.outcomes.counts.values())
     runs = style.counted(number, "run")
     yield _filled(
-        f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.endings.cpu_seconds)} of CPU time"
-        + (f": {figure.endings}." if number else ".")
+        f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.outcomes.cpu_seconds)} of CPU time"
+        + (f": {figure.outcomes}." if number else ".")
         + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}."
     )
     yield ""
-    yield from (f"![{chart.stem}]({_link(chart, beside)})" for chart in figure.charts)
+    yield from (f"![{chart.stem}]({_link(chart, folder)})" for chart in figure.charts)
     yield from (line for table in figure.tables for line in _titled(table))
 
 
@@ -166,11 +176,11 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Seeds in words: as a range where they are one, and as a list."""
+    """Returns seeds as text: consecutive seeds as a range, others as a list."""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - "1 to 2" is no shorter
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
 
 
-def _link(path: Path, beside: Path) -> str:
-    return Path(os.path.relpath(path, beside)).as_posix()
+def _link(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()

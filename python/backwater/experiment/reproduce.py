@@ -1,4 +1,4 @@
-"""Experiments measured, drawn and held against what a paper says."""
+"""Figures of a paper: measures, charts, and claims with verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from backwater import _core, style
 from backwater.experiment import claims, comparisons, targets
-from backwater.experiment.claims import YES_OR_NO, Estimate, Finding
+from backwater.experiment.claims import YES_OR_NO, Assessment, Estimate
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Run, by_place
@@ -20,20 +20,20 @@ from backwater.views.view import View
 
 
 def figures_table(figures: Sequence[targets.Figure]) -> View:
-    """What can be reproduced, and what to call it."""
+    """Returns a table of the figures that can be reproduced."""
     rows = []
     for figure in figures:
         try:
             content = Experiment.load(figure.file).content
         except (_core.ScenarioError, OSError, UnicodeDecodeError):
-            about = f"it cannot be read: `backwater reproduce {shlex.quote(str(figure.file))}` says why", ""
+            about = f"not readable: see `backwater reproduce {shlex.quote(str(figure.file))}`", ""
         else:
             about = content.experiment.title, ", ".join(content.scales)
         rows.append((figure.name, *about, figure.origin))
-    return View("Papers", ("figure", "what it shows", "scales", "from"), rows, text_columns=4)
+    return View("Papers", ("figure", "title", "scales", "origin"), rows, text_columns=4)
 
 
-# Words for a measure, by its unit, that is less or more than another one, or so many times as much.
+# By unit: words for less, more, and a multiple ("10 times as long").
 _WORDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "µs": ("shorter", "longer", "long"),
     "B": ("less", "more", "much"),
@@ -57,7 +57,7 @@ def _show(claim: Claim, number: float, unit: str) -> str:
 
 
 def _shown(claim: Claim, estimate: Estimate, unit: str) -> str:
-    """A figure with its confidence, if there are several seeds."""
+    """Returns a value with its confidence interval, if there is one."""
     text = _show(claim, estimate.mean, unit)
     if not estimate.half_width or claim.unit == YES_OR_NO:
         return text
@@ -69,35 +69,35 @@ def _shown(claim: Claim, estimate: Estimate, unit: str) -> str:
     return f"{number} ± {width} {words}"
 
 
-def ours(finding: Finding, unit: str = "") -> str:
-    """Our figure for a claim, with its confidence if there are several seeds; of several places the worst and best.
+def our_value(assessment: Assessment, unit: str = "") -> str:
+    """Returns our value for a claim; of several places, the worst and the best.
 
     Args:
-        finding: The claim and our figures.
+        assessment: The assessment of the claim.
         unit: Unit of its measure.
     """
-    claim = finding.claim
-    if not (figures := [*finding.estimates.items()]):
+    claim = assessment.claim
+    if not (places := [*assessment.estimates.items()]):
         return "–"
-    place, worst = figures[0]
-    sides = finding.beside
+    place, worst = places[0]
+    sides = assessment.compared
     both = "" if sides is None else f"{style.figure(sides[0], '')} against {style.figure(sides[1], unit)}"
     about = "; ".join(filter(None, [place, both]))
     text = _shown(claim, worst, unit) + (f" ({about})" if about else "")
-    if len(figures) == 1:
+    if len(places) == 1:
         return text
-    place, best = figures[-1]
-    shown = f"{_shown(claim, best, unit)} ({place})" if claim.range else _show(claim, best.mean, unit)
-    return f"{text} … {shown}"
+    place, best = places[-1]
+    shown = _shown(claim, best, unit) if claim.range else _show(claim, best.mean, unit)
+    return f"worst {text}, best {shown} ({place})"
 
 
-def beside(claim: Claim, estimate: Estimate | None, unit: str = "") -> str:
-    """The figure of a claim at ideal times, or of the reference."""
+def other_value(claim: Claim, estimate: Estimate | None, unit: str = "") -> str:
+    """Returns the bound of a claim, or its value under the reference."""
     return "–" if estimate is None else _show(claim, estimate.mean, unit)
 
 
 def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]) -> View:
-    """The measures of every place: mean over the seeds, with 95 % confidence."""
+    """Returns the measures of every place: the mean over seeds with its 95 % confidence interval."""
     content = experiment.content
     rows = []
     for points in by_place([*runs]):
@@ -109,7 +109,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
     seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
     if content.needs_runs:
-        note += f"; {Endings.of(experiment, runs)}"
+        note += f"; {RunOutcomes.of(experiment, runs)}"
     headers = (*content.axes, *content.measures)
     return View(f"{experiment.name}, {scale}: {content.experiment.title}", headers, rows, len(content.axes), note)
 
@@ -124,24 +124,24 @@ def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
 
 
 @dataclass(frozen=True)
-class Endings:
-    """How the runs of an experiment ended.
+class RunOutcomes:
+    """Outcomes of the runs of an experiment.
 
     Attributes:
-        outcomes: How many ended with each outcome; with "no result", if they have none.
-        drops: Packets dropped in all of them.
-        unfinished: Flows left unfinished in all of them.
-        cpu_seconds: What they took when they were made.
+        counts: Number of runs per outcome; "no result" counts runs without a result.
+        drops: Packets dropped in all runs.
+        unfinished: Unfinished flows of all runs.
+        cpu_seconds: CPU time of all runs.
     """
 
-    outcomes: Mapping[str, int]
+    counts: Mapping[str, int]
     drops: int
     unfinished: int
     cpu_seconds: float
 
     @classmethod
-    def of(cls, experiment: Experiment, runs: Mapping[Point, Run]) -> Endings:
-        """Those of the runs of an experiment."""
+    def of(cls, experiment: Experiment, runs: Mapping[Point, Run]) -> RunOutcomes:
+        """Counts the outcomes of an experiment's runs."""
         ended = (run.outcome for run in runs.values() if experiment.content.needs_runs)
         outcomes = Counter(str(outcome or "no result") for outcome in ended)
         return cls(
@@ -153,8 +153,8 @@ class Endings:
 
     @property
     def counted(self) -> str:
-        """The outcomes, those that are not "completed" last."""
-        ordered = sorted(self.outcomes.items(), key=lambda item: (item[0] != "completed", item[0]))
+        """The outcomes with their counts, "completed" first."""
+        ordered = sorted(self.counts.items(), key=lambda item: (item[0] != "completed", item[0]))
         return ", ".join(f"{count} {outcome}" for outcome, count in ordered)
 
     def __str__(self) -> str:
@@ -164,31 +164,30 @@ class Endings:
 
 @dataclass(frozen=True)
 class Figure:
-    """What became of one experiment.
+    """An experiment with its results.
 
     Attributes:
         experiment: The experiment.
         scale: Name of the scale.
-        record: What is kept of its runs; none if nothing is.
-        endings: How they ended.
-        findings: Its claims.
-        charts: Its charts' files.
-        tables: Its tables.
-        literal: Its claims under the literal reading, in the same order, None for one of ours; empty if that is not
-            known.
+        record: The record of its runs; None if there is none.
+        outcomes: Outcomes of the runs.
+        assessments: Assessments of the claims.
+        charts: Files of the charts.
+        tables: The tables.
+        literal: Assessments under the literal reading, in the same order, None for our own claims; empty if unknown.
     """
 
     experiment: Experiment
     scale: str
     record: Record | None = None
-    endings: Endings = Endings({}, 0, 0, 0.0)
-    findings: Sequence[Finding] = ()
+    outcomes: RunOutcomes = RunOutcomes({}, 0, 0, 0.0)
+    assessments: Sequence[Assessment] = ()
     charts: Sequence[Path] = ()
     tables: Sequence[View] = ()
-    literal: Sequence[Finding | None] = ()
+    literal: Sequence[Assessment | None] = ()
 
     def unit(self, claim: Claim) -> str:
-        """The unit of the measure of a claim."""
+        """Returns the unit of a claim's measure."""
         return self.experiment.content.measures[claim.measure].display_unit
 
     @classmethod
@@ -197,25 +196,24 @@ class Figure:
         experiment: Experiment,
         kept: Record,
         directory: Path,
-        literal: Sequence[Finding | None] = (),
+        literal: Sequence[Assessment | None] = (),
         reference: Mapping[Point, Run] | None = None,
     ) -> Figure:
-        """Holds what is kept against the claims, and writes the charts as SVG files into a directory."""
+        """Assesses the claims, and writes the charts as SVG files into a directory."""
         runs = kept.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
-        findings = findings_of(experiment, kept, reference)
+        assessments = assess(experiment, kept, reference)
         from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
 
         charts = drawing.draw(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
-        return cls(experiment, kept.scale, kept, Endings.of(experiment, runs), findings, charts, tables, literal)
+        return cls(experiment, kept.scale, kept, RunOutcomes.of(experiment, runs), assessments, charts, tables, literal)
 
 
-def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Finding]:
-    """Holds the claims of an experiment against what is kept of its runs, beside those of the reference.
+def assess(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Assessment]:
+    """Assesses the claims of an experiment from the record of its runs, and from the runs of the reference.
 
-    Under the literal reading, those of the paper, whose points alone are run; of the reference, which
-    stands beside claims, none.
+    The literal reading has only the paper's claims, because only their points are run. The reference has none.
     """
     if experiment.only:
         return []
@@ -229,30 +227,30 @@ def findings_of(experiment: Experiment, kept: Record, reference: Mapping[Point, 
 
 
 def _bounds(experiment: Experiment, claim: Claim, runs: Mapping[Point, Run]) -> claims.Values:
-    """The ideal values of runs, if the claim wants its measure to be as good as possible."""
-    is_smaller = experiment.content.measures[claim.measure].lower_is_better
+    """Returns the ideal values of runs if the claim wants its measure to be good, else nothing."""
+    lower_is_better = experiment.content.measures[claim.measure].lower_is_better
     everywhere, _ = claims.expected(claim)
-    wants_smaller = math.isfinite(everywhere.low) == (claim.compare == "reduction")
-    if is_smaller is None or is_smaller != wants_smaller:
+    wants_lower = math.isfinite(everywhere.low) == (claim.compare == "reduction")
+    if lower_is_better is None or lower_is_better != wants_lower:
         return {}
     return {point: run.ideal for point, run in runs.items()}
 
 
 def claims_table(figures: Sequence[Figure]) -> View:
-    """Every claim with the paper's figure, ours, and the verdict; and what each figure took."""
+    """Returns a table of all claims with the paper's value, ours and the verdict, and the CPU time of each figure."""
     rows = [
         (
             "" if number else figure.experiment.name,
-            finding.claim.text,
-            finding.claim.paper,
-            ours(finding, figure.unit(finding.claim)),
-            str(finding),
-            "" if number else cpu(figure.endings.cpu_seconds),
+            assessment.claim.text,
+            assessment.claim.paper,
+            our_value(assessment, figure.unit(assessment.claim)),
+            str(assessment),
+            "" if number else cpu(figure.outcomes.cpu_seconds),
         )
         for figure in figures
-        for number, finding in enumerate(figure.findings)
+        for number, assessment in enumerate(figure.assessments)
     ]
-    verdicts = Counter(finding.verdict for figure in figures for finding in figure.findings)
+    verdicts = Counter(assessment.verdict for figure in figures for assessment in figure.assessments)
     note = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in claims.VERDICTS if verdict in verdicts)
     headers = ("figure", "claim", "paper", "result", "verdict", "CPU time")
     names = dict.fromkeys(reading.name for figure in figures if (reading := figure.experiment.reading))
@@ -261,15 +259,15 @@ def claims_table(figures: Sequence[Figure]) -> View:
 
 
 def runs_table(figures: Sequence[Figure]) -> View:
-    """How the runs of every figure ended."""
+    """Returns a table of the outcomes of each figure's runs."""
     rows = [
         (figure.experiment.name, "not recorded", "–", "–")
         if figure.record is None
         else (
             figure.experiment.name + (" (stale)" if figure.record.stale else ""),
-            figure.endings.counted or "none needed",
-            f"{figure.endings.drops:,}",
-            f"{figure.endings.unfinished:,}",
+            figure.outcomes.counted or "none needed",
+            f"{figure.outcomes.drops:,}",
+            f"{figure.outcomes.unfinished:,}",
         )
         for figure in figures
     ]
@@ -278,15 +276,15 @@ def runs_table(figures: Sequence[Figure]) -> View:
 
 
 def cpu(seconds: float) -> str:
-    """CPU time in words."""
+    """Returns a CPU time as text."""
     return style.duration(seconds * style.PS_PER_SECOND)
 
 
 def reasons(figures: Sequence[Figure]) -> dict[str, list[str]]:
-    """Reasons for which claims are not reached, each with its claims; those that lack seeds say so themselves."""
+    """Returns the reasons why claims are not reached, with the claims of each."""
     found: dict[str, list[str]] = {}
     for figure in figures:
-        for finding in figure.findings:
-            if finding.reason:
-                found.setdefault(finding.reason, []).append(f"{figure.experiment.name}: {finding.claim.text}")
+        for assessment in figure.assessments:
+            if assessment.reason:
+                found.setdefault(assessment.reason, []).append(f"{figure.experiment.name}: {assessment.claim.text}")
     return found

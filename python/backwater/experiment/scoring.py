@@ -100,10 +100,10 @@ def is_broken(guard: Claim, values: claims.Values) -> bool:
 def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
     """Direction and size at a place."""
     if not expectation.side:
-        plain = _PLAIN.get(expectation.judge(place.estimate, place.compared_with), -1)
+        plain = _PLAIN.get(expectation.judge(place.estimate, place.scale), -1)
         return plain, plain
     effect = expectation.side * (place.estimate.mean - (expectation.neutral or 0.0))
-    direction = expectation.direction(place.estimate, place.compared_with)
+    direction = expectation.direction(place.estimate, place.scale)
     claimed = expectation.effect
     return direction, max(-1.0, min(1.0, effect / claimed)) if claimed else direction
 
