@@ -12,7 +12,7 @@ const KINDS: Record<string, string> = {
   mark: "ECN mark",
   load: "telemetry",
   delay: "delay",
-  notice: "notice of a switch",
+  notice: "notice",
 };
 const HEADINGS = ["<signal", "<port", "number", "waited", "share", "first", "last"];
 

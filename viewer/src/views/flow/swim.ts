@@ -78,7 +78,7 @@ export class SwimLanes {
     fill(
       this.#table,
       h("summary", {}, `Data as a table: ${steps.length} steps, ${duration(total)}`),
-      table(["<port", "<activity or reason to wait", "from", "for", "share"], rows),
+      table(["<port", "<reason", "from", "for", "share"], rows),
     );
   }
 
