@@ -1,32 +1,32 @@
-# Everything runs inside a virtual environment of its own, .venv; nothing outside this directory is touched.
+# All targets use the virtual environment .venv. Nothing outside this directory changes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := results/demo
-# What `make bench` writes, and what it moves the previous measurement to.
+# Results of the last `make bench`, and of the one before.
 NEW := bench-results/latest.json
 OLD := bench-results/previous.json
-# Seconds that `make fuzz` spends on each target.
+# Duration of `make fuzz` per target, in seconds.
 FUZZ_SECONDS ?= 600
-# The page of the viewer, as it is built.
+# Built page of the viewer.
 PAGE := viewer/dist/index.html
-# With LONG=1 all tests run, and properties with so many random cases.
+# LONG=1 runs all tests, and properties with these numbers of random cases.
 PYTEST := $(BIN)/pytest $(if $(LONG),-m 'long or not long')
 ifdef LONG
 export BACKWATER_CASES ?= 3000
 export PROPTEST_CASES ?= 3000
 export BACKWATER_EXAMPLES ?= 1000
 endif
-# Where wheels and source distributions go, and what a wheel is built for: this machine.
+# Folder of wheels and source distributions, and target of a wheel (default: this machine).
 DIST ?= dist
 TARGET ?= $(shell uname -m)-unknown-linux-gnu
-# The oldest Rust that has all that Backwater uses: docs/decisions/0018.
+# Minimum Rust version: docs/decisions/0018-build-profiles.md.
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-# The version of ruff that lint wants.
+# Version of ruff that `make lint` requires.
 RUFF := $(shell sed -n 's/^ *"\(ruff[^"]*\)",/\1/p' pyproject.toml)
-# Where cargo-mutants builds, apart from all else, and writes its results.
+# Build and result folder of cargo-mutants.
 MUTANTS := target/mutants
-# Commit at which the change begins whose lines `make mutants` changes.
+# Base commit of the change that `make mutants` mutates.
 BASE ?= HEAD
 MUTATE = TMPDIR=$(abspath $(MUTANTS)/build) nice -n 15 cargo mutants --output $(MUTANTS) --test-tool nextest
 
@@ -40,10 +40,10 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 toolchain:
-	@command -v cargo >/dev/null || { echo "Backwater needs Rust $(RUST) or later: install it from https://rustup.rs, then try again." >&2; exit 1; }
-	@command -v $(PYTHON) >/dev/null || { echo "Backwater needs Python 3.11 or later, and there is no $(PYTHON): install it, or name another one with make PYTHON=..." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Backwater needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version): name another one with make PYTHON=..." >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv package (Debian: python3-venv)." >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Backwater needs Rust $(RUST) or later: install it from https://rustup.rs and try again." >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Backwater needs Python 3.11 or later, but $(PYTHON) was not found: install it, or set make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Backwater needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version): set make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) cannot create virtual environments: install its venv package (Debian: python3-venv)." >&2; exit 1; }
 
 $(BIN)/maturin: pyproject.toml | toolchain
 	$(PYTHON) -m venv $(VENV)
@@ -53,11 +53,11 @@ $(BIN)/maturin: pyproject.toml | toolchain
 setup: toolchain $(BIN)/maturin ## Build the core and install Backwater into .venv
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
 
-# A core with assertions: slower, and built with what the tests in Rust are built with.
-setup-tests: toolchain $(BIN)/maturin ## Build the core as tests need it, and install it with what tests and lint need
+# Builds a slower core with assertions, from the same compiled libraries as the Rust tests.
+setup-tests: toolchain $(BIN)/maturin ## Build a core with assertions, and install the tools of tests and lint
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile dev --extras dev
 
-demo: setup ## Run the quickstart scenario and say where its report lies
+demo: setup ## Run the quickstart scenario and print the path of its report
 	$(BIN)/backwater run scenarios/quickstart.toml -o $(DEMO) --force
 	@echo
 	@echo "Open $(abspath $(DEMO))/report.html in a browser."
@@ -66,35 +66,35 @@ test: setup-tests ## Run the tests in Rust and Python
 	cargo test --workspace
 	$(PYTEST) -n auto --dist loadgroup
 
-test-long: ## Run all tests, also those that take long, with many more random cases: hours
+test-long: ## Run all tests, also the long ones, with many more random cases: hours
 	$(MAKE) LONG=1 test test-wireshark test-cluster test-viewer test-wheel
 
 node:
-	@command -v npm >/dev/null || { echo "The page of the viewer is built with Node: install Node 20.19 or later." >&2; exit 1; }
-	@node -e 'const [major, minor] = process.versions.node.split("."); process.exit(+(major * 100 + +minor < 2019))' || { echo "The page of the viewer is built with Node 20.19 or later, but node is $$(node --version)." >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "The viewer needs Node 20.19 or later to build: install Node." >&2; exit 1; }
+	@node -e 'const [major, minor] = process.versions.node.split("."); process.exit(+(major * 100 + +minor < 2019))' || { echo "The viewer needs Node 20.19 or later to build, but node is $$(node --version)." >&2; exit 1; }
 
 $(PAGE): node
 	cd viewer && npm ci --silent --no-audit --no-fund && npm run --silent check && npm run --silent build
 
-viewer: $(PAGE) ## Build the page of the viewer, which is committed (needs Node)
+viewer: $(PAGE) ## Build the committed page of the viewer (needs Node)
 	cp $(PAGE) python/backwater/viewer/page.html
 
-test-viewer: setup-tests $(PAGE) ## Run the tests of the viewer, which need Node and Chromium (Debian: chromium)
+test-viewer: setup-tests $(PAGE) ## Test the viewer (needs Node and Chromium; Debian: chromium)
 	@command -v chromium >/dev/null || { echo "These tests need Chromium (Debian: apt install chromium)." >&2; exit 1; }
-	@cmp $(PAGE) python/backwater/viewer/page.html || { echo "The page that is committed is not what its sources make: make viewer builds it." >&2; exit 1; }
+	@cmp $(PAGE) python/backwater/viewer/page.html || { echo "The committed page of the viewer is out of date: run make viewer." >&2; exit 1; }
 	cd viewer && npm test --silent
 	$(BIN)/pip install --quiet "playwright>=1.65,<2"
 	$(PYTEST) tests/viewer
 
-test-cluster: setup-tests ## Run the tests of sweeps on Ray and by submitit, which are installed for it
+test-cluster: setup-tests ## Test sweeps on Ray and submitit (installs both)
 	$(BIN)/pip install --quiet "ray>=2.60,<3" "submitit>=1.5,<2"
 	$(PYTEST) tests/cluster
 
-test-wireshark: setup-tests ## Run the tests that need tshark, which must be there (Debian: tshark)
+test-wireshark: setup-tests ## Test captures (needs tshark; Debian: tshark)
 	@command -v tshark >/dev/null || { echo "These tests need tshark: install Wireshark (Debian: apt install tshark)." >&2; exit 1; }
 	$(PYTEST) tests/wireshark
 
-wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; with TARGET=aarch64-unknown-linux-gnu that for arm64
+wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; TARGET=aarch64-unknown-linux-gnu for arm64
 	@test -d "$$(rustc --print target-libdir --target $(TARGET))" || { echo "Rust cannot compile for $(TARGET) yet: rustup target add $(TARGET)" >&2; exit 1; }
 	$(BIN)/pip install --quiet 'maturin[zig]>=1.16,<2'
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile dist --locked --strip --zig --compatibility manylinux_2_17 --target $(TARGET) --out $(DIST)
@@ -102,15 +102,15 @@ wheel: toolchain $(BIN)/maturin ## Build the wheel into dist/; with TARGET=aarch
 sdist: toolchain $(BIN)/maturin ## Build the source distribution into dist/
 	$(BIN)/maturin sdist --out $(DIST)
 
-test-wheel: setup-tests wheel sdist ## Install the wheel and the source distribution outside the clone, and run Backwater there
+test-wheel: setup-tests wheel sdist ## Test the wheel and the source distribution outside the clone
 	DIST=$(DIST) $(PYTEST) tests/wheel
 
-release: toolchain $(BIN)/maturin ## Build and check everything of VERSION=X.Y.Z, commit and tag it; nothing is uploaded
+release: toolchain $(BIN)/maturin ## Build, check, commit and tag VERSION=X.Y.Z, without an upload
 	$(BIN)/pip install --quiet 'twine>=7,<8'
 	$(BIN)/python release/release.py "$(VERSION)"
 
-publish: ## Upload what `make release VERSION=X.Y.Z` made
-	@git rev-parse --quiet --verify "refs/tags/v$(VERSION)" >/dev/null && ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: make release VERSION=X.Y.Z makes one." >&2; exit 1; }
+publish: ## Upload the archives of `make release VERSION=X.Y.Z`
+	@git rev-parse --quiet --verify "refs/tags/v$(VERSION)" >/dev/null && ls dist/$(VERSION)/backwater-$(VERSION).tar.gz >/dev/null || { echo "There is no release $(VERSION) in dist/: run make release VERSION=X.Y.Z." >&2; exit 1; }
 	$(BIN)/twine upload dist/$(VERSION)/*
 
 lint: setup-tests ## Check format, style and types
@@ -138,19 +138,19 @@ bench: bench-binaries ## Measure CPU time and memory of the scenarios in benches
 	@if [ -f $(NEW) ]; then mv $(NEW) $(OLD); fi
 	$(BIN)/python benches/bench.py run --save $(NEW)
 
-bench-compare: setup ## Set the last measurement against the one before, or OLD=file against NEW=file
+bench-compare: setup ## Compare the last measurement with the one before, or NEW=file with OLD=file
 	$(BIN)/python benches/bench.py compare $(OLD) $(NEW)
 
-bench-costs: bench-binaries ## Measure what each mechanism and each probe costs
+bench-costs: bench-binaries ## Measure the cost of each mechanism and each probe
 	$(BIN)/python benches/bench.py costs
 
-bench-instructions: bench-binaries ## Count instructions per packet-hop, and fail if they are more than committed
+bench-instructions: bench-binaries ## Count instructions per packet-hop; fail if a count grew
 	$(BIN)/python benches/bench.py instructions
 
-bench-threads: bench-binaries ## Measure the speed-up on two threads, and fail if results differ
+bench-threads: bench-binaries ## Measure the speed-up on two threads; fail if results differ
 	$(BIN)/python benches/bench.py threads
 
-docs: setup-tests ## Write the generated pages of docs/reference and build the site
+docs: setup-tests ## Generate docs/reference and build the site
 	$(BIN)/python docs/generate.py
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.8,<10'
 	$(BIN)/mkdocs build --strict
@@ -160,16 +160,16 @@ fuzz: toolchain ## Fuzz every parser, FUZZ_SECONDS each (needs cargo-fuzz and a 
 	set -e; for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
 mutants-tool: toolchain
-	@cargo mutants --version >/dev/null 2>&1 && cargo nextest --version >/dev/null 2>&1 || { echo "Needs cargo-mutants and cargo-nextest: cargo install --locked cargo-mutants cargo-nextest" >&2; exit 1; }
+	@cargo mutants --version >/dev/null 2>&1 && cargo nextest --version >/dev/null 2>&1 || { echo "Mutants need cargo-mutants and cargo-nextest: cargo install --locked cargo-mutants cargo-nextest" >&2; exit 1; }
 	@mkdir -p $(MUTANTS)/build
 
-mutants: mutants-tool ## Make small mistakes in the lines that changed since BASE (default: HEAD); tests must notice
-	@new=$$(git ls-files --others --exclude-standard '*.rs'); test -z "$$new" || { echo "These files are new, and no part of the change before git add -N:" $$new >&2; exit 1; }
+mutants: mutants-tool ## Mutate the lines changed since BASE (default: HEAD); tests must catch the mutants
+	@new=$$(git ls-files --others --exclude-standard '*.rs'); test -z "$$new" || { echo "New files are not part of the change before git add -N:" $$new >&2; exit 1; }
 	git diff $(BASE) -- '*.rs' > $(MUTANTS)/change.diff
 	$(MUTATE) --in-diff $(MUTANTS)/change.diff
 
-mutants-all: mutants-tool ## Make small mistakes everywhere, which takes days; SHARD=0/10 takes a tenth
+mutants-all: mutants-tool ## Mutate everything, which takes days; SHARD=0/10 takes a tenth
 	$(MUTATE) --sharding round-robin $(if $(SHARD),--shard $(SHARD))
 
-clean: ## Remove what was built, but no results
+clean: ## Remove build outputs, but no results
 	rm -rf target $(VENV)
