@@ -1,4 +1,4 @@
-/** Builds one self-contained page, served by `backwater view` and filled with a run by `--export`. */
+/** Builds the self-contained page that `backwater view` serves and `--export` fills with a run. */
 
 import { defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";

@@ -1,8 +1,8 @@
 /** Ticks of axes, and the fixed scales of the fabric. */
 
-/** Returns about `most` round values between `from` and `to`. */
-export function ticks(from: number, to: number, most: number): number[] {
-  const step = niceStep((to - from) / Math.max(1, most));
+/** Returns about `count` round values between `from` and `to`. */
+export function ticks(from: number, to: number, count: number): number[] {
+  const step = niceStep((to - from) / Math.max(1, count));
   const found: number[] = [];
   if (!(step > 0)) return found;
   // `|| 0` turns -0 into 0.
@@ -20,7 +20,7 @@ function niceStep(least: number): number {
 }
 
 /** Returns a round upper bound for bytes, at least 1000. */
-export const niceBytes = (most: number): number => Math.max(1000, niceStep(most));
+export const niceBytes = (maximum: number): number => Math.max(1000, niceStep(maximum));
 
 export const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 

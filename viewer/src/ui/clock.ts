@@ -42,7 +42,7 @@ export function bindClock(
   element.classList.add("clock");
   const label = h("div", { class: "clock-label", "aria-hidden": "true", hidden: true });
   element.append(brush, cursor, label);
-  let held: { mode: "brush" | "cursor" | "pan"; x: number; time: number; hasMoved: boolean } | null = null;
+  let drag: { mode: "brush" | "cursor" | "pan"; x: number; time: number; hasMoved: boolean } | null = null;
 
   const xOf = (time: number): number => {
     const { left, width, from, to } = axis();
@@ -84,33 +84,33 @@ export function bindClock(
     const x = event.clientX - element.getBoundingClientRect().left;
     if (event.button !== 0 || x < left - GRAB || x > left + width + GRAB) return;
     const mode = event.shiftKey ? "pan" : isOnCursor(event) ? "cursor" : "brush";
-    held = { mode, x: event.clientX, time: timeAt(event.clientX), hasMoved: false };
+    drag = { mode, x: event.clientX, time: timeAt(event.clientX), hasMoved: false };
     element.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent): void => {
     const here = timeAt(event.clientX);
-    if (!held) {
+    if (!drag) {
       const { width, from, to } = axis();
       showLabel(event, instant(here, (to - from) / Math.max(1, width)));
       element.classList.toggle("clock-grab", isOnCursor(event));
       return;
     }
-    held.hasMoved ||= Math.abs(event.clientX - held.x) >= CLICK;
-    if (!held.hasMoved) return;
-    if (held.mode === "cursor") store.set({ time: here });
-    else if (held.mode === "brush") {
-      showBrush(held.time, here);
-      showLabel(event, duration(Math.abs(here - held.time)));
+    drag.hasMoved ||= Math.abs(event.clientX - drag.x) >= CLICK;
+    if (!drag.hasMoved) return;
+    if (drag.mode === "cursor") store.set({ time: here });
+    else if (drag.mode === "brush") {
+      showBrush(drag.time, here);
+      showLabel(event, duration(Math.abs(here - drag.time)));
     } else {
       const { width, from, to } = axis();
-      store.pan(((held.x - event.clientX) / width) * (to - from));
-      held.x = event.clientX;
+      store.pan(((drag.x - event.clientX) / width) * (to - from));
+      drag.x = event.clientX;
     }
   };
   const up = (event: PointerEvent): void => {
-    if (!held) return;
-    const { mode, time, hasMoved } = held;
-    held = null;
+    if (!drag) return;
+    const { mode, time, hasMoved } = drag;
+    drag = null;
     brush.hidden = true;
     if (!hasMoved) {
       store.set({ time: timeAt(event.clientX) });
@@ -118,7 +118,7 @@ export function bindClock(
     } else if (mode === "brush") store.range(time, timeAt(event.clientX));
   };
   const cancel = (): void => {
-    held = null;
+    drag = null;
     brush.hidden = true;
   };
   const leave = (): void => {

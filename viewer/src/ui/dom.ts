@@ -25,10 +25,11 @@ export function append(element: Element, children: readonly Child[]): void {
 
 /** Replaces the children. The focus moves to the new child with the same `data-key`, if any. */
 export function fill(element: Element, ...children: Child[]): void {
-  const held = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+  const focusedKey = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
   element.replaceChildren();
   append(element, children);
-  if (held) element.querySelector<HTMLElement>(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+  if (focusedKey)
+    element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focusedKey)}"]`)?.focus({ preventScroll: true });
 }
 
 /** Creates a message that replaces a view: the problem and its remedy. */

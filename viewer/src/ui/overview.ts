@@ -31,7 +31,7 @@ export function overview({ data, store }: Context, name: string | null): View {
   const element = h("div", { class: "overview" }, canvas, labels);
   let bands: { queued: Band; paused: Band } | null = null;
   let width = 0;
-  let asked = 0;
+  let loadedWidth = 0;
   const axis = (): { left: number; width: number; from: number; to: number } => ({
     left: GUTTER,
     width: Math.max(1, width - GUTTER - RIGHT),
@@ -57,16 +57,16 @@ export function overview({ data, store }: Context, name: string | null): View {
     draw.strokeRect(Math.round(x(from)) + 0.5, 0.5, Math.max(2, Math.round(x(to) - x(from)) - 1), HEIGHT - 1);
   });
   const write = (): void => {
-    const [most] = bands ? [valueAt(bands.queued, store.state.time)] : [null];
-    const stopped = bands ? valueAt(bands.paused, store.state.time) : null;
-    queued.textContent = atMost(most, size);
-    paused.textContent = atMost(stopped, count);
-    queued.dataset["value"] = String(most?.[1] ?? "");
-    paused.dataset["value"] = String(stopped?.[1] ?? "");
+    const [queuedRange] = bands ? [valueAt(bands.queued, store.state.time)] : [null];
+    const pausedRange = bands ? valueAt(bands.paused, store.state.time) : null;
+    queued.textContent = atMost(queuedRange, size);
+    paused.textContent = atMost(pausedRange, count);
+    queued.dataset["value"] = String(queuedRange?.[1] ?? "");
+    paused.dataset["value"] = String(pausedRange?.[1] ?? "");
   };
   const load = serialised(
     async () => {
-      asked = width;
+      loadedWidth = width;
       bands = await data.overview(0, store.end, Math.max(50, Math.round(axis().width / 1.5)));
       write();
       redraw();
@@ -79,7 +79,7 @@ export function overview({ data, store }: Context, name: string | null): View {
     width = element.clientWidth;
     clock.place();
     redraw();
-    if (Math.abs(width - asked) > 40) load();
+    if (Math.abs(width - loadedWidth) > 40) load();
   });
   const clock = bindClock(element, axis, store);
   sizes.observe(element);
@@ -111,10 +111,10 @@ function area(
   bottom: number,
   colour: string,
 ): void {
-  let most = 1;
-  for (const value of band.max) if (value > most) most = value;
-  if (most > 1000) most = niceBytes(most);
-  const y = (value: number): number => bottom - (value / most) * (bottom - top);
+  let maximum = 1;
+  for (const value of band.max) if (value > maximum) maximum = value;
+  if (maximum > 1000) maximum = niceBytes(maximum);
+  const y = (value: number): number => bottom - (value / maximum) * (bottom - top);
   draw.strokeStyle = token("grid");
   draw.beginPath();
   draw.moveTo(x(0), bottom + 0.5);

@@ -40,8 +40,8 @@ export function transport(store: Store, player: Player): HTMLElement {
   };
   time.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
-      const asked = parseTime(time.value);
-      if (asked !== null) store.set({ time: asked }, "jump");
+      const entered = parseTime(time.value);
+      if (entered !== null) store.set({ time: entered }, "jump");
       time.blur();
     } else if (event.key === "Escape") time.blur();
   });

@@ -54,32 +54,32 @@ export function serialised(
     }
     isRunning = false;
   };
-  const ask = (): void => {
+  const request = (): void => {
     isWanted = true;
     if (!isRunning && !isStopped) void go();
   };
-  ask.stop = () => {
+  request.stop = () => {
     isStopped = true;
   };
-  return ask;
+  return request;
 }
 
 /** Returns a function that calls `draw` at most once per frame of the display. */
 export function oncePerFrame(draw: () => void): { (): void; stop(): void } {
   let frame = 0;
   let isStopped = false;
-  const ask = (): void => {
+  const request = (): void => {
     if (frame !== 0 || isStopped) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
       draw();
     });
   };
-  ask.stop = () => {
+  request.stop = () => {
     isStopped = true;
     cancelAnimationFrame(frame);
   };
-  return ask;
+  return request;
 }
 
 /** Message of an error. */

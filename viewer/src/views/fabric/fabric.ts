@@ -64,7 +64,7 @@ export function fabric(context: Context): View {
   let path: readonly number[] = [];
   let pathOf: number | null = null;
   let hover: { node: number | null; port: number | null } = { node: null, port: null };
-  let held: { x: number; y: number; camera: Camera; hasMoved: boolean } | null = null;
+  let drag: { x: number; y: number; camera: Camera; hasMoved: boolean } | null = null;
 
   const scene = (): Scene => ({
     geometry,
@@ -169,20 +169,20 @@ export function fabric(context: Context): View {
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const [x, y] = positionOf(event);
-    held = { x, y, camera: { ...camera }, hasMoved: false };
+    drag = { x, y, camera: { ...camera }, hasMoved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (!held) return inspect(event);
+    if (!drag) return inspect(event);
     const [x, y] = positionOf(event);
-    held.hasMoved ||= Math.hypot(x - held.x, y - held.y) >= CLICK;
-    if (!held.hasMoved) return;
+    drag.hasMoved ||= Math.hypot(x - drag.x, y - drag.y) >= CLICK;
+    if (!drag.hasMoved) return;
     hide();
-    move({ centre: held.camera.centre - (x - held.x) / geometry.pictureWidth, down: held.camera.down + y - held.y });
+    move({ centre: drag.camera.centre - (x - drag.x) / geometry.pictureWidth, down: drag.camera.down + y - drag.y });
   });
   canvas.addEventListener("pointerup", (event) => {
-    const wasClick = held !== null && !held.hasMoved;
-    held = null;
+    const wasClick = drag !== null && !drag.hasMoved;
+    drag = null;
     if (!wasClick) return;
     inspect(event);
     if (hover.port !== null) {

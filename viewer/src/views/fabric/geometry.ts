@@ -64,17 +64,18 @@ export class Geometry {
     this.maxZoom = Math.max(1.5, ...widest.map((most) => most / inner));
     const full = widest.map((most) => Math.min(inner * camera.zoom, Math.max(inner, most)));
     this.pictureWidth = Math.max(inner, ...full);
-    const tall = Math.max(10, height - MARGIN.top - MARGIN.bottom);
+    const innerHeight = Math.max(10, height - MARGIN.top - MARGIN.bottom);
     const top = MARGIN.top + camera.down;
     this.spacing = rows.map((members, at) => (full[at] ?? inner) / Math.max(1, members.length));
     for (const node of this.topology.nodes) {
       const at = row[node.index] ?? -1;
       const space = this.spacing[at] ?? 1;
       this.x[node.index] = width / 2 + ((x[node.index] ?? 0) - camera.centre) * (full[at] ?? inner);
-      const level = rows.length === 1 ? top + tall / 2 : top + tall - (at / (rows.length - 1)) * tall;
+      const level =
+        rows.length === 1 ? top + innerHeight / 2 : top + innerHeight - (at / (rows.length - 1)) * innerHeight;
       const sag =
         this.layout.isArched[at] === true
-          ? (ARCH * tall * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1)
+          ? (ARCH * innerHeight * (2 * (x[node.index] ?? 0.5) - 1) ** 2) / Math.max(1, rows.length - 1)
           : 0;
       this.y[node.index] = level + sag;
       const isSwitch = node.kind === "switch";

@@ -114,13 +114,13 @@ export function flow(context: Context): View {
     lanes.element.hidden = found.length === 0 && detail.flow.path.length === 0;
     lanes.set(found, detail.flow.path);
     loadPauses();
-    const ask = data.canAsk
+    const hint = data.canAsk
       ? " “Why?” finds the breakdown of this flow alone; the scenario may have to run again."
       : " `backwater why` finds the breakdown of this flow alone.";
     fill(
       missing,
       found.length === 0 &&
-        prose(`This result has no latency breakdown of flows: set \`probes.flows = true\` in the scenario.${ask}`),
+        prose(`This result has no latency breakdown of flows: set \`probes.flows = true\` in the scenario.${hint}`),
     );
   };
   const loadPauses = serialised(

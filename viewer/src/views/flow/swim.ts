@@ -20,7 +20,7 @@ const PAD = 4;
 const STRIP = 5;
 /** Maximum number of causes in the legend that appear in strips only. */
 const NAMED = 6;
-const TALL = LANE - 2 * PAD - STRIP - 2;
+const BAR = LANE - 2 * PAD - STRIP - 2;
 
 /** Pauses of a port. */
 export interface PortPauses {
@@ -109,9 +109,9 @@ export class SwimLanes {
           h("span", { class: "value" }, duration(length)),
         ),
       );
-    const told = new Set(this.#steps.map((step) => step.cause));
+    const inSteps = new Set(this.#steps.map((step) => step.cause));
     const causes = new Set(
-      this.#pauses.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !told.has(cause)),
+      this.#pauses.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !inSteps.has(cause)),
     );
     const others = [...causes]
       .slice(0, NAMED)
@@ -174,7 +174,7 @@ export class SwimLanes {
 
   #hover(event: PointerEvent, y: number, time: number): void {
     const port = this.#ports[Math.floor(y / LANE)];
-    if (y % LANE > PAD + TALL) return this.#hoverPause(event, port, time);
+    if (y % LANE > PAD + BAR) return this.#hoverPause(event, port, time);
     const slack = 2 * this.#lanes.step;
     const near = this.#steps.filter(
       (step) => step.port === port && time >= step.start - slack && time <= step.start + step.length + slack,
@@ -208,15 +208,15 @@ export class SwimLanes {
     draw.textBaseline = "middle";
     this.#ports.forEach((port, index) => {
       draw.fillStyle = token("lane");
-      draw.fillRect(left, index * LANE + PAD, width, TALL);
-      draw.fillRect(left, index * LANE + PAD + TALL + 2, width, STRIP);
+      draw.fillRect(left, index * LANE + PAD, width, BAR);
+      draw.fillRect(left, index * LANE + PAD + BAR + 2, width, STRIP);
       draw.font = `11px ${token("sans")}`;
       draw.textAlign = "right";
       draw.fillStyle = token("muted");
       draw.fillText(
         fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16),
         GUTTER - 10,
-        index * LANE + PAD + TALL / 2,
+        index * LANE + PAD + BAR / 2,
       );
     });
     draw.save();
@@ -224,7 +224,7 @@ export class SwimLanes {
     draw.rect(left, 0, width, height);
     draw.clip();
     for (const { port, bars } of this.#pauses) {
-      const top = this.#ports.indexOf(port) * LANE + PAD + TALL + 2;
+      const top = this.#ports.indexOf(port) * LANE + PAD + BAR + 2;
       for (const bar of bars) {
         draw.fillStyle = faded(this.context.hues.of(bar.cause), bar.pause ? 1 : 0.25 + 0.75 * bar.share);
         draw.fillRect(x(bar.start), top, Math.max(1, x(bar.end) - x(bar.start)), STRIP);
@@ -246,10 +246,10 @@ export class SwimLanes {
     const [from, to] = [x(step.start), x(step.start + step.length)];
     if (to < left || from > left + width) return;
     const colour = this.#colour(step);
-    const tall = TALL;
+    const height = BAR;
     draw.fillStyle = colour;
-    draw.fillRect(from, top, Math.max(1, to - from), tall);
-    if (step.term === "paused") hatch(draw, Math.max(from, left - 20), top, Math.min(to, left + width + 20), tall);
+    draw.fillRect(from, top, Math.max(1, to - from), height);
+    if (step.term === "paused") hatch(draw, Math.max(from, left - 20), top, Math.min(to, left + width + 20), height);
     const [shownFrom, shownTo] = [Math.max(from, left), Math.min(to, left + width)];
     const text = step.term === "paused" ? this.#label(step) : step.term;
     draw.font = `600 11px ${token("sans")}`;
@@ -259,10 +259,10 @@ export class SwimLanes {
     const middle = (shownFrom + shownTo) / 2;
     if (step.term === "paused") {
       draw.fillStyle = colour;
-      draw.fillRect(middle - wide / 2 - 4, top + 2, wide + 8, tall - 4);
+      draw.fillRect(middle - wide / 2 - 4, top + 2, wide + 8, height - 4);
     }
     draw.fillStyle = inkOn(colour);
-    draw.fillText(text, middle, top + tall / 2 + 0.5);
+    draw.fillText(text, middle, top + height / 2 + 0.5);
   }
 
   /** Paints thin lines between lanes where the packet moves to the next port. */
@@ -275,25 +275,25 @@ export class SwimLanes {
       const [from, to] = [this.#ports.indexOf(step.port), this.#ports.indexOf(next.port)];
       const at = Math.round(x(next.start)) + 0.5;
       draw.beginPath();
-      draw.moveTo(at, from * LANE + PAD + TALL / 2);
-      draw.lineTo(at, to * LANE + PAD + TALL / 2);
+      draw.moveTo(at, from * LANE + PAD + BAR / 2);
+      draw.lineTo(at, to * LANE + PAD + BAR / 2);
       draw.stroke();
     });
   }
 }
 
 /** Paints stripes, so that time behind a PAUSE does not rely on the colour. */
-function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: number, tall: number): void {
+function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: number, height: number): void {
   draw.save();
   draw.beginPath();
-  draw.rect(from, top, to - from, tall);
+  draw.rect(from, top, to - from, height);
   draw.clip();
   draw.strokeStyle = token("hatch");
   draw.lineWidth = 2;
   draw.beginPath();
-  for (let at = from - tall - (from % 8); at < to; at += 8) {
-    draw.moveTo(at, top + tall);
-    draw.lineTo(at + tall, top);
+  for (let at = from - height - (from % 8); at < to; at += 8) {
+    draw.moveTo(at, top + height);
+    draw.lineTo(at + height, top);
   }
   draw.stroke();
   draw.restore();

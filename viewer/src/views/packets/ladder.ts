@@ -15,10 +15,10 @@ import type { Context } from "../../ui/view";
 import { fit } from "../flow/swim";
 import type { Track } from "./tracks";
 
-/** Heights of a track: for up to `FEW` tracks, and for more. */
-const TALL = 92;
-const LOW = 58;
-const FEW = 5;
+/** Heights of a track: for up to `MAX_HIGH` tracks, and for more. */
+const HEIGHT = 92;
+const LOW_HEIGHT = 58;
+const MAX_HIGH = 5;
 const GAP = 26;
 const TOP = 12;
 
@@ -27,7 +27,7 @@ export class Ladder {
   readonly #lanes: Lanes;
   #tracks: Track[] = [];
   #tops: number[] = [];
-  #tall = TALL;
+  #trackHeight = HEIGHT;
   #frames: Frame[] = [];
   /** Track of each sending port, and its direction. */
   #place = new Map<number, { track: number; isDown: boolean }>();
@@ -37,7 +37,7 @@ export class Ladder {
     this.#lanes = new Lanes({
       store: context.store,
       label: "Frames on the links; the table below has the same data",
-      height: TALL,
+      height: HEIGHT,
       hasAxis: true,
       paint: (sheet) => this.#paint(sheet),
       hover: (event, y, time) => this.#hover(event, y, time),
@@ -55,16 +55,16 @@ export class Ladder {
     this.#frames = frames;
     this.#place.clear();
     this.#tops = [];
-    this.#tall = tracks.length > FEW ? LOW : TALL;
+    this.#trackHeight = tracks.length > MAX_HIGH ? LOW_HEIGHT : HEIGHT;
     let top = TOP;
     tracks.forEach(({ port, isJoined }, index) => {
-      if (index > 0) top += this.#tall + (isJoined ? 0 : GAP);
+      if (index > 0) top += this.#trackHeight + (isJoined ? 0 : GAP);
       this.#tops.push(top);
       this.#place.set(port, { track: index, isDown: true });
       const back = topology.ports[port]?.peerPort;
       if (back !== undefined && !this.#place.has(back)) this.#place.set(back, { track: index, isDown: false });
     });
-    this.#lanes.resize(top + this.#tall + TOP);
+    this.#lanes.resize(top + this.#trackHeight + TOP);
   }
 
   destroy(): void {
@@ -78,8 +78,8 @@ export class Ladder {
     for (const frame of this.#frames) {
       const place = this.#place.get(frame.port);
       const top = this.#tops[place?.track ?? -1];
-      if (!place || top === undefined || y < top || y > top + this.#tall) continue;
-      const along = (y - top) / this.#tall;
+      if (!place || top === undefined || y < top || y > top + this.#trackHeight) continue;
+      const along = (y - top) / this.#trackHeight;
       const shift = (topology.ports[frame.port]?.delayPs ?? 0) * (place.isDown ? along : 1 - along);
       if (time >= frame.start + shift - slack && time <= frame.end + shift + slack) found = frame;
     }
@@ -126,21 +126,25 @@ export class Ladder {
     this.#tracks.forEach(({ port, isJoined }, index) => {
       const top = this.#tops[index] ?? 0;
       draw.fillStyle = token("lane");
-      draw.fillRect(left, top, width, this.#tall);
+      draw.fillRect(left, top, width, this.#trackHeight);
       const found = topology.ports[port];
       draw.textAlign = "right";
       draw.textBaseline = "middle";
       draw.font = `600 11px ${token("sans")}`;
       draw.fillStyle = token("ink");
       if (!isJoined) draw.fillText(fit(draw, nodeName(topology, found?.node ?? 0), GUTTER - 16), GUTTER - 10, top);
-      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + this.#tall);
+      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + this.#trackHeight);
       draw.font = `11px ${token("sans")}`;
       draw.fillStyle = token("muted");
-      draw.fillText(fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16), GUTTER - 10, top + this.#tall / 2 - 7);
+      draw.fillText(
+        fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16),
+        GUTTER - 10,
+        top + this.#trackHeight / 2 - 7,
+      );
       draw.fillText(
         fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16),
         GUTTER - 10,
-        top + this.#tall / 2 + 8,
+        top + this.#trackHeight / 2 + 8,
       );
     });
     draw.save();
@@ -157,7 +161,7 @@ export class Ladder {
     draw.lineWidth = 1;
     draw.beginPath();
     for (const top of this.#tops) {
-      for (const y of [top, top + this.#tall]) {
+      for (const y of [top, top + this.#trackHeight]) {
         draw.moveTo(left, Math.round(y) + 0.5);
         draw.lineTo(left + width, Math.round(y) + 0.5);
       }
@@ -171,31 +175,31 @@ export class Ladder {
     const top = this.#tops[place?.track ?? -1];
     if (!place || top === undefined) return;
     const delay = this.context.data.topology.ports[frame.port]?.delayPs ?? 0;
-    const [leaves, arrives] = place.isDown ? [top, top + this.#tall] : [top + this.#tall, top];
+    const [leaves, arrives] = place.isDown ? [top, top + this.#trackHeight] : [top + this.#trackHeight, top];
     const [a, c] = [x(frame.start), x(frame.start + delay)];
-    const wide = Math.max(isLinkLocal(frame.kind) ? 2.5 : 1.2, x(frame.end) - a);
+    const frameWidth = Math.max(isLinkLocal(frame.kind) ? 2.5 : 1.2, x(frame.end) - a);
     const colour = frameColour(frame.kind);
     draw.beginPath();
     draw.moveTo(a, leaves);
-    draw.lineTo(a + wide, leaves);
-    draw.lineTo(c + wide, arrives);
+    draw.lineTo(a + frameWidth, leaves);
+    draw.lineTo(c + frameWidth, arrives);
     draw.lineTo(c, arrives);
     draw.closePath();
     draw.fillStyle = isStrong ? colour : faded(colour, 0.42);
     draw.fill();
     const isHovered = frame === this.#hovered;
     // On long links, short frames become too thin to fill.
-    const thick = (wide * this.#tall) / Math.hypot(c - a, this.#tall);
+    const thick = (frameWidth * this.#trackHeight) / Math.hypot(c - a, this.#trackHeight);
     if (thick < 1.5 && !isHovered) {
       draw.strokeStyle = isStrong ? colour : faded(colour, 0.42);
       draw.lineWidth = isLinkLocal(frame.kind) ? 2 : 0.8;
       draw.stroke();
-    } else if (wide > 5 || isHovered) {
+    } else if (frameWidth > 5 || isHovered) {
       draw.strokeStyle = isHovered ? token("ink") : token("canvas");
       draw.lineWidth = isHovered ? 2 : 0.8;
       draw.stroke();
     }
-    if (frame.isMarked && wide > 3) {
+    if (frame.isMarked && frameWidth > 3) {
       // An ECN mark is a dark line along the front of the frame.
       draw.strokeStyle = token("ink");
       draw.lineWidth = 2;
@@ -204,14 +208,14 @@ export class Ladder {
       draw.lineTo(c + 1, arrives);
       draw.stroke();
     }
-    if (!isStrong || frame.psn === null || wide < 24) return;
+    if (!isStrong || frame.psn === null || frameWidth < 24) return;
     draw.font = `600 11px ${token("sans")}`;
     draw.textAlign = "center";
     draw.textBaseline = "middle";
     const text = String(frame.psn);
-    if (draw.measureText(text).width + 6 > wide) return;
+    if (draw.measureText(text).width + 6 > frameWidth) return;
     draw.fillStyle = inkOn(colour);
-    draw.fillText(text, (a + c + wide) / 2, top + this.#tall / 2);
+    draw.fillText(text, (a + c + frameWidth) / 2, top + this.#trackHeight / 2);
   }
 }
 
