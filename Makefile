@@ -114,8 +114,7 @@ publish: ## Upload the archives of `make release VERSION=X.Y.Z`
 	$(BIN)/twine upload dist/$(VERSION)/*
 
 lint: setup-tests ## Check format, style and types
-	cargo fmt --all --check
-	rustfmt --edition 2024 --check examples/on-off/src/lib.rs
+	git ls-files '*.rs' | xargs rustfmt --edition 2024 --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -127,8 +126,7 @@ lint: setup-tests ## Check format, style and types
 
 format: $(BIN)/maturin ## Format all sources
 	$(BIN)/pip install --quiet '$(RUFF)'
-	cargo fmt --all
-	rustfmt --edition 2024 examples/on-off/src/lib.rs
+	git ls-files '*.rs' | xargs rustfmt --edition 2024
 	$(BIN)/ruff format
 
 bench-binaries: setup

@@ -14,7 +14,8 @@ fuzz_target!(|text: &str| {
     match Scenario::from_document(&document) {
         Ok(scenario) => {
             let resolved = scenario.resolved().expect("a file names no custom mechanism");
-            let again = Scenario::from_document(&Document::from_json(&resolved)).expect("a resolved scenario is a scenario");
+            let again =
+                Scenario::from_document(&Document::from_json(&resolved)).expect("a resolved scenario is a scenario");
             assert_eq!(again.resolved().expect("a file names no custom mechanism"), resolved);
         }
         Err(errors) => errors.iter().for_each(|error| assert!(!error.to_string().is_empty())),

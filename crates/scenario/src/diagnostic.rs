@@ -111,8 +111,13 @@ fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Item = 
         .map(|(_, name)| name)
 }
 
-/// Advice for a name that is none of `known`: the closest of them, and the list.
-pub fn did_you_mean(word: &str, known: &[&str]) -> String {
+/// Proposes the one of `names` that `word` is probably a misspelling of.
+pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    closest(word, names).map(|name| format!("did you mean \"{name}\"?"))
+}
+
+/// Lists the `known` names, and proposes the one that `word` is probably a misspelling of.
+pub(crate) fn allowed_names(word: &str, known: &[&str]) -> String {
     advice(closest(word, known.iter().copied()), known)
 }
 

@@ -3,7 +3,6 @@
 use crate::document::join;
 use crate::scenario::Scenario;
 use crate::topology::Graph;
-use crate::workload::TrafficConfig;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -197,10 +196,8 @@ impl Derivation<'_> {
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
             let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
             self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "no later than `run.until`");
-            if let TrafficConfig::Incast(incast) = part {
-                for (key, value) in incast.effective_values(graph) {
-                    self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
-                }
+            for (key, value) in part.effective_values(graph) {
+                self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
             }
         }
     }

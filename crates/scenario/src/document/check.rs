@@ -4,7 +4,7 @@
 //! a `kind`, enumerations of names, options.
 
 use super::{Content, Document, Entry, Node, Origin, join};
-use crate::diagnostic::{Diagnostic, closest, did_you_mean, unit_meant};
+use crate::diagnostic::{Diagnostic, allowed_names, closest, unit_meant};
 use backwater_engine::units::{Quantity, UnitError};
 use backwater_engine::{Bytes, Duration, Rate};
 use serde_json::Value;
@@ -86,7 +86,7 @@ impl<'s> Checker<'s> {
             Shape::Names(names) => match &node.content {
                 Content::Scalar(Value::String(name)) if names.contains(&name.as_str()) => {}
                 Content::Scalar(Value::String(name)) => {
-                    self.report(node, Diagnostic::error(path, "unknown name").hint(did_you_mean(name, &names)));
+                    self.report(node, Diagnostic::error(path, "unknown name").hint(allowed_names(name, &names)));
                 }
                 _ => self.report(
                     node,
@@ -143,7 +143,7 @@ impl<'s> Checker<'s> {
                 None => {
                     self.report(
                         name_node,
-                        Diagnostic::error(path_of_tag, "unknown name").hint(did_you_mean(name, &names)),
+                        Diagnostic::error(path_of_tag, "unknown name").hint(allowed_names(name, &names)),
                     );
                 }
             },
@@ -171,7 +171,7 @@ impl<'s> Checker<'s> {
                         (false, _) => {
                             format!("it belongs to kind {} (allowed: {})", owners.join(", "), known_names.join(", "))
                         }
-                        (true, false) => did_you_mean(&entry.key, &known_names),
+                        (true, false) => allowed_names(&entry.key, &known_names),
                         (true, true) => "nothing is allowed here".into(),
                     };
                     let finding = Diagnostic::error(path, "unknown key").hint(hint);

@@ -1,8 +1,7 @@
 //! `config.txt`: a key and its values per line.
 
-use super::ParseError;
 use super::text::{Errors, Reader, Token, lines, rate, ticks};
-use crate::diagnostic::counted;
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use std::collections::BTreeMap;
 
@@ -128,7 +127,7 @@ impl<'a> Config<'a> {
     }
 
     /// The keys that were not used, and everything that is wrong.
-    pub(super) fn finish(self) -> (Vec<&'a str>, Vec<ParseError>) {
+    pub(super) fn finish(self) -> (Vec<&'a str>, Vec<Diagnostic>) {
         let unused = self.entries.iter().filter(|entry| !entry.used).map(|entry| entry.key.text).collect();
         (unused, self.errors.into_list())
     }

@@ -6,8 +6,8 @@
 
 use super::config::{Config, SHARE, share};
 use super::text::decimal;
-use super::{HpccFlows, ParseError, TopologyDialect, read_flows, read_text, read_topology};
-use crate::diagnostic::counted;
+use super::{HpccFlows, TopologyDialect, in_file, read_flows, read_text, read_topology};
+use crate::diagnostic::{Diagnostic, counted};
 use crate::topology::Graph;
 use crate::workload::FlowDialect;
 use backwater_engine::{Bytes, Duration, Rate, Time};
@@ -49,7 +49,7 @@ pub fn convert(
     flows: &Path,
     config: Option<&Path>,
     directory: &Path,
-) -> Result<Converted, Vec<ParseError>> {
+) -> Result<Converted, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut file = |path: &Path| {
         let text = read_text(path).map_err(|error| errors.push(error)).unwrap_or_default();
@@ -74,14 +74,14 @@ pub fn convert_texts(
     topology: Source<'_>,
     flows: Source<'_>,
     config: Option<Source<'_>>,
-) -> Result<Converted, Vec<ParseError>> {
+) -> Result<Converted, Vec<Diagnostic>> {
     let file = read_topology(topology.text, topology.name);
     let dialect = match &file {
         Ok(file) if file.dialect == TopologyDialect::Pyrrha => Some(FlowDialect::Pyrrha),
         _ => None,
     };
     let graph = file.and_then(|file| {
-        let whole_file = |message| ParseError { file: topology.name.into(), line: 1, column: 1, message, hint: None };
+        let whole_file = |message: String| in_file(topology.name, 1, 1, message);
         Graph::new(file.nodes, file.links, file.notes)
             .map_err(|errors| errors.into_iter().map(|error| whole_file(error.message)).collect())
     });

@@ -1,8 +1,7 @@
 //! `flow.txt` in its dialects.
 
-use super::ParseError;
 use super::text::{Errors, Line, Token, lines, ticks};
-use crate::diagnostic::counted;
+use crate::diagnostic::{Diagnostic, counted};
 use crate::topology::Graph;
 use crate::workload::FlowDialect;
 use backwater_engine::Time;
@@ -49,7 +48,7 @@ const MOST: u64 = u32::MAX as u64;
 ///
 /// # Errors
 /// Everything that is wrong, each with line and column.
-pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Result<HpccFlows, Vec<ParseError>> {
+pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Result<HpccFlows, Vec<Diagnostic>> {
     let mut errors = Errors::new(name);
     let mut lines = lines(text);
     let Some(first) = lines.next() else {
@@ -104,7 +103,7 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
 
 impl HpccFlows {
     /// The flows that do not run from host to host of `graph`.
-    pub fn check(&self, graph: &Graph) -> Vec<ParseError> {
+    pub fn check(&self, graph: &Graph) -> Vec<Diagnostic> {
         let mut errors = Errors::new(&self.name);
         for flow in &self.flows {
             for (column, end) in [("source", flow.src), ("destination", flow.dst)] {

@@ -1,8 +1,9 @@
 //! Files of the HPCC family of ns-3 simulators: `topology.txt`, `flow.txt`, `config.txt`.
 //!
-//! The family: HPCC (alibaba-edu/High-Precision-Congestion-Control), ConWeave, SimAI (ns-3-alibabacloud) and Pyrrha. All read numbers
-//! separated by white space, and as many records as the first line announces; what follows is documentation. Numbers are read exactly,
-//! never through floating point, and rounded to whole picoseconds and bits per second where they are finer.
+//! The family: HPCC (alibaba-edu/High-Precision-Congestion-Control), ConWeave, SimAI
+//! (ns-3-alibabacloud) and Pyrrha. All read numbers separated by white space. The first line announces
+//! the number of records; text after the last record is documentation. Numbers are parsed exactly,
+//! without floating point, and rounded to whole picoseconds and bits per second.
 
 mod config;
 mod convert;
@@ -14,36 +15,25 @@ pub use convert::{Converted, Source, convert, convert_texts};
 pub use flows::{HpccFlow, HpccFlows, read_flows, write_flows};
 pub use topology::{HpccTopology, TopologyDialect, read_topology, write_topology};
 
-use crate::topology::BuildError;
+use crate::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// Something wrong in a file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {message}")]
-pub struct ParseError {
-    /// Name of the file.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Character within the line, counted from 1.
-    pub column: usize,
-    /// What is wrong, and what is expected.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
+/// Returns an error in a file.
+fn in_file(file: &str, line: usize, column: usize, message: impl Into<String>) -> Diagnostic {
+    let (line, column) = (u32::try_from(line).ok(), u32::try_from(column).ok());
+    Diagnostic { file: Some(file.into()), line, column, ..Diagnostic::error("", message) }
 }
 
-impl ParseError {
-    /// The same error, raised at the field `path` of a scenario that names the file.
-    pub fn at(self, path: &str) -> BuildError {
-        BuildError { path: path.into(), message: self.to_string(), hint: self.hint }
-    }
+/// Moves an error in a file to the option at `path`, which names the file.
+pub(crate) fn at_option(error: Diagnostic, path: &str) -> Diagnostic {
+    let place = [error.line, error.column].map(|number| number.unwrap_or(1).to_string()).join(":");
+    let message = format!("{}:{place}: {}", error.file.unwrap_or_default(), error.message);
+    Diagnostic { hint: error.hint, ..Diagnostic::error(path, message) }
 }
 
-/// The text of a file, or an error at its first character that says why there is none.
-pub(crate) fn read_text(path: &Path) -> Result<String, ParseError> {
-    let error =
-        |message: String| ParseError { file: path.display().to_string(), line: 1, column: 1, message, hint: None };
+/// Reads a text file. An error is placed at the first character.
+pub(crate) fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    let error = |message: String| in_file(&path.display().to_string(), 1, 1, message);
     let bytes = std::fs::read(path).map_err(|cause| error(format!("cannot be read: {cause}")))?;
-    String::from_utf8(bytes).map_err(|_| error("is not a text file (UTF-8)".into()))
+    String::from_utf8(bytes).map_err(|_| error("is not a UTF-8 text file".into()))
 }

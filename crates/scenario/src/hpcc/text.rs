@@ -1,6 +1,7 @@
 //! Lines, tokens and exact numbers.
 
-use super::ParseError;
+use super::in_file;
+use crate::diagnostic::Diagnostic;
 use backwater_engine::{Duration, Rate};
 use std::fmt::Display;
 
@@ -49,7 +50,7 @@ impl Token<'_> {
 /// Collects what is wrong in one file, up to a readable number.
 pub(super) struct Errors<'a> {
     file: &'a str,
-    list: Vec<ParseError>,
+    list: Vec<Diagnostic>,
     left_out: usize,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Errors<'a> {
 
     pub(super) fn push(&mut self, line: usize, column: usize, message: impl Into<String>) {
         if self.list.len() < MOST_ERRORS {
-            self.list.push(ParseError { file: self.file.into(), line, column, message: message.into(), hint: None });
+            self.list.push(in_file(self.file, line, column, message));
         } else {
             self.left_out += 1;
         }
@@ -83,7 +84,7 @@ impl<'a> Errors<'a> {
         self.list.is_empty()
     }
 
-    pub(super) fn into_list(mut self) -> Vec<ParseError> {
+    pub(super) fn into_list(mut self) -> Vec<Diagnostic> {
         if let (Some(last), more @ 1..) = (self.list.last_mut(), self.left_out) {
             last.hint = Some(format!("{more} more errors of this file are not shown"));
         }
@@ -92,7 +93,7 @@ impl<'a> Errors<'a> {
     }
 
     /// `value`, unless there were errors.
-    pub(super) fn into_result<T>(self, value: T) -> Result<T, Vec<ParseError>> {
+    pub(super) fn into_result<T>(self, value: T) -> Result<T, Vec<Diagnostic>> {
         if self.is_empty() { Ok(value) } else { Err(self.into_list()) }
     }
 

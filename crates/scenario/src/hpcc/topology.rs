@@ -1,8 +1,7 @@
 //! `topology.txt` in its three dialects.
 
-use super::ParseError;
 use super::text::{Errors, Line, Reader, Token, decimal, lines, rate, rate_or_gbps, real, span, span_or_ns};
-use crate::diagnostic::counted;
+use crate::diagnostic::{Diagnostic, counted};
 use crate::topology::{Graph, LinkLimits};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
@@ -48,7 +47,7 @@ struct Header {
 ///
 /// # Errors
 /// Everything that is wrong, each with line and column.
-pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<ParseError>> {
+pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnostic>> {
     let mut errors = Errors::new(name);
     let mut lines = lines(text).peekable();
     let header = match lines.next() {

@@ -1,8 +1,8 @@
 //! From the names of failing links to their numbers.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::scenario::FaultConfig;
-use crate::topology::{Graph, did_you_mean};
+use crate::topology::Graph;
 use backwater_engine::Time;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::LinkFault;

@@ -11,7 +11,6 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::Document;
 use crate::effective::{Effective, effective};
 use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_nulls};
-use crate::topology::BuildError;
 use crate::workload::{self, Traffic};
 use backwater_fabric::driver::trace::TraceSpec;
 use backwater_fabric::network::spec::NetworkSpec;
@@ -49,8 +48,8 @@ impl Plan {
     /// Everything that is wrong, each with the path of its field.
     pub fn new(scenario: &Scenario, base_dir: &Path) -> Result<Plan, Vec<Diagnostic>> {
         let mut findings = checks::options(scenario);
-        let graph = keep(scenario.topology.build(base_dir), &mut findings);
-        let fields = keep(scenario.fields(), &mut findings);
+        let graph = collect_errors(scenario.topology.build(base_dir), &mut findings);
+        let fields = collect_errors(scenario.fields(), &mut findings);
         let (Some(graph), Some(fields)) = (graph, fields) else { return Err(findings) };
         // What is refused already must not overflow on the way.
         let NetworkConfig { framing, mtu, .. } = scenario.network;
@@ -81,10 +80,11 @@ impl Plan {
         findings.extend(checks::relays_that_drop(&spec));
         findings.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
-        let traffic = keep(traffic, &mut findings).unwrap_or_default();
+        let traffic = collect_errors(traffic, &mut findings).unwrap_or_default();
         findings.extend(checks::classes(scenario, &traffic));
         let is_sound = !has_errors(&findings);
-        let fabric = is_sound.then(|| keep(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
+        let fabric =
+            is_sound.then(|| collect_errors(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
         let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
         findings.extend(checks::places(&fabric));
         let trace = scenario
@@ -155,12 +155,6 @@ fn has_errors(findings: &[Diagnostic]) -> bool {
 }
 
 /// The value of `result`, or none and its errors among `findings`.
-fn keep<T, E: Into<Diagnostic>>(result: Result<T, Vec<E>>, findings: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|errors| findings.extend(errors.into_iter().map(Into::into))).ok()
-}
-
-impl From<BuildError> for Diagnostic {
-    fn from(error: BuildError) -> Diagnostic {
-        Diagnostic { hint: error.hint, ..Diagnostic::error(error.path, error.message) }
-    }
+fn collect_errors<T>(result: Result<T, Vec<Diagnostic>>, findings: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|errors| findings.extend(errors)).ok()
 }

@@ -1,6 +1,6 @@
 //! What is said of single switches: routes set by hand, and groups with mechanisms of their own.
 
-use super::keep;
+use super::collect_errors;
 use crate::diagnostic::{Diagnostic, counted};
 use crate::scenario::{GroupConfig, InterfacesConfig, RouteConfig};
 use crate::topology::{Graph, wrong_in_port_name};
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<RouteSpec> {
     let mut resolved = Vec::new();
     for (i, route) in routes.iter().enumerate() {
-        let switches = keep(route.at.switches(&format!("routes[{i}].at"), graph), findings);
-        let hosts = keep(route.to.hosts(&format!("routes[{i}].to"), graph), findings);
+        let switches = collect_errors(route.at.switches(&format!("routes[{i}].at"), graph), findings);
+        let hosts = collect_errors(route.to.hosts(&format!("routes[{i}].to"), graph), findings);
         let (Some(switches), Some(hosts)) = (switches, hosts) else { continue };
         for node in switches {
             let neighbour =
@@ -42,7 +42,9 @@ pub(super) fn interfaces(
 ) -> BTreeMap<(NodeId, PortIx), String> {
     let mut names = graph.port_names.clone();
     for (i, config) in interfaces.iter().enumerate() {
-        for node in keep(config.nodes.nodes(&format!("interfaces[{i}].nodes"), graph), findings).unwrap_or_default() {
+        for node in
+            collect_errors(config.nodes.nodes(&format!("interfaces[{i}].nodes"), graph), findings).unwrap_or_default()
+        {
             let ports = graph.ports(node).len();
             if config.names.len() > ports {
                 let message = format!("\"{}\" has {}", graph.name(node), counted(ports, "port"));
@@ -87,7 +89,7 @@ pub(super) fn groups(groups: &[GroupConfig], graph: &Graph, findings: &mut Vec<D
     let (mut resolved, mut taken) = (Vec::new(), BTreeSet::new());
     for (i, group) in groups.iter().enumerate() {
         let path = format!("groups[{i}].switches");
-        let Some(mut switches) = keep(group.switches.switches(&path, graph), findings) else { continue };
+        let Some(mut switches) = collect_errors(group.switches.switches(&path, graph), findings) else { continue };
         switches.sort_unstable();
         let twice = |node: &&NodeId| !taken.insert(**node);
         if let Some(node) = switches.iter().find(twice) {

@@ -1,9 +1,9 @@
 //! Which events are traced, and how many these may be.
 
-use super::keep;
-use crate::diagnostic::Diagnostic;
+use super::collect_errors;
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::scenario::{RunConfig, TraceConfig};
-use crate::topology::{Graph, did_you_mean};
+use crate::topology::Graph;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::driver::trace::{TraceScope, TraceSpec};
 use backwater_fabric::ids::{FlowId, PortId};
@@ -82,7 +82,7 @@ fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Ve
         return TraceScope::Ports(ports);
     }
     let Some(nodes) = &config.nodes else { return TraceScope::All };
-    let nodes = keep(nodes.nodes("probes.trace.nodes", graph), findings).unwrap_or_default();
+    let nodes = collect_errors(nodes.nodes("probes.trace.nodes", graph), findings).unwrap_or_default();
     TraceScope::Nodes(nodes.into_iter().collect())
 }
 

@@ -1,19 +1,23 @@
-//! BCube: servers with a port in every layer, which relay; switches that have servers only (Guo et al., SIGCOMM 2009).
+//! BCube: relaying servers with a port in every layer, and switches that link only servers (Guo et
+//! al., SIGCOMM 2009).
 
-use super::draft::{Checks, Draft, Wire};
-use super::{BuildError, Graph};
-use crate::diagnostic::counted;
+use super::draft::{Checks, Draft, LinkProperties};
+use super::{Failures, TopologyOptions};
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::frame::MAX_HOPS;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
-/// Options of a BCube(n, k). The address of a server has k + 1 digits in base n, and its name has them with dots between, the last one being that of
-/// layer 0: server 15 of BCube(4, 1) is `h3.3`. In every layer it has a link to the switch that joins the n servers which differ in that digit alone. The
-/// name of the switch has the layer and the digits that they share: `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and `h3.2`.
+/// BCube(n, k): servers that relay, each with a link to one switch in each of k + 1 layers. A
+/// server's address has k + 1 digits in base n. Its name joins the digits by dots, layer 0 last:
+/// server 15 of BCube(4, 1) is `h3.3`. A switch joins the n servers that differ only in the digit of
+/// the switch's layer. A switch's name is its layer, followed by the digits that its servers share:
+/// `s0.3` joins `h3.0` to `h3.3`, and `s1.2` joins `h0.2`, `h1.2`, `h2.2` and `h3.2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub struct BcubeConfig {
     /// Ports of a switch.
     #[schemars(range(min = 2))]
@@ -21,37 +25,34 @@ pub struct BcubeConfig {
     /// Level, 0 to 2: servers have k + 1 ports. Default 1.
     #[serde(default = "super::default_one")]
     pub k: u32,
-    /// Rate of every link, or a list with that of each layer, from layer 0 on. Default 100 Gbps.
+    /// Rate of every link, or a list with one rate per layer, layer 0 first. Default 100 Gbps.
     #[serde(default = "default_rate")]
     pub rate: PerLayer<Rate>,
-    /// Propagation delay of every link, or a list with that of each layer, from layer 0 on. Default 1 us.
+    /// Propagation delay of every link, or a list with one delay per layer, layer 0 first. Default 1 us.
     #[serde(default = "default_delay")]
     pub delay: PerLayer<Duration>,
     /// Probability that a frame is corrupted on a link. Default 0.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
-    /// Links that are absent from the start, each as the names of its two ends.
-    #[serde(default)]
-    pub failed_links: Vec<[String; 2]>,
-    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
-    #[serde(default)]
-    pub failed_nodes: Vec<String>,
+    /// Failed parts.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
-/// A property of links.
+/// A link property, by layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "must be one value for all layers, or a list with one for each")]
 #[schemars(inline)]
 pub enum PerLayer<T> {
-    /// That of every link.
+    /// One value for every link.
     All(T),
-    /// That of the links of each layer, from layer 0 on.
+    /// One value for each layer, layer 0 first.
     Each(Vec<T>),
 }
 
 impl<T: Copy> PerLayer<T> {
-    /// Checks every value, and that a list has one for each layer.
+    /// Checks every value, and the length of a list.
     fn check(&self, checks: &mut Checks, field: &str, k: u32, check: fn(&mut Checks, &str, T)) {
         match self {
             PerLayer::All(value) => check(checks, field, *value),
@@ -67,7 +68,7 @@ impl<T: Copy> PerLayer<T> {
         }
     }
 
-    /// The value of a layer; [`PerLayer::check`] found one.
+    /// Returns the value of a layer. [`PerLayer::check`] must have passed.
     fn of(&self, layer: u32) -> T {
         match self {
             PerLayer::All(value) => *value,
@@ -84,14 +85,14 @@ fn default_delay() -> PerLayer<Duration> {
     PerLayer::All(super::default_delay())
 }
 
-/// Routes to all of them from everywhere take a gigabyte.
+/// At this number, the routes between all servers take a gigabyte.
 const MAX_SERVERS: u128 = 1 << 14;
 
-/// As far as flow control for BCube has been worked out.
+/// Largest level for which flow control on BCube has been worked out.
 const MAX_K: u32 = 2;
 
-impl BcubeConfig {
-    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
+impl TopologyOptions for BcubeConfig {
+    fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let mut checks = Checks::default();
         if self.n < 2 {
             checks.error("n", format!("is {}, must be at least 2", self.n));
@@ -106,8 +107,8 @@ impl BcubeConfig {
         if layers == 1 {
             checks.size("n", servers);
         } else if servers > MAX_SERVERS {
-            let reason = "each of them has routes of its own";
-            checks.error("n", format!("makes {servers} servers that relay, must be at most {MAX_SERVERS}: {reason}"));
+            let reason = "every server needs its own routes";
+            checks.error("n", format!("makes {servers} relaying servers, must be at most {MAX_SERVERS}: {reason}"));
         }
         self.rate.check(&mut checks, "rate", self.k, Checks::rate);
         self.delay.check(&mut checks, "delay", self.k, Checks::delay);
@@ -119,14 +120,14 @@ impl BcubeConfig {
         let servers: Vec<_> =
             (0..self.n.pow(layers)).map(|address| draft.node(kind, name("h", self.digits(address, layers)))).collect();
         for layer in 0..layers {
-            let wire = Wire { rate: self.rate.of(layer), delay: self.delay.of(layer), error_rate: self.error_rate };
+            let link =
+                LinkProperties { rate: self.rate.of(layer), delay: self.delay.of(layer), error_rate: self.error_rate };
             let switch_name = |shared| name("s", std::iter::once(layer).chain(self.digits(shared, self.k)));
-            let switches: Vec<_> =
-                (0..self.n.pow(self.k)).map(|shared| draft.node(NodeKind::Switch, switch_name(shared))).collect();
+            let switches: Vec<_> = (0..self.n.pow(self.k)).map(|shared| draft.switch(switch_name(shared))).collect();
             for (address, server) in (0..).zip(&servers) {
-                // What the servers of a switch share is their address without the digit of its layer.
+                // The servers of a switch share their address without the digit of its layer.
                 let (above, below) = (address / self.n.pow(layer + 1), address % self.n.pow(layer));
-                draft.link(*server, switches[(above * self.n.pow(layer) + below) as usize], wire, 1);
+                draft.link(*server, switches[(above * self.n.pow(layer) + below) as usize], link, 1);
             }
         }
         draft.notes.push(format!(
@@ -136,10 +137,16 @@ impl BcubeConfig {
             counted(draft.nodes.len() - servers.len(), "switch"),
             counted(self.n, "port")
         ));
-        draft.finish(&self.failed_links, &self.failed_nodes)
+        Ok(draft)
     }
 
-    /// The last `count` digits of `number` in base n, the most significant one first.
+    fn failures(&self) -> &Failures {
+        &self.failures
+    }
+}
+
+impl BcubeConfig {
+    /// Returns the last `count` digits of `number` in base n, the most significant digit first.
     fn digits(&self, number: u32, count: u32) -> impl Iterator<Item = u32> {
         let n = self.n;
         (0..count).rev().map(move |place| number / n.pow(place) % n)

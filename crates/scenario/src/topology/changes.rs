@@ -1,7 +1,7 @@
-//! Links of a fabric of one kind that differ from the others.
+//! Links of a generated topology that differ from the others.
 
-use super::BuildError;
 use super::draft::{Draft, LinkLimits, unknown_node};
+use crate::diagnostic::Diagnostic;
 use crate::workload::chosen;
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
@@ -9,36 +9,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Links that have a rate or delay of their own.
+/// Links with a rate or delay of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangedLink {
-    /// The two ends, each by name or pattern: `["leaf0", "spine3"]`, `["leaf*", "spine[0-3]"]`. All links between a node of the one and a node of the
-    /// other are meant.
+    /// The two ends, each a name or pattern: `["leaf0", "spine3"]`, `["leaf*", "spine[0-3]"]`. Selects
+    /// every link between a node of the first and a node of the second.
     pub link: [String; 2],
-    /// Bit rate in each direction. Default: that of the others.
+    /// Bit rate in each direction. Default: unchanged.
     pub rate: Option<Rate>,
-    /// Propagation delay. Default: that of the others.
+    /// Propagation delay. Default: unchanged.
     pub delay: Option<Duration>,
-    /// So many of the parallel links of each pair, the first of them. Default: all.
+    /// Number of parallel links to change per pair of nodes, in link order. Default: all.
     #[schemars(range(min = 1))]
     pub count: Option<u32>,
 }
 
 impl ChangedLink {
-    /// What is wrong with it, whatever the fabric; `path` is its own.
-    fn errors(&self, path: &str) -> Vec<BuildError> {
-        let below = |key: &str, why: String| BuildError::new(format!("{path}.{key}"), why);
+    /// Returns the errors that do not depend on the fabric. `path` is the path of this entry.
+    fn errors(&self, path: &str) -> Vec<Diagnostic> {
+        let below = |key: &str, why: String| Diagnostic::error(format!("{path}.{key}"), why);
         let rate = self.rate.and_then(LinkLimits::rate).map(|why| below("rate", why));
         let delay = self.delay.and_then(LinkLimits::delay).map(|why| below("delay", why));
         let count = (self.count == Some(0)).then(|| below("count", "is 0, must be at least 1".into()));
         let idle = (self.rate.is_none() && self.delay.is_none())
-            .then(|| BuildError::new(path, "changes nothing").hint("give rate, delay or both"));
+            .then(|| Diagnostic::error(path, "changes nothing").hint("give rate, delay or both"));
         [rate, delay, count, idle].into_iter().flatten().collect()
     }
 
-    /// The links that it means, as indices into those of `draft`.
-    fn links(&self, path: &str, draft: &Draft) -> Result<Vec<usize>, Vec<BuildError>> {
+    /// Returns the selected links as indices into `draft.links`.
+    fn links(&self, path: &str, draft: &Draft) -> Result<Vec<usize>, Vec<Diagnostic>> {
         let path = format!("{path}.link");
         let [a, b] = self.link.each_ref().map(|text| nodes(text, &path, draft));
         let (a, b) = match (a, b) {
@@ -59,28 +59,28 @@ impl ChangedLink {
         let (fewest, wanted) = (of_pair.into_values().min(), self.count.unwrap_or(1));
         match fewest {
             None => {
-                let message = format!("there is no link between \"{a}\" and \"{b}\" that could change");
-                Err(vec![BuildError::new(path, message)])
+                let message = format!("there is no link between \"{a}\" and \"{b}\" to change");
+                Err(vec![Diagnostic::error(path, message)])
             }
             Some(fewest) if fewest < wanted => {
                 let message =
-                    format!("asks for {wanted} parallel links between \"{a}\" and \"{b}\", and there are {fewest}");
-                Err(vec![BuildError::new(path, message)])
+                    format!("selects {wanted} parallel links between \"{a}\" and \"{b}\", but there are only {fewest}");
+                Err(vec![Diagnostic::error(path, message)])
             }
             Some(_) => Ok(found),
         }
     }
 }
 
-/// Which nodes a name or pattern means: at least one.
-fn nodes(text: &String, path: &str, draft: &Draft) -> Result<Vec<bool>, BuildError> {
+/// Returns, for each node, whether a name or pattern selects it. At least one is selected.
+fn nodes(text: &String, path: &str, draft: &Draft) -> Result<Vec<bool>, Diagnostic> {
     let names: Vec<&str> = draft.nodes.iter().map(|node| node.name.as_str()).collect();
-    let found = chosen(std::slice::from_ref(text), &names).map_err(|why| BuildError::new(path, why))?;
+    let found = chosen(std::slice::from_ref(text), &names).map_err(|why| Diagnostic::error(path, why))?;
     if found.contains(&true) { Ok(found) } else { Err(unknown_node(path.into(), text, &draft.nodes)) }
 }
 
 impl Draft {
-    /// Gives links the rates and delays that they have in place of those of the others; what is wrong is kept.
+    /// Applies `changes` to the links. Errors are collected in the draft.
     pub(super) fn change_links(&mut self, changes: &[ChangedLink]) {
         let mut changed_by: BTreeMap<usize, usize> = BTreeMap::new();
         for (i, change) in changes.iter().enumerate() {
@@ -98,8 +98,8 @@ impl Draft {
     fn change(&mut self, i: usize, change: &ChangedLink, links: Vec<usize>, changed_by: &mut BTreeMap<usize, usize>) {
         if let Some((&link, &other)) = changed_by.iter().find(|(link, _)| links.binary_search(link).is_ok()) {
             let [a, b] = [self.links[link].a, self.links[link].b].map(|node| &self.nodes[node.0 as usize].name);
-            let message = format!("the link between \"{a}\" and \"{b}\" is changed by changed_links[{other}] already");
-            self.errors.push(BuildError::new(format!("topology.changed_links[{i}].link"), message));
+            let message = format!("the link between \"{a}\" and \"{b}\" is already changed by changed_links[{other}]");
+            self.errors.push(Diagnostic::error(format!("topology.changed_links[{i}].link"), message));
             return;
         }
         for ix in links {

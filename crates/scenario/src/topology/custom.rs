@@ -1,46 +1,37 @@
 //! Custom: nodes and links by name.
 
-use super::draft::{Checks, Draft, Wire, unknown_node, wrong_in_name, wrong_in_port_name};
-use super::{BuildError, Graph};
-use crate::diagnostic::counted;
+use super::draft::{Checks, Draft, LinkProperties, unknown_node, wrong_in_name, wrong_in_port_name};
+use super::{Failures, TopologyOptions, UniformLinks};
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// Options of a fabric that is written out.
+/// Nodes and links, listed by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub struct CustomConfig {
     /// Names of the hosts that do not relay.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// Names of the hosts that relay: packets of others pass through them.
+    /// Names of the hosts that relay: they forward packets of other hosts.
     #[serde(default)]
     pub relays: Vec<String>,
     /// Names of the switches.
     #[serde(default)]
     pub switches: Vec<String>,
-    /// The links; a node's ports are numbered in this order.
+    /// Links. A node's ports are numbered in this order.
     pub links: Vec<CustomLink>,
-    /// Rate of links that give none. Default 100 Gbps.
-    #[serde(default = "super::default_rate")]
-    pub rate: Rate,
-    /// Propagation delay of links that give none. Default 1 us.
-    #[serde(default = "super::default_delay")]
-    pub delay: Duration,
-    /// Probability that a frame is corrupted on a link that gives none. Default 0.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub error_rate: f64,
-    /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
-    #[serde(default)]
-    pub failed_links: Vec<[String; 2]>,
-    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
-    #[serde(default)]
-    pub failed_nodes: Vec<String>,
+    /// Properties of links without their own.
+    #[serde(flatten)]
+    pub defaults: UniformLinks,
+    /// Failed parts.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
 /// One link, or several in parallel.
@@ -51,25 +42,25 @@ pub struct CustomLink {
     pub a: String,
     /// Name of the other end.
     pub b: String,
-    /// Bit rate in each direction. Default: the topology's.
+    /// Bit rate in each direction. Default: the topology's `rate`.
     pub rate: Option<Rate>,
-    /// Propagation delay. Default: the topology's.
+    /// Propagation delay. Default: the topology's `delay`.
     pub delay: Option<Duration>,
-    /// Probability that a frame is corrupted. Default: the topology's.
+    /// Probability that a frame is corrupted. Default: the topology's `error_rate`.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: Option<f64>,
-    /// Name of the port at `a`, as `Ethernet0`. Default: none, or what `interfaces` says.
+    /// Name of the port at `a`, such as `Ethernet0`. Default: none, unless `interfaces` gives one.
     pub a_port: Option<String>,
-    /// Name of the port at `b`.
+    /// Name of the port at `b`. Default: as for `a_port`.
     pub b_port: Option<String>,
-    /// Parallel links of this kind. Default 1.
+    /// Number of parallel links with these properties. Default 1.
     #[serde(default = "super::default_one")]
     #[schemars(range(min = 1))]
     pub count: u32,
 }
 
-impl CustomConfig {
-    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
+impl TopologyOptions for CustomConfig {
+    fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let mut draft = Draft::default();
         let (mut checks, mut idle) = (Checks::default(), Checks::default());
         let mut ids = BTreeMap::new();
@@ -81,7 +72,8 @@ impl CustomConfig {
         ];
         for (kind, key, names) in kinds {
             for (i, name) in names.iter().enumerate() {
-                let is_idle = kind.has_endpoint() && !linked.contains(name) && !self.failed_nodes.contains(name);
+                let is_idle =
+                    kind.has_endpoint() && !linked.contains(name) && !self.failures.failed_nodes.contains(name);
                 if name.is_empty() {
                     checks.error(&format!("{key}[{i}]"), "is empty".into());
                 } else if let Some(wrong) = wrong_in_name(name) {
@@ -95,8 +87,7 @@ impl CustomConfig {
         }
         let mut unknown = Vec::new();
         checks.size("links", self.links.iter().map(|link| u128::from(link.count)).sum());
-        checks.error_rate("error_rate", self.error_rate);
-        checks.wire("rate", "delay", self.wire());
+        self.defaults.check(&mut checks);
         let mut ends: Vec<Option<(NodeId, NodeId)>> = Vec::new();
         for (i, link) in self.links.iter().enumerate() {
             let field = |name: &str| format!("links[{i}].{name}");
@@ -112,8 +103,10 @@ impl CustomConfig {
             }
             for (side, name) in [("a_port", &link.a_port), ("b_port", &link.b_port)] {
                 let Some(name) = name else { continue };
-                let wrong =
-                    wrong_in_port_name(name).or_else(|| (link.count > 1).then(|| "names one of several".into()));
+                let wrong = wrong_in_port_name(name).or_else(|| {
+                    (link.count > 1)
+                        .then(|| "must not be set if `count` is above 1: the links would share the name".into())
+                });
                 wrong.into_iter().for_each(|why| checks.error(&field(side), why));
             }
             let mut end = |side: &str, name: &str| {
@@ -133,14 +126,13 @@ impl CustomConfig {
         }
         idle.done()?;
         for (link, (a, b)) in self.links.iter().zip(ends.into_iter().flatten()) {
-            let default = self.wire();
-            let wire = Wire {
-                rate: link.rate.unwrap_or(default.rate),
-                delay: link.delay.unwrap_or(default.delay),
-                error_rate: link.error_rate.unwrap_or(default.error_rate),
+            let properties = LinkProperties {
+                rate: link.rate.unwrap_or(self.defaults.rate),
+                delay: link.delay.unwrap_or(self.defaults.delay),
+                error_rate: link.error_rate.unwrap_or(self.defaults.error_rate),
             };
             draft.port_names.insert(draft.links.len(), [link.a_port.clone(), link.b_port.clone()]);
-            draft.link(a, b, wire, link.count);
+            draft.link(a, b, properties, link.count);
         }
         draft.notes.push(format!(
             "custom: {}, {}, {}",
@@ -148,10 +140,10 @@ impl CustomConfig {
             counted(self.switches.len(), "switch"),
             counted(draft.links.len(), "link")
         ));
-        draft.finish(&self.failed_links, &self.failed_nodes)
+        Ok(draft)
     }
 
-    fn wire(&self) -> Wire {
-        Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate }
+    fn failures(&self) -> &Failures {
+        &self.failures
     }
 }

@@ -1,16 +1,16 @@
-//! A fabric being put together, and the range checks that all kinds share.
+//! The draft of a fabric, and the range checks that all kinds share.
 
-use super::{BuildError, Graph, did_you_mean};
-use crate::diagnostic::counted;
+use super::{Failures, Graph};
+use crate::diagnostic::{Diagnostic, counted, did_you_mean};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest fabric that a few counts may ask for; guards the memory against a misplaced digit.
+/// Most links of a fabric. Protects memory from a misplaced digit in a count.
 const MAX_LINKS: u64 = 1 << 22;
 
-/// What a link may be. Each check gives what is wrong: `"is 0 ps, must be ..."`.
+/// Limits of link properties. Each check returns the error message: `"is 0 ps, must be ..."`.
 pub(crate) struct LinkLimits;
 
 impl LinkLimits {
@@ -32,27 +32,27 @@ impl LinkLimits {
     }
 }
 
-/// Bytes of the name of a port; no system that we know takes more.
+/// Most bytes of a port name. No system known to us allows more.
 const LONGEST_PORT_NAME: usize = 64;
 
-/// Returns what keeps `name` from being shown as it is.
+/// Returns the rule that `name` breaks, if it cannot be printed as it is.
 pub(crate) fn wrong_in_name(name: &str) -> Option<&'static str> {
     name.chars().any(char::is_control).then_some("must not contain control characters")
 }
 
-/// What keeps `name` from being the name of a port.
+/// Returns the rule that `name` breaks as the name of a port.
 pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("is empty".into());
     }
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some("must not be a number: that is what a port is called without a name".into());
+        return Some("must not be a number: numbers denote ports without a name".into());
     }
     if name.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Some("must not contain spaces or control characters".into());
     }
     if name.len() > LONGEST_PORT_NAME {
-        return Some(format!("has {} bytes; {LONGEST_PORT_NAME} are allowed", name.len()));
+        return Some(format!("has {} bytes, must have at most {LONGEST_PORT_NAME}", name.len()));
     }
     let reserved = [":", "->"].into_iter().find(|reserved| name.contains(reserved));
     reserved.map(|reserved| format!("must not contain \"{reserved}\""))
@@ -60,30 +60,39 @@ pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
 
 /// The physical properties of a link.
 #[derive(Clone, Copy)]
-pub(super) struct Wire {
+pub(super) struct LinkProperties {
     pub(super) rate: Rate,
     pub(super) delay: Duration,
     pub(super) error_rate: f64,
 }
 
-/// Nodes and links so far.
+/// A fabric under construction.
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) nodes: Vec<NodeSpec>,
     pub(super) links: Vec<LinkSpec>,
-    /// How the ports at the two ends of a link are called, an index into `links`.
+    /// Names of the ports at the two ends of each link, by index into `links`.
     pub(super) port_names: BTreeMap<usize, [Option<String>; 2]>,
     pub(super) notes: Vec<String>,
-    /// Links that differ from the others.
+    /// Number of changed links.
     pub(super) changed: usize,
-    /// What has been found to be wrong.
-    pub(super) errors: Vec<BuildError>,
+    /// Errors found so far.
+    pub(super) errors: Vec<Diagnostic>,
 }
 
 impl Draft {
-    /// Adds `count` nodes called `prefix0`.. and returns their ids.
-    pub(super) fn nodes(&mut self, kind: NodeKind, prefix: &str, count: u32) -> Vec<NodeId> {
-        (0..count).map(|i| self.node(kind, format!("{prefix}{i}"))).collect()
+    /// Adds the hosts `h0`.. and returns their ids.
+    pub(super) fn hosts(&mut self, count: u32) -> Vec<NodeId> {
+        (0..count).map(|i| self.node(NodeKind::Host, format!("h{i}"))).collect()
+    }
+
+    /// Adds the switches `prefix0`.. and returns their ids.
+    pub(super) fn switches(&mut self, prefix: &str, count: u32) -> Vec<NodeId> {
+        (0..count).map(|i| self.switch(format!("{prefix}{i}"))).collect()
+    }
+
+    pub(super) fn switch(&mut self, name: impl Into<String>) -> NodeId {
+        self.node(NodeKind::Switch, name)
     }
 
     pub(super) fn node(&mut self, kind: NodeKind, name: impl Into<String>) -> NodeId {
@@ -92,12 +101,27 @@ impl Draft {
     }
 
     /// Adds `count` parallel links.
-    pub(super) fn link(&mut self, a: NodeId, b: NodeId, wire: Wire, count: u32) {
-        let Wire { rate, delay, error_rate } = wire;
+    pub(super) fn link(&mut self, a: NodeId, b: NodeId, link: LinkProperties, count: u32) {
+        let LinkProperties { rate, delay, error_rate } = link;
         self.links.extend((0..count).map(|_| LinkSpec { a, b, rate, delay, error_rate }));
     }
 
-    /// How many bits may come in from hosts at one of `switches` for each bit that may leave to other switches: `"2:1"`, or `"1:1 to 2:1"` where these differ.
+    /// Links every host to one of `switches`; each switch has equally many, in order.
+    pub(super) fn attach(&mut self, hosts: &[NodeId], switches: &[NodeId], link: LinkProperties) {
+        for (hosts, &switch) in hosts.chunks(hosts.len() / switches.len()).zip(switches) {
+            hosts.iter().for_each(|&host| self.link(host, switch, link, 1));
+        }
+    }
+
+    /// Links every node of `lower` to every node of `upper` by `count` parallel links.
+    pub(super) fn mesh(&mut self, lower: &[NodeId], upper: &[NodeId], link: LinkProperties, count: u32) {
+        for &below in lower {
+            upper.iter().for_each(|&above| self.link(below, above, link, count));
+        }
+    }
+
+    /// Returns the ratio of host-link to uplink capacity of `switches`: `"2:1"`, or `"1:1 to 2:1"` if
+    /// switches differ.
     pub(super) fn oversubscription(&self, switches: &[NodeId]) -> String {
         let is_host = |node: NodeId| self.nodes[node.0 as usize].kind.has_endpoint();
         let mut rates = vec![[0u64; 2]; self.nodes.len()];
@@ -115,12 +139,9 @@ impl Draft {
         if least < most { format!("{least}:1 to {most}:1") } else { format!("{least}:1") }
     }
 
-    /// Takes the failed links out, and those of failed nodes, and checks the whole.
-    pub(super) fn finish(
-        self,
-        failed_links: &[[String; 2]],
-        failed_nodes: &[String],
-    ) -> Result<Graph, Vec<BuildError>> {
+    /// Removes failed links and the links of failed nodes, then checks the fabric.
+    pub(super) fn finish(self, failures: &Failures) -> Result<Graph, Vec<Diagnostic>> {
+        let Failures { failed_links, failed_nodes } = failures;
         let Draft { nodes, links, mut port_names, mut notes, changed, mut errors } = self;
         let names = (0..links.len()).map(|link| port_names.remove(&link).unwrap_or_default());
         let mut links: Vec<(LinkSpec, [Option<String>; 2])> = links.into_iter().zip(names).collect();
@@ -133,11 +154,11 @@ impl Draft {
             match links.iter().rposition(|(link, _)| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from)) {
                 Some(link) => drop(links.remove(link)),
                 None => errors.push(
-                    BuildError::new(
+                    Diagnostic::error(
                         format!("topology.failed_links[{i}]"),
-                        format!("there is no link between \"{a}\" and \"{b}\" that could fail"),
+                        format!("there is no link between \"{a}\" and \"{b}\" to fail"),
                     )
-                    .hint("name a pair once for each of its parallel links"),
+                    .hint("each entry removes one of a pair's parallel links"),
                 ),
             }
         }
@@ -146,14 +167,14 @@ impl Draft {
             let path = format!("topology.failed_nodes[{i}]");
             match find(&nodes, &path, name) {
                 Ok(node) if failed.insert(node) => {}
-                Ok(_) => errors.push(BuildError::new(path, format!("\"{name}\" is listed twice"))),
+                Ok(_) => errors.push(Diagnostic::error(path, format!("\"{name}\" is listed twice"))),
                 Err(error) => errors.push(error),
             }
         }
         links.retain(|(link, _)| !failed.contains(&link.a) && !failed.contains(&link.b));
         notes.extend((changed > 0).then(|| format!("{} changed", counted(changed, "link"))));
         for (count, what) in [(failed_links.len(), "failed link"), (failed.len(), "failed node")] {
-            notes.extend((count > 0).then(|| format!("{} taken out", counted(count, what))));
+            notes.extend((count > 0).then(|| format!("{} removed", counted(count, what))));
         }
         if !errors.is_empty() {
             return Err(errors);
@@ -165,24 +186,24 @@ impl Draft {
     }
 }
 
-/// The node called `name`, asked for at `path`.
-fn find(nodes: &[NodeSpec], path: &str, name: &str) -> Result<NodeId, BuildError> {
+/// Returns the node called `name`, which the option at `path` names.
+fn find(nodes: &[NodeSpec], path: &str, name: &str) -> Result<NodeId, Diagnostic> {
     let found = (0..).map(NodeId).zip(nodes).find(|(_, node)| node.name == name);
     found.map(|(id, _)| id).ok_or_else(|| unknown_node(path.into(), name, nodes))
 }
 
-pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> BuildError {
+pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> Diagnostic {
     let hint = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
-    BuildError { path, message: format!("there is no node \"{name}\""), hint }
+    Diagnostic { hint, ..Diagnostic::error(path, format!("there is no node \"{name}\"")) }
 }
 
-/// Range checks that collect what they find.
+/// Range checks that collect errors.
 #[derive(Default)]
-pub(super) struct Checks(Vec<BuildError>);
+pub(super) struct Checks(Vec<Diagnostic>);
 
 impl Checks {
     pub(super) fn error(&mut self, field: &str, message: String) {
-        self.0.push(BuildError::new(format!("topology.{field}"), message));
+        self.0.push(Diagnostic::error(format!("topology.{field}"), message));
     }
 
     pub(super) fn count(&mut self, field: &str, count: u32) {
@@ -191,9 +212,10 @@ impl Checks {
         }
     }
 
-    pub(super) fn wire(&mut self, rate_field: &str, delay_field: &str, wire: Wire) {
-        self.rate(rate_field, wire.rate);
-        self.delay(delay_field, wire.delay);
+    /// Checks rate and delay of a kind of links.
+    pub(super) fn link(&mut self, rate_field: &str, delay_field: &str, link: LinkProperties) {
+        self.rate(rate_field, link.rate);
+        self.delay(delay_field, link.delay);
     }
 
     pub(super) fn rate(&mut self, field: &str, rate: Rate) {
@@ -208,14 +230,14 @@ impl Checks {
         LinkLimits::error_rate(error_rate).into_iter().for_each(|why| self.error(field, why));
     }
 
-    /// Refuses a fabric of more than [`MAX_LINKS`] links; every host has one, so this bounds the nodes too.
+    /// Rejects more than [`MAX_LINKS`] links. Every host has a link, so this bounds the nodes as well.
     pub(super) fn size(&mut self, field: &str, links: u128) {
         if links > u128::from(MAX_LINKS) {
-            self.error(field, format!("asks for {links} links in all, must be at most {MAX_LINKS}"));
+            self.error(field, format!("makes {links} links in all, must be at most {MAX_LINKS}"));
         }
     }
 
-    pub(super) fn done(self) -> Result<(), Vec<BuildError>> {
+    pub(super) fn done(self) -> Result<(), Vec<Diagnostic>> {
         if self.0.is_empty() { Ok(()) } else { Err(self.0) }
     }
 }

@@ -1,52 +1,54 @@
-//! A checked fabric, and what others ask of it.
+//! A checked fabric, with lookups by name and by neighbour.
 
-use super::{BuildError, did_you_mean};
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fabric in which every name is unique and every host that has not failed reaches every other.
+/// A fabric with unique names, in which every host that has not failed reaches every other.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Hosts and switches; a [`NodeId`] is an index into this list.
+    /// Hosts and switches. A [`NodeId`] is an index into this list.
     pub nodes: Vec<NodeSpec>,
-    /// Full-duplex links, parallel ones included. A node's ports are numbered in the order in which its links stand here.
+    /// Full-duplex links, including parallel ones. A node's ports are numbered in the order of its
+    /// links.
     pub links: Vec<LinkSpec>,
-    /// What a reader wants to know of the fabric: its size, its oversubscription.
+    /// Notes for the user: size, oversubscription.
     pub notes: Vec<String>,
     ids: BTreeMap<String, NodeId>,
-    /// Per node the other end and the link of each port.
+    /// Peer and link of each port, by node.
     ports: Vec<Vec<(NodeId, usize)>>,
-    /// The names of ports, as far as the topology gives them.
+    /// Port names that the topology gives.
     pub port_names: BTreeMap<(NodeId, PortIx), String>,
-    /// Nodes that take no part: they keep their ids, and have no links.
+    /// Failed nodes. They keep their ids, but have no links.
     failed: BTreeSet<NodeId>,
 }
 
 impl Graph {
-    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every node, a path between any two hosts.
+    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every node, a
+    /// path between any two hosts.
     ///
     /// # Errors
-    /// Everything that is wrong, under the path `topology`.
-    pub fn new(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<BuildError>> {
+    /// All errors, with the path `topology`.
+    pub fn new(nodes: Vec<NodeSpec>, links: Vec<LinkSpec>, notes: Vec<String>) -> Result<Graph, Vec<Diagnostic>> {
         Graph::with_failed(nodes, links, notes, BTreeSet::new())
     }
 
-    /// The same, with nodes that have failed and need no link.
+    /// Like [`Graph::new`], with failed nodes, which need no link.
     pub(super) fn with_failed(
         nodes: Vec<NodeSpec>,
         links: Vec<LinkSpec>,
         notes: Vec<String>,
         failed: BTreeSet<NodeId>,
-    ) -> Result<Graph, Vec<BuildError>> {
+    ) -> Result<Graph, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         let mut ids = BTreeMap::new();
         for (i, node) in nodes.iter().enumerate() {
             if node.name.is_empty() {
                 errors.push(error(format!("node {i} has an empty name")));
             } else if ids.insert(node.name.clone(), NodeId(i as u32)).is_some() {
-                errors.push(error(format!("the name \"{}\" is given to two nodes", node.name)));
+                errors.push(error(format!("two nodes have the name \"{}\"", node.name)));
             }
         }
         let mut ports = vec![Vec::new(); nodes.len()];
@@ -62,19 +64,19 @@ impl Graph {
             }
         }
         for ((id, node), ports) in (0..).map(NodeId).zip(&nodes).zip(&ports) {
-            // A switch may have lost all its neighbours.
+            // All neighbours of a switch may have failed.
             let needs_link = if node.kind.has_endpoint() { !failed.contains(&id) } else { failed.is_empty() };
             if ports.is_empty() && needs_link {
                 errors.push(error(format!("{} \"{}\" has no link", word(Some(node.kind)), node.name)));
             }
             if ports.len() > usize::from(PortIx::MAX) {
                 let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
-                errors.push(error(format!("\"{name}\" has {count} ports, a node has at most {most}")));
+                errors.push(error(format!("\"{name}\" has {count} ports, must have at most {most}")));
             }
         }
         let hosts = (0..).map(NodeId).zip(&nodes).filter(|(_, node)| node.kind.has_endpoint());
         if hosts.clone().count() == 0 {
-            errors.push(error("there is no host"));
+            errors.push(error("has no host"));
         } else if hosts.clone().all(|(id, _)| failed.contains(&id)) {
             errors.push(error("all hosts have failed"));
         }
@@ -97,32 +99,32 @@ impl Graph {
         }
     }
 
-    /// The node called `name`.
+    /// Returns the node called `name`.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.ids.get(name).copied()
     }
 
-    /// The host called `name`; the error, to be raised at the field `path`, says what else there is.
+    /// Returns the host called `name`, which the option at `path` names.
     ///
     /// # Errors
     /// If there is no such node, or it is a switch, or has failed.
-    pub fn host(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+    pub fn host(&self, path: &str, name: &str) -> Result<NodeId, Diagnostic> {
         self.of_name(path, name, Some(NodeKind::Host))
     }
 
-    /// The same for a node of `kind`; of any if none is said.
+    /// Returns the node called `name`, of `kind` if one is given.
     ///
     /// # Errors
     /// If there is no such node, or it is of the other kind, or has failed.
-    pub fn of_name(&self, path: &str, name: &str, kind: Option<NodeKind>) -> Result<NodeId, BuildError> {
+    pub fn of_name(&self, path: &str, name: &str, kind: Option<NodeKind>) -> Result<NodeId, Diagnostic> {
         self.find(path, name, word(kind), |other| is_of(other, kind))
     }
 
-    /// The same for a node that packets pass through.
+    /// Returns the node called `name`, which forwards packets.
     ///
     /// # Errors
     /// If there is no such node, or it is a host that does not relay, or has failed.
-    pub fn waypoint(&self, path: &str, name: &str) -> Result<NodeId, BuildError> {
+    pub fn waypoint(&self, path: &str, name: &str) -> Result<NodeId, Diagnostic> {
         self.find(path, name, "switch or relay", NodeKind::forwards)
     }
 
@@ -132,84 +134,88 @@ impl Graph {
         name: &str,
         wanted: &str,
         fits: impl Fn(NodeKind) -> bool,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, Diagnostic> {
         let kind = |node: NodeId| self.nodes[node.0 as usize].kind;
         match self.node(name) {
             Some(id) if self.failed.contains(&id) => {
-                Err(BuildError::new(path, format!("\"{name}\" is one of topology.failed_nodes")))
+                Err(Diagnostic::error(path, format!("\"{name}\" is one of topology.failed_nodes")))
             }
             Some(id) if fits(kind(id)) => Ok(id),
-            Some(id) => Err(BuildError::new(path, format!("\"{name}\" is a {}, not a {wanted}", word(Some(kind(id)))))),
+            Some(id) => {
+                Err(Diagnostic::error(path, format!("\"{name}\" is a {}, not a {wanted}", word(Some(kind(id))))))
+            }
             None => {
                 let names = self.alive().filter(|node| fits(kind(*node))).map(|node| self.name(node));
                 let message = format!("there is no {wanted} \"{name}\"");
-                Err(BuildError { path: path.into(), message, hint: did_you_mean(name, names) })
+                Err(Diagnostic { hint: did_you_mean(name, names), ..Diagnostic::error(path, message) })
             }
         }
     }
 
-    /// The name of `node`.
+    /// Returns the name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
         &self.nodes[node.0 as usize].name
     }
 
-    /// Whether `node` is a host.
+    /// True if `node` is a host, relaying or not.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.nodes[node.0 as usize].kind.has_endpoint()
     }
 
-    /// Whether `node` takes no part.
+    /// True if `node` has failed before the run.
     pub fn has_failed(&self, node: NodeId) -> bool {
         self.failed.contains(&node)
     }
 
-    /// The nodes that take part, in ascending order of id.
+    /// Returns the nodes that have not failed, in ascending order of id.
     fn alive(&self) -> impl Iterator<Item = NodeId> {
         (0..self.nodes.len() as u32).map(NodeId).filter(|node| !self.failed.contains(node))
     }
 
-    /// The hosts in ascending order of id, without those that have failed.
+    /// Returns the hosts that have not failed, in ascending order of id.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
         self.of_kind(Some(NodeKind::Host))
     }
 
-    /// The switches in ascending order of id, without those that have failed.
+    /// Returns the switches that have not failed, in ascending order of id.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> {
         self.of_kind(Some(NodeKind::Switch))
     }
 
-    /// The nodes of a kind, hosts that relay among the hosts, or of any, in ascending order of id, without those that have failed.
+    /// Returns the nodes of a kind, or of all kinds, that have not failed, in ascending order of id.
+    /// Hosts that relay count as hosts.
     pub fn of_kind(&self, kind: Option<NodeKind>) -> impl Iterator<Item = NodeId> {
         self.alive().filter(move |node| is_of(self.nodes[node.0 as usize].kind, kind))
     }
 
-    /// The other end and the link (an index into [`Graph::links`]) of each port of `node`, in port order.
+    /// Returns peer and link (an index into [`Graph::links`]) of each port of `node`, in port order.
     pub fn ports(&self, node: NodeId) -> &[(NodeId, usize)] {
         &self.ports[node.0 as usize]
     }
 
-    /// The switch at the other end of `host`'s first port; hosts with the same one form a rack. `None` where that is a host.
+    /// Returns the switch at `host`'s first port, or `None` if the peer is a host. Hosts with the same
+    /// first switch form a rack.
     pub fn rack_of(&self, host: NodeId) -> Option<NodeId> {
         self.ports(host).first().map(|&(peer, _)| peer).filter(|&peer| !self.is_host(peer))
     }
 
-    /// What names the rack of `host`: its first switch, or itself where it has none.
+    /// Returns the node that identifies `host`'s rack: its first switch, or `host` itself.
     pub fn rack(&self, host: NodeId) -> NodeId {
         self.rack_of(host).unwrap_or(host)
     }
 
-    /// Whether not all hosts are in one rack.
+    /// True if the hosts are in two racks or more.
     pub fn has_several_racks(&self) -> bool {
         let mut racks = self.hosts().map(|host| self.rack(host));
         racks.next().is_some_and(|first| racks.any(|rack| rack != first))
     }
 
-    /// What `host` can send: the sum of the rates of its ports.
+    /// Returns the sum of the rates of `host`'s ports.
     pub fn host_rate(&self, host: NodeId) -> Rate {
         self.rate_to(host, |_| true)
     }
 
-    /// What a switch can send to other switches: the sum of the rates of those links, zero for one that has hosts only.
+    /// Returns the sum of the rates of a switch's links to other switches.
     pub fn uplink_capacity(&self, switch: NodeId) -> Rate {
         self.rate_to(switch, |peer| !self.is_host(peer))
     }
@@ -220,7 +226,7 @@ impl Graph {
     }
 }
 
-/// Nodes of a kind, or of any, in messages.
+/// Returns the word for nodes of a kind, or of any kind, in messages.
 pub(crate) fn word(kind: Option<NodeKind>) -> &'static str {
     kind.map_or("node", |kind| if kind.has_endpoint() { "host" } else { "switch" })
 }
@@ -229,13 +235,15 @@ fn is_of(kind: NodeKind, wanted: Option<NodeKind>) -> bool {
     wanted.is_none_or(|wanted| kind.has_endpoint() == wanted.has_endpoint())
 }
 
-fn error(message: impl Into<String>) -> BuildError {
-    BuildError::new("topology", message)
+fn error(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("topology", message)
 }
 
-/// Pairs of hosts without a path. Hosts do not forward unless they relay, so two hosts are connected if a link, or one set of switches and relays that
-/// are linked to each other, touches both: call that an island. It is enough to compare hosts that touch different islands. Hosts without a link have failed.
-fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<BuildError> {
+/// Returns an error if a pair of hosts has no path. Hosts forward only if they relay. Two hosts are
+/// therefore connected if both touch the same island: a link, or a set of interlinked switches and
+/// relays. It suffices to compare hosts that touch different islands. Hosts without a link have
+/// failed.
+fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Diagnostic> {
     let is_host = |node: usize| !nodes[node].kind.forwards();
     let mut island_of_switch = vec![usize::MAX; nodes.len()];
     for start in (0..nodes.len()).filter(|&node| !is_host(node)) {
@@ -272,5 +280,5 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Bui
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let from = &nodes[hosts[0]].name;
     let message = format!("no path leads from host \"{from}\" to {}{more}", named.join(", "));
-    Some(error(message).hint("hosts that do not relay forward nothing: link the switches"))
+    Some(error(message).hint("only switches and relays forward: link the switches"))
 }

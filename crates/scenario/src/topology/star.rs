@@ -1,55 +1,44 @@
 //! Star: hosts on one switch.
 
-use super::draft::{Checks, Draft, Wire};
-use super::{BuildError, Graph};
-use crate::diagnostic::counted;
-use backwater_engine::{Duration, Rate};
-use backwater_fabric::network::spec::NodeKind;
+use super::draft::{Checks, Draft};
+use super::{Failures, TopologyOptions, UniformLinks};
+use crate::diagnostic::{Diagnostic, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
-/// Options of a star.
+/// Hosts `h0`.. on one switch `s0`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub struct StarConfig {
     /// Number of hosts.
     #[schemars(range(min = 1))]
     pub hosts: u32,
-    /// Rate of every link. Default 100 Gbps.
-    #[serde(default = "super::default_rate")]
-    pub rate: Rate,
-    /// Propagation delay of every link. Default 1 us.
-    #[serde(default = "super::default_delay")]
-    pub delay: Duration,
-    /// Probability that a frame is corrupted on a link. Default 0.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub error_rate: f64,
-    /// Links that are absent from the start, each as the names of its two ends; a pair counts for one of its parallel links.
-    #[serde(default)]
-    pub failed_links: Vec<[String; 2]>,
-    /// Nodes that take no part from the start: they have no links, and hosts among them no traffic.
-    #[serde(default)]
-    pub failed_nodes: Vec<String>,
+    /// Properties of the links.
+    #[serde(flatten)]
+    pub links: UniformLinks,
+    /// Failed parts.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
-impl StarConfig {
-    pub(super) fn build(&self) -> Result<Graph, Vec<BuildError>> {
-        let wire = Wire { rate: self.rate, delay: self.delay, error_rate: self.error_rate };
+impl TopologyOptions for StarConfig {
+    fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let mut checks = Checks::default();
         checks.count("hosts", self.hosts);
         checks.size("hosts", self.hosts.into());
-        checks.wire("rate", "delay", wire);
-        checks.error_rate("error_rate", self.error_rate);
+        self.links.check(&mut checks);
         checks.done()?;
 
         let mut draft = Draft::default();
-        let hosts = draft.nodes(NodeKind::Host, "h", self.hosts);
-        let switch = draft.node(NodeKind::Switch, "s0");
-        for host in hosts {
-            draft.link(host, switch, wire, 1);
-        }
-        draft.notes.push(format!("star: {} at {}", counted(self.hosts, "host"), self.rate));
-        draft.finish(&self.failed_links, &self.failed_nodes)
+        let hosts = draft.hosts(self.hosts);
+        let switch = draft.switch("s0");
+        draft.attach(&hosts, &[switch], self.links.properties());
+        draft.notes.push(format!("star: {} at {}", counted(self.hosts, "host"), self.links.rate));
+        Ok(draft)
+    }
+
+    fn failures(&self) -> &Failures {
+        &self.failures
     }
 }

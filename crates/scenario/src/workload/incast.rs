@@ -1,24 +1,122 @@
 //! Incast: bursts of flows to one receiver.
 
+use super::config::{CommonConfig, Role, TrafficOptions};
 use super::part::{Part, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
-use super::{Arrivals, Degree, IncastConfig, Pick, Role};
-use crate::diagnostic::counted;
-use crate::topology::{BuildError, Graph};
+use super::{NodeList, SizesConfig};
+use crate::diagnostic::{Diagnostic, counted};
+use crate::topology::Graph;
 use backwater_engine::random::Stream;
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::FlowSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+/// Bursts of `degree` flows to one receiver.
+///
+/// Bursts start every `period`, or at the mean rate that gives `load`. With neither, there is one
+/// burst at `start`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct IncastConfig {
+    /// Options that all kinds share.
+    #[serde(flatten)]
+    pub common: CommonConfig,
+    /// Flows per burst: a number, or `[1, 15]` to draw a number from 1 to 15 for each burst.
+    pub degree: Degree,
+    /// Size of each flow: `"64 KB"`, `{ uniform = ["40 KB", "60 KB"] }` or any distribution. Set either
+    /// `size` or `total`.
+    pub size: Option<SizesConfig>,
+    /// Bytes of a whole burst, split evenly over its flows. Set either `size` or `total`.
+    pub total: Option<Bytes>,
+    /// Hosts from which each burst draws its receiver; a single name fixes the receiver. Default: all.
+    pub receivers: Option<NodeList>,
+    /// Hosts from which the senders of a burst are drawn: `other-racks` (than the receiver's),
+    /// `same-rack`, `any`, or a list. The receiver never sends to itself. Default `other-racks`, or `any`
+    /// if the fabric has a single rack.
+    pub senders: Option<NodeList>,
+    /// Method of drawing senders. Default `even`.
+    #[serde(default)]
+    pub pick: Pick,
+    /// Mean time between bursts. Set either `period` or `load`, or neither for a single burst.
+    pub period: Option<Duration>,
+    /// Offered load as a share of the links of all possible receivers together (payload bytes), 0 to 1.
+    /// With one receiver, a share of its link (Pyrrha section VIII); with all hosts, of the whole fabric
+    /// (DSH section V).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub load: Option<f64>,
+    /// Gaps between bursts, equal or exponential. Default `periodic`: the first burst is at `start`.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Maximum number of bursts. Default: as many as fit before `stop`, or one without `period` and
+    /// `load`.
+    #[schemars(range(min = 1))]
+    pub bursts: Option<u32>,
+    /// Longest delay of a flow after the start of its burst; delays are uniform. Default 0 s (Pyrrha's
+    /// code: 100 ns).
+    #[serde(default)]
+    pub jitter: Duration,
+}
+
+/// Flows per burst of an incast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be a number of flows, or the fewest and the most: [1, 15]")]
+#[schemars(inline)]
+pub enum Degree {
+    /// The same number in every burst.
+    Fixed(#[schemars(range(min = 1))] u32),
+    /// A number between two bounds, drawn uniformly.
+    Between([u32; 2]),
+}
+
+impl Degree {
+    /// Returns the fewest and the most flows.
+    pub fn bounds(self) -> [u32; 2] {
+        match self {
+            Degree::Fixed(degree) => [degree, degree],
+            Degree::Between(bounds) => bounds,
+        }
+    }
+
+    /// Returns the mean number of flows.
+    pub fn mean(self) -> f64 {
+        let [least, most] = self.bounds();
+        f64::midpoint(f64::from(least), f64::from(most))
+    }
+}
+
+/// Method of drawing the senders of a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pick {
+    /// No host sends twice before all have sent once.
+    #[default]
+    Even,
+    /// Each flow draws its sender independently, with repetition (Pyrrha's code).
+    Uniform,
+}
+
+/// Gaps between bursts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Equal gaps.
+    #[default]
+    Periodic,
+    /// Exponential gaps.
+    Poisson,
+}
+
 /// A host and its rack.
 type Racked = (NodeId, NodeId);
 
-/// Whom the senders of a burst are drawn from.
+/// Hosts from which the senders of a burst are drawn.
 #[derive(Debug)]
 struct Senders {
     hosts: Vec<Racked>,
@@ -33,14 +131,14 @@ enum Racks {
 }
 
 impl Racks {
-    /// Where the senders are that nobody has chosen.
+    /// Default racks of the senders.
     fn usual(graph: &Graph) -> Racks {
         if graph.has_several_racks() { Racks::Other } else { Racks::Any }
     }
 }
 
 impl Senders {
-    /// The hosts that may send to `receiver`.
+    /// Returns the hosts that may send to `receiver`.
     fn to(&self, (receiver, its_rack): Racked) -> impl Iterator<Item = NodeId> {
         let fits = move |rack| match self.racks {
             Racks::Any => true,
@@ -59,46 +157,37 @@ enum Load {
     Total(u64),
 }
 
-impl IncastConfig {
-    /// What holds in a fabric made of `graph` where nothing is written, by name.
-    pub(crate) fn effective_values(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
-        let bursts = if self.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
-        let senders = if Racks::usual(graph) == Racks::Other { "other-racks" } else { "any" };
-        let bursts = self.bursts.is_none().then_some(("bursts", bursts));
-        bursts.into_iter().chain(self.senders.is_none().then_some(("senders", json!(senders)))).collect()
+impl TrafficOptions for IncastConfig {
+    fn common(&self) -> &CommonConfig {
+        &self.common
     }
 
-    /// Whether there is more than a burst at `start`.
-    fn repeats(&self) -> bool {
-        self.period.is_some() || self.load.is_some()
-    }
-
-    pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
+    fn generate(&self, part: &mut Part) -> Option<()> {
         let receivers = part.hosts(".receivers", self.receivers.as_ref());
         let senders = self.senders(part);
         let load = self.burst_load(part);
         let [least, most] = self.degree.bounds();
         if least == 0 {
-            part.refuse(".degree", "is 0, must be at least 1".into());
+            part.error(".degree", "is 0, must be at least 1");
         }
         if least > most {
-            part.refuse(".degree", format!("goes from {least} to {most}: the smaller number comes first"));
+            part.error(".degree", format!("goes from {least} to {most}, must begin with the smaller number"));
         }
         if self.bursts == Some(0) {
-            part.refuse(".bursts", "is 0, must be at least 1".into());
+            part.error(".bursts", "is 0, must be at least 1");
         }
         let repeats = self.repeats();
         if self.period.is_some() && self.load.is_some() {
-            part.refuse(".load", "goes without `period`: either gives the other".into());
+            part.error(".load", "must not be set beside `period`: either determines the other");
         }
         if self.bursts.is_some_and(|bursts| bursts > 1) && !repeats {
-            part.refuse(".bursts", "needs `period` or `load`".into());
+            part.error(".bursts", "needs `period` or `load`");
         }
         if self.arrivals == Arrivals::Poisson && !repeats {
-            part.refuse(".arrivals", "is \"poisson\", which needs `period` or `load`".into());
+            part.error(".arrivals", "is \"poisson\", which needs `period` or `load`");
         }
         if self.period == Some(Duration::ZERO) {
-            part.refuse(".period", "is 0 s, must be longer".into());
+            part.error(".period", "is 0 s, must be longer");
         }
         if let Some(load) = self.load {
             part.check_load(load, "the receivers cannot take more than their links carry");
@@ -108,7 +197,7 @@ impl IncastConfig {
         for &receiver in &receivers {
             if senders.to(part.scene.racked(receiver)).next().is_none() {
                 let name = part.scene.graph.name(receiver);
-                part.refuse(".senders", format!("no host is left to send to \"{name}\""));
+                part.error(".senders", format!("no host is left to send to \"{name}\""));
             }
         }
         let mean = self.mean(&load);
@@ -142,6 +231,28 @@ impl IncastConfig {
         Some(())
     }
 
+    fn default_role(&self) -> Role {
+        Role::Incast
+    }
+
+    fn draws_senders(&self) -> bool {
+        true
+    }
+
+    fn effective_values(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
+        let bursts = if self.repeats() { json!("as many as fit before `stop`") } else { json!(1) };
+        let senders = if Racks::usual(graph) == Racks::Other { "other-racks" } else { "any" };
+        let bursts = self.bursts.is_none().then_some(("bursts", bursts));
+        bursts.into_iter().chain(self.senders.is_none().then_some(("senders", json!(senders)))).collect()
+    }
+}
+
+impl IncastConfig {
+    /// True if bursts follow the first one.
+    fn repeats(&self) -> bool {
+        self.period.is_some() || self.load.is_some()
+    }
+
     fn senders(&self, part: &mut Part) -> Option<Senders> {
         let scene = part.scene;
         let (list, racks) = match &self.senders {
@@ -160,18 +271,18 @@ impl IncastConfig {
             (Some(size), None) => part.sizes(".size", size).map(|(_, sizes)| Load::Each(sizes)),
             (None, Some(total)) if total.get() < u64::from(self.degree.bounds()[1]) => {
                 let most = self.degree.bounds()[1];
-                part.refuse(".total", format!("is {total}, must give each of the {most} flows at least 1 B"));
+                part.error(".total", format!("is {total}, must give each of the {most} flows at least 1 B"));
                 None
             }
             (None, Some(total)) => Some(Load::Total(total.get())),
             _ => {
-                part.refuse(".size", "give either `size` or `total`".into());
+                part.error(".size", "set either `size` or `total`");
                 None
             }
         }
     }
 
-    /// Mean bytes of a burst.
+    /// Returns the mean bytes of a burst.
     fn mean(&self, load: &Load) -> f64 {
         match load {
             Load::Each(sizes) => sizes.mean() * self.degree.mean(),
@@ -179,7 +290,8 @@ impl IncastConfig {
         }
     }
 
-    /// The sender of flow `i` of a burst. `Even` goes through `pool` in a fresh random order each time round.
+    /// Returns the sender of flow `i` of a burst. `Even` takes every host of `pool` once, in random order,
+    /// before it starts anew.
     fn pick(&self, pool: &mut [NodeId], i: usize, stream: &mut Stream) -> NodeId {
         let count = pool.len();
         match self.pick {
@@ -192,7 +304,8 @@ impl IncastConfig {
         }
     }
 
-    /// Notes on what is offered; `offered` is the mean time between bursts and the load, if there are several.
+    /// Adds notes about the offered load; `offered` is the mean time between bursts and the load, if
+    /// there are several bursts.
     fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, offered: Option<(f64, f64)>, expected: f64) {
         let degree = match self.degree {
             Degree::Fixed(degree) => counted(degree, "flow"),
@@ -209,9 +322,9 @@ impl IncastConfig {
             "bursts {each} every {every} us, about {expected:.0} of them; load {load} of the receivers' links"
         ));
         if load > 1.0 && self.bursts.is_none() {
-            let message = format!("asks for {load} times what the receivers' links carry");
+            let message = format!("gives {load} times the capacity of the receivers' links");
             let hint = "lengthen it, or limit the number of `bursts`";
-            part.error(BuildError::new(part.field(".period"), message).hint(hint));
+            part.add(Diagnostic::error(part.field(".period"), message).hint(hint));
         }
     }
 }
@@ -240,21 +353,22 @@ struct Random {
     jitters: Stream,
 }
 
-/// Bursts being made.
-struct Bursting {
+/// Generator of bursts.
+struct Generator {
     bursts: Arc<Bursts>,
     random: Random,
-    /// Bursts made so far, and their flows.
+    /// Bursts generated so far, and their flows.
     made: u64,
     flows: u64,
-    /// When the next burst begins; [`Time::NEVER`] after the last.
+    /// Start of the next burst; [`Time::NEVER`] after the last.
     next: Time,
-    /// Flows made whose turn has not come, by start and order of making: jitter mixes those of neighbouring bursts.
-    waiting: BinaryHeap<Reverse<(Time, u64, Made)>>,
+    /// Generated flows that are not yet returned, by start and order of generation. Jitter interleaves
+    /// the flows of neighbouring bursts.
+    waiting: BinaryHeap<Reverse<(Time, u64, Pending)>>,
 }
 
-/// A flow made: source, destination and bytes.
-type Made = (NodeId, NodeId, u64);
+/// Source, destination and bytes of a generated flow.
+type Pending = (NodeId, NodeId, u64);
 
 impl Schedule for Bursts {
     fn stream(self: Arc<Self>) -> schedule::Stream {
@@ -264,19 +378,19 @@ impl Schedule for Bursts {
             Some(period) if self.config.arrivals == Arrivals::Poisson => start + random.gaps.exponential(period),
             _ => start,
         };
-        let mut bursting = Bursting { random, made: 0, flows: 0, next, waiting: BinaryHeap::new(), bursts: self };
-        bursting.stop_at_end();
-        Box::new(bursting)
+        let mut generator = Generator { random, made: 0, flows: 0, next, waiting: BinaryHeap::new(), bursts: self };
+        generator.stop_at_end();
+        Box::new(generator)
     }
 
     fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
-        let receivers = if self.config.role == Some(Role::Other) { &[] } else { &self.receivers[..] };
+        let receivers = if self.config.common.role == Some(Role::Other) { &[] } else { &self.receivers[..] };
         Box::new(receivers.iter().map(|receiver| (receiver.0, self.senders.to(*receiver).collect())))
     }
 }
 
-impl Bursting {
-    /// No burst begins at or after the end of the window, nor when there have been enough.
+impl Generator {
+    /// Ends the bursts at the end of the window, or after the last one.
     fn stop_at_end(&mut self) {
         let Bursts { config, template, .. } = &*self.bursts;
         let enough = config.bursts.is_some_and(|bursts| self.made >= u64::from(bursts));
@@ -285,9 +399,9 @@ impl Bursting {
         }
     }
 
-    /// Makes the next burst.
+    /// Generates the next burst.
     fn burst(&mut self) {
-        let Bursting { bursts, random, .. } = self;
+        let Generator { bursts, random, .. } = self;
         let Bursts { config, template, .. } = &**bursts;
         let receiver = bursts.receivers[random.choices.below(bursts.receivers.len() as u64) as usize];
         let mut pool: Vec<NodeId> = bursts.senders.to(receiver).collect();
@@ -320,7 +434,7 @@ impl Bursting {
     }
 }
 
-impl Iterator for Bursting {
+impl Iterator for Generator {
     type Item = FlowSpec;
 
     fn next(&mut self) -> Option<FlowSpec> {
@@ -329,5 +443,220 @@ impl Iterator for Bursting {
         }
         let Reverse((start, _, (sender, receiver, bytes))) = self.waiting.pop()?;
         Some(self.bursts.template.flow(sender, receiver, bytes, start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::*;
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[test]
+    fn bursts_have_degree_and_period() {
+        let made = flows(
+            "{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h5\", period = \"100 us\", start = \"50 us\" }",
+            1,
+        );
+        let bursts = bursts(&made);
+        assert_eq!(
+            bursts.keys().map(|time| time.ps()).collect::<Vec<_>>(),
+            (0..10).map(|i| 50_000_000 + i * 100_000_000).collect::<Vec<_>>()
+        );
+        for burst in bursts.values() {
+            assert!(burst.iter().all(|flow| flow.dst == NodeId(5) && flow.bytes == 64_000 && rack(flow.src) != 1));
+            assert_eq!(burst.iter().map(|flow| flow.src).collect::<BTreeSet<_>>().len(), 10);
+        }
+    }
+
+    #[test]
+    fn large_incasts_reuse_senders_evenly() {
+        let count = |pick: &str| {
+            let made = flows(
+                &format!(
+                    "{{ kind = \"incast\", degree = 40, total = \"40001 B\", receivers = \"h0\", senders = \"any\", pick = \"{pick}\" }}"
+                ),
+                1,
+            );
+            assert_eq!((made.len(), made.iter().map(|flow| flow.bytes).sum::<u64>()), (40, 40_001));
+            let mut counts = BTreeMap::new();
+            made.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+            counts.into_values().collect::<Vec<u32>>()
+        };
+        let even = count("even");
+        assert!(even.len() == 15 && even.iter().all(|count| [2, 3].contains(count)));
+        assert!(count("uniform").iter().any(|count| ![2, 3].contains(count)));
+    }
+
+    #[test]
+    fn degrees_can_be_drawn_from_a_range() {
+        let made = flows("{ kind = \"incast\", degree = [1, 15], size = \"64 KB\", load = 0.5 }", 50);
+        let degrees: Vec<usize> = bursts(&made).values().map(Vec::len).collect();
+        assert!(degrees.iter().all(|degree| (1..=15).contains(degree)));
+        for degree in 1..=15 {
+            let share = degrees.iter().filter(|other| **other == degree).count() as f64 / degrees.len() as f64;
+            assert!((share * 15.0 - 1.0).abs() < 0.3, "{degree}: {share}");
+        }
+        assert!((offered(&made, 16, 50) / 0.5 - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn loads_are_shares_of_the_receivers_links() {
+        for arrivals in ["periodic", "poisson"] {
+            for (receivers, hosts) in [("[\"h0\"]", 1), ("\"h*\"", 16)] {
+                let made = flows(
+                    &format!(
+                        "{{ kind = \"incast\", degree = 8, size = {{ uniform = [\"2 KB\", \"6 KB\"] }}, receivers = {receivers}, load = 0.5, \
+                         arrivals = \"{arrivals}\", jitter = \"100 ns\" }}"
+                    ),
+                    200,
+                );
+                let measured = offered(&made, hosts, 200);
+                assert!((measured / 0.5 - 1.0).abs() < 0.02, "{arrivals} {receivers}: {measured}");
+            }
+        }
+    }
+
+    /// 720 flows of 30 to 40 packets at half the load of one host's link, and Poisson traffic at 0.8 between racks
+    /// that excludes the host.
+    #[test]
+    fn incast_mix_of_pyrrha_section_viii() {
+        let graph =
+            graph("kind = \"leaf-spine\"\nleaves = 10\nspines = 4\nhosts_per_leaf = 16\nuplink_rate = \"400 Gbps\"");
+        let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 B\" }, receivers = \"h0\", \
+                       senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, \
+                       { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \"incast\", start = \"30 us\" }";
+        let made = try_on(&graph, traffic, 60).unwrap();
+        let rack = |host: NodeId| host.0 / 16;
+        let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
+        // 720 x 35 x 1460 B at 50 Gb/s.
+        let period = 5_886_720_000;
+        let mut sources = BTreeSet::new();
+        for (burst, flows) in incast.chunks(720).enumerate() {
+            let since = |flow: &FlowSpec| flow.start.ps() - burst as u64 * period;
+            assert!(flows.len() == 720 && flows.iter().all(|flow| since(flow) < 100_000), "burst {burst}");
+            assert!(flows.iter().any(|flow| since(flow) > 90_000));
+            assert!(flows.iter().all(|flow| flow.dst == NodeId(0) && rack(flow.src) != 0));
+            assert!(flows.iter().all(|flow| flow.bytes % 1460 == 0 && (30..=40).contains(&(flow.bytes / 1460))));
+            // Drawn with repetition, some of 144 hosts send more often than others.
+            let mut counts = BTreeMap::new();
+            flows.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+            assert!(counts.values().any(|count| *count < 3) && counts.values().any(|count| *count > 7));
+            sources.extend(counts.into_keys());
+        }
+        assert_eq!((incast.len(), sources.len()), (11 * 720, 144));
+        assert!(
+            poisson
+                .iter()
+                .all(|flow| flow.src != NodeId(0) && flow.dst != NodeId(0) && rack(flow.src) != rack(flow.dst))
+        );
+        assert!(poisson[0].start >= Time::from_ps(30_000_000) && poisson[0].start < Time::from_ps(31_000_000));
+        let measured = offered(&poisson, 159, 60);
+        assert!((measured / 0.8 - 1.0).abs() < 0.02, "{measured}");
+    }
+
+    #[test]
+    fn senders_can_be_a_rack_or_a_list() {
+        let sources = |senders: &str| {
+            let made = flows(
+                &format!(
+                    "{{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h5\", senders = {senders} }}"
+                ),
+                1,
+            );
+            made.iter().map(|flow| flow.src.0).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(sources("\"same-rack\""), BTreeSet::from([4, 6, 7]));
+        assert_eq!(sources("[\"h0\", \"h5\", \"h6\", \"h9\"]"), BTreeSet::from([0, 6, 9]));
+        let star = graph("kind = \"star\"\nhosts = 4");
+        let made = try_on(&star, "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h1\" }", 1).unwrap();
+        assert_eq!(made.flows().map(|flow| flow.src.0).collect::<BTreeSet<_>>(), BTreeSet::from([0, 2, 3]));
+    }
+
+    #[test]
+    fn fans_list_receivers_with_their_senders() {
+        let fans = |traffic: &str| -> Vec<(u32, Vec<u32>)> {
+            let made = try_on(&fabric(), traffic, 1).unwrap();
+            made.fans()
+                .map(|(receiver, senders)| (receiver.0, senders.into_iter().map(|host| host.0).collect()))
+                .collect()
+        };
+        let incast = "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = [\"h0\", \"h5\"], senders = [\"h1\", \"h5\", \"h9\"] }";
+        assert_eq!(fans(incast), [(0, vec![1, 5, 9]), (5, vec![1, 9])]);
+        assert_eq!(
+            fans("{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h0\" }"),
+            [(0, (4..16).collect())]
+        );
+        assert_eq!(fans(&incast.replace("degree", "role = \"other\", degree")), []);
+        let roles = |traffic: &str| try_on(&fabric(), traffic, 1).unwrap().roles;
+        let poisson = "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.1 }";
+        let list = "{ kind = \"flows\", role = \"incast\", flows = [{ src = \"h0\", dst = \"h1\" }] }";
+        let all = format!("{incast}, {poisson}, {list}, {incast}");
+        assert_eq!(roles(&all), [Role::Incast, Role::Other, Role::Incast]);
+        assert_eq!(try_on(&fabric(), &all, 1).unwrap().traced, BTreeSet::from([2]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_incast_is_generated_or_rejected(
+            degree in 0u32..50, load in -0.5f64..1.5, jitter in 0u64..2_000_000, bursts in prop::option::of(0u32..5), poisson in any::<bool>(),
+        ) {
+            let limit = bursts.map_or(String::new(), |bursts| format!("bursts = {bursts}, "));
+            let arrivals = if poisson { "poisson" } else { "periodic" };
+            let traffic = format!(
+                "{{ kind = \"incast\", degree = {degree}, size = \"webserver-64k\", {limit}load = {load:?}, arrivals = \"{arrivals}\", \
+                 jitter = \"{jitter} ps\" }}"
+            );
+            match try_on(&fabric(), &traffic, 1) {
+                Ok(made) => prop_assert!(made.flows().all(|flow| flow.src != flow.dst && flow.start < Time::from_ps(MS))),
+                Err(errors) => prop_assert!(!errors.is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_options_are_rejected() {
+        check_rejected(&[
+            (
+                "{ kind = \"incast\", degree = 0, size = \"1 KB\", bursts = 0, period = \"0 s\", load = 0.5 }",
+                "traffic[0].degree: is 0, must be at least 1\ntraffic[0].bursts: is 0, must be at least 1\ntraffic[0].load: must not be \
+             set beside `period`: either determines the other\ntraffic[0].period: is 0 s, must be longer",
+            ),
+            (
+                "{ kind = \"incast\", degree = 4, size = \"1 KB\", total = \"1 KB\" }",
+                "traffic[0].size: set either `size` or `total`",
+            ),
+            ("{ kind = \"incast\", degree = 4 }", "traffic[0].size: set either `size` or `total`"),
+            (
+                "{ kind = \"incast\", degree = 400, total = \"100 B\" }",
+                "traffic[0].total: is 100 B, must give each of the 400 flows at least 1 B",
+            ),
+            (
+                "{ kind = \"incast\", degree = 4, size = \"1 KB\", bursts = 3, arrivals = \"poisson\" }",
+                "traffic[0].bursts: needs `period` or `load`\ntraffic[0].arrivals: is \"poisson\", which needs `period` or `load`",
+            ),
+            (
+                "{ kind = \"incast\", degree = 4, size = \"1 KB\", load = 2.0 }",
+                "traffic[0].load: is 2, must be above 0 and at most 1; the receivers cannot take more than their links carry",
+            ),
+            (
+                "{ kind = \"incast\", degree = 4, size = \"1 MB\", receivers = \"h0\", period = \"100 us\" }",
+                "traffic[0].period: gives 3.2 times the capacity of the receivers' links; lengthen it, or limit the number of `bursts`",
+            ),
+            (
+                "{ kind = \"incast\", degree = 4, size = \"1 KB\", receivers = \"h0\", senders = \"h0\" }",
+                "traffic[0].senders: no host is left to send to \"h0\"",
+            ),
+            (
+                "{ kind = \"incast\", degree = 400000000, size = \"1 KB\" }",
+                "traffic[0]: makes about 400000000 flows, must make at most 100000000 with the other parts; shorten it with `stop`, lower its load, or \
+             choose larger flows",
+            ),
+            (
+                "{ kind = \"incast\", degree = -1, size = \"1 KB\" }",
+                "must be a number of flows, or the fewest and the most: [1, 15]",
+            ),
+        ]);
     }
 }

@@ -1,81 +1,152 @@
-//! Traffic: from what a scenario says to schedules that make its flows.
+//! Traffic: options, turned into schedules that generate flows.
 //!
-//! All randomness comes from streams named by the part's tag, the purpose and the host (`traffic/poisson/sizes/h3`), so that another part,
-//! another host or another purpose never shifts anybody's draws, and two schemes compared see identical traffic.
+//! All randomness comes from streams named by the part's tag, the purpose and the host
+//! (`traffic/poisson/sizes/h3`). Another part, host or purpose therefore never changes these draws, and
+//! schemes under comparison have identical traffic.
 
 mod config;
-mod incast;
-mod lists;
-mod moe;
 mod nodes;
 mod part;
-mod patterns;
-mod poisson;
-mod rack_shuffle;
 mod schedule;
 pub mod sizes;
 #[cfg(test)]
 mod tests;
 
-pub use config::*;
+pub use config::{Classes, Common, CommonConfig, Role};
 pub use nodes::{NodeList, chosen};
 pub use schedule::Flows;
 pub use sizes::{Interpolation, SizesConfig, SizesTable};
 
-use crate::topology::{BuildError, Graph};
+use crate::diagnostic::Diagnostic;
+use crate::topology::Graph;
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, NodeId};
 use backwater_fabric::network::spec::FlowSpec;
+use config::TrafficOptions;
 use part::{Part, Scene};
 use schedule::Schedule;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most flows of one scenario. They are made one after the other, but each needs a number of its own.
+/// Declares the kinds of traffic. For every line `Variant = "kind": file::Config`, a scenario accepts
+/// `kind = "kind"` with the fields of `Config`, a [`TrafficOptions`] of the module `file`. The
+/// documentation of `Config` describes the kind.
+macro_rules! traffic {
+    ($($variant:ident = $kind:literal: $module:ident::$config:ident;)+) => {
+        $(
+            mod $module;
+            pub use $module::*;
+        )+
+
+        /// One part of the traffic; a scenario has any number of parts.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind")]
+        #[allow(missing_docs, reason = "the options document the kind")]
+        pub enum TrafficConfig {
+            $(#[serde(rename = $kind)] $variant($config),)+
+        }
+
+        impl TrafficConfig {
+            /// Returns the name of the kind, which is also the default tag.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(TrafficConfig::$variant(_) => $kind,)+
+                }
+            }
+
+            fn options(&self) -> &dyn TrafficOptions {
+                match self {
+                    $(TrafficConfig::$variant(options) => options,)+
+                }
+            }
+        }
+    };
+}
+
+traffic! {
+    Poisson = "poisson": poisson::PoissonConfig;
+    Incast = "incast": incast::IncastConfig;
+    Permutation = "permutation": permutation::PermutationConfig;
+    AllToAll = "all-to-all": all_to_all::AllToAllConfig;
+    Moe = "moe": moe::MoeConfig;
+    RackShuffle = "rack-shuffle": rack_shuffle::RackShuffleConfig;
+    LongLived = "long-lived": long_lived::LongLivedConfig;
+    Flows = "flows": flows::FlowsConfig;
+    HpccFlows = "hpcc-flows": hpcc_flows::HpccFlowsConfig;
+}
+
+impl TrafficConfig {
+    /// Returns the effective values of the options that all kinds share.
+    pub fn common(&self) -> Common<'_> {
+        let options = self.options();
+        let CommonConfig { tag, class, start, stop, role } = options.common();
+        Common {
+            tag: tag.as_deref().unwrap_or(self.kind()),
+            classes: class.as_slice(),
+            start: *start,
+            stop: *stop,
+            role: role.unwrap_or(options.default_role()),
+            draws_senders: options.draws_senders(),
+        }
+    }
+
+    /// Returns the values of unset options in the fabric `graph`, by name.
+    pub(crate) fn effective_values(&self, graph: &Graph) -> Vec<(&'static str, Value)> {
+        self.options().effective_values(graph)
+    }
+}
+
+/// Most flows of one scenario. Flows are generated on demand, but each needs its own number.
 pub const MAX_FLOWS: u64 = 100_000_000;
 
-/// The flows of a run: generated again on every request, always the same.
+/// The flows of a run, generated anew on every request, always the same.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     parts: Vec<Arc<dyn Schedule>>,
-    /// About how many flows there will be.
+    /// Approximate number of flows.
     pub expected: f64,
     /// Tags and classes of the flows.
     pub classes: BTreeSet<(u16, Class)>,
-    /// Names of the parts of the traffic: what [`FlowSpec::tag`] points into.
+    /// Names of the parts of the traffic. [`FlowSpec::tag`] is an index into this list.
     pub tags: Vec<String>,
-    /// What the flows of each tag are to others.
+    /// Role of the flows of each tag.
     pub roles: Vec<Role>,
-    /// Tags of incasts that are not [`Traffic::fans`]: their flows are to be taken one by one.
+    /// Tags of incasts that [`Traffic::fans`] does not cover: their flows must be read one by one.
     pub traced: BTreeSet<u16>,
-    /// What a reader wants to know of it: mean sizes, loads, numbers of flows.
+    /// Notes for the user: mean sizes, loads, numbers of flows.
     pub notes: Vec<String>,
 }
 
 impl Traffic {
-    /// All flows in order of start; those that start together in the order of their parts, then of their making.
+    /// Returns all flows in order of start. Simultaneous flows are in the order of their parts, then in
+    /// order of generation.
     pub fn flows(&self) -> Flows {
         Flows::new(self.parts.iter().map(|part| part.clone().stream()))
     }
 
-    /// Of incasts whose senders are drawn alike from a set: every host that may be the receiver, and those that then may send.
+    /// Returns, for incasts whose senders are drawn uniformly from a set, each possible receiver with its
+    /// possible senders.
     pub fn fans(&self) -> impl Iterator<Item = (NodeId, Vec<NodeId>)> {
         self.parts.iter().flat_map(|part| part.fans())
     }
 
-    /// The flows that are listed one by one, not drawn from a distribution.
+    /// Returns the flows that are listed one by one, not drawn from a distribution.
     pub fn listed(&self) -> impl Iterator<Item = &FlowSpec> {
         self.parts.iter().flat_map(|part| part.listed())
     }
 }
 
-/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow from `framing` and `mtu`.
+/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow
+/// from `framing` and `mtu`.
 ///
 /// # Errors
-/// Everything that is wrong, each with the path of its field below `traffic`.
+/// All errors, each with the path of its option below `traffic`.
 pub fn generate(
     traffic: &[TrafficConfig],
     graph: &Graph,
@@ -84,7 +155,7 @@ pub fn generate(
     seed: u64,
     until: Time,
     base_dir: &Path,
-) -> Result<Traffic, Vec<BuildError>> {
+) -> Result<Traffic, Vec<Diagnostic>> {
     let scene = Scene { graph, framing, mtu: mtu.get(), seed: Seed(seed), base_dir, traffic };
     let (mut made, mut errors) = (Traffic::default(), Vec::new());
     let mut namesakes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -95,28 +166,18 @@ pub fn generate(
         let mut part = Part::new(&scene, i, *namesake, &common, common.start..stop, &mut made);
         *namesake += 1;
         if let Some(class) = common.classes.iter().find(|class| usize::from(class.0) >= CLASSES) {
-            part.refuse(".class", format!("is {}, must be between 0 and 7", class.0));
+            part.error(".class", format!("is {}, must be between 0 and 7", class.0));
         }
         if common.classes.is_empty() {
-            part.refuse(".class", "is an empty list".into());
+            part.error(".class", "is an empty list");
         }
         if common.start >= until {
-            part.refuse(".start", format!("is {}, the traffic ends at {until}", common.start));
+            part.error(".start", format!("is {}, must be before the end of the traffic at {until}", common.start));
         } else if common.start >= stop {
-            part.refuse(".stop", format!("is {stop}, must be after the start at {}", common.start));
+            part.error(".stop", format!("is {stop}, must be after the start at {}", common.start));
         }
-        // What is wrong is kept by the part; `None` only says that it could not go on.
-        let _ = match config {
-            TrafficConfig::Poisson(config) => config.generate(&mut part),
-            TrafficConfig::Incast(config) => config.generate(&mut part),
-            TrafficConfig::Permutation(config) => config.generate(&mut part),
-            TrafficConfig::AllToAll(config) => config.generate(&mut part),
-            TrafficConfig::Moe(config) => config.generate(&mut part),
-            TrafficConfig::RackShuffle(config) => config.generate(&mut part),
-            TrafficConfig::LongLived(config) => config.generate(&mut part),
-            TrafficConfig::Flows(config) => config.generate(&mut part),
-            TrafficConfig::HpccFlows(config) => config.generate(&mut part),
-        };
+        // Errors are collected in the part.
+        let _ = config.options().generate(&mut part);
         errors.extend(part.finish());
     }
     if errors.is_empty() { Ok(made) } else { Err(errors) }

@@ -1,29 +1,94 @@
-//! All-to-all with hot experts: what a mixture-of-experts model sends between its iterations.
+//! All-to-all with hot experts: the exchange of a mixture-of-experts model between iterations.
 
-use super::MoeConfig;
+use super::NodeList;
+use super::config::{CommonConfig, TrafficOptions};
 use super::part::{Part, Template};
 use super::schedule::{self, Flows, Schedule};
 use super::sizes::round;
 use crate::diagnostic::counted;
 use backwater_engine::random::Stream;
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::ids::NodeId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-impl MoeConfig {
-    pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
+/// All-to-all among the experts of a mixture-of-experts model, few of which are popular (Pyrrha
+/// section II, Figure 3).
+///
+/// In every iteration, each host sends `bytes` to its group, cut into bursts that are `gap` apart. Each
+/// burst draws its expert by popularity, and draws again if the expert is the sending host. If there
+/// are several groups, their flows are tagged `moe.0`, `moe.1` and so on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct MoeConfig {
+    /// Options that all kinds share.
+    #[serde(flatten)]
+    pub common: CommonConfig,
+    /// Groups: each a list of hosts, of which the i-th holds the expert of the i-th popularity.
+    pub groups: Vec<NodeList>,
+    /// Bytes that a host sends per iteration. Default 8 MB (Pyrrha's generator).
+    #[serde(default = "default_bytes")]
+    pub bytes: Bytes,
+    /// Bytes of a burst, which is a flow. Default 80 KB (Pyrrha's generator).
+    #[serde(default = "default_burst")]
+    pub burst: Bytes,
+    /// Time between two bursts of a host. Default 5.1 us (Pyrrha's generator: the longest base RTT of its
+    /// fabric).
+    #[serde(default = "default_gap")]
+    pub gap: Duration,
+    /// Probability of each expert, or any numbers in proportion. Default: probabilities of Pyrrha's
+    /// generator for 16 experts, of which two receive 86 %.
+    #[serde(default = "default_popularity")]
+    pub popularity: Vec<f64>,
+    /// Number of iterations. Default 1.
+    #[serde(default = "default_iterations")]
+    #[schemars(range(min = 1))]
+    pub iterations: u32,
+    /// Time between the starts of two iterations. Required for several iterations. (Pyrrha's generator: 1.5
+    /// times the duration of an isolated iteration.)
+    pub interval: Option<Duration>,
+    /// Delay of each group after the previous one. Default 0 s: the phases of the groups collide.
+    #[serde(default)]
+    pub shift: Duration,
+}
+
+fn default_bytes() -> Bytes {
+    Bytes(8_000_000)
+}
+
+fn default_burst() -> Bytes {
+    Bytes(80_000)
+}
+
+fn default_gap() -> Duration {
+    Duration::from_ns(5100)
+}
+
+fn default_iterations() -> u32 {
+    1
+}
+
+fn default_popularity() -> Vec<f64> {
+    let ten_thousandths = [65, 4133, 4490, 522, 16, 81, 107, 58, 46, 60, 109, 109, 65, 77, 12, 49u16];
+    ten_thousandths.iter().map(|share| f64::from(*share) / 10_000.0).collect()
+}
+
+impl TrafficOptions for MoeConfig {
+    fn common(&self) -> &CommonConfig {
+        &self.common
+    }
+
+    fn generate(&self, part: &mut Part) -> Option<()> {
         let groups: Vec<_> =
             (0..).zip(&self.groups).map(|(i, list)| part.hosts(&format!(".groups[{i}]"), Some(list))).collect();
         if self.groups.is_empty() {
-            part.refuse(".groups", "is empty".into());
+            part.error(".groups", "is empty");
         }
-        for (key, bytes) in [(".bytes", self.bytes), (".burst", self.burst)] {
-            if bytes.get() == 0 {
-                part.refuse(key, "is 0 B, must be at least 1 B".into());
-            }
-        }
+        part.check_bytes(".bytes", self.bytes);
+        part.check_bytes(".burst", self.burst);
         if self.iterations == 0 {
-            part.refuse(".iterations", "is 0, must be at least 1".into());
+            part.error(".iterations", "is 0, must be at least 1");
         }
         self.check_popularity(part);
         part.sound()?;
@@ -31,20 +96,23 @@ impl MoeConfig {
         let experts = self.popularity.len();
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.len() != experts) {
             let hosts = counted(group.len(), "host");
-            let message = format!("has {hosts}, there must be one for each of the {experts} popularities");
-            part.refuse(&format!(".groups[{i}]"), message);
+            let message = format!("has {hosts}, must have one for each of the {experts} popularities");
+            part.error(&format!(".groups[{i}]"), message);
         }
         let bursts = self.bytes.get().div_ceil(self.burst.get());
         let length = times(self.gap, bursts - 1);
         match self.interval {
-            None if self.iterations > 1 => part.refuse(".interval", "is missing: there are several iterations".into()),
+            None if self.iterations > 1 => part.error(".interval", "is missing, must be set for several iterations"),
             Some(interval) if self.iterations > 1 && interval <= length => {
-                part.refuse(".interval", format!("is {interval}, must be longer than an iteration sends: {length}"));
+                part.error(
+                    ".interval",
+                    format!("is {interval}, must be longer than an iteration, which sends for {length}"),
+                );
             }
             _ => {}
         }
         let hosts: usize = groups.iter().map(Vec::len).sum();
-        // Those that begin within the window.
+        // Iterations that begin within the window.
         let fitting = self.interval.map_or(1.0, |interval| (part.length().ps() as f64 / interval.ps() as f64).ceil());
         let expected = hosts as f64 * bursts as f64 * f64::from(self.iterations).min(fitting);
         part.check_count(expected);
@@ -70,18 +138,36 @@ impl MoeConfig {
         part.schedule(Moe { config: self.clone(), bursts, groups: made }, expected);
         Some(())
     }
+}
 
+impl MoeConfig {
     fn check_popularity(&self, part: &mut Part) {
         for (i, weight) in self.popularity.iter().enumerate().filter(|(_, weight)| !(0.0..=1e9).contains(*weight)) {
-            part.refuse(&format!(".popularity[{i}]"), format!("is {weight}, must be between 0 and 1e9"));
+            part.error(&format!(".popularity[{i}]"), format!("is {weight}, must be between 0 and 1e9"));
         }
         if self.popularity.iter().filter(|weight| **weight > 0.0).count() < 2 {
-            part.refuse(".popularity", "must be above 0 for at least 2 experts".into());
+            part.error(".popularity", "must be above 0 for at least 2 experts");
         }
+    }
+
+    /// Draws an expert other than `own` by popularity.
+    fn expert(&self, own: usize, draws: &mut Stream) -> usize {
+        let others = || self.popularity.iter().enumerate().filter(|(i, weight)| *i != own && **weight > 0.0);
+        // One draw among the others has the same distribution as drawing until another expert results.
+        let mut left = draws.unit() * others().map(|(_, weight)| weight).sum::<f64>();
+        let mut chosen = own;
+        for (i, weight) in others() {
+            chosen = i;
+            if left < *weight {
+                break;
+            }
+            left -= weight;
+        }
+        chosen
     }
 }
 
-/// Groups of hosts, each sending to itself.
+/// Groups of hosts. A host sends only within its group.
 #[derive(Debug)]
 struct Moe {
     config: MoeConfig,
@@ -90,7 +176,7 @@ struct Moe {
     groups: Vec<Group>,
 }
 
-/// A group of hosts: what their flows have in common, when they begin, and where each draws its destinations.
+/// A group of hosts, with the stream from which each host draws its destinations.
 #[derive(Clone, Debug)]
 struct Group {
     template: Template,
@@ -105,7 +191,7 @@ impl Schedule for Moe {
 }
 
 impl Moe {
-    /// The flows of one group in order of start.
+    /// Returns the flows of one group in order of start.
     fn group(self: Arc<Self>, group: usize) -> schedule::Stream {
         let mut group = self.groups[group].clone();
         let (hosts, end) = (group.experts.len() as u64, group.template.window.end);
@@ -124,25 +210,96 @@ impl Moe {
     }
 }
 
-/// `count` times `span`, or the longest span there is.
+/// Returns `count` times `span`, saturating.
 fn times(span: Duration, count: u64) -> Duration {
     Duration::from_ps(span.ps().saturating_mul(count))
 }
 
-impl MoeConfig {
-    /// Draws an expert by popularity, as often as it takes to find another one than `own`.
-    fn expert(&self, own: usize, draws: &mut Stream) -> usize {
-        let others = || self.popularity.iter().enumerate().filter(|(i, weight)| *i != own && **weight > 0.0);
-        // One draw among the others comes to the same.
-        let mut left = draws.unit() * others().map(|(_, weight)| weight).sum::<f64>();
-        let mut chosen = own;
-        for (i, weight) in others() {
-            chosen = i;
-            if left < *weight {
-                break;
-            }
-            left -= weight;
+#[cfg(test)]
+mod tests {
+    use super::super::tests::*;
+
+    /// Two groups of 16, as in Pyrrha's generator.
+    const MOE: &str = "{ kind = \"moe\", groups = [\"h[0-15]\", \"h[16-31]\"], interval = \"5 ms\", iterations = 3, shift = \"1 ms\" }";
+
+    #[test]
+    fn hosts_send_bursts_by_popularity() {
+        let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");
+        let made = try_on(&graph, MOE, 20).unwrap();
+        assert_eq!(made.tags, ["moe", "moe.0", "moe.1"]);
+        let flows: Vec<_> = made.flows().collect();
+        assert_eq!((flows.len() as f64, flows.len()), (made.expected, 3 * 32 * 100));
+        assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.bytes == 80_000));
+        for (tag, hosts) in [(1, 0..16), (2, 16..32)] {
+            let of_group: Vec<_> = flows.iter().filter(|flow| flow.tag == tag).collect();
+            let first = hosts.start;
+            // 16 bursts at a time, 5.1 us apart; the second group is 1 ms late.
+            let expected =
+                (0..3u64).flat_map(|iteration| (0..100u64).map(move |burst| iteration * 5_000_000 + burst * 5_100));
+            let starts = expected.flat_map(|ns| [ns * 1000 + u64::from(tag - 1) * MS; 16]);
+            assert!(of_group.iter().map(|flow| flow.start.ps()).eq(starts));
+            assert!(of_group.iter().all(|flow| hosts.contains(&flow.src.0) && hosts.contains(&flow.dst.0)));
+            // Redrawn as long as it is the host itself: in proportion among the others.
+            let share = |from: Option<u32>, to: u32| {
+                let sent: Vec<_> =
+                    of_group.iter().filter(|flow| from.is_none_or(|from| flow.src.0 == first + from)).collect();
+                sent.iter().filter(|flow| flow.dst.0 == first + to).count() as f64 / sent.len() as f64
+            };
+            assert!((share(Some(1), 2) - 0.4490 / (0.9999 - 0.4133)).abs() < 0.1);
+            let ordinary: f64 = (3..16).map(|from| share(Some(from), 1)).sum::<f64>() / 13.0;
+            assert!((ordinary - 0.4133).abs() < 0.03, "{ordinary}");
+            assert!((share(None, 1) + share(None, 2) - 0.84).abs() < 0.03);
         }
-        chosen
+    }
+
+    /// The draws of a group do not depend on other groups; the last burst takes what is left.
+    #[test]
+    fn groups_draw_independently() {
+        let moe = |groups: &str| {
+            let made = flows(
+                &format!(
+                    "{{ kind = \"moe\", groups = {groups}, popularity = [1, 2, 3, 4], bytes = \"100 KB\", burst = \"30 KB\" }}"
+                ),
+                1,
+            );
+            made.into_iter()
+                .filter(|flow| flow.src.0 < 4)
+                .map(|flow| (flow.start, flow.src, flow.dst, flow.bytes))
+                .collect::<Vec<_>>()
+        };
+        let alone = moe("[\"h[0-3]\"]");
+        assert_eq!(alone, moe("[\"h[0-3]\", \"h[4-7]\", \"h[8-11]\"]"));
+        assert!(
+            alone
+                .iter()
+                .map(|(_, _, _, bytes)| *bytes)
+                .eq([30_000, 30_000, 30_000, 10_000].into_iter().flat_map(|bytes| [bytes; 4]))
+        );
+    }
+
+    #[test]
+    fn wrong_options_are_rejected() {
+        check_rejected(&[
+            (
+                "{ kind = \"moe\", groups = [\"h[0-3]\", \"h16\"], bytes = \"0 B\", iterations = 0, popularity = [0, -1, 2] }",
+                "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: is 0 B, must be at least 1 \
+             B\ntraffic[0].iterations: is 0, must be at least 1\ntraffic[0].popularity[1]: is -1, must be between 0 and \
+             1e9\ntraffic[0].popularity: must be above 0 for at least 2 experts",
+            ),
+            (
+                "{ kind = \"moe\", groups = [\"h[0-3]\"], iterations = 2 }",
+                "traffic[0].groups[0]: has 4 hosts, must have one for each of the 16 popularities\ntraffic[0].interval: is missing, \
+             must be set for several iterations",
+            ),
+            (
+                "{ kind = \"moe\", groups = [\"h*\"], iterations = 2, interval = \"504.9 us\" }",
+                "traffic[0].interval: is 504.9 us, must be longer than an iteration, which sends for 504.9 us",
+            ),
+            (
+                "{ kind = \"moe\", groups = [\"h*\"], burst = \"1 B\", gap = \"1000 s\", shift = \"10000000 s\" }",
+                "traffic[0]: makes about 128000000 flows, must make at most 100000000 with the other parts; shorten it with `stop`, lower its load, or \
+             choose larger flows",
+            ),
+        ]);
     }
 }

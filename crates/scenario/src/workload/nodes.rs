@@ -1,6 +1,7 @@
-//! Hosts and switches as a scenario names them.
+//! Lists of hosts and switches by name or pattern.
 
-use crate::topology::{BuildError, Graph, word};
+use crate::diagnostic::Diagnostic;
+use crate::topology::{Graph, word};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::NodeKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,9 +10,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Hosts, or switches, by name: one text or a list of texts, each a name or a pattern (`"h3"`, `"h[0-15]"`, `"h*"`).
-///
-/// In a pattern `[0-15]` stands for every whole number of the range and `*` for any text.
+/// Hosts or switches: one string or a list of strings, each a name or a pattern (`"h3"`, `"h[0-15]"`,
+/// `"h*"`). In a pattern, `[0-15]` matches every whole number in the range, and `*` matches any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct NodeList(pub Vec<String>);
@@ -51,31 +51,32 @@ impl JsonSchema for NodeList {
 }
 
 impl NodeList {
-    /// The hosts that are meant, each once, in the order written; hosts of one pattern in order of id.
+    /// Returns the selected hosts without duplicates, in the order written; hosts of one pattern are in
+    /// order of id.
     ///
     /// # Errors
-    /// Every name that is no host and every pattern that fits none, below the path `field`.
-    pub fn hosts(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    /// Every name of a non-host and every pattern without a match, with paths below `field`.
+    pub fn hosts(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<Diagnostic>> {
         self.resolve(field, graph, Some(NodeKind::Host))
     }
 
-    /// The switches that are meant, in the same way.
+    /// Returns the selected switches, ordered like [`NodeList::hosts`].
     ///
     /// # Errors
-    /// Every name that is no switch and every pattern that fits none, below the path `field`.
-    pub fn switches(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    /// Every name of a non-switch and every pattern without a match, with paths below `field`.
+    pub fn switches(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<Diagnostic>> {
         self.resolve(field, graph, Some(NodeKind::Switch))
     }
 
-    /// The hosts and switches that are meant, in the same way.
+    /// Returns the selected hosts and switches, ordered like [`NodeList::hosts`].
     ///
     /// # Errors
-    /// Every name that is no node and every pattern that fits none, below the path `field`.
-    pub fn nodes(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    /// Every unknown name and every pattern without a match, with paths below `field`.
+    pub fn nodes(&self, field: &str, graph: &Graph) -> Result<Vec<NodeId>, Vec<Diagnostic>> {
         self.resolve(field, graph, None)
     }
 
-    fn resolve(&self, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, Vec<BuildError>> {
+    fn resolve(&self, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, Vec<Diagnostic>> {
         let (mut found, mut seen, mut errors) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (i, text) in self.0.iter().enumerate() {
             let field = if self.0.len() == 1 { field.to_owned() } else { format!("{field}[{i}]") };
@@ -85,38 +86,40 @@ impl NodeList {
             }
         }
         if self.0.is_empty() {
-            let error = BuildError::new(field, "is empty");
+            let error = Diagnostic::error(field, "is empty");
             errors.push(if kind == Some(NodeKind::Host) { error.hint("leave it out for all hosts") } else { error });
         }
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
 
-    /// Whether this is the single word `word`.
+    /// True if the list is the single word `word`.
     pub fn is(&self, word: &str) -> bool {
         self.0.len() == 1 && self.0[0] == word
     }
 }
 
-fn one(text: &str, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, BuildError> {
+fn one(text: &str, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result<Vec<NodeId>, Diagnostic> {
     if graph.node(text).is_some() || !text.contains(['*', '[']) {
         return graph.of_name(field, text, kind).map(|node| vec![node]);
     }
     let word = word(kind);
-    let pattern = pattern(text)
-        .ok_or_else(|| BuildError::new(field, format!("\"{text}\" is not a pattern of {word} names")).hint(PATTERNS))?;
+    let pattern = pattern(text).ok_or_else(|| {
+        Diagnostic::error(field, format!("\"{text}\" is not a pattern of {word} names")).hint(PATTERNS)
+    })?;
     let found: Vec<NodeId> = graph.of_kind(kind).filter(|node| fits(&pattern, graph.name(*node))).collect();
     if found.is_empty() {
         let example = graph.of_kind(kind).next().map_or("", |node| graph.name(node));
         let hint = format!("the first {word} is called \"{example}\"");
-        return Err(BuildError::new(field, format!("no {word} has a name like \"{text}\"")).hint(hint));
+        return Err(Diagnostic::error(field, format!("no {word} matches \"{text}\"")).hint(hint));
     }
     Ok(found)
 }
 
-/// Which of `names` a list of names and patterns means, as [`NodeList`] would.
+/// Returns, for each of `names`, whether a list of names and patterns selects it, by the rules of
+/// [`NodeList`].
 ///
 /// # Errors
-/// What is wrong with the first text that is neither one of the names nor a pattern.
+/// If a text is neither one of the names nor a pattern. The message is about the first such text.
 pub fn chosen<T: AsRef<str>>(texts: &[String], names: &[T]) -> Result<Vec<bool>, String> {
     let mut chosen = vec![false; names.len()];
     for text in texts {
@@ -132,7 +135,7 @@ pub fn chosen<T: AsRef<str>>(texts: &[String], names: &[T]) -> Result<Vec<bool>,
     Ok(chosen)
 }
 
-/// What patterns are made of.
+/// Syntax of patterns, for messages.
 const PATTERNS: &str = "a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text";
 
 /// A piece of a pattern.

@@ -1,12 +1,13 @@
-//! One part of the traffic being made: where its flows, notes and errors go.
+//! One part of the traffic: collects its flows, notes and errors.
 
 use super::schedule::{InClasses, Listed, Schedule, draw};
 use super::sizes::{Distribution, Sizes};
 use super::{Common, MAX_FLOWS, NodeList, Role, SizesConfig, Traffic, TrafficConfig};
+use crate::diagnostic::Diagnostic;
 use crate::diagnostic::counted;
-use crate::topology::{BuildError, Graph};
+use crate::topology::Graph;
 use backwater_engine::random::{Seed, Stream};
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::network::spec::FlowSpec;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What all parts see.
+/// The environment of all parts.
 pub(super) struct Scene<'a> {
     pub(super) graph: &'a Graph,
     pub(super) framing: Framing,
@@ -25,58 +26,60 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// What names the rack of `host`.
+    /// Returns the node that identifies `host`'s rack.
     pub(super) fn rack(&self, host: NodeId) -> NodeId {
         self.graph.rack(host)
     }
 
-    /// `host` and its rack.
+    /// Returns `host` and its rack.
     pub(super) fn racked(&self, host: NodeId) -> (NodeId, NodeId) {
         (host, self.rack(host))
     }
 }
 
-/// What the flows of one part have in common.
+/// Properties that the flows of one part share.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     class: Class,
     tag: u16,
-    /// When flows may start.
+    /// Interval in which flows may start.
     pub(super) window: Range<Time>,
 }
 
 impl Template {
-    /// A flow that the load balancer routes.
+    /// Returns a flow that the load balancer routes.
     pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
         let (data_via, ack_via) = (Vec::new(), Vec::new());
         FlowSpec { src, dst, bytes, class: self.class, start, tag: self.tag, data_via, ack_via }
     }
 }
 
-/// One part of the traffic being made.
+/// One part of the traffic under construction.
 pub(super) struct Part<'a> {
     pub(super) scene: &'a Scene<'a>,
-    /// When flows of this part may start.
+    /// Interval in which flows of this part may start.
     pub(super) window: Range<Time>,
-    /// The classes of which flows have one that do not say otherwise.
+    /// Classes of flows without their own.
     classes: Vec<Class>,
-    /// Draws the classes of flows that are listed.
+    /// Draws the classes of listed flows.
     class_draws: Stream,
     field: String,
     role: Role,
-    /// Whether its flows are an incast and are taken one by one.
+    /// True if the flows are an incast whose senders are not drawn from a set.
     is_traced: bool,
     tag: (String, u16),
     streams: String,
     made: &'a mut Traffic,
-    /// Flows that are listed one by one.
+    /// Flows listed one by one.
     listed: Vec<FlowSpec>,
+    /// Number of flows that would start after the window.
     late: u64,
-    errors: Vec<BuildError>,
+    errors: Vec<Diagnostic>,
 }
 
 impl<'a> Part<'a> {
-    /// The part number `index`, before which there are `namesakes` of the same tag: the second one's random streams are those of `tag#1`.
+    /// Creates part number `index`. `namesakes` earlier parts have the same tag; the second part with a
+    /// tag uses the random streams of `tag#1`.
     pub(super) fn new(
         scene: &'a Scene<'a>,
         index: usize,
@@ -85,8 +88,8 @@ impl<'a> Part<'a> {
         window: Range<Time>,
         made: &'a mut Traffic,
     ) -> Part<'a> {
-        let &Common { tag, classes, role, is_fan, .. } = common;
-        let is_traced = role == Role::Incast && !is_fan;
+        let &Common { tag, classes, role, draws_senders, .. } = common;
+        let is_traced = role == Role::Incast && !draws_senders;
         let streams = if namesakes == 0 { format!("traffic/{tag}") } else { format!("traffic/{tag}#{namesakes}") };
         let field = format!("traffic[{index}]");
         let tag = (tag.to_owned(), 0);
@@ -112,7 +115,7 @@ impl<'a> Part<'a> {
         part
     }
 
-    /// The index of the tag `name`.
+    /// Returns the index of the tag `name`.
     pub(super) fn tag(&mut self, name: &str) -> u16 {
         let tags = &mut self.made.tags;
         let index = tags.iter().position(|tag| tag == name).unwrap_or_else(|| {
@@ -121,11 +124,11 @@ impl<'a> Part<'a> {
             tags.len() - 1
         });
         if self.made.roles[index] != self.role {
-            let message = format!("differs from that of an earlier part with the tag \"{name}\"");
-            self.refuse(".role", message);
+            let message = format!("differs from the role of an earlier part with the tag \"{name}\"");
+            self.error(".role", message);
         }
         let Ok(index) = u16::try_from(index) else {
-            self.refuse(".tag", "there are more than 65536 tags".into());
+            self.error(".tag", "is one tag too many, must be one of at most 65536");
             return 0;
         };
         if self.is_traced {
@@ -134,110 +137,132 @@ impl<'a> Part<'a> {
         index
     }
 
-    /// The path of a field of this part.
+    /// Returns the path of an option of this part.
     pub(super) fn field(&self, key: &str) -> String {
         format!("{}{key}", self.field)
     }
 
-    /// Keeps an error of this part; `key` is a path that begins with a dot.
-    pub(super) fn refuse(&mut self, key: &str, message: String) {
-        self.error(BuildError::new(self.field(key), message));
+    /// Adds an error about an option of this part. `key` begins with a dot.
+    pub(super) fn error(&mut self, key: &str, message: impl Into<String>) {
+        self.add(Diagnostic::error(self.field(key), message));
     }
 
-    /// Keeps an error.
-    pub(super) fn error(&mut self, error: BuildError) {
+    /// Adds an error.
+    pub(super) fn add(&mut self, error: Diagnostic) {
         self.errors.push(error);
     }
 
-    fn keep<T>(&mut self, result: Result<T, Vec<BuildError>>) -> Option<T> {
+    /// Returns the value of `result`, or adds its errors.
+    pub(super) fn collect_errors<T>(&mut self, result: Result<T, Vec<Diagnostic>>) -> Option<T> {
         result.map_err(|errors| self.errors.extend(errors)).ok()
     }
 
-    /// Keeps a note for the reader.
+    /// Adds a note for the user.
     pub(super) fn note(&mut self, text: String) {
         self.made.notes.push(format!("{}: {text}", self.tag.0));
     }
 
-    /// The hosts of a list; all without one.
+    /// Returns the hosts of a list, or all hosts without a list.
     pub(super) fn hosts(&mut self, key: &str, list: Option<&NodeList>) -> Option<Vec<NodeId>> {
         match list {
-            Some(list) => self.keep(list.hosts(&self.field(key), self.scene.graph)),
+            Some(list) => self.collect_errors(list.hosts(&self.field(key), self.scene.graph)),
             None => Some(self.scene.graph.hosts().collect()),
         }
     }
 
-    /// The host called `name`.
+    /// Returns the host called `name`.
     pub(super) fn host(&mut self, key: &str, name: &str) -> Option<NodeId> {
         let host = self.scene.graph.host(&self.field(key), name);
-        self.keep(host.map_err(|error| vec![error]))
+        self.collect_errors(host.map_err(|error| vec![error]))
     }
 
-    /// The sampler of sizes and its label.
+    /// Returns source and destination of a flow, each given by key and name.
+    pub(super) fn endpoints(&mut self, src: (&str, &str), dst: (&str, &str)) -> Option<(NodeId, NodeId)> {
+        let (from, to) = (self.host(src.0, src.1), self.host(dst.0, dst.1));
+        let (from, to) = (from?, to?);
+        if from == to {
+            self.error(dst.0, format!("\"{}\" would send to itself", src.1));
+            return None;
+        }
+        Some((from, to))
+    }
+
+    /// Returns the sampler of sizes and its label.
     pub(super) fn sizes(&mut self, key: &str, config: &SizesConfig) -> Option<(String, Distribution)> {
-        let Sizes { label, distribution, notes } = self.keep(config.resolve(&self.field(key), self.scene.base_dir))?;
+        let Sizes { label, distribution, notes } =
+            self.collect_errors(config.resolve(&self.field(key), self.scene.base_dir))?;
         notes.into_iter().for_each(|note| self.note(note));
         Some((label, distribution))
     }
 
-    /// Refuses a load that is not in (0, 1].
+    /// Rejects an empty flow.
+    pub(super) fn check_bytes(&mut self, key: &str, bytes: Bytes) {
+        if bytes.get() == 0 {
+            self.error(key, "is 0 B, must be at least 1 B");
+        }
+    }
+
+    /// Rejects a load outside (0, 1].
     pub(super) fn check_load(&mut self, load: f64, hint: &str) {
         if !(load > 0.0 && load <= 1.0) {
-            let error = BuildError::new(self.field(".load"), format!("is {load}, must be above 0 and at most 1"));
-            self.error(if load > 1.0 { error.hint(hint) } else { error });
+            let error = Diagnostic::error(self.field(".load"), format!("is {load}, must be above 0 and at most 1"));
+            self.add(if load > 1.0 { error.hint(hint) } else { error });
         }
     }
 
-    /// Refuses to make more flows than a run may have; `expected` is how many there will be, about.
+    /// Rejects more flows than a scenario may have. `expected` is the approximate number.
     pub(super) fn check_count(&mut self, expected: f64) {
         if self.made.expected + expected > MAX_FLOWS as f64 {
-            let message = format!("asks for about {expected:.0} flows; a scenario has at most {MAX_FLOWS}");
+            let message =
+                format!("makes about {expected:.0} flows, must make at most {MAX_FLOWS} with the other parts");
             let hint = "shorten it with `stop`, lower its load, or choose larger flows";
-            self.error(BuildError::new(self.field(""), message).hint(hint));
+            self.add(Diagnostic::error(self.field(""), message).hint(hint));
         }
     }
 
-    /// Whether nothing is wrong so far: what comes next may be expensive.
+    /// Returns `None` if there is an error, so that expensive steps can be skipped.
     pub(super) fn sound(&self) -> Option<()> {
         self.errors.is_empty().then_some(())
     }
 
-    /// The random stream for one purpose.
+    /// Returns the random stream for one purpose.
     pub(super) fn stream(&self, purpose: &str) -> Stream {
         self.scene.seed.stream(&format!("{}/{purpose}", self.streams), 0)
     }
 
-    /// The random stream for one purpose of one host.
+    /// Returns the random stream for one purpose of one host.
     pub(super) fn host_stream(&self, purpose: &str, host: NodeId) -> Stream {
         self.stream(&format!("{purpose}/{}", self.scene.graph.name(host)))
     }
 
-    /// The length of the window.
+    /// Returns the length of the window.
     pub(super) fn length(&self) -> Duration {
         self.window.end.since(self.window.start)
     }
 
-    /// What the flows of the part have in common: but for the class, where they draw one.
+    /// Returns the properties that the flows of the part share. If flows draw a class, the template has
+    /// the first one.
     pub(super) fn template(&self) -> Template {
         Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
     }
 
-    /// The class of flows that do not say otherwise; the first, where they draw one.
+    /// Returns the class of flows without their own; the first class if flows draw one.
     pub(super) fn class(&self) -> Class {
         self.classes.first().copied().unwrap_or_default()
     }
 
-    /// The same for flows whose tag is the part's followed by `suffix`.
+    /// Returns the template of flows whose tag is the part's, followed by `suffix`.
     pub(super) fn template_called(&mut self, suffix: &str) -> Template {
         let tag = self.tag(&format!("{}{suffix}", self.tag.0));
         Template { tag, ..self.template() }
     }
 
-    /// A flow with the part's class and tag that the load balancer routes.
+    /// Returns a flow with the part's class and tag that the load balancer routes.
     pub(super) fn flow(&self, src: NodeId, dst: NodeId, bytes: u64, start: Time) -> FlowSpec {
         self.template().flow(src, dst, bytes, start)
     }
 
-    /// Leaves the flows to `schedule`, which will make about `expected` of them.
+    /// Adds a schedule that generates about `expected` flows.
     pub(super) fn schedule(&mut self, schedule: impl Schedule + 'static, expected: f64) {
         self.made.classes.extend(self.classes.iter().map(|class| (self.tag.1, *class)));
         self.made.expected += expected;
@@ -248,13 +273,13 @@ impl<'a> Part<'a> {
         self.made.parts.push(schedule);
     }
 
-    /// Lists a flow, which draws its class where there are several, unless it starts after the window.
+    /// Lists a flow unless it starts after the window. The flow draws its class if there are several.
     pub(super) fn push(&mut self, flow: FlowSpec) {
         let class = draw(&self.classes, &mut self.class_draws).unwrap_or(flow.class);
         self.push_as_is(FlowSpec { class, ..flow });
     }
 
-    /// Lists a flow with the class that it has, unless it starts after the window.
+    /// Lists a flow with its own class, unless it starts after the window.
     pub(super) fn push_as_is(&mut self, flow: FlowSpec) {
         if flow.start < self.window.end {
             self.made.classes.insert((flow.tag, flow.class));
@@ -264,11 +289,11 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// What was wrong.
-    pub(super) fn finish(mut self) -> Vec<BuildError> {
+    /// Hands the listed flows over and returns all errors.
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         if self.late > 0 {
             let (late, end) = (counted(self.late, "flow"), self.window.end);
-            self.note(format!("{late} left out that would start at {end} or later"));
+            self.note(format!("{late} left out: start at {end} or later"));
         }
         if !self.listed.is_empty() {
             self.made.expected += self.listed.len() as f64;

@@ -1,30 +1,104 @@
 //! Poisson arrivals.
 
+use super::config::{CommonConfig, TrafficOptions};
 use super::part::{Part, Scene, Template};
 use super::schedule::{self, Schedule};
 use super::sizes::{Distribution, bytes, round};
-use super::{LoadCounts, LoadOf, PoissonConfig, TrafficConfig};
-use crate::diagnostic::counted;
-use crate::topology::BuildError;
+use super::{NodeList, SizesConfig, TrafficConfig};
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::random::Stream;
 use backwater_fabric::ids::NodeId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 use std::sync::Arc;
 
-impl PoissonConfig {
-    pub(super) fn generate(&self, part: &mut Part) -> Option<()> {
+/// Poisson arrivals at a given load: every source draws exponential gaps between arrivals, a
+/// destination and a size, each from its own random stream.
+///
+/// Arrival rates follow from the mean size of the sampler. With `load_of = "host-links"`, a source of
+/// rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
+/// ConWeave).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PoissonConfig {
+    /// Options that all kinds share.
+    #[serde(flatten)]
+    pub common: CommonConfig,
+    /// Sizes of the flows.
+    pub sizes: SizesConfig,
+    /// Offered load as a share of the capacity that `load_of` names, 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub load: f64,
+    /// Capacity to which `load` refers. Default `host-links` (HPCC, Pyrrha, DSH).
+    #[serde(default)]
+    pub load_of: LoadOf,
+    /// Bytes that `load` counts. Default `payload` (all public generators).
+    #[serde(default)]
+    pub load_counts: LoadCounts,
+    /// Share of the flows that stay in the rack of their source, 0 to 1. Default: uniform (every other
+    /// host is equally likely).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub intra_rack: Option<f64>,
+    /// Flows that start together at each arrival, each with its own destination and size. The load does
+    /// not change. Default 1.
+    #[serde(default = "default_burst")]
+    #[schemars(range(min = 1))]
+    pub burst: u32,
+    /// Hosts that send. Default: all.
+    pub hosts: Option<NodeList>,
+    /// Hosts that receive. Default: all.
+    pub destinations: Option<NodeList>,
+    /// Hosts that neither send nor receive in this part; `incast` stands for the receivers of the
+    /// scenario's incasts. Default: none.
+    pub exclude_receivers: Option<NodeList>,
+}
+
+fn default_burst() -> u32 {
+    1
+}
+
+/// The capacity to which a load refers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadOf {
+    /// Links of the sending hosts.
+    #[default]
+    HostLinks,
+    /// Uplinks of each rack, for the flows that leave the rack. Suits oversubscribed fabrics.
+    Uplinks,
+}
+
+/// The bytes that a load counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadCounts {
+    /// Payload only. Small flows then take a larger share of the wire than `load`.
+    #[default]
+    Payload,
+    /// Bytes of data frames on the wire, including headers, preamble and gap. ACKs and in-band telemetry
+    /// do not count.
+    Wire,
+}
+
+impl TrafficOptions for PoissonConfig {
+    fn common(&self) -> &CommonConfig {
+        &self.common
+    }
+
+    fn generate(&self, part: &mut Part) -> Option<()> {
         let sizes = part.sizes(".sizes", &self.sizes);
         let sources = part.hosts(".hosts", self.hosts.as_ref());
         let destinations = part.hosts(".destinations", self.destinations.as_ref());
         let excluded = self.excluded(part);
         part.check_load(self.load, "flows would pile up without end: the load is a share of the capacity");
         if let Some(share) = self.intra_rack.filter(|share| !(0.0..=1.0).contains(share)) {
-            part.refuse(".intra_rack", format!("is {share}, must be between 0 and 1"));
+            part.error(".intra_rack", format!("is {share}, must be between 0 and 1"));
         }
         if self.burst == 0 {
-            part.refuse(".burst", "is 0, must be at least 1".into());
+            part.error(".burst", "is 0, must be at least 1");
         }
         part.sound()?;
         let ((label, sizes), mut sources, mut destinations, excluded) = (sizes?, sources?, destinations?, excluded?);
@@ -36,7 +110,7 @@ impl PoissonConfig {
             self.check_reach(part, &map, source);
         }
         if sources.is_empty() {
-            part.refuse(".hosts", "no host is left to send".into());
+            part.error(".hosts", "no host is left to send");
         }
         part.sound()?;
         let rates = self.rates(part, &map, &sources, &sizes);
@@ -60,8 +134,10 @@ impl PoissonConfig {
         part.schedule(Poisson { template, sources, hosts, intra_rack, sizes, burst: self.burst }, expected);
         Some(())
     }
+}
 
-    /// The hosts that neither send nor receive.
+impl PoissonConfig {
+    /// Returns the hosts that neither send nor receive.
     fn excluded(&self, part: &mut Part) -> Option<BTreeSet<NodeId>> {
         let Some(list) = &self.exclude_receivers else { return Some(BTreeSet::new()) };
         if !list.is("incast") {
@@ -72,25 +148,25 @@ impl PoissonConfig {
             _ => None,
         });
         let lists: Option<Vec<_>> = incasts.map(Option::as_ref).collect();
-        let error = |message: &str| BuildError::new(part.field(".exclude_receivers"), message);
+        let error = |message: &str| Diagnostic::error(part.field(".exclude_receivers"), message);
         match lists {
             None => {
-                let error = error("an incast of this scenario has no `receivers`: its victim may be any host");
-                part.error(error.hint("name the receivers of every incast"));
+                let error = error("an incast of this scenario has no `receivers`, so it may hit any host");
+                part.add(error.hint("name the receivers of every incast"));
                 None
             }
             Some(lists) if lists.is_empty() => {
-                part.error(error("there is no incast in this scenario").hint("name hosts, or leave it out"));
+                part.add(error("there is no incast in this scenario").hint("name hosts, or leave it out"));
                 None
             }
-            // A list that cannot be resolved is an error of the incast.
+            // The incast reports a list that cannot be resolved.
             Some(lists) => {
                 Some(lists.iter().filter_map(|list| list.hosts("", part.scene.graph).ok()).flatten().collect())
             }
         }
     }
 
-    /// Refuses a source without a host to send to.
+    /// Rejects a source without a destination.
     fn check_reach(&self, part: &mut Part, map: &Destinations, source: NodeId) {
         let (local, away) = map.choices(source);
         let name = part.scene.graph.name(source);
@@ -104,10 +180,10 @@ impl PoissonConfig {
             }
             _ => return,
         };
-        part.refuse(if self.intra_rack.is_some() { ".intra_rack" } else { ".destinations" }, message);
+        part.error(if self.intra_rack.is_some() { ".intra_rack" } else { ".destinations" }, message);
     }
 
-    /// Flows per second of every source.
+    /// Returns the flows per second of every source.
     fn rates(
         &self,
         part: &mut Part,
@@ -140,21 +216,21 @@ impl PoissonConfig {
             let (name, offered) = (scene.graph.name(host), rate * bits / link(host));
             if map.local_share(host) >= 1.0 || rate <= 0.0 {
                 let message = format!("is \"uplinks\", but no flow of host \"{name}\" can take one");
-                part.error(BuildError::new(part.field(".load_of"), message).hint("use \"host-links\" in this fabric"));
+                part.add(Diagnostic::error(part.field(".load_of"), message).hint("use \"host-links\" in this fabric"));
                 break;
             }
             if offered > 1.0 {
                 let (load, offered) = (self.load, round(offered, 3));
                 let message =
-                    format!("{load} of the uplinks is {offered} of the link of host \"{name}\", which is above 1");
-                part.error(BuildError::new(part.field(".load"), message).hint("lower `load` or `intra_rack`"));
+                    format!("{load} of the uplinks is {offered} of the link of host \"{name}\", must be at most 1");
+                part.add(Diagnostic::error(part.field(".load"), message).hint("lower `load` or `intra_rack`"));
                 break;
             }
         }
         rates
     }
 
-    /// Notes on what is offered.
+    /// Adds notes about the offered load.
     fn report(&self, part: &mut Part, map: &Destinations, rates: &[(NodeId, f64)], sizes: &Distribution, label: &str) {
         let graph = part.scene.graph;
         let (mean, wire) = (sizes.mean(), sizes.mean_wire(part.scene.framing, part.scene.mtu));
@@ -176,9 +252,7 @@ impl PoissonConfig {
             per_second * part.length().as_secs_f64(),
         ));
         if busiest > 1.0 {
-            part.note(
-                "frames take more than the host links can carry: count the load in wire bytes to avoid it".into(),
-            );
+            part.note("frames exceed the capacity of host links; load_counts = \"wire\" would avoid this".into());
         }
         let inbound = map.offered(rates).map(|(host, rate)| share(host, rate, wire)).fold(0.0, f64::max);
         if inbound > 1.0 {
@@ -192,7 +266,7 @@ impl PoissonConfig {
 struct Poisson {
     template: Template,
     sources: Vec<Source>,
-    /// Where flows may go: hosts in order of rack.
+    /// Destinations, ordered by rack.
     hosts: Vec<NodeId>,
     intra_rack: Option<f64>,
     sizes: Distribution,
@@ -200,14 +274,14 @@ struct Poisson {
     burst: u32,
 }
 
-/// One host that starts flows.
+/// A host that starts flows.
 #[derive(Clone, Debug)]
 struct Source {
     host: NodeId,
     reach: Reach,
-    /// Mean time between two arrivals, ps.
+    /// Mean gap between two arrivals, ps.
     gap: f64,
-    /// Flows of the present arrival that have yet to start.
+    /// Flows of the current arrival that have yet to start.
     left: u32,
     arrivals: Stream,
     choices: Stream,
@@ -242,22 +316,22 @@ impl Schedule for Poisson {
     }
 }
 
-/// The places that a source may send to, in the list of hosts in order of rack.
+/// Destinations of a source, as indices into the destinations ordered by rack.
 #[derive(Clone, Debug)]
 struct Reach {
     rack: Range<u64>,
-    /// The source's own place; beyond all others if it has none.
+    /// Index of the source itself; beyond the list if the source is no destination.
     own: u64,
-    /// How many hosts there are to send to in its rack, and in others.
+    /// Number of destinations in the source's rack, and in other racks.
     local: u64,
     away: u64,
 }
 
 impl Reach {
-    /// Draws a place.
+    /// Draws an index.
     fn draw(&self, intra_rack: Option<f64>, stream: &mut Stream) -> usize {
         let skip_own = |i: u64| if i >= self.own { i + 1 } else { i };
-        let place = match intra_rack {
+        let index = match intra_rack {
             None => skip_own(stream.below(self.local + self.away)),
             Some(share) if stream.chance(share) => skip_own(self.rack.start + stream.below(self.local)),
             Some(_) => match stream.below(self.away) {
@@ -265,11 +339,11 @@ impl Reach {
                 i => i,
             },
         };
-        place as usize
+        index as usize
     }
 }
 
-/// Where flows may go: hosts in order of rack.
+/// Destinations, ordered by rack.
 struct Destinations<'a> {
     scene: &'a Scene<'a>,
     hosts: Vec<NodeId>,
@@ -293,7 +367,7 @@ impl<'a> Destinations<'a> {
         self.racks.get(&self.scene.rack(host)).cloned().unwrap_or(0..0)
     }
 
-    /// How many hosts `source` may send to in its rack and in others.
+    /// Returns the number of destinations of `source` in its rack, and in other racks.
     fn choices(&self, source: NodeId) -> (u64, u64) {
         let rack = self.rack(source);
         let own = u64::from(self.positions.contains_key(&source));
@@ -301,7 +375,7 @@ impl<'a> Destinations<'a> {
         (inside - own, self.hosts.len() as u64 - inside)
     }
 
-    /// The share of the flows of `source` that stay in its rack.
+    /// Returns the share of `source`'s flows that stay in its rack.
     fn local_share(&self, source: NodeId) -> f64 {
         let (local, away) = self.choices(source);
         self.intra_rack.unwrap_or(local as f64 / (local + away) as f64)
@@ -312,9 +386,9 @@ impl<'a> Destinations<'a> {
         Reach { rack: self.rack(source), own: self.positions.get(&source).copied().unwrap_or(u64::MAX), local, away }
     }
 
-    /// Flows per second that every destination is sent.
+    /// Returns the flows per second that every destination receives.
     fn offered(&self, rates: &[(NodeId, f64)]) -> impl Iterator<Item = (NodeId, f64)> {
-        // Per source what one destination in its rack, and one in another, gets of it.
+        // Share of a source's flows for one destination in its rack, and for one in another rack.
         let per_choice = |share: f64, choices: u64| if choices == 0 { 0.0 } else { share / choices as f64 };
         let parts = |&(source, rate): &(NodeId, f64)| {
             let ((local, away), share) = (self.choices(source), self.local_share(source));
@@ -332,5 +406,192 @@ impl<'a> Destinations<'a> {
             let (local, away) = racks.get(&self.scene.rack(host)).copied().unwrap_or_default();
             (host, local - own.get(&host).copied().unwrap_or(0.0) + total - away)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::*;
+    use super::*;
+    use backwater_fabric::frame::framing::Framing;
+    use backwater_fabric::network::spec::FlowSpec;
+    use std::collections::BTreeSet;
+
+    const GOLDEN: [(u64, u32, u32, u64); 3] =
+        [(31348504, 2, 4, 2314942), (114829134, 12, 7, 13745), (148841797, 6, 8, 61440)];
+
+    #[test]
+    fn first_flows_never_change() {
+        let made = flows("{ kind = \"poisson\", sizes = \"websearch-dctcp\", load = 0.5 }", 1);
+        let first: Vec<_> =
+            made.iter().take(3).map(|flow| (flow.start.ps(), flow.src.0, flow.dst.0, flow.bytes)).collect();
+        assert_eq!(first, GOLDEN);
+    }
+
+    #[test]
+    fn offered_load_is_the_requested_load() {
+        for (load, sizes) in [(0.3, "hadoop-hpcc"), (0.8, "alistorage"), (0.5, "{ uniform = [\"10 KB\", \"90 KB\"] }")]
+        {
+            let name = if sizes.starts_with('{') { sizes.into() } else { format!("\"{sizes}\"") };
+            let made = flows(&format!("{{ kind = \"poisson\", sizes = {name}, load = {load} }}"), 500);
+            let measured = offered(&made, 16, 500);
+            assert!((measured / load - 1.0).abs() < 0.02, "{sizes}: {measured}");
+            assert!(made.iter().all(|flow| flow.src != flow.dst));
+            for host in 0..16 {
+                let own: Vec<_> = made.iter().filter(|flow| flow.src == NodeId(host)).collect();
+                let share = own.len() as f64 / made.len() as f64 * 16.0;
+                assert!((share - 1.0).abs() < 0.1, "{share}");
+                // Uniform over the 15 others, of which 3 are in the rack.
+                let local =
+                    own.iter().filter(|flow| rack(flow.dst) == rack(flow.src)).count() as f64 / own.len() as f64;
+                assert!((local - 0.2).abs() < 0.05, "{local}");
+            }
+        }
+    }
+
+    #[test]
+    fn wire_loads_count_headers() {
+        let made = flows("{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.8, load_counts = \"wire\" }", 2);
+        let wire = |flow: &FlowSpec| {
+            let full = flow.bytes / 1000 * u64::from(Framing::Rocev2.data(1000, false, 0).wire);
+            let rest = (flow.bytes % 1000) as u32;
+            let rest = if rest > 0 { u64::from(Framing::Rocev2.data(rest, false, 0).wire) } else { 0 };
+            full + rest + 16
+        };
+        let bytes: u64 = made.iter().map(wire).sum();
+        let measured = bytes as f64 * 8.0 / (16.0 * 100e9 * 2e-3);
+        assert!((measured / 0.8 - 1.0).abs() < 0.02, "{measured}");
+        assert!(offered(&made, 16, 2) < 0.6);
+    }
+
+    #[test]
+    fn uplink_loads_are_shares_of_the_uplinks() {
+        for extra in ["", ", intra_rack = 0.5", ", intra_rack = 0.0"] {
+            let made = flows(
+                &format!("{{ kind = \"poisson\", sizes = \"alistorage\", load = 0.6, load_of = \"uplinks\"{extra} }}"),
+                500,
+            );
+            for leaf in 0..4 {
+                // Two uplinks of 100 Gb/s.
+                let leaving = made.iter().filter(|flow| rack(flow.src) == leaf && rack(flow.dst) != leaf);
+                let measured = offered(leaving, 2, 500);
+                assert!((measured / 0.6 - 1.0).abs() < 0.02, "{extra} leaf {leaf}: {measured}");
+            }
+        }
+    }
+
+    #[test]
+    fn intra_rack_share_is_respected() {
+        let share = |share: f64| {
+            let made =
+                flows(&format!("{{ kind = \"poisson\", sizes = \"4 KB\", load = 0.3, intra_rack = {share:.1} }}"), 5);
+            made.iter().filter(|flow| rack(flow.src) == rack(flow.dst)).count() as f64 / made.len() as f64
+        };
+        assert_eq!(share(0.0), 0.0);
+        assert_eq!(share(1.0), 1.0);
+        assert!((share(0.3) - 0.3).abs() < 0.01);
+    }
+
+    #[test]
+    fn sources_destinations_and_exclusions_are_respected() {
+        let made = flows(
+            "{ kind = \"poisson\", sizes = \"4 KB\", load = 0.3, hosts = \"h[0-7]\", destinations = [\"h1*\", \"h2\"], \
+             exclude_receivers = \"incast\" }, { kind = \"incast\", degree = 1, size = \"1 KB\", receivers = [\"h2\", \"h12\"] }",
+            1,
+        );
+        let poisson = || made.iter().filter(|flow| flow.tag == 0);
+        let sources: BTreeSet<_> = poisson().map(|flow| flow.src.0).collect();
+        let destinations: BTreeSet<_> = poisson().map(|flow| flow.dst.0).collect();
+        assert_eq!(sources, BTreeSet::from([0, 1, 3, 4, 5, 6, 7]));
+        assert_eq!(destinations, BTreeSet::from([1, 10, 11, 13, 14, 15]));
+    }
+
+    #[test]
+    fn flows_of_a_burst_start_together_at_the_same_load() {
+        let made = flows("{ kind = \"poisson\", sizes = \"alistorage\", load = 0.6, burst = 8 }", 500);
+        assert!((offered(&made, 16, 500) / 0.6 - 1.0).abs() < 0.03);
+        for arrival in bursts(&made).values() {
+            assert_eq!(arrival.len(), 8);
+            assert!(arrival.iter().all(|flow| flow.src == arrival[0].src));
+        }
+        let destinations: BTreeSet<NodeId> = made[..8].iter().map(|flow| flow.dst).collect();
+        assert!(destinations.len() > 1);
+    }
+
+    #[test]
+    fn wrong_options_are_rejected() {
+        check_rejected(&[
+            ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 1.7 }",
+                "traffic[0].load: is 1.7, must be above 0 and at most 1; flows would pile up without end: the load is a share of the \
+             capacity",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = -0.1 }",
+                "traffic[0].load: is -0.1, must be above 0 and at most 1",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = nan }",
+                "traffic[0].load: is NaN, must be above 0 and at most 1",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 0.9 }",
+                "traffic[0].load: 0.9 of the uplinks is 4.5 of the link of host \"h0\", must be at most 1; lower `load` or `intra_rack`",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 1.0 }",
+                "traffic[0].load_of: is \"uplinks\", but no flow of host \"h0\" can take one; use \"host-links\" in this fabric",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, intra_rack = 1.5 }",
+                "traffic[0].intra_rack: is 1.5, must be between 0 and 1",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = \"h16\" }",
+                "traffic[0].hosts: there is no host \"h16\"; did you mean \"h10\"?",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [\"h0\", \"leaf0\", \"x*\", \"h[3\", \"h[5-3]\"] }",
+                "traffic[0].hosts[1]: \"leaf0\" is a switch, not a host\ntraffic[0].hosts[2]: no host matches \"x*\"; the first \
+             host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a pattern of host names; a `[` begins a range of whole \
+             numbers such as `h[0-15]`; `*` stands for any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a pattern of host names; a \
+             `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [] }",
+                "traffic[0].hosts: is empty; leave it out for all hosts",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = \"h0\", destinations = \"h0\" }",
+                "traffic[0].destinations: host \"h0\" has no other host to send to",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, destinations = \"h[4-7]\", intra_rack = 0.5, hosts = \"h0\" }",
+                "traffic[0].intra_rack: host \"h0\" has no other host in its rack to send to",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"h*\" }",
+                "traffic[0].hosts: no host is left to send",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }",
+                "traffic[0].exclude_receivers: there is no incast in this scenario; name hosts, or leave it out",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }, { kind = \"incast\", degree = 1, \
+             size = \"1 KB\" }",
+                "traffic[0].exclude_receivers: an incast of this scenario has no `receivers`, so it may hit any host; name the \
+             receivers of every incast",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 B\", load = 1.0, stop = \"2 s\", class = 8, start = \"1 ms\" }",
+                "traffic[0].class: is 8, must be between 0 and 7\ntraffic[0].start: is 1 ms, must be before the end of the traffic at 1 ms",
+            ),
+            (
+                "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, start = \"300 us\", stop = \"200 us\" }",
+                "traffic[0].stop: is 200 us, must be after the start at 300 us",
+            ),
+        ]);
     }
 }

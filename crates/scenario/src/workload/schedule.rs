@@ -9,20 +9,21 @@ use std::fmt::Debug;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-/// Some flows, one after the other.
+/// A sequence of flows.
 pub(super) type Stream = Box<dyn Iterator<Item = FlowSpec> + Send>;
 
-/// What can make the flows of one part of the traffic, any number of times, always the same.
+/// Generator of the flows of one part of the traffic. Every call returns the same flows.
 pub(super) trait Schedule: Debug + Send + Sync {
-    /// The flows in order of start; those that start together in the order of their making.
+    /// Returns the flows in order of start. Simultaneous flows are in order of generation.
     fn stream(self: Arc<Self>) -> Stream;
 
-    /// Where senders are drawn alike from a set and are an incast: every host that may be their receiver, and the set.
+    /// Returns, for an incast whose senders are drawn uniformly from a set, each possible receiver with
+    /// the set of its senders.
     fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
         Box::new(std::iter::empty())
     }
 
-    /// The flows, if they are listed in memory.
+    /// Returns the flows, if they are listed in memory.
     fn listed(&self) -> &[FlowSpec] {
         &[]
     }
@@ -42,7 +43,7 @@ impl Schedule for Listed {
     }
 }
 
-/// Flows each of which draws its class.
+/// Flows that draw their classes.
 #[derive(Debug)]
 pub(super) struct InClasses {
     pub(super) schedule: Arc<dyn Schedule>,
@@ -64,26 +65,27 @@ impl Schedule for InClasses {
     }
 }
 
-/// One of several classes; nothing where there is no choice.
+/// Draws one of several classes; returns `None` if there is no choice.
 pub(super) fn draw(classes: &[Class], draws: &mut random::Stream) -> Option<Class> {
     (classes.len() > 1).then(|| classes[draws.below(classes.len() as u64) as usize])
 }
 
-/// The flows of several parts as one: in order of start, those that start together in the order of their parts.
+/// The flows of several parts, merged in order of start. Simultaneous flows are in the order of their
+/// parts.
 pub struct Flows {
     parts: Vec<Peekable<Stream>>,
-    /// When the next flow of each part starts.
+    /// Start of the next flow of each part.
     next: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
 impl Flows {
     pub(super) fn new(parts: impl Iterator<Item = Stream>) -> Flows {
         let mut flows = Flows { parts: parts.map(Iterator::peekable).collect(), next: BinaryHeap::new() };
-        (0..flows.parts.len()).for_each(|part| flows.wait_for(part));
+        (0..flows.parts.len()).for_each(|part| flows.queue_next(part));
         flows
     }
 
-    fn wait_for(&mut self, part: usize) {
+    fn queue_next(&mut self, part: usize) {
         self.next.extend(self.parts[part].peek().map(|flow| Reverse((flow.start, part))));
     }
 }
@@ -94,7 +96,7 @@ impl Iterator for Flows {
     fn next(&mut self) -> Option<FlowSpec> {
         let Reverse((_, part)) = self.next.pop()?;
         let flow = self.parts[part].next();
-        self.wait_for(part);
+        self.queue_next(part);
         flow
     }
 }

@@ -7,7 +7,7 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NodeKind};
 use backwater_scenario::topology::{Graph, TopologyConfig};
 use backwater_scenario::workload::NodeList;
-use backwater_scenario::{Document, Plan};
+use backwater_scenario::{Diagnostic, Document, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -21,7 +21,8 @@ fn bcube(n: u32, k: u32, rest: &str) -> String {
 /// The fabric, or all that is wrong with it.
 fn try_build(topology: &str) -> Result<Graph, String> {
     let config: TopologyConfig = toml::from_str(topology).unwrap();
-    config.build(Path::new(DATA)).map_err(|errors| errors.iter().map(|error| format!("{error}\n")).collect())
+    let line = |error: &Diagnostic| format!("{}: {}\n", error.path, error.message);
+    config.build(Path::new(DATA)).map_err(|errors| errors.iter().map(line).collect())
 }
 
 fn build(n: u32, k: u32, rest: &str) -> Graph {
@@ -201,7 +202,7 @@ fn a_server_that_failed_has_no_traffic() {
     let flows: Vec<_> = plan.traffic.flows().collect();
     let ends: BTreeSet<_> = flows.iter().flat_map(|flow| [flow.src.0, flow.dst.0]).collect();
     assert_eq!((flows.len(), ends), (6, BTreeSet::from([0, 2, 3])));
-    assert!(plan.notes.contains(&"1 failed node taken out".into()), "{:?}", plan.notes);
+    assert!(plan.notes.contains(&"1 failed node removed".into()), "{:?}", plan.notes);
     // Its node is there, and idle. So are switches of which all servers have failed.
     assert_eq!(build(2, 1, "failed_nodes = [\"h0.0\", \"h0.1\"]").hosts().count(), 2);
     let (simulation, outcomes) = common::run(&plan.spec, flows);
@@ -209,7 +210,7 @@ fn a_server_that_failed_has_no_traffic() {
     assert_eq!(simulation.audit(), []);
     for (hosts, expected) in [
         ("\"h0.1\"", "\"h0.1\" is one of topology.failed_nodes\n"),
-        ("\"h*.[1-1]1\"", "no host has a name like \"h*.[1-1]1\"; the first host is called \"h0.0\"\n"),
+        ("\"h*.[1-1]1\"", "no host matches \"h*.[1-1]1\"; the first host is called \"h0.0\"\n"),
         ("\"h0.2\"", "there is no host \"h0.2\"; did you mean \"h0.0\"?\n"),
     ] {
         let said = try_plan(&failed, &format!("{{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = {hosts} }}"));
@@ -284,7 +285,7 @@ fn a_topology_file_describes_servers_that_relay() {
             "relays = [\"s4\", \"h4\"]",
             "topology.relays[0]: \"s4\" is a switch, not a host\ntopology.relays[1]: there is no host \"h4\"\n",
         ),
-        ("relays = \"g*\"", "topology.relays: no host has a name like \"g*\"\n"),
+        ("relays = \"g*\"", "topology.relays: no host matches \"g*\"\n"),
     ] {
         assert_eq!(try_build(&file(relays)).unwrap_err(), expected);
     }

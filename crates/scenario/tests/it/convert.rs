@@ -39,7 +39,11 @@ fn altered(
     let [topology, flows, config] = ["topology.txt", "flow.txt", "config.txt"].map(|file| directory.join(file));
     convert(&topology, &flows, Some(&config), &directory).map_err(|errors| {
         let here = format!("{}/", directory.display());
-        errors.iter().map(|error| error.to_string().replace(&here, "")).collect::<Vec<_>>().join("\n")
+        errors
+            .iter()
+            .map(|error| error.to_string().replace(&here, "").replace(": error: ", ": "))
+            .collect::<Vec<_>>()
+            .join("\n")
     })
 }
 

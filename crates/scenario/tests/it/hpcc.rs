@@ -3,16 +3,16 @@
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::network::spec::NodeKind;
-use backwater_scenario::hpcc::{
-    HpccFlow, ParseError, TopologyDialect, read_flows, read_topology, write_flows, write_topology,
-};
+use backwater_scenario::Diagnostic;
+use backwater_scenario::hpcc::{HpccFlow, TopologyDialect, read_flows, read_topology, write_flows, write_topology};
 use backwater_scenario::topology::{Graph, TopologyConfig};
 use backwater_scenario::workload::FlowDialect;
 use proptest::prelude::*;
 use std::path::Path;
 
-fn all(errors: Vec<ParseError>) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+fn all(errors: Vec<Diagnostic>) -> String {
+    let line = |error: Diagnostic| Diagnostic { hint: None, ..error }.to_string().replace(": error: ", ": ");
+    errors.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

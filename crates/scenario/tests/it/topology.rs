@@ -3,10 +3,11 @@
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::routes::Wiring;
-use backwater_scenario::topology::{BuildError, Graph, TopologyConfig};
+use backwater_scenario::Diagnostic;
+use backwater_scenario::topology::{Graph, TopologyConfig};
 use std::path::Path;
 
-fn try_build(toml: &str) -> Result<Graph, Vec<BuildError>> {
+fn try_build(toml: &str) -> Result<Graph, Vec<Diagnostic>> {
     let config: TopologyConfig = toml::from_str(toml).unwrap();
     config.build(Path::new("."))
 }
@@ -21,9 +22,9 @@ fn errors(toml: &str) -> String {
     lines.join("\n")
 }
 
-fn describe(error: &BuildError) -> String {
+fn describe(error: &Diagnostic) -> String {
     let hint = error.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
-    format!("{error}{hint}")
+    format!("{}: {}{hint}", error.path, error.message)
 }
 
 fn peers(graph: &Graph, name: &str) -> Vec<String> {
@@ -168,7 +169,7 @@ fn of_parallel_links_some_may_differ() {
     let all = changed("");
     assert_eq!(
         (rates(&all), &all.notes[1..]),
-        (vec![20; 3], &["4 links changed".into(), "1 failed link taken out".into()][..])
+        (vec![20; 3], &["4 links changed".into(), "1 failed link removed".into()][..])
     );
     assert!(all.notes[0].ends_with("oversubscription 2.5:1 from the left"), "{:?}", all.notes);
     let graph =
@@ -194,9 +195,9 @@ fn broken_topologies_say_what_is_wrong() {
         ("kind = \"star\"\nhosts = 0".into(), "topology.hosts: is 0, must be at least 1"),
         (
             "kind = \"star\"\nhosts = 4000000000".into(),
-            "topology.hosts: asks for 4000000000 links in all, must be at most 4194304",
+            "topology.hosts: makes 4000000000 links in all, must be at most 4194304",
         ),
-        ("kind = \"star\"\nhosts = 100000".into(), "topology: \"s0\" has 100000 ports, a node has at most 65535"),
+        ("kind = \"star\"\nhosts = 100000".into(), "topology: \"s0\" has 100000 ports, must have at most 65535"),
         (
             "kind = \"star\"\nhosts = 2\nrate = \"0 bps\"\ndelay = \"0 s\"".into(),
             "topology.rate: is 0 bps, must be between 1 Mbps and 100 Tbps\n\
@@ -218,7 +219,7 @@ fn broken_topologies_say_what_is_wrong() {
         ),
         (
             "kind = \"fat-tree\"\nk = 4000000000".into(),
-            "topology.k: asks for 48000000000000000000000000000 links in all, must be at most 4194304",
+            "topology.k: makes 48000000000000000000000000000 links in all, must be at most 4194304",
         ),
         (
             "kind = \"leaf-spine\"\nleaves = 0\nspines = 0\nhosts_per_leaf = 0\nparallel_links = 0".into(),
@@ -234,12 +235,12 @@ fn broken_topologies_say_what_is_wrong() {
         ),
         (
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"leaf1\"]]".into(),
-            "topology.failed_links[0]: there is no link between \"leaf0\" and \"leaf1\" that could fail \
-             (name a pair once for each of its parallel links)",
+            "topology.failed_links[0]: there is no link between \"leaf0\" and \"leaf1\" to fail \
+             (each entry removes one of a pair's parallel links)",
         ),
         (
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"spine0\"]]".into(),
-            "topology: no path leads from host \"h0\" to \"h1\" (hosts that do not relay forward nothing: link the switches)",
+            "topology: no path leads from host \"h0\" to \"h1\" (only switches and relays forward: link the switches)",
         ),
         (
             format!(
@@ -252,14 +253,14 @@ fn broken_topologies_say_what_is_wrong() {
             ),
             "topology.changed_links[0].link: there is no node \"laef0\" (did you mean \"leaf0\"?)\n\
              topology.changed_links[0].link: there is no node \"spine7\" (did you mean \"spine0\"?)\n\
-             topology.changed_links[1].link: there is no link between \"leaf0\" and \"leaf*\" that could change\n\
+             topology.changed_links[1].link: there is no link between \"leaf0\" and \"leaf*\" to change\n\
              topology.changed_links[2]: changes nothing (give rate, delay or both)\n\
              topology.changed_links[3].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
              topology.changed_links[3].delay: is 0 ps, must be between 1 ps and 10 s\n\
-             topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is changed by changed_links[2] already\n\
+             topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is already changed by changed_links[2]\n\
              topology.changed_links[4].link: \"leaf[0-\" is not a pattern of names: a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text\n\
              topology.changed_links[5].link: there is no node \"core*\"\n\
-             topology.changed_links[6].link: asks for 2 parallel links between \"leaf1\" and \"spine1\", and there are 1\n\
+             topology.changed_links[6].link: selects 2 parallel links between \"leaf1\" and \"spine1\", but there are only 1\n\
              topology.changed_links[7].count: is 0, must be at least 1",
         ),
         (
@@ -300,12 +301,12 @@ fn broken_topologies_say_what_is_wrong() {
             "topology.links[0].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
              topology.links[0].error_rate: is -0.5, must be at least 0 and less than 1",
         ),
-        (custom("", "{ a = \"s\", b = \"t\" }"), "topology: there is no host"),
+        (custom("", "{ a = \"s\", b = \"t\" }"), "topology: has no host"),
         (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: is empty"),
         (
             // b and c both see a; they do not see each other, since a does not forward.
             custom("\"a\", \"b\", \"c\"", "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" }, { a = \"c\", b = \"t\" }"),
-            "topology: no path leads from host \"b\" to \"c\" (hosts that do not relay forward nothing: link the switches)",
+            "topology: no path leads from host \"b\" to \"c\" (only switches and relays forward: link the switches)",
         ),
         (
             "kind = \"file\"\npath = \"no/such/topology.txt\"".into(),

@@ -1,7 +1,7 @@
 //! What a scenario says about sizes of flows, and the sampler that it means.
 
 use super::{Distribution, LIBRARY, MAX_BYTES, SizeTable, library};
-use crate::topology::{BuildError, did_you_mean};
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use backwater_engine::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -95,9 +95,9 @@ impl SizesConfig {
     ///
     /// # Errors
     /// Everything that is wrong, below the path `field`.
-    pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<Sizes, Vec<BuildError>> {
+    pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<Sizes, Vec<Diagnostic>> {
         let table = &self.0;
-        let error = |key: &str, message: String| vec![BuildError::new(format!("{field}{key}"), message)];
+        let error = |key: &str, message: String| vec![Diagnostic::error(format!("{field}{key}"), message)];
         let given = [table.name.is_some(), table.path.is_some(), table.fixed.is_some(), table.uniform.is_some()];
         if given.into_iter().filter(|given| *given).count() != 1 {
             return Err(error("", "give exactly one of `name`, `path`, `fixed` and `uniform`".into()));
@@ -178,11 +178,11 @@ pub struct Sizes {
     pub notes: Vec<String>,
 }
 
-fn unknown(field: &str, name: &str) -> BuildError {
+fn unknown(field: &str, name: &str) -> Diagnostic {
     let names = LIBRARY.iter().map(|(name, _)| *name);
     let list = || format!("the library has {}", names.clone().collect::<Vec<_>>().join(", "));
     let hint = did_you_mean(name, names.clone()).unwrap_or_else(list);
-    BuildError::new(field, format!("there is no size distribution \"{name}\"")).hint(hint)
+    Diagnostic::error(field, format!("there is no size distribution \"{name}\"")).hint(hint)
 }
 
 fn read(path: &Path) -> Result<SizeTable, String> {

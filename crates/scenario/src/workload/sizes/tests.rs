@@ -1,4 +1,5 @@
 use super::*;
+use crate::workload::tests::describe;
 use backwater_engine::random::Seed;
 use backwater_fabric::frame::framing::Framing;
 use proptest::prelude::*;
@@ -185,7 +186,7 @@ fn what_is_no_table_says_where_and_why() {
     }
 }
 
-fn refusal(sizes: &str) -> String {
+fn error_of(sizes: &str) -> String {
     #[derive(serde::Deserialize)]
     struct Holder {
         sizes: SizesConfig,
@@ -195,9 +196,7 @@ fn refusal(sizes: &str) -> String {
         Err(message) => message,
         Ok(config) => {
             let errors = config.sizes.resolve("traffic[0].sizes", Path::new("/nowhere")).unwrap_err();
-            let lines: Vec<_> =
-                errors.iter().map(|error| format!("{error} | {}", error.hint.as_deref().unwrap_or_default())).collect();
-            lines.join("\n")
+            errors.iter().map(describe).collect::<Vec<_>>().join("\n")
         }
     }
 }
@@ -218,8 +217,8 @@ fn multiples_of_a_unit_occur_equally_often() {
 #[test]
 fn what_a_scenario_may_not_say_of_sizes() {
     for (sizes, expected) in [
-        ("\"websearch\"", "traffic[0].sizes: there is no size distribution \"websearch\" | did you mean \"websearch-"),
-        ("\"xyz\"", "traffic[0].sizes: there is no size distribution \"xyz\" | the library has websearch-dctcp, "),
+        ("\"websearch\"", "traffic[0].sizes: there is no size distribution \"websearch\"; did you mean \"websearch-"),
+        ("\"xyz\"", "traffic[0].sizes: there is no size distribution \"xyz\"; the library has websearch-dctcp, "),
         ("\"64\"", "\"64\" has no unit; write for example \"64 KB\""),
         ("\"64 kilos\"", "\"kilos\" is not one of the units"),
         ("{}", "traffic[0].sizes: give exactly one of `name`, `path`, `fixed` and `uniform`"),
@@ -254,7 +253,7 @@ fn what_a_scenario_may_not_say_of_sizes() {
             "invalid type: integer `17`, expected the name of a size distribution, a size such as \"64 KB\", or a table",
         ),
     ] {
-        let message = refusal(sizes);
+        let message = error_of(sizes);
         assert!(message.starts_with(expected), "{sizes}: {message}");
     }
 }

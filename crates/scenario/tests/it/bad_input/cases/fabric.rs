@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case] = &[
         "[[routes]]\nat = \"leaf0\"\nto = \"h9\"\nnext = \"leaf1\"\n[[routes]]\nat = \"leef*\"\nto = \"h1\"\nnext = \"spine0\"\n[network]",
         &[
             "s.toml:23:6: error: routes[0].to = \"h9\": there is no host \"h9\"",
-            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch has a name like \"leef*\"; the first switch is called \"leaf0\"",
+            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch matches \"leef*\"; the first switch is called \"leaf0\"",
         ],
     ),
     (
@@ -149,7 +149,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 1000",
         &[
-            "s.toml:10:5: error: topology.n = 1000: makes 1000000 servers that relay, must be at most 16384: each of them has routes of its own",
+            "s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers, must be at most 16384: every server needs its own routes",
         ],
     ),
     // What relaying hosts' buffers hold.
@@ -187,7 +187,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
         &[
-            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 servers that relay, must be at most 16384: each of them has routes of its own",
+            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers, must be at most 16384: every server needs its own routes",
             "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to 8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
         ],
     ),
@@ -195,7 +195,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \"1 us\"]",
         &[
-            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 servers that relay, must be at most 16384: each of them has routes of its own",
+            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 relaying servers, must be at most 16384: every server needs its own routes",
             "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
             "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
             "s.toml:13:9: error: topology.delay: has 4 values, must have 3, one for each layer",

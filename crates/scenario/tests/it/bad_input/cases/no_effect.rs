@@ -204,7 +204,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "degree = 4\nsize = \"64 KB\"\nreceivers = \"h0\"",
         "tag = \"ring\"\ndegree = 4",
-        &["s.toml:44:1: error: traffic[1].size: give either `size` or `total`"],
+        &["s.toml:44:1: error: traffic[1].size: set either `size` or `total`"],
     ),
     (
         "sizes = \"websearch-dctcp\"",
@@ -234,7 +234,7 @@ pub(super) const CASES: &[Case] = &[
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
         &[
-            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; hosts that do not relay forward nothing: link the switches",
+            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; only switches and relays forward: link the switches",
         ],
     ),
     (

@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
         "pauses = true\ntrace = { nodes = [\"leaf0\", \"leef1\", \"x*\", \"h[\"] }",
         &[
             "s.toml:38:29: error: probes.trace.nodes[1] = \"leef1\": there is no node \"leef1\"; did you mean \"leaf1\"?",
-            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node has a name like \"x*\"; the first node is called \"h0\"",
+            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node matches \"x*\"; the first node is called \"h0\"",
             "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of node names; a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
         ],
     ),
@@ -88,7 +88,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e:0\": must not contain \":\"",
             "s.toml:23:17: error: interfaces[0].names[1] = \"to->h0\": must not contain \"->\"",
-            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: that is what a port is called without a name",
+            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: numbers denote ports without a name",
         ],
     ),
     (
@@ -97,7 +97,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e 0\": must not contain spaces or control characters",
             "s.toml:23:17: error: interfaces[0].names[1] = \"e\\u0000\": must not contain spaces or control characters",
-            "s.toml:23:28: error: interfaces[0].names[2] = \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes; 64 are allowed",
+            "s.toml:23:28: error: interfaces[0].names[2] = \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes, must have at most 64",
         ],
     ),
     (

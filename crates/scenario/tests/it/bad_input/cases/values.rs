@@ -63,7 +63,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "degree = 4",
         "degree = [15, 1]",
-        &["s.toml:46:10: error: traffic[1].degree: goes from 15 to 1: the smaller number comes first"],
+        &["s.toml:46:10: error: traffic[1].degree: goes from 15 to 1, must begin with the smaller number"],
     ),
     ("degree = 4", "degree = [1]", &["s.toml:46:10: error: traffic[1].degree: must have exactly 2 entries, has 1"]),
     (
