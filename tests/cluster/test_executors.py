@@ -270,7 +270,7 @@ def out_of_memory(*_: str) -> int:
 
 
 @pytest.mark.parametrize("kind", [Kind.RAY, Kind.SUBMITIT])
-def test_machines_that_do_not_see_the_files_are_told(tmp_path: Path, kind: Kind) -> None:
+def test_machines_without_the_files_are_reported(tmp_path: Path, kind: Kind) -> None:
     options = {"cluster": "local", "folder": str(tmp_path / "logs")} if kind == Kind.SUBMITIT else {"num_cpus": "1"}
     chosen = executor(kind, 1, options)
     (tmp_path / "running").mkdir()

@@ -54,7 +54,7 @@ def test_a_claim_beyond_ideal_times_is_out_of_reach(
     assert (finding.bound and finding.bound.mean) == (bound and pytest.approx(bound))
 
 
-def test_ideal_times_of_flows_that_get_new_routes_are_no_bound(tiny: Path) -> None:
+def test_ideal_times_of_rerouted_flows_are_no_bound(tiny: Path) -> None:
     fault = '[[scenario.faults]]\nlink = ["h0", "s0"]\ndown = "5 us"\nup = "6 us"\n'
     edited(tiny, ("[scales.small]", fault + "[scales.small]"))
     for network, several in (("", False), ('[scenario.network]\nreconvergence = "1 us"\n', True)):

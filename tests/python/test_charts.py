@@ -72,7 +72,7 @@ def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) ->
         content_of(mixed)
 
 
-def test_a_chart_of_balancing_draws_what_switches_hold_together(result: Result) -> None:
+def test_a_balancing_chart_draws_the_sum_over_switches(result: Result) -> None:
     content = content_of(CHARTS)
     points = [Point({"scheme": scheme, "load": "2"}, 1) for scheme in "ab"]
     curves = record.curves(content, points, lambda _: result)

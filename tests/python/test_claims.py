@@ -109,7 +109,7 @@ def test_several_baselines_are_places_of_their_own() -> None:
     assert assessment.verdict == "same direction"
 
 
-def test_the_place_with_the_greatest_mean_is_taken_and_not_the_greatest_of_each_seed() -> None:
+def test_take_greatest_selects_a_place_by_its_mean() -> None:
     assessment = check(grid(old=[[1, 5], [4, 3]]), take="greatest", at_least=4)
     assert {place: each.mean for place, each in assessment.estimates.items()} == {"2": 3.5}
 
@@ -123,9 +123,7 @@ def test_the_place_with_the_greatest_mean_is_taken_and_not_the_greatest_of_each_
         (-0.09, 0.56, "same direction"),
     ],
 )
-def test_a_range_is_its_smallest_effect_everywhere_and_its_largest_at_one_place(
-    least: float, greatest: float, verdict: str
-) -> None:
+def test_a_range_bounds_every_place_and_the_best_place(least: float, greatest: float, verdict: str) -> None:
     assessment = check(MEANS, compare="reduction", range={"least": least, "greatest": greatest}, **AGAINST)
     assert [*assessment.estimates] == ["2", "1"]
     assert assessment.verdict == verdict
@@ -146,7 +144,7 @@ def test_a_range_is_its_smallest_effect_everywhere_and_its_largest_at_one_place(
     ],
 )
 @pytest.mark.parametrize("compare", ["ratio", "reduction"])
-def test_what_is_missing_is_told(values: Grid, note: str, compare: str) -> None:
+def test_missing_values_are_reported(values: Grid, note: str, compare: str) -> None:
     assessment = check(values, compare=compare, at_least=0.5, reason="why", **AGAINST)
     assert (assessment.verdict, assessment.note) == ("no result", note)
     assert str(assessment) == f"no result: {note}"
@@ -215,7 +213,7 @@ def test_verdicts_know_the_error(values: list[float], verdict: str, mirrored: bo
         ([72.0], "not reached"),
     ],
 )
-def test_between_two_bounds_half_their_distance_is_the_effect_claimed(values: list[float], verdict: str) -> None:
+def test_the_effect_claimed_between_two_bounds_is_half_their_distance(values: list[float], verdict: str) -> None:
     assert judge(values, at_least=50, at_most=70) == verdict
 
 
@@ -230,7 +228,7 @@ def test_between_two_bounds_half_their_distance_is_the_effect_claimed(values: li
         ([1.06], "not reached"),
     ],
 )
-def test_what_is_tolerated_is_the_effect_claimed_where_none_is(values: list[float], verdict: str) -> None:
+def test_the_tolerated_error_is_the_effect_claimed(values: list[float], verdict: str) -> None:
     """As much as before, within 5 %."""
     assert judge(values, at_most=1.05, neutral=1.0) == verdict
 
@@ -244,9 +242,7 @@ def test_what_is_tolerated_is_the_effect_claimed_where_none_is(values: list[floa
         ([-100.0, 99.0, 298.0], "too uncertain"),
     ],
 )
-def test_without_a_neutral_figure_there_is_no_direction_and_the_effect_is_the_whole_value(
-    values: list[float], verdict: str
-) -> None:
+def test_without_neutral_the_effect_is_the_value_and_there_is_no_direction(values: list[float], verdict: str) -> None:
     assert judge(values, at_least=98) == verdict
 
 
@@ -261,7 +257,7 @@ def test_the_least_effect_of_a_difference_is_1_percent_of_the_baseline() -> None
     assert judge([40.402], at_least=50, neutral=40) == "same direction"
 
 
-def test_where_it_is_compared_with_0_the_least_effect_is_1_percent_of_that_claimed() -> None:
+def test_with_a_baseline_of_0_the_least_effect_is_1_percent_of_the_effect_claimed() -> None:
     for value, verdict in ((0.051, "same direction"), (1e-12, "not reached")):
         assert check(grid(old=[[0]], new=[[value]]), compare="difference", at_least=5, **AGAINST).verdict == verdict
         assert judge([value], at_least=5, neutral=0) == verdict
@@ -275,7 +271,7 @@ def test_values_may_be_too_large() -> None:
     assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds needed"
 
 
-def test_a_bound_where_neither_holds_is_within_no_error() -> None:
+def test_a_bound_at_neutral_tolerates_no_error() -> None:
     assert judge([1.0, 1.01, 1.02], at_least=1.0, neutral=1.0) == "too uncertain"
     assert judge([1.02, 1.03, 1.04], at_least=1.0, neutral=1.0) == "reached"
 
@@ -312,12 +308,12 @@ def test_what_does_not_happen_cannot_be_avoided() -> None:
         ([[0.9, 0.91, 0.92], [2.0, 2.01, 2.02]], "not reached"),
     ],
 )
-def test_several_places_are_worth_what_the_worst_of_them_is(places: list[list[float]], verdict: str) -> None:
+def test_the_worst_of_several_places_counts(places: list[list[float]], verdict: str) -> None:
     for order in (places, places[::-1]):
         assert check(grid(old=order), at_least=1.5, neutral=1.0).verdict == verdict
 
 
-def test_too_uncertain_says_how_many_seeds_would_tell() -> None:
+def test_too_uncertain_gives_the_number_of_seeds_needed() -> None:
     # 1.6 ± 0.497 of three seeds with a deviation of 0.2, held against an effect of 0.4: 3.182 · 0.2 / 2 = 0.318
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 4 seeds needed"
@@ -357,9 +353,7 @@ def expected(value: float, bound: Mapping[str, float]) -> bool:
 @given(SEEDS, bounds(), NEUTRAL)
 # What never holds is refuted by a single run, and is never too uncertain.
 @example([0.0, -1.0], {"at_most": 0.0}, None)
-def test_nothing_is_reached_but_what_is_as_expected(
-    values: list[float], bound: dict[str, float], neutral: float | None
-) -> None:
+def test_only_expected_values_are_reached(values: list[float], bound: dict[str, float], neutral: float | None) -> None:
     assessment = check(grid(old=[values]), neutral=neutral, **bound)
     (estimate,) = assessment.estimates.values()
     within = [expected(value, bound) for value in (estimate.low, estimate.mean, estimate.high)]
@@ -376,7 +370,7 @@ def test_nothing_is_reached_but_what_is_as_expected(
 
 
 @given(st.lists(ANYTHING, min_size=1, max_size=2), st.lists(ANYTHING, min_size=1, max_size=2), bounds(), st.data())
-def test_whatever_is_missing_or_not_finite_gives_no_result(
+def test_missing_and_non_finite_values_give_no_result(
     old: list[list[float | None]], new: list[list[float | None]], bound: dict[str, float], data: st.DataObject
 ) -> None:
     compare = data.draw(st.sampled_from(["ratio", "difference", "reduction"]))
@@ -394,7 +388,7 @@ NOTES = ("no value", "no baseline", "value is", "baseline is", "comparison is", 
 
 
 @given(st.lists(SEEDS.map(lambda of: of * 2), min_size=1, max_size=2), bounds(), NEUTRAL)
-def test_no_place_can_make_up_for_another(
+def test_no_place_makes_up_for_another(
     places: list[list[float]], bound: dict[str, float], neutral: float | None
 ) -> None:
     alone = [judge(values, neutral=neutral, **bound) for values in places]
@@ -413,7 +407,7 @@ def test_more_scatter_never_makes_a_claim_reached(
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6), st.floats(1e-3, 1e6))
-def test_the_number_of_seeds_is_the_least_that_is_enough(values: list[float], error: float) -> None:
+def test_the_number_of_seeds_is_minimal(values: list[float], error: float) -> None:
     estimate = Estimate.of(values)
     deviation = statistics.stdev(values)
     wanted = estimate.seeds_for(error)

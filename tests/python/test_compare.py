@@ -101,7 +101,7 @@ def by_hand(folder: Path, number: int, name: str, of: pl.Expr) -> tuple[list[flo
         ("slowdown_p99", pl.col("slowdown").quantile(0.99, "linear")),
     ],
 )
-def test_a_group_has_the_mean_over_its_seeds_of_what_each_run_has(three: Path, statistic: str, of: pl.Expr) -> None:
+def test_values_of_a_group_are_means_over_its_seeds(three: Path, statistic: str, of: pl.Expr) -> None:
     document = compared(three)
     assert [group["label"] for group in document["groups"]] == [*SCHEMES]
     assert [group["seeds"] for group in document["groups"]] == [[*SEEDS]] * 3
@@ -148,7 +148,7 @@ def test_numbers_of_runs_are_there_for_machines(three: Path) -> None:
     assert "run.seed" not in document["differences"]
 
 
-def test_a_seed_without_such_flows_is_missing_from_the_sample_and_that_is_told(tmp_path: Path) -> None:
+def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> None:
     made(tmp_path / "1", 1, fct=(2,))
     made(tmp_path / "2", 2, fct=(None,))
     made(tmp_path / "3", 3, fct=(4,))
@@ -177,7 +177,7 @@ def test_single_runs_have_no_interval_and_no_sample_size(tmp_path: Path) -> None
 # --- outcomes and costs
 
 
-def test_outcomes_are_counted_and_what_runs_cost_is_added_up(tmp_path: Path) -> None:
+def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     late, early = ({"onset_ps": onset * US, "cycle": []} for onset in (30, 20))
     made(tmp_path / "1", 1, counters={"merges": 4}, drops={"buffer-full": 2, "headroom": 0}, pause_frames=10)
     made(tmp_path / "2", 2, outcome="deadlock", deadlock=late, drops={"buffer-full": 3}, pause_frames=20)
@@ -260,7 +260,7 @@ def test_runs_that_differ_in_seed_name_and_shards_alone_are_one_group(tmp_path: 
         ({"plug_ins": {"flow_control.on-off": "0.3.0"}}, "plug_ins.flow_control.on-off", None),
     ],
 )
-def test_values_in_force_and_versions_tell_groups_apart(
+def test_groups_differ_in_effective_values_and_versions(
     tmp_path: Path, run: dict[str, Any], path: str, label: str | None
 ) -> None:
     grouped = groups.load([made(tmp_path / "a", 1), made(tmp_path / "b", 2, **run)])
@@ -285,13 +285,13 @@ def test_a_kind_is_enough_and_its_options_are_left_out(tmp_path: Path) -> None:
     assert labels_of(a, b, d) == ["pfc, load 0.5", "pyrrha, load 0.5", "pfc, load 0.7"]
 
 
-def test_what_scenarios_say_comes_before_what_follows_from_it(tmp_path: Path) -> None:
+def test_written_settings_precede_derived_settings_in_labels(tmp_path: Path) -> None:
     first = [made(tmp_path / f"a{each}", 1, load(each), effective={"rate": 1, "each": each}) for each in (0.5, 0.7)]
     last = made(tmp_path / "b", 1, {"network": {"mtu": "2 KB"}}, effective={"rate": 2, "each": 0.9})
     assert labels_of(*first, last) == ["mtu 1000 B, load 0.5", "mtu 1000 B, load 0.7", "mtu 2 KB, load 0.5"]
 
 
-def test_settings_of_one_name_are_told_apart_by_more_of_their_path(tmp_path: Path) -> None:
+def test_settings_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     parts = [[{"load": x}, {"load": y}] for x, y in ((1, 1), (1, 2), (2, 1))]
     directories = [made(tmp_path / str(number), 1, {"traffic": each}) for number, each in enumerate(parts)]
     assert labels_of(*directories) == [
@@ -331,7 +331,7 @@ SETTINGS = st.dictionaries(
         {"switch.flow_control.kind": "a", "load": "a"},
     ]
 )
-def test_labels_are_different_short_and_the_same_for_the_same_settings(settings: list[dict[str, Any]]) -> None:
+def test_labels_are_distinct_short_and_deterministic(settings: list[dict[str, Any]]) -> None:
     directories = [[Path(f"/results/{number}")] for number in range(len(settings))]
     found = labels(settings, {"switch.flow_control.kind", "load"}, directories)
     assert len(set(found)) == len(settings)
@@ -342,7 +342,7 @@ def test_labels_are_different_short_and_the_same_for_the_same_settings(settings:
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), unique_by=tuple, min_size=1, max_size=6))
-def test_ends_of_paths_tell_them_apart_and_no_shorter_ones_do(paths: list[list[str]]) -> None:
+def test_ends_of_paths_are_distinct_and_as_short_as_possible(paths: list[list[str]]) -> None:
     ends = shortest_ends(paths)
     assert len(set(ends)) == len(paths)
     longest = max(map(len, ends))
@@ -353,7 +353,7 @@ def test_ends_of_paths_tell_them_apart_and_no_shorter_ones_do(paths: list[list[s
 # --- one run twice, and results that differ for no reason that is recorded
 
 
-def test_the_same_run_counts_once_and_that_is_told(tmp_path: Path) -> None:
+def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
     directories = [made(tmp_path / name, seed, fct=(seed,)) for name, seed in (("a", 1), ("b", 2), ("copy", 1))]
     grouped = groups.load(directories)
     [group] = grouped.groups
@@ -367,7 +367,7 @@ def test_the_same_run_counts_once_and_that_is_told(tmp_path: Path) -> None:
     assert compared(*directories)["notes"] == [note]
 
 
-def test_runs_of_one_seed_that_came_out_differently_are_kept_apart_and_that_is_told(tmp_path: Path) -> None:
+def test_different_runs_of_one_seed_are_separate_groups(tmp_path: Path) -> None:
     old, new = (made(tmp_path / name, 1, fingerprint=name) for name in ("old", "new"))
     grouped = groups.load([old, new])
     assert [group.label for group in grouped.groups] == ["old", "new"]
@@ -400,7 +400,7 @@ def test_folders_keep_together_what_agrees(tmp_path: Path) -> None:
 # --- what may be given
 
 
-def test_folders_and_stores_stand_for_the_results_in_them(tmp_path: Path) -> None:
+def test_folders_and_stores_mean_their_results(tmp_path: Path) -> None:
     for seed, name in ((2, "b"), (1, "a")):
         made(tmp_path / "store" / "points" / name, seed)
     made(tmp_path / "store" / "failed" / "c", 3)
@@ -421,7 +421,7 @@ def test_a_part_of_a_result_in_a_folder_is_not_left_out_silently(tmp_path: Path)
     assert "holds a part of a result" in outcome.stderr
 
 
-def test_nothing_may_be_given_twice_and_an_empty_folder_is_no_result(tmp_path: Path) -> None:
+def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:
     folder = made(tmp_path / "folder" / "a", 1).parent
     outcome = command_line("compare", folder, folder / "a")
     assert outcome.exit_code == 2
@@ -445,7 +445,7 @@ def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
     return found
 
 
-def test_lines_of_a_page_are_of_all_runs_of_a_group(tmp_path: Path) -> None:
+def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     for seed, fct in ((1, 2), (2, 4)):
         made(tmp_path / str(seed), seed, fct=(fct,))
     # The second run sends twice as much, holds more and is paused by nobody.

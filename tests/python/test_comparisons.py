@@ -90,7 +90,7 @@ def test_comparisons_are_made_seed_by_seed_and_then_averaged() -> None:
     assert cells(values, compare="difference", **AGAINST_OLD) == ["-30 µs, 4 µs"]
 
 
-def test_where_one_side_is_left_out_another_point_is_taken_and_where_both_are_nothing() -> None:
+def test_left_out_replaces_one_missing_side_but_not_both() -> None:
     values = {**grid(old=(40, 16), new=(10, 20)), **grid("old anew", old=(20, None))}
     keys = {**AGAINST_OLD, "compare": "reduction"}
     assert table(values, **keys).rows == [("base", "75, -25"), ("old anew", "–, –"), ("never run", "–, –")]

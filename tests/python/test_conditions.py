@@ -120,7 +120,7 @@ def test_machines_hear_of_checks(two: Path) -> None:
     }
 
 
-def test_without_conditions_nothing_is_said_of_checks(two: Path) -> None:
+def test_without_conditions_no_checks_are_printed(two: Path) -> None:
     outcome = command_line("compare", two)
     assert outcome.exit_code == 0
     assert "check" not in outcome.stdout
@@ -133,7 +133,7 @@ def test_a_page_is_written_though_a_condition_holds(two: Path) -> None:
     assert json.loads(outcome.stdout)["checks"]["made"] == 2
 
 
-def test_where_all_results_are_the_same_runs_there_is_nothing_to_check_and_that_is_told(tmp_path: Path) -> None:
+def test_identical_runs_leave_nothing_to_check(tmp_path: Path) -> None:
     for name in ("old", "new"):
         made(tmp_path / name / "1", 1, fct=(2,))
     folders = [tmp_path / "old", tmp_path / "new"]
@@ -190,7 +190,7 @@ def test_measures_are_those_of_experiments(kinds: Path, condition: str) -> None:
     assert failing(kinds, f"{before}!={limit}").exit_code == 0
 
 
-def test_what_no_run_has_counted_is_0_and_that_is_told(two: Path) -> None:
+def test_an_unknown_counter_is_0_with_a_note(two: Path) -> None:
     outcome = failing(two, "counters.merge > 0")
     assert outcome.exit_code == 0
     assert "no run has counted counters.merge: it is taken as 0; counted were counters.merges" in outcome.stderr
@@ -225,7 +225,7 @@ def test_what_cannot_be_checked_is_code_2(kinds: Path, condition: str, words: st
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "write-error", "violation"])
-def test_a_run_that_is_not_whole_or_broke_a_rule_cannot_be_checked(two: Path, outcome: str) -> None:
+def test_an_interrupted_or_invalid_run_cannot_be_checked(two: Path, outcome: str) -> None:
     made(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
     found = failing(two, "fct.mean > 1 s")
     assert found.exit_code == 2
@@ -238,7 +238,7 @@ def test_other_ends_are_results_like_any_other(two: Path, outcome: str) -> None:
     assert failing(two, "fct.mean > 1 s").exit_code == 0
 
 
-def test_groups_with_other_seeds_are_told(two: Path) -> None:
+def test_groups_with_other_seeds_are_reported(two: Path) -> None:
     (two / "b2").rename(two / "kept")
     made(two / "kept", 3, SLOW, fct=(8,))
     found = failing(two, "fct.mean > 300% of 1", "fct.mean > 1 s")
@@ -314,7 +314,7 @@ def test_a_mistake_is_code_2_and_is_pointed_at(two: Path, condition: str, pointe
     assert words in told
 
 
-def test_a_mistake_is_found_before_results_are_read() -> None:
+def test_errors_of_conditions_are_found_before_results_are_read() -> None:
     outcome = command_line("compare", "missing", "--fail-if", "fc.p99 > 1")
     assert "there is no measure" in outcome.stderr
 

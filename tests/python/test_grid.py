@@ -44,7 +44,7 @@ def test_scales_points_and_seeds_reach_the_scenario(tiny: Path) -> None:
     assert scenario["traffic"][1]["sizes"]["fixed"] == "20 KB"
 
 
-def test_a_scale_wins_over_the_points_that_it_names(tiny: Path) -> None:
+def test_values_of_a_scale_override_those_of_points(tiny: Path) -> None:
     edited(
         tiny,
         ("set.topology.hosts = 6", 'set.topology.hosts = 6\naxes.bytes.20.run.until = "30 us"'),

@@ -49,13 +49,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_points_that_are_the_same_scenario_are_told() -> None:
+def test_points_that_are_the_same_scenario_are_reported() -> None:
     assert swept(CONTROL).identical == [
         "control none and also come out identical: they are the same scenario once all defaults are filled in"
     ]
 
 
-def test_an_axis_without_effect_is_told_once_with_its_settings() -> None:
+def test_an_axis_without_effect_is_reported_once_with_its_settings() -> None:
     axes = CONTROL.replace("also", "#") + '[axes.buffer]\nlarge = {}\nsmall.switch.buffer = "9 MiB"\n'
     assert swept(axes).identical == [
         "buffer large and small come out identical, whatever the other axes are: "
@@ -63,7 +63,7 @@ def test_an_axis_without_effect_is_told_once_with_its_settings() -> None:
     ]
 
 
-def test_single_places_are_told_where_an_axis_has_an_effect_elsewhere() -> None:
+def test_single_places_are_reported_where_an_axis_has_an_effect_elsewhere() -> None:
     # A flow that another one meets is slower with a small window; alone it is not.
     meets = '{ src = "h2", dst = "h1", bytes = "20 KB" }'
     axes = f"""
@@ -106,7 +106,7 @@ def test_a_sweep_says_so_and_draws_its_charts() -> None:
     assert ">none<" not in Path("elsewhere/grid-1.svg").read_text(encoding="utf-8")
 
 
-def test_settings_differ_where_a_value_is_another_or_missing() -> None:
+def test_different_and_missing_values_are_differences() -> None:
     one = flatten({"a": {"kind": "x", "of": {"x": 2}}, "b": [{"c": 1}], "d": []})
     other = flatten({"a": {"kind": "y"}, "b": [{"c": 2}], "d": []})
     assert one == {"a.kind": "x", "a.of.x": 2, "b[0].c": 1, "d": []}

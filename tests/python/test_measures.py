@@ -255,7 +255,7 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
         assert measure_of(f'kind = "pauses", {which}, {stat}').evaluate(result) == pytest.approx(expected)
 
 
-def test_a_link_is_paused_in_each_interval_in_which_a_queue_of_its_port_is(result: Result) -> None:
+def test_a_link_is_paused_while_a_queue_of_its_port_is(result: Result) -> None:
     rows = [
         # Two queues of a port, then one pause up to the end of an interval and one that has no length, at a beginning.
         ("s0", 1, 12 * US, 31 * US),
@@ -319,7 +319,7 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
         ('src = "h2"', [30.0, 80.0, 40.0, 40.0]),
     ],
 )
-def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
+def test_flows_with_one_tag_receiver_and_start_are_a_request(
     result: Result, text: str, expected: Sequence[float]
 ) -> None:
     rows = [
@@ -337,7 +337,7 @@ def test_flows_of_a_tag_to_a_receiver_that_start_together_are_a_request(
         assert measure_of(f'kind = "requests", {text}, stat = "{stat}"').evaluate(result) == pytest.approx(of(expected))
 
 
-def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do(result: Result) -> None:
+def test_relaying_hosts_count_as_hosts_and_have_a_buffer(result: Result) -> None:
     nodes = result.topology.nodes
     result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
     frames = measure_of('kind = "throughput", hosts = ["h2"]')
@@ -364,13 +364,13 @@ def test_hosts_that_relay_are_measured_as_hosts_and_have_a_buffer_as_switches_do
     ]
 
 
-def test_measures_of_what_is_not_there(result: Result) -> None:
+def test_a_missing_number_is_an_error(result: Result) -> None:
     measure = RunMeasure(kind="run", path="drops.buffer-full")
     with pytest.raises(ResultError, match=r"run.json has no drops.buffer-full: the key buffer-full is missing"):
         measure.evaluate(result)
 
 
-def test_what_nobody_has_counted_is_none(result: Result) -> None:
+def test_a_missing_counter_is_0(result: Result) -> None:
     file = result.directory / "run.json"
     document = json.loads(file.read_text())
     file.write_text(json.dumps(document | {"counters": {"merge_frames": 12, "merge_wait_ps": 3_000_000}}))
@@ -383,7 +383,7 @@ def test_what_nobody_has_counted_is_none(result: Result) -> None:
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.sampled_from(["p1", "p50", "p99", "p99.9", "p33.3"]))
-def test_a_percentile_of_counts_is_that_of_as_many_values(degrees: list[int], stat: str) -> None:
+def test_percentiles_of_counts_and_of_single_values_agree(degrees: list[int], stat: str) -> None:
     counts = pl.Series("v", degrees, dtype=pl.Float64).value_counts().sort("v")
     found = statistic.of_counts(counts["v"], counts["count"].cast(pl.UInt64), stat)
     assert found == pytest.approx(statistic.of_values(pl.Series(degrees), stat))
@@ -413,7 +413,7 @@ def test_patterns_name_nodes_as_scenarios_do() -> None:
             named(wrong)
 
 
-def test_ideal_values_are_those_of_flows_at_their_ideal_times(result: Result) -> None:
+def test_ideal_values_use_ideal_times(result: Result) -> None:
     measures = content_of(
         'measures.mean = { kind = "flows" }\n'
         'measures.worst = { kind = "flows", value = "slowdown", stat = "max" }\n'

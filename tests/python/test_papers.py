@@ -198,7 +198,7 @@ def test_port_fc_keeps_the_queue_of_an_incast_short_and_its_flows_are_done_soone
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_claims_have_a_figure_or_say_that_there_is_none_and_no_claim_is_reached_by_no_effect(path: Path) -> None:
+def test_no_claim_is_reached_without_an_effect(path: Path) -> None:
     for claim in Experiment.load(path).content.claims:
         assert re.search(r"^no figure|\d", claim.paper) or claim.unit == "yes/no", claim.text
         everywhere, _ = claims.expected(claim)
@@ -246,14 +246,14 @@ LARGE = {("srcc", "convergence")}
 
 
 @pytest.mark.parametrize(("paper", "figure"), RECORDED)
-def test_recorded_data_are_what_the_simulator_gives_or_say_that_they_are_stale(paper: str, figure: str) -> None:
+def test_recorded_data_match_the_simulator_or_are_stale(paper: str, figure: str) -> None:
     """Simulates a million events per figure, as recorded fingerprints are of so many."""
     assert objections(paper, figure, 0 if (paper, figure) in LARGE else 1) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("paper", "figure"), RECORDED)
-def test_all_witnesses_of_recorded_data_have_the_fingerprints_that_they_had(paper: str, figure: str) -> None:
+def test_all_witnesses_have_their_recorded_fingerprints(paper: str, figure: str) -> None:
     """Takes long: 493 runs, of which the test above makes one per figure."""
     assert objections(paper, figure, 1000) == []
 
@@ -280,7 +280,7 @@ def test_the_readme_counts_the_claims_that_hold(paper: str) -> None:
 
 
 @pytest.mark.parametrize("paper", sorted({paper for paper, _, scale, _ in DATA if scale == "paper"}))
-def test_the_page_of_results_is_what_the_data_give(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_results_matches_the_data(paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiments = {path.stem for path in FIGURES if path.parent.name == paper}
     if missing := experiments - {figure for where, figure, scale, _ in DATA if (where, scale) == (paper, "paper")}:
         pytest.skip(

@@ -155,11 +155,11 @@ def grid(**values: Sequence[float | None]) -> dict[Point, dict[str, float | None
 )
 def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], direction: int, size: float) -> None:
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
-    found = scoring.held("fig1", faster, grid(new=new, old=[100.0, 100.0]))
+    found = scoring.score_claim("fig1", faster, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
     # As a ratio that must be below 1.
     ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
-    found = scoring.held("fig1", ratio, grid(new=new, old=[100.0, 100.0]))
+    found = scoring.score_claim("fig1", ratio, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
 
 
@@ -174,7 +174,7 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
 )
 def test_a_direction_is_that_of_the_verdict(of_claim: dict[str, object], new: list[float], direction: int) -> None:
     one = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, **of_claim)
-    assert scoring.held("fig1", one, grid(new=new, old=[100.0, 100.0])).direction == direction
+    assert scoring.score_claim("fig1", one, grid(new=new, old=[100.0, 100.0])).direction == direction
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,11 @@ def test_a_guard_is_broken_by_its_mean_not_by_scatter(new: list[float | None], b
 
 def test_a_guard_that_breaks_takes_from_the_score(paper: Path) -> None:
     of_paper = Paper.load(paper)
-    one = scoring.held("fig1", claim(at={"scheme": ["new"]}, at_most=1.0), grid(new=[0.5, 0.5]))
+    one = scoring.score_claim("fig1", claim(at={"scheme": ["new"]}, at_most=1.0), grid(new=[0.5, 0.5]))
     reading = of_paper.named(RECORD)
     scores = [
-        scoring.Scored(reading, [one], broken, 2).score for broken in ([], [("f", "a")], [("f", "a"), ("f", "b")])
+        scoring.ScoredReading(reading, [one], broken, 2).score
+        for broken in ([], [("f", "a")], [("f", "a"), ("f", "b")])
     ]
     assert scores == [1.0, 0.75, 0.5]
 
@@ -229,7 +230,7 @@ def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     assert not {"reference", "why"} & {*row}
 
 
-def test_the_literal_reading_is_run_where_claims_of_the_paper_ask_for_it(paper: Path, tiny: Path) -> None:
+def test_the_literal_reading_runs_the_points_of_the_papers_claims(paper: Path, tiny: Path) -> None:
     ours = '[[claims]]\ntext = "b"\npaper = "no figure; ours"\nmeasure = "mean"\nat_least = 1\n'
     edited(tiny, ('at = { scheme = "Pyrrha" }', 'at = { scheme = "Pyrrha", bytes = "20" }'))
     tiny.write_text(tiny.read_text() + "\n" + ours)
@@ -257,7 +258,7 @@ set."topology.delay" = "8 us"
 """
 
 
-def test_the_reference_is_run_where_there_is_one_and_stands_beside_claims(paper: Path) -> None:
+def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
     assert "defines no reference" in command_line("reproduce", "someone", "--reading", "reference").output
     paper.write_text(paper.read_text() + REFERENCE)
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
@@ -300,7 +301,7 @@ def test_a_reference_that_is_held_up_is_warned_of(paper: Path) -> None:
         assert ("of the reference have paused, dropped or retransmitted packets" in outcome.output) == held_up
 
 
-def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> None:
+def test_the_hardest_rivals_give_the_scheme_its_least_score(paper: Path) -> None:
     edited(paper, ('about = "MTU of one scheme"', 'about = "MTU of one scheme"\nrivals = true'))
     of_paper = Paper.load(paper)
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
@@ -308,11 +309,11 @@ def test_rivals_are_at_their_best_where_the_scheme_scores_least(paper: Path) -> 
     for delay in ("1 us", "2 us"):
         for mtu, old in (("1 KB", 100.0), ("2 KB", 60.0)):
             reading = of_paper.reading("1", {"delay": delay, "mtu": mtu, "seed": "mean"})
-            one = scoring.held("fig1", faster, grid(new=[50.0, 50.0], old=[old, old]))
-            scored.append(scoring.Scored(reading, [one], [], 0))
-    options = scoring.hardest(of_paper, scored)
+            one = scoring.score_claim("fig1", faster, grid(new=[50.0, 50.0], old=[old, old]))
+            scored.append(scoring.ScoredReading(reading, [one], [], 0))
+    options = scoring.hardest_rivals(of_paper, scored)
     assert options == {"mtu": "2 KB"}
-    assert scoring.best(of_paper, scored)["mtu"] == "1 KB"
+    assert scoring.best_options(of_paper, scored)["mtu"] == "1 KB"
     assert of_paper.changed("", options).options == {**of_paper.named(RECORD).options, "mtu": "2 KB"}
 
 
@@ -390,7 +391,7 @@ def test_an_error_in_choices_has_its_line(paper: Path, old: str, new: str, messa
     assert (first["file"], first["line"] > 0) == (str(paper), True)
 
 
-def test_the_later_of_two_edits_wins_whatever_the_table_between_them() -> None:
+def test_the_last_edit_of_a_key_wins_over_a_table_between() -> None:
     values: list[dict[str, object]] = [{"a.b": "10 KB"}, {"a": {"b": "20 KB", "c": "7"}}, {"a.b": "30 KB"}]
     edits = [Edit(set=value) for value in values]
     assert overrides(edits, {}) == ['a={"b" = "20 KB", "c" = "7"}', 'a.b="30 KB"']
@@ -411,7 +412,7 @@ def test_edits_of_one_measure_are_put_together(tiny: Path) -> None:
     assert (mean["stat"], mean["role"]) == ("p99", "background")
 
 
-def test_edits_that_are_wrong_only_together_are_refused(tiny: Path) -> None:
+def test_conflicting_edits_are_refused(tiny: Path) -> None:
     edits = [Edit(measures={"mean": keys}) for keys in ({"kind": "throughput"}, {"stat": "p99"})]
     reading = Reading("both", {}, edits)
     with pytest.raises(ScenarioError, match=r"reading both conflict in measures\.mean"):
@@ -425,7 +426,7 @@ def test_an_edit_of_the_table_run_leaves_seeds_as_they_are(paper: Path, tiny: Pa
     assert seeds == {1, 2}
 
 
-def test_a_wrong_value_of_an_option_is_one_of_the_file_of_choices(paper: Path, tiny: Path) -> None:
+def test_a_wrong_value_of_an_option_is_attributed_to_the_file_of_choices(paper: Path, tiny: Path) -> None:
     edited(paper, ('"2 us" = [{ set."topology.delay"', '"2 us" = [{ set."topology.dealy"'))
     experiment = Experiment.load(tiny)
     with pytest.raises(ScenarioError, match=r"topology\.dealy") as caught:
@@ -440,7 +441,7 @@ def test_a_part_without_a_claim_of_the_paper_scores_nothing(paper: Path, tiny: P
 
 
 @pytest.mark.usefixtures("paper")
-def test_a_sample_refuses_what_means_nothing_for_it() -> None:
+def test_a_sample_refuses_options_without_effect() -> None:
     for options in (["--reading", "literal"], ["--scale", "paper"], ["--recorded"], ["-o", "x"], ["--markdown", "x"]):
         outcome = command_line("reproduce", "someone", "--readings", *options)
         assert outcome.exit_code == 2

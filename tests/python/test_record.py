@@ -138,7 +138,7 @@ def test_ideal_times_are_recorded_where_there_is_a_claim(done: Path) -> None:
     assert ideal() == [{}] * 4
 
 
-def test_figures_that_are_not_recorded_are_told(tiny: Path) -> None:
+def test_figures_that_are_not_recorded_are_reported(tiny: Path) -> None:
     outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
     assert outcome.exit_code == 2
     assert "nothing recorded at scale paper" in outcome.stderr
@@ -195,7 +195,7 @@ def test_data_of_another_experiment_are_refused(done: Path, old: str, new: str) 
     assert "fig1.paper.json is out of date" in outcome.stderr
 
 
-def test_words_claims_looks_and_other_scales_do_not_make_data_out_of_date(done: Path) -> None:
+def test_texts_claims_appearance_and_other_scales_do_not_make_data_out_of_date(done: Path) -> None:
     edited(
         done,
         ('title = "Tiny"', 'title = "Small"'),
@@ -210,10 +210,10 @@ def test_a_chart_that_asks_for_another_curve_is_refused(done: Path) -> None:
     edited(done, ('kind = "cdf"\n', 'kind = "cdf"\nvalue = "slowdown"\n'))
     outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
     assert outcome.exit_code == 2
-    assert "what a chart of kind cdf shows is not recorded" in outcome.stderr
+    assert "a curve of a chart of kind cdf is not recorded" in outcome.stderr
 
 
-def test_a_missing_point_or_measure_is_told(done: Path) -> None:
+def test_a_missing_point_or_measure_is_reported(done: Path) -> None:
     points = recorded(done).points
     for fewer in (points[1:], [points[0].model_copy(update={"measures": {"mean": 1.0}}), *points[1:]]):
         recorded(done).model_copy(update={"points": fewer}).write(Experiment.load(done))
@@ -222,7 +222,7 @@ def test_a_missing_point_or_measure_is_told(done: Path) -> None:
         assert "fig1: PFC, 10, seed 1 is not recorded with all measures" in outcome.stderr
 
 
-def test_a_damaged_record_is_told(done: Path) -> None:
+def test_a_damaged_record_is_reported(done: Path) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(path.read_text().replace('"seed"', '"sed"', 1))
     with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
@@ -232,7 +232,7 @@ def test_a_damaged_record_is_told(done: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_number_that_is_none_is_damage(done: Path, number: str) -> None:
+def test_a_number_that_is_not_finite_is_damage(done: Path, number: str) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(re.sub(r'("cpu_seconds"): [^,]*', rf"\1: {number}", path.read_text(), count=1))
     with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged"):
@@ -243,7 +243,7 @@ def test_a_number_that_is_none_is_damage(done: Path, number: str) -> None:
     ("key", "value"),
     [("points", "drops"), ("points", "measures"), ("curves", "y"), ("witnesses", "fingerprint"), ("core", "commit")],
 )
-def test_a_record_is_what_was_written(done: Path, key: str, value: str) -> None:
+def test_an_edited_record_is_refused(done: Path, key: str, value: str) -> None:
     path = done.parent / "data" / "fig1.paper.json"
     document = json.loads(path.read_text())
     part = document[key] if key == "core" else document[key][0]
@@ -259,10 +259,10 @@ def test_only_the_mark_may_be_written_by_hand(done: Path) -> None:
     assert recorded(done).stale == "why"
 
 
-def test_a_record_of_another_scale_is_told(done: Path) -> None:
+def test_a_record_of_another_scale_is_reported(done: Path) -> None:
     data = done.parent / "data"
     data.joinpath("fig1.small.json").write_bytes(data.joinpath("fig1.paper.json").read_bytes())
-    with pytest.raises(DamagedError, match="is of the scale paper"):
+    with pytest.raises(DamagedError, match="is the record of another scale, paper"):
         Record.load(Experiment.load(done), "small")
 
 
@@ -280,7 +280,7 @@ def test_every_point_of_every_axis_has_a_witness(tiny: Path) -> None:
     assert {each.seed for each in found} == {1}
 
 
-def test_a_witness_that_does_what_another_one_did_is_left_out(tiny: Path) -> None:
+def test_a_witness_with_a_known_fingerprint_is_left_out(tiny: Path) -> None:
     # Where nothing is paused, all schemes do the same.
     edited(tiny, ("[axes.bytes]", "[axes.scheme.Default]\n[axes.bytes]"))
     assert names(witnesses.choose(Experiment.load(tiny))) == ["PFC 10", "Pyrrha 20"]
@@ -299,7 +299,7 @@ def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
     summary = backwater.run(experiment.scenario("small", whole)).summary
     assert [each.until for each in witnesses.choose(experiment)] == [None] * 2
     enough = summary.events // 10
-    monkeypatch.setattr(witnesses, "_EVENTS", enough)
+    monkeypatch.setattr(witnesses, "_MIN_EVENTS", enough)
     first, *_ = witnesses.choose(experiment)
     assert first.until is not None
     until = units.picoseconds(first.until)
@@ -307,7 +307,7 @@ def test_a_witness_is_the_shortest_part_of_a_run_with_enough_events(
     assert cut(until).fingerprint == first.fingerprint == witnesses.fingerprint(experiment, first)
 
 
-def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None:
+def test_witnesses_detect_a_changed_simulator(done: Path) -> None:
     experiment, kept = Experiment.load(done), recorded(done)
     assert [*kept.witnesses] == witnesses.choose(experiment)
     now = partial(witnesses.fingerprint, experiment)
@@ -315,7 +315,7 @@ def test_witnesses_find_a_simulator_that_does_something_else(done: Path) -> None
     changed = [kept.witnesses[0].model_copy(update={"fingerprint": "00ff"}), *kept.witnesses[1:]]
     (objection,) = witnesses.objections(experiment, kept.model_copy(update={"witnesses": changed}), now)
     assert "has the fingerprint" in objection
-    assert "and had 00ff: record it again, or say in `stale` why it is kept" in objection
+    assert "recorded was 00ff: record it again, or say why in `stale`" in objection
 
 
 HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, fingerprint="a")
@@ -325,13 +325,13 @@ HERE = Witness(place={"scheme": "PFC", "bytes": "10"}, seed=1, until=None, finge
     ("changes", "words"),
     [
         ({}, ""),
-        ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, and had b"),
-        ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is not a point of the grid any more"),
+        ({"witnesses": [HERE.model_copy(update={"fingerprint": "b"})]}, "has the fingerprint a, recorded was b"),
+        ({"witnesses": [HERE.model_copy(update={"seed": 3})]}, "PFC, 10, seed 3 is no longer a point of the grid"),
         ({"witnesses": []}, "has no witness"),
-        ({"definition": "0"}, "asks for something else now"),
+        ({"definition": "0"}, "the experiment file has changed"),
     ],
 )
-def test_what_differs_must_be_marked_as_stale_and_nothing_else(tiny: Path, changes: dict[str, Any], words: str) -> None:
+def test_a_record_is_marked_as_stale_if_and_only_if_it_differs(tiny: Path, changes: dict[str, Any], words: str) -> None:
     experiment = Experiment.load(tiny)
     kept = Record(
         scale="paper",
@@ -350,10 +350,10 @@ def test_what_differs_must_be_marked_as_stale_and_nothing_else(tiny: Path, chang
         assert found_marked == []
     else:
         assert found == []
-        assert found_marked == ["it is marked as stale, and nothing differs: take the mark away"]
+        assert found_marked == ["it is marked as stale, but nothing differs: remove the mark"]
 
 
-def test_an_experiment_of_analysis_alone_needs_no_witness(tiny: Path) -> None:
+def test_an_experiment_with_only_analyses_needs_no_witness(tiny: Path) -> None:
     analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
     edited(
         tiny,
@@ -366,7 +366,7 @@ def test_an_experiment_of_analysis_alone_needs_no_witness(tiny: Path) -> None:
     assert witnesses.objections(Experiment.load(tiny), recorded(tiny), lambda _: "") == []
 
 
-def test_a_stale_figure_is_shown_and_says_so(done: Path) -> None:
+def test_a_stale_figure_is_marked_on_the_page(done: Path) -> None:
     edited(done, ('title = "Tiny"', 'title = "Tiny"\nskip = [{ bytes = "20", scheme = "PFC" }]'))
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(path.read_text().replace(' "points"', ' "stale": "bursts are larger now",\n "points"', 1))
@@ -381,7 +381,7 @@ def test_a_stale_figure_is_shown_and_says_so(done: Path) -> None:
 # --- what is kept of a run
 
 
-def test_a_measure_that_is_no_finite_number_is_none(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measure_without_a_finite_value_is_none(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study.plan(Experiment.load(tiny), "paper")
     store = Store(Path("store"))
     sweep.run(store, [*study.jobs.values()][:1], Local(1))
@@ -392,7 +392,7 @@ def test_a_measure_that_is_no_finite_number_is_none(tiny: Path, monkeypatch: pyt
     assert second.measures == {"mean": None, "p99": None}
 
 
-def test_measures_of_requests_queues_and_pauses_go_into_charts_claims_tables_and_records(tiny: Path) -> None:
+def test_requests_queues_and_pauses_appear_in_charts_claims_tables_and_records(tiny: Path) -> None:
     edited(
         tiny,
         ('size = "20 KB"', 'size = "200 KB"'),

@@ -42,7 +42,7 @@ def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
 
 
 @pytest.mark.usefixtures("losing")
-def test_a_claim_without_a_result_is_told_from_one_without_a_reason(tiny: Path) -> None:
+def test_claims_without_a_result_and_without_a_reason_differ(tiny: Path) -> None:
     edited(tiny, ('flow_control = { kind = "pfc" }', LOSING), ("at_most = 1.5", "at_most = 0.9"))
     command_line("reproduce", "someone", "--scale", "paper", "--markdown", "page.md")
     assert "| – | no result: no baseline at PFC, 10, seed 1 |" in Path("page.md").read_text()

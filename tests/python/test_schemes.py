@@ -84,7 +84,7 @@ def registered() -> set[tuple[str, str]]:
     }
 
 
-def test_every_slot_is_one_whose_mechanisms_are_put_in() -> None:
+def test_every_slot_is_compared() -> None:
     others = {"topology", "switch.scheduler", "host.scheduler"}
     assert {*kinds_by_path()} == {*SLOTS.values()} | others
 
@@ -103,7 +103,7 @@ def test_no_mechanism_is_forgotten(leaves: Schemes, relays: Schemes) -> None:
     assert applicable == everything
 
 
-def test_what_a_mechanism_needs_beside_it_is_found_and_named(leaves: Schemes) -> None:
+def test_changes_that_a_mechanism_needs_are_found_and_named(leaves: Schemes) -> None:
     schemes = {(scheme.slot, scheme.kind): scheme for scheme in leaves.others}
     assert schemes["flow control", "pyrrha"].beside == ()
     assert schemes["congestion control", "mp-rdma"].name == "mp-rdma with recovery mp-rdma"
@@ -169,13 +169,13 @@ def test_seeds_follow_that_of_the_scenario(tmp_path: Path) -> None:
     assert [[job.scenario["run"]["seed"] for job in scheme.jobs] for scheme in schemes.all] == [[7, 8]] * 6
 
 
-def test_schemes_that_failed_are_not_taken_for_the_same(tmp_path: Path) -> None:
+def test_failed_schemes_are_not_identical(tmp_path: Path) -> None:
     schemes, store = of(tmp_path, LEAVES, ["headroom"]), Store(tmp_path / "store")
     assert table(schemes, outcomes(schemes, store)).note == ""
     assert {row[2] for row in table(schemes, outcomes(schemes, store)).rows} == {"1 failed"}
 
 
-def test_mechanisms_without_effect_are_told(scenario: Path) -> None:
+def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
     scenario.write_text(LEAVES.replace("spines = 2", "spines = 1"), encoding="utf-8")
     outcome = command_line("compare-schemes", scenario, "--slot", "load balancing")
     assert outcome.exit_code == 0, outcome.output
@@ -193,7 +193,7 @@ def test_mechanisms_without_effect_are_told(scenario: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("scenario")
-def test_mistakes_are_told_before_anything_runs(arguments: list[str], words: str) -> None:
+def test_errors_are_reported_before_any_run(arguments: list[str], words: str) -> None:
     outcome = command_line("compare-schemes", *arguments)
     assert outcome.exit_code == 2
     assert words in outcome.stderr

@@ -125,7 +125,7 @@ def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
     assert store.result(jobs[0]) is None
 
 
-def test_where_everything_is_present_nothing_is_written(tiny: Path) -> None:
+def test_a_complete_store_is_not_written_to(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
     assert command_line(*arguments).exit_code == 0
     running = Path("store/running")
@@ -175,7 +175,7 @@ def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
     assert "0 of 8 runs are kept in store" in errors
 
 
-def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
+def test_a_damaged_point_is_reported_and_run_again(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
     assert command_line(*arguments).exit_code == 0
     before = made(Store(Path("store")))
@@ -195,7 +195,7 @@ def test_a_damaged_point_is_told_and_run_again(tiny: Path) -> None:
     assert command_line(*arguments).stderr == ""
 
 
-def test_what_is_no_directory_in_place_of_a_point_is_told_and_replaced(tiny: Path) -> None:
+def test_a_file_in_place_of_a_point_is_reported_and_replaced(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
     assert command_line(*arguments).exit_code == 0
     before = made(Store(Path("store")))

@@ -23,7 +23,7 @@ def installed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return inside / "papers"
 
 
-def test_in_a_checkout_its_papers_are_not_those_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_papers_of_a_checkout_are_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     figures = targets.figures()
     assert {figure.file for figure in figures} == {*Path("papers").glob("*/*.toml")} - {
@@ -34,7 +34,7 @@ def test_in_a_checkout_its_papers_are_not_those_of_somebody_else(monkeypatch: py
     assert [file.stem for file in targets.find("dsh")[1]][:3] == ["fig05", "fig06-10", "fig14"]
 
 
-def test_own_figures_stand_beside_those_that_are_built_in(installed: Path) -> None:
+def test_user_figures_are_added_to_built_in_figures(installed: Path) -> None:
     names = [(figure.name, figure.is_own) for figure in targets.figures()]
     assert names == [
         ("other/fig2", False),
@@ -50,7 +50,7 @@ def test_own_figures_stand_beside_those_that_are_built_in(installed: Path) -> No
 
 
 @pytest.mark.parametrize("stem", ["fig10", "fig4", "fig3-5"])
-def test_an_own_figure_hides_none_that_is_built_in(installed: Path, tiny: Path, stem: str) -> None:
+def test_a_user_figure_hides_no_built_in_figure(installed: Path, tiny: Path, stem: str) -> None:
     path = tiny.rename(tiny.with_stem(stem))
     _, [found] = targets.find(f"someone/{stem}")
     assert found.is_relative_to(installed)
@@ -107,7 +107,7 @@ def test_what_is_no_target_is_refused(tiny: Path, command: str, target: str, wor
     assert words in outcome.stderr
 
 
-def test_an_own_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) -> None:
+def test_a_user_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) -> None:
     path = tiny.rename("mine.toml")
     outcome = command_line("reproduce", "mine.toml", "--scale", "paper", "--record")
     assert outcome.exit_code == 0, outcome.output
@@ -117,7 +117,7 @@ def test_an_own_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) ->
     assert command_line("reproduce", f"./{path}", "--scale", "paper", "--recorded").exit_code == 0
 
 
-def test_the_scale_is_the_first_of_the_file_unless_one_is_asked_for(tiny: Path) -> None:
+def test_the_first_scale_is_the_default(tiny: Path) -> None:
     outcome = command_line("reproduce", tiny)
     assert outcome.exit_code == 0, outcome.output
     assert Path("results/fig1-small").is_dir()
@@ -151,9 +151,7 @@ def test_a_sweep_takes_one_figure(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["text", "folder", "link", "fifo"])
-def test_a_file_of_ones_own_that_is_broken_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
+def test_a_broken_file_of_the_user_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.chdir(tmp_path)
     broken = Path("papers/mine/bad.toml")
     broken.parent.mkdir(parents=True)

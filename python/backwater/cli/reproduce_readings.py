@@ -16,7 +16,7 @@ from backwater.experiment.executors.executor import Executor
 from backwater.experiment.format.readings import Part
 from backwater.experiment.readings import Paper, Reading
 from backwater.experiment.readings_record import ReadingsRecord
-from backwater.experiment.scoring import Scored, Taken
+from backwater.experiment.scoring import MeasureCache, ScoredReading
 from backwater.experiment.store import Store
 
 
@@ -39,28 +39,30 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
         raise UsageError("--readings scores all figures of a paper together", f"use the target {folder.name}")
     wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     first, second = paper.rule.choose, paper.rule.confirm
-    taken = Taken(store)
-    chosen = _scored(paper, wanted, first, taken, executor)
+    cache = MeasureCache(store)
+    chosen = _scored(paper, wanted, first, cache, executor)
     drawn = [each for each in chosen if each.reading.is_drawn]
     made = [
-        paper.changed("greatest main effects", scoring.best(paper, drawn)),
-        paper.changed(f"{readings.RECORD}, rivals at their best", scoring.hardest(paper, drawn)),
+        paper.changed("greatest main effects", scoring.best_options(paper, drawn)),
+        paper.changed(f"{readings.RECORD}, rivals at their best", scoring.hardest_rivals(paper, drawn)),
     ]
-    chosen += _scored(paper, made, first, taken, executor)
+    chosen += _scored(paper, made, first, cache, executor)
     wanted += made
-    confirmed = _scored(paper, wanted, second, taken, executor)
+    confirmed = _scored(paper, wanted, second, cache, executor)
     tables = [*score_views.views(paper, chosen, confirmed)]
     for view in tables:
         console.out.print(console.table(view))
-    cpu = sum(taken.cpu_seconds.values())
+    cpu = sum(cache.cpu_seconds.values())
     took = f"{time.monotonic() - begin:.0f} s; CPU time of all runs, reused ones included: {cpu:.0f} s"
     console.out.print(Text(took), soft_wrap=True)
     if recording:
         console.written(ReadingsRecord.of(paper, tables, cpu).write(paper))
 
 
-def _scored(paper: Paper, wanted: Sequence[Reading], part: Part, taken: Taken, executor: Executor) -> list[Scored]:
+def _scored(
+    paper: Paper, wanted: Sequence[Reading], part: Part, cache: MeasureCache, executor: Executor
+) -> list[ScoredReading]:
     """Runs and scores readings on a part of the paper."""
     plans = [scoring.plan(paper, reading, part) for reading in wanted]
-    run_all(taken.store, [job for plan in plans for job in scoring.jobs(plan)], executor)
-    return [scoring.score(reading, plan, taken) for reading, plan in zip(wanted, plans, strict=True)]
+    run_all(cache.store, [job for plan in plans for job in scoring.jobs(plan)], executor)
+    return [scoring.score(reading, plan, cache) for reading, plan in zip(wanted, plans, strict=True)]

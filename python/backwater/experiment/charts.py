@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, assert_never
 
 import polars as pl
@@ -24,27 +25,26 @@ from backwater.experiment.format.charts import (
     QueueOverTime,
 )
 from backwater.experiment.format.content import Content
-from backwater.experiment.grid import Point
+from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.measures import flows, ingress
-from backwater.experiment.record import Curve, asked, by_place
+from backwater.experiment.record import Curve, Record, by_place, curve_definition
 from backwater.vega import Spec, field
 
-# Of a panel, where there are several.
+# Width of each of several panels.
 _PANEL_WIDTH = 260
 
-
-# Opens the line of a chart at a place.
+# Returns a curve of a chart at a place.
 Curves = Callable[[Mapping[str, Any], Mapping[str, str]], Curve]
 
 
 def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec:
-    """A chart of points that have been measured.
+    """Returns the specification of a chart.
 
     Args:
-        chart: What it shows.
-        content: The experiment that it is part of.
+        chart: The chart.
+        content: The experiment.
         values: The measures of every point.
-        curves: What was kept for charts of other things.
+        curves: Curves of charts that draw more than measures.
     """
     wanted = {point: of for point, of in values.items() if matches(point.place, chart.where)}
     match chart:
@@ -59,8 +59,31 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec
     assert_never(chart)
 
 
+def write(
+    experiment: Experiment, record: Record, values: Values, directory: Path, suffixes: Sequence[str] = (".svg",)
+) -> list[Path]:
+    """Writes every chart of an experiment into a directory, and returns the files.
+
+    Args:
+        experiment: The experiment.
+        record: The record of its runs.
+        values: The measures of every point to draw.
+        directory: The directory.
+        suffixes: Formats: `.svg` or `.pdf`.
+    """
+    written = []
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, chart in enumerate(experiment.content.charts, 1):
+        drawn = draw(chart, experiment.content, values, record.curve)
+        for suffix in suffixes:
+            path = directory / f"{experiment.name}-{number}{suffix}"
+            path.write_bytes(vega.picture(drawn, suffix))
+            written.append(path)
+    return written
+
+
 def _coordinates(chart: Chart, place: Mapping[str, str]) -> dict[str, str]:
-    """Where the chart shows a place: the points of its axes, under fixed names."""
+    """Returns the points of a chart's axes at a place."""
     axes = {key: getattr(chart, key, None) for key in ("x", "series", "facet")}
     return {key: "" if axis is None else place[axis] for key, axis in axes.items()}
 
@@ -71,13 +94,13 @@ def _colour(names: Sequence[str], title: str | None) -> Spec:
 
 
 def _shown(content: Content, axis: str | None, frame: pl.DataFrame, column: str) -> list[str]:
-    """The points of an axis that a frame has, in the order of the file."""
+    """Returns the points of an axis that a frame has, in the order of the file."""
     present = set(frame[column])
     return [""] if axis is None else [name for name in content.axes[axis] if name in present]
 
 
 def _panels(chart: Chart, layers: list[Spec], frame: pl.DataFrame, content: Content, note: str) -> Spec:
-    """The layers on the frame, in one panel or one per point of the facet's axis."""
+    """Returns layers on a frame, in one panel or in one panel per point of the facet's axis."""
     width = style.CHART_WIDTH if chart.facet is None else _PANEL_WIDTH
     drawn: Spec = {"layer": layers, "width": width, "height": style.CHART_HEIGHT}
     if chart.facet is not None:
@@ -94,7 +117,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
         if over_seeds:
             estimate = Estimate.of(over_seeds)
             width = estimate.half_width or 0.0
-            # Measures are not negative, and a logarithmic scale has no room for what is far below the mean.
+            # Measures are not negative. A logarithmic scale cuts off intervals that reach far below the mean.
             low = max(estimate.mean - width, estimate.mean / 10 if chart.log else 0.0)
             bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
             rows.append({**_coordinates(chart, points[0].place), **bounds})
@@ -128,8 +151,8 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
-def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
-    """Titles of both axes of a distribution, a note, and what to say if there is nothing."""
+def _texts(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
+    """Returns the titles of both axes of a distribution, a note, and the text of an empty chart."""
     if isinstance(chart, Cdf):
         axes = (flows.axis_title(chart.value), "share of flows")
         return axes, "flows of all seeds together", "No such flow has finished."
@@ -140,11 +163,11 @@ def _words(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
 
 
 def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
-    axes, note, none = _words(chart)
+    axes, note, none = _texts(chart)
     frames = []
     for points in by_place(wanted):
         place = points[0].place
-        curve = curves(asked(chart), place)
+        curve = curves(curve_definition(chart), place)
         if curve.x:
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, place).items()}
             frames.append(pl.DataFrame({"value": curve.x, "fraction": curve.y}).with_columns(**labels))
@@ -171,7 +194,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
 def _steps(
     chart: Cdf | IngressCdf | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
 ) -> Spec:
-    """Distributions as steps; `axes` are the titles of x and y."""
+    """Draws distributions as steps; `axes` are the titles of x and y."""
     scale = vega.LOG if chart.log else {"zero": False}
     line = {
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
@@ -185,21 +208,21 @@ def _steps(
 
 
 def _lines(chart: ChartOverTime) -> dict[str, dict[str, Any]]:
-    """What a chart over time draws at a place, by name."""
+    """Returns the definitions of the curves of a chart over time, by name."""
     match chart:
         case OverTime():
-            return {name: asked(chart, group) for name, group in chart.groups.items()}
+            return {name: curve_definition(chart, group) for name, group in chart.groups.items()}
         case QueueOverTime():
-            return {", ".join(chart.ports): asked(chart)}
+            return {", ".join(chart.ports): curve_definition(chart)}
         case PausedLinksOverTime():
-            return {"paused links": asked(chart)}
+            return {"paused links": curve_definition(chart)}
         case BalancingOverTime():
-            return {chart.what.replace("_", " "): asked(chart)}
+            return {chart.what.replace("_", " "): curve_definition(chart)}
     assert_never(chart)
 
 
-def _measured_over_time(chart: ChartOverTime) -> str:
-    """Title of its axis of values."""
+def _value_title(chart: ChartOverTime) -> str:
+    """Returns the title of the axis of values of a chart over time."""
     match chart:
         case OverTime():
             return "share of the links' rates" if chart.of_shares else "throughput (Gb/s)"
@@ -237,7 +260,7 @@ def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], 
         "mark": {"type": "line", "strokeWidth": 1.6},
         "encoding": {
             "x": field("time:Q", title=f"simulated time ({unit})", scale={"zero": False, "nice": False}),
-            "y": field("y:Q", title=_measured_over_time(chart), axis={"format": "%" if shares else "~s"}),
+            "y": field("y:Q", title=_value_title(chart), axis={"format": "%" if shares else "~s"}),
             "color": _colour([*names], chart.series),
         },
     }

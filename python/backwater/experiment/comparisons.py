@@ -1,4 +1,4 @@
-"""Tables that set points of an experiment beside each other."""
+"""Tables that compare points of an experiment."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Place = Mapping[str, str]
 
 
 def view(comparison: Comparison, content: Content, values: Values) -> View:
-    """The table of a comparison: mean over seeds, with its 95 % confidence.
+    """Returns a table of means over seeds with their 95 % confidence intervals.
 
     Args:
-        comparison: What is compared.
-        content: The experiment that it is part of.
+        comparison: The definition of the table.
+        content: The experiment.
         values: The measures of every point.
     """
     at = {axis: comparison.at.get(axis, [*points]) for axis, points in content.axes.items()}
@@ -34,7 +34,7 @@ def view(comparison: Comparison, content: Content, values: Values) -> View:
     seeds = [*dict.fromkeys(point.seed for point in values)]
 
     def cell(row: str, measure: str, to: Place) -> str:
-        """The places of a row, in the order of the file."""
+        """Returns the values of a row's places, in the order of the file."""
         places = itertools.product(*{**at, comparison.rows: [row]}.values())
         of_places = (
             _over_seeds(comparison, values, seeds, dict(zip(at, place, strict=True)), to, measure) for place in places
@@ -51,7 +51,7 @@ def view(comparison: Comparison, content: Content, values: Values) -> View:
 
 
 def _header(comparison: Comparison, measure: str, to: Place) -> str:
-    """What tells a column from the others."""
+    """Returns the header of a column: the names that distinguish it from other columns."""
     names = [name for axis, name in to.items() if len(comparison.to[axis]) > 1]
     if len(comparison.measures) > 1 or not names:
         names = [measure, *names]
@@ -61,7 +61,7 @@ def _header(comparison: Comparison, measure: str, to: Place) -> str:
 def _over_seeds(
     comparison: Comparison, values: Values, seeds: Sequence[int], place: Place, to: Place, measure: str
 ) -> list[float]:
-    """What is compared at a place, for each seed that has it; nothing if neither side of it was run there."""
+    """Returns the comparison at a place for each seed that has both values."""
     sides = [place, {**place, **to}] if to else [place]
     found = []
     for seed in seeds:
@@ -78,7 +78,7 @@ def _over_seeds(
 
 
 def _compared(compare: Compare, taken: Sequence[float | None]) -> float | None:
-    """What is compared, of one or two sides; none where a value is missing, or divided by 0."""
+    """Compares one or two values; None if a value is missing or a divisor is 0."""
     here, there = taken[0], taken[-1]
     if here is None or there is None or (there == 0 and compare in {"ratio", "reduction"}):
         return None
@@ -86,7 +86,7 @@ def _compared(compare: Compare, taken: Sequence[float | None]) -> float | None:
 
 
 def _shown(compare: Compare, unit: str, over_seeds: Sequence[float]) -> str:
-    """A mean with its confidence; reductions in whole percents, without their sign."""
+    """Returns a mean with its confidence interval; reductions in whole percents, without a sign."""
     if not over_seeds:
         return "–"
     estimate = Estimate.of(over_seeds)

@@ -14,7 +14,7 @@ from backwater import style
 from backwater.experiment import claims
 from backwater.experiment.claims import Assessment
 from backwater.experiment.readings import Paper
-from backwater.experiment.readings_record import Kept, ReadingsRecord
+from backwater.experiment.readings_record import ReadingsRecord, RecordedTable
 from backwater.experiment.reproduce import Figure, cpu, other_value, our_value, reasons
 from backwater.views.view import View
 
@@ -143,7 +143,7 @@ def _readings(paper: Paper) -> Iterator[str]:
     yield from (line for table in sample.tables for line in _titled(table))
 
 
-def _titled(table: View | Kept) -> Iterator[str]:
+def _titled(table: View | RecordedTable) -> Iterator[str]:
     note = f" ({table.note})" if table.note else ""
     yield from ("", _filled(f"{table.title}{note}:"), "", *_table(table.headers, table.rows))
 

@@ -1,4 +1,4 @@
-"""The record of a sample of readings: the tables that came of it, small enough to be committed."""
+"""Record of a sample of readings: its tables, small enough for the repository."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from backwater.exports import writing
 from backwater.views.view import View
 
 
-class Kept(Table):
-    """A table as it was printed."""
+class RecordedTable(Table):
+    """A printed table."""
 
     title: str
     headers: list[str]
@@ -29,12 +29,12 @@ class Kept(Table):
 
 
 class ReadingsRecord(Table):
-    """The tables of a sample.
+    """The record of a sample.
 
     Attributes:
-        date: When it was written.
+        date: Date of the record.
         core: Version of the simulator.
-        definition: Hash of the choices and of the rule of the score.
+        definition: Hash of the choices and of the rule for scores.
         cpu_seconds: CPU time of all runs.
         tables: The tables.
     """
@@ -43,13 +43,13 @@ class ReadingsRecord(Table):
     core: str
     definition: str
     cpu_seconds: float
-    tables: list[Kept]
+    tables: list[RecordedTable]
 
     @classmethod
     def of(cls, paper: Paper, views: Sequence[View], cpu_seconds: float) -> Self:
-        """Keeps tables."""
+        """Makes a record of tables."""
         kept = [
-            Kept(title=view.title, headers=[*view.headers], rows=[[*row] for row in view.rows], note=view.note)
+            RecordedTable(title=view.title, headers=[*view.headers], rows=[[*row] for row in view.rows], note=view.note)
             for view in views
         ]
         date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
@@ -58,11 +58,11 @@ class ReadingsRecord(Table):
 
     @classmethod
     def load(cls, paper: Paper) -> Self | None:
-        """Reads the sample of a paper; none if there is none.
+        """Reads the record of a paper's sample, if there is one.
 
         Raises:
-            DamagedError: If the file is not one.
-            ResultError: If the choices or the rule are others by now.
+            DamagedError: If the file is damaged.
+            ResultError: If the choices or the rule have changed.
         """
         path = _file(paper)
         if not path.is_file():
@@ -72,11 +72,11 @@ class ReadingsRecord(Table):
         except (pydantic.ValidationError, UnicodeDecodeError) as error:
             raise DamagedError(f"{path} is damaged: {error}") from error
         if found.definition != _definition(paper):
-            raise ResultError(f"{path} is out of date: {paper.path} has other choices; record the sample again")
+            raise ResultError(f"{path} is out of date: {paper.path} has changed; record the sample again")
         return found
 
     def write(self, paper: Paper) -> Path:
-        """Writes it beside the records of the paper's figures, and returns the path."""
+        """Writes the record to the folder of the figures' records, and returns the path."""
         path = _file(paper)
         path.parent.mkdir(exist_ok=True)
         with writing(path, ()) as file:
@@ -89,7 +89,7 @@ def _file(paper: Paper) -> Path:
 
 
 def _definition(paper: Paper) -> str:
-    """Hash of what a sample follows from in the file: neither of texts nor of the reference, which is not sampled."""
+    """Returns a hash of the choices and the rule, without texts and without the reference."""
     content = paper.content.model_dump(mode="json", exclude_unset=True, exclude={"reference"})
     for choice in content["choices"].values():
         choice.pop("about")

@@ -1,4 +1,4 @@
-"""What is kept of the runs of an experiment: all that tables and charts are made of, small enough to be committed."""
+"""Records: the data behind tables and charts of an experiment, small enough for the repository."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ from backwater.experiment.study import Study
 from backwater.exports import writing
 from backwater.summary import Outcome
 
-# Steps of a distribution, beside its last hundred values; and of a throughput.
+# Steps of a distribution, besides its last hundred values; and intervals of a line over time.
 _STEPS: Final = 200
 _INTERVALS: Final = 500
-# Digits of what is drawn.
+# Significant digits of curves.
 _DIGITS: Final = 5
 
 
 class Run(Table):
-    """A point of the grid, and what came of it.
+    """A point of the grid with its measures.
 
     Attributes:
         place: The point of each axis.
-        seed: Its seed.
-        outcome: How its run ended; none without a result.
-        fingerprint: That of its trajectory.
+        seed: The seed.
+        outcome: Outcome of the run; None without a result.
+        fingerprint: Fingerprint of the trajectory.
         drops: Packets dropped.
-        unfinished: Flows left unfinished.
-        cpu_seconds: What it took.
-        measures: The measures, as far as it has them.
-        ideal: Measures of completion times if every flow had taken its ideal time; none where flows take several
-            paths, or where there is no claim.
+        unfinished: Unfinished flows.
+        cpu_seconds: CPU time.
+        measures: The measures; None for a measure without a value.
+        ideal: Measures of completion times if every flow had taken its ideal time. Empty if flows may take several
+            paths, or if there is no claim.
     """
 
     place: dict[str, str]
@@ -73,13 +73,13 @@ class Run(Table):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_nothing(self, written: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leaves out ideal values where there are none, as records of versions without them do."""
+        """Omits ideal values if there are none, as in records of earlier versions."""
         found: dict[str, Any] = written(self)
         return found if self.ideal else {key: value for key, value in found.items() if key != "ideal"}
 
     @classmethod
     def of(cls, study: Study, store: Store, point: Point) -> Self:
-        """What the store has of a point. Raises ResultError if a measure cannot be taken."""
+        """Evaluates the measures of a point. Raises ResultError if a result lacks data for a measure."""
         result = study.result(store, point)
         summary = None if result is None else result.summary
         return cls(
@@ -98,7 +98,7 @@ class Run(Table):
 def measured(
     study: Study, point: Point, result: ResultDirectory | None, names: Iterable[str]
 ) -> dict[str, float | None]:
-    """Takes measures of a point, by name; none without a result. Raises ResultError if one cannot be taken."""
+    """Returns measures of a point by name; None for measures without a finite value. Raises ResultError."""
     taken = {}
     for name in names:
         measure = study.experiment.content.measures[name]
@@ -111,7 +111,7 @@ def measured(
 
 
 def _ideal(study: Study, point: Point, result: ResultDirectory | None) -> dict[str, float]:
-    """Measures of completion times at the ideal times of flows, which bound claims."""
+    """Returns the measures of completion times with every flow at its ideal time."""
     content = study.experiment.content
     if result is None or not content.claims or study.takes_several_paths(point):
         return {}
@@ -120,7 +120,7 @@ def _ideal(study: Study, point: Point, result: ResultDirectory | None) -> dict[s
 
 
 def runs(study: Study, store: Store) -> dict[Point, Run]:
-    """What the store has of every point. Raises ResultError if a measure cannot be taken."""
+    """Evaluates the measures of every point. Raises ResultError if a result lacks data for a measure."""
     return {point: Run.of(study, store, point) for point in study.points}
 
 
@@ -128,10 +128,10 @@ class Curve(Table):
     """A line of a chart at one place.
 
     Attributes:
-        of: What is drawn, as the chart says it.
+        of: Keys of the chart that define the curve.
         place: The point of each axis.
         x: Values, or times in µs.
-        y: The share of values that are not above it, the rate in Gb/s of the interval that ends there, or bytes then.
+        y: For a value, the fraction of values up to it. For a time, the mean over the interval that ends there.
     """
 
     of: dict[str, Any]
@@ -141,18 +141,18 @@ class Curve(Table):
 
     @property
     def key(self) -> str:
-        """What tells it from others."""
+        """A text that identifies the curve."""
         return _key(self.of, self.place)
 
 
 class Witness(Table):
-    """A cheap run that tells whether the simulator still does what it did when the others were made.
+    """A short run whose fingerprint shows if the simulator has changed since the record was made.
 
     Attributes:
         place: The point of each axis.
-        seed: Its seed.
-        until: Where it is cut short, as a value of `run.until`; None for a whole run.
-        fingerprint: That of its trajectory.
+        seed: The seed.
+        until: Value of `run.until` at which the run is cut short; None for a whole run.
+        fingerprint: Fingerprint of the trajectory.
     """
 
     place: dict[str, str]
@@ -166,8 +166,8 @@ class Core(Table):
 
     Attributes:
         version: Its version.
-        commit: That it was built from.
-        source: Hash of the sources that results follow from.
+        commit: The commit from which it was built.
+        source: Hash of the sources that determine results.
     """
 
     version: str
@@ -176,18 +176,18 @@ class Core(Table):
 
 
 class Record(Table):
-    """What is kept of an experiment at a scale.
+    """The record of an experiment at a scale.
 
     Attributes:
         scale: Name of the scale.
-        date: When it was written down.
-        core: The simulator that made it.
-        definition: Hash of what results and measures follow from in the file of the experiment.
-        stale: Why it is kept, though the simulator or the file would give something else now; empty if they do not.
+        date: Date of the record.
+        core: The simulator.
+        definition: Hash of the parts of the experiment file that determine results and measures.
+        stale: The reason for keeping a record that is out of date; empty for a current record.
         points: The runs, in the order of the grid.
-        curves: What charts draw beside measures.
-        witnesses: Runs of the first scale of the file, to be compared with what they are now.
-        checksum: CRC-32 of all the rest but `stale`, as `write` writes it.
+        curves: Curves of charts that draw more than measures.
+        witnesses: Short runs at the first scale of the file.
+        checksum: CRC-32 of all other keys except `stale`.
     """
 
     scale: str
@@ -202,7 +202,7 @@ class Record(Table):
 
     @classmethod
     def of(cls, study: Study, store: Store, known: Mapping[Point, Run] | None = None) -> Self:
-        """What a store has; `known` are its runs, if they are known. Raises ResultError if a result lacks something."""
+        """Makes a record of the runs in a store; `known` saves evaluating the runs again. Raises ResultError."""
         build = _core.build_info()
         return cls(
             scale=study.scale,
@@ -215,11 +215,11 @@ class Record(Table):
 
     @classmethod
     def load(cls, experiment: Experiment, scale: str) -> Self | None:
-        """What is recorded of an experiment, if anything is.
+        """Reads the record of an experiment, if there is one.
 
         Raises:
-            DamagedError: If it is not what was written.
-            ResultError: If it is not of the experiment as it is now and not said to be stale.
+            DamagedError: If the file is damaged or was edited.
+            ResultError: If the record is out of date and not marked as stale.
         """
         path = data_file(experiment, scale)
         if not path.is_file():
@@ -232,18 +232,18 @@ class Record(Table):
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise DamagedError(f"{path} is damaged or of another version: {what}") from error
         except ValueError as error:
-            # A number that is none, which JSON cannot hold.
+            # A number that JSON cannot represent, such as NaN.
             raise DamagedError(f"{path} is damaged: {error}") from error
         if record.checksum != checksum:
             raise DamagedError(f"{path} is damaged or was edited: its checksum is {checksum}")
         if record.scale != scale:
-            raise DamagedError(f"{path} is of the scale {record.scale}")
+            raise DamagedError(f"{path} is the record of another scale, {record.scale}")
         if record.definition != definition(experiment, scale) and not record.stale:
-            raise ResultError(f"{path} is out of date: {experiment.path} asks for something else; record it again")
+            raise ResultError(f"{path} is out of date: {experiment.path} has changed; record it again")
         return record
 
     def write(self, experiment: Experiment) -> Path:
-        """Writes it beside the experiment, a line for each point and curve, and returns the path."""
+        """Writes the record with a line per point and curve, and returns the path."""
         parts = []
         content = self.model_dump(mode="json", exclude={"stale"} if not self.stale else set())
         for key, value in {**content, "checksum": self._sum()}.items():
@@ -259,7 +259,7 @@ class Record(Table):
         return zlib.crc32(_json(self.model_dump(mode="json", exclude={"stale", "checksum"})).encode())
 
     def runs(self, experiment: Experiment) -> dict[Point, Run]:
-        """The runs of the grid, in the order of the file. Raises ResultError if one is missing."""
+        """Returns the runs of the grid in the order of the file. Raises ResultError if one is missing."""
         known = {_key(run.place, run.seed): run for run in self.points}
         found = {}
         for point in experiment.points(self.scale):
@@ -278,10 +278,10 @@ class Record(Table):
         return {curve.key: curve for curve in self.curves}
 
     def curve(self, of: Mapping[str, Any], place: Mapping[str, str]) -> Curve:
-        """What a chart draws at a place; without points if there is nothing. Raises ResultError if it was not kept."""
+        """Returns the curve of a chart at a place, perhaps without points. Raises ResultError if it is not recorded."""
         curve = self._curves_by_key.get(_key(of, place))
         if curve is None:
-            raise ResultError(f"what a chart of kind {of['kind']} shows is not recorded: record it again")
+            raise ResultError(f"a curve of a chart of kind {of['kind']} is not recorded: record the figure again")
         return curve
 
 
@@ -294,14 +294,14 @@ def _key(*parts: Any) -> str:  # noqa: ANN401 - any JSON values
 
 
 def data_file(experiment: Experiment, scale: str) -> Path:
-    """Where the record of an experiment lies."""
+    """Returns the path of an experiment's record."""
     name = experiment.reading.name if experiment.reading else readings.RECORD
     reading = "" if name == readings.RECORD else f".{name}"
     return experiment.path.parent / "data" / f"{experiment.name}.{scale}{reading}.json"
 
 
 def definition(experiment: Experiment, scale: str) -> str:
-    """Hash of what the measures of a scale follow from in the file; not of charts, claims and other scales."""
+    """Returns a hash of the file's parts that determine the measures of a scale."""
     content = experiment.content.model_dump(mode="json", by_alias=True, exclude_unset=True)
     parts = [content["experiment"].get("skip"), content["scales"][scale]]
     parts += [content.get(key) for key in ("scenario", "axes", "measures")]
@@ -310,18 +310,18 @@ def definition(experiment: Experiment, scale: str) -> str:
     return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
 
 
-# What a chart says of its looks, and of the places that it shows.
-_LOOKS: Final = {"title", "where", "series", "facet", "log", "groups"}
+# Keys of charts that do not define a curve.
+_APPEARANCE: Final = {"title", "where", "series", "facet", "log", "groups"}
 
 
-def asked(chart: Chart, group: Throughput | None = None) -> dict[str, Any]:
-    """What a chart draws, or a group of one over time, wherever and however it does."""
-    of = chart.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_LOOKS)
+def curve_definition(chart: Chart, group: Throughput | None = None) -> dict[str, Any]:
+    """Returns the keys that define a chart's curve, or the curve of one of its groups."""
+    of = chart.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_APPEARANCE)
     return of if group is None else {**of, **group.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 
 def by_place(points: Sequence[Point]) -> list[list[Point]]:
-    """The points of each place, which are those of all seeds."""
+    """Groups points that differ only in their seeds."""
     places: dict[tuple[str, ...], list[Point]] = {}
     for point in points:
         places.setdefault(tuple(point.place.values()), []).append(point)
@@ -331,7 +331,7 @@ def by_place(points: Sequence[Point]) -> list[list[Point]]:
 def curves(
     content: Content, points: Sequence[Point], result_of: Callable[[Point], ResultDirectory | None]
 ) -> list[Curve]:
-    """What charts draw beside measures, each once. Raises ResultError if a result does not hold it."""
+    """Returns the curves of charts, each once. Raises ResultError if a result lacks data for one."""
     found = (
         curve
         for chart in content.charts
@@ -344,20 +344,20 @@ def curves(
 def _of_chart(
     chart: Chart, seeds: list[Point], result_of: Callable[[Point], ResultDirectory | None]
 ) -> Iterator[Curve]:
-    """The lines of a chart at the place that the points are of."""
+    """Yields the curves of a chart at one place, given the points of its seeds."""
     place = dict(seeds[0].place)
     match chart:
         case Cdf() | IngressCdf():
             results = [result for point in seeds if (result := result_of(point)) is not None]
-            yield _distribution(asked(chart), place, [_drawn(chart, result) for result in results])
+            yield _distribution(curve_definition(chart), place, [_drawn(chart, result) for result in results])
         case OverTime():
             first = result_of(seeds[0])
             for group in chart.groups.values():
                 line = None if first is None else throughput.over_time(first, group, chart)
-                yield _over_time(asked(chart, group), place, line)
+                yield _over_time(curve_definition(chart, group), place, line)
         case QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
             first = result_of(seeds[0])
-            yield _over_time(asked(chart), place, None if first is None else _samples(chart, first))
+            yield _over_time(curve_definition(chart), place, None if first is None else _samples(chart, first))
 
 
 def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: ResultDirectory) -> pl.DataFrame:
@@ -379,13 +379,13 @@ def _drawn(chart: Cdf | IngressCdf, result: ResultDirectory) -> pl.Series:
 def _distribution(of: dict[str, Any], place: dict[str, str], pooled: list[pl.Series]) -> Curve:
     values = pl.concat(pooled) if pooled else pl.Series(dtype=pl.Float64)
     steps = tables.cdf(values, _STEPS).with_columns(pl.all().round_sig_figs(_DIGITS))
-    # Of equal values the last step is the one that shows.
+    # Of several steps at one value, only the last is visible.
     steps = steps.group_by("value", maintain_order=True).agg(pl.col("fraction").max())
     return Curve(of=of, place=place, x=steps["value"].to_list(), y=steps["fraction"].to_list())
 
 
 def _over_time(of: dict[str, Any], place: dict[str, str], line: pl.DataFrame | None) -> Curve:
-    """A line with columns for time and value, with neighbouring samples averaged where there are many."""
+    """Returns a curve over time; neighbouring samples are averaged if there are many."""
     if line is None:
         return Curve(of=of, place=place, x=[], y=[])
     merged = -(-line.height // _INTERVALS) or 1

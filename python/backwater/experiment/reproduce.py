@@ -203,9 +203,9 @@ class Figure:
         runs = kept.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
         assessments = assess(experiment, kept, reference)
-        from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
+        from backwater.experiment import charts as drawing  # noqa: PLC0415 - charts are slow to import
 
-        charts = drawing.draw(experiment, kept, values, directory)
+        charts = drawing.write(experiment, kept, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
         return cls(experiment, kept.scale, kept, RunOutcomes.of(experiment, runs), assessments, charts, tables, literal)
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from backwater.experiment import scoring
 from backwater.experiment.format.readings import Part
 from backwater.experiment.readings import RECORD, Paper
-from backwater.experiment.scoring import Scored
+from backwater.experiment.scoring import ScoredReading
 from backwater.views.view import View
 
 # Maximum number of readings shown in full.
 _BEST = 5
 
 
-def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> Iterator[View]:
+def views(paper: Paper, chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> Iterator[View]:
     """Yields the best and the named readings, the distribution of scores, main effects, and unreached claims."""
     yield _ranked(paper, chosen, confirmed)
     yield _distribution(chosen, confirmed)
@@ -28,11 +28,11 @@ def views(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -
         yield View("Claims whose direction no reading reaches", ("figure", "claim"), rows, text_columns=2, note=note)
 
 
-def _drawn(scored: Sequence[Scored]) -> list[Scored]:
+def _drawn(scored: Sequence[ScoredReading]) -> list[ScoredReading]:
     return [each for each in scored if each.reading.is_drawn]
 
 
-def _ranked(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+def _ranked(paper: Paper, chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> View:
     again = {each.reading.name: each for each in confirmed}
     best = sorted(_drawn(chosen), key=lambda each: -each.score)[:_BEST]
     named = [each for each in chosen if not each.reading.is_drawn]
@@ -57,11 +57,11 @@ def _part(part: Part) -> str:
     return f"{', '.join(part.figures)} with seeds {', '.join(map(str, part.seeds))}"
 
 
-def _cells(one: Scored, among: Sequence[Scored]) -> tuple[str, str]:
-    return f"{one.score:.3f}, {scoring.rank(_drawn(among), one)}", f"{one.directions} of {len(one.held)}"
+def _cells(one: ScoredReading, among: Sequence[ScoredReading]) -> tuple[str, str]:
+    return f"{one.score:.3f}, {scoring.rank(_drawn(among), one)}", f"{one.directions} of {len(one.claims)}"
 
 
-def _guards(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+def _guards(paper: Paper, chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> View:
     rows = []
     for guard in paper.rule.guards:
         key = (guard.figure, guard.text)
@@ -76,7 +76,7 @@ def _guards(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored])
     return View("Guards: number of readings that break them", headers, rows, text_columns=len(headers))
 
 
-def _distribution(chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+def _distribution(chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> View:
     rows = []
     for name, part in (("chosen from", chosen), ("confirmed on", confirmed)):
         scores = sorted(each.score for each in _drawn(part))
@@ -85,7 +85,7 @@ def _distribution(chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View
     return View("Scores", ("", "least", "quartile", "median", "quartile", "greatest"), rows, text_columns=1)
 
 
-def _effects(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]) -> View:
+def _effects(paper: Paper, chosen: Sequence[ScoredReading], confirmed: Sequence[ScoredReading]) -> View:
     first, again = (scoring.effects(paper, _drawn(part)) for part in (chosen, confirmed))
     rows = [
         (choice, option, f"{effect:+.3f}", f"{again[choice][option]:+.3f}")
@@ -96,8 +96,8 @@ def _effects(paper: Paper, chosen: Sequence[Scored], confirmed: Sequence[Scored]
     return View("Main effects", ("choice", "option", "chosen from", "confirmed on"), rows, text_columns=2, note=note)
 
 
-def _map(paper: Paper, scored: Sequence[Scored]) -> View:
-    found = [*scoring.map_of(paper, _drawn(scored))]
+def _map(paper: Paper, scored: Sequence[ScoredReading]) -> View:
+    found = [*scoring.direction_shares(paper, _drawn(scored))]
     figures = dict.fromkeys(figure for _, _, shares in found for figure in shares)
     rows = [
         (choice, option, *(f"{100 * shares[figure]:.0f} %" for figure in figures)) for choice, option, shares in found

@@ -1,11 +1,13 @@
-"""Readings of a paper, scored by how many of its claims hold under each.
+"""Scores of readings: to what extent a paper's claims hold under each reading.
 
-Of a claim of the paper, at each place that it is about, the *direction* is 1 if the 95 % interval over seeds lies on
-the claim's side of `neutral`, -1 if it lies on the other side, and 0 otherwise, by the rules of verdicts; the *size* is
-the effect as a part of the effect claimed, between -1 and 1. Where nothing is expected of the side, both are 1 if the
-claim is reached, 0 if too uncertain, -1 otherwise; without a result they are -1. The score of a reading is the mean of
-the directions and the mean of the sizes of all claims, averaged, less half of the share of its guards that are broken:
-of which a mean over seeds is not as expected, or there is none. A claim about several places counts once.
+At each place of a claim, the *direction* is 1 if the 95 % confidence interval over seeds is on the claim's
+side of `neutral`, -1 if it is on the other side, and 0 otherwise, as for verdicts. The *size* is the
+effect divided by the effect claimed, limited to -1 to 1. If a claim expects both sides of `neutral`, both
+are 1 if the claim is reached, 0 if it is too uncertain, and -1 otherwise. Without a result both are -1. A
+claim about several places has their means.
+
+The score of a reading is the average of the mean direction and the mean size of all claims, minus half
+the share of broken guards. A guard is broken if a mean over seeds is missing or not as expected.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ from backwater.experiment.readings import Paper, Reading
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
 
-# Verdicts of claims without a direction; all others count -1.
+# Direction of claims that expect both sides, by verdict; -1 for all other verdicts.
 _PLAIN: Final = {"reached": 1, "reached, within error": 1, "too uncertain": 0}
 
 
 @dataclass(frozen=True)
-class Held:
-    """A claim held against the runs of a reading.
+class ScoredClaim:
+    """A claim with its score under a reading.
 
     Attributes:
         figure: The experiment.
         claim: The claim.
-        direction: Mean over its places of 1, 0 and -1.
-        size: Mean over its places of the effect as a part of the one claimed.
+        direction: Mean direction over the claim's places.
+        size: Mean size over the claim's places.
     """
 
     figure: str
@@ -47,47 +49,47 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredReading:
     """A reading with its score.
 
     Attributes:
         reading: The reading.
-        held: The claims of the paper.
-        broken: Guards that are broken: the figure of each, and what it says.
-        guards: Number of all guards.
+        claims: The claims of the paper.
+        broken: Figure and text of each broken guard.
+        guards: Number of guards.
     """
 
     reading: Reading
-    held: Sequence[Held]
+    claims: Sequence[ScoredClaim]
     broken: Sequence[tuple[str, str]]
     guards: int
 
     @property
     def score(self) -> float:
-        """Its score, -1.5 to 1."""
-        direction = statistics.fmean(each.direction for each in self.held)
-        size = statistics.fmean(each.size for each in self.held)
+        """The score, -1.5 to 1."""
+        direction = statistics.fmean(each.direction for each in self.claims)
+        size = statistics.fmean(each.size for each in self.claims)
         return (direction + size) / 2 - (len(self.broken) / self.guards / 2 if self.guards else 0.0)
 
     @property
     def directions(self) -> int:
-        """Claims whose direction holds at every place."""
-        return sum(each.direction == 1 for each in self.held)
+        """Number of claims whose direction holds at every place."""
+        return sum(each.direction == 1 for each in self.claims)
 
 
-def held(figure: str, claim: Claim, values: claims.Values) -> Held:
-    """Holds a claim against measures."""
+def score_claim(figure: str, claim: Claim, values: claims.Values) -> ScoredClaim:
+    """Scores a claim from the measures of its points."""
     try:
         places = claims.at_places(claim, values)
     except (claims.MissingError, OverflowError):
-        return Held(figure, claim, -1.0, -1.0)
+        return ScoredClaim(figure, claim, -1.0, -1.0)
     expectation, _ = claims.expected(claim)
     directions, sizes = zip(*(_part(expectation, place) for place in places), strict=True)
-    return Held(figure, claim, statistics.fmean(directions), statistics.fmean(sizes))
+    return ScoredClaim(figure, claim, statistics.fmean(directions), statistics.fmean(sizes))
 
 
 def is_broken(guard: Claim, values: claims.Values) -> bool:
-    """True if the mean of a guard is not as expected at one of its places, or there is none."""
+    """True if the mean of a guard is missing, or not as expected, at one of its places."""
     try:
         means = [place.estimate.mean for place in claims.at_places(guard, values)]
     except (claims.MissingError, OverflowError):
@@ -98,7 +100,7 @@ def is_broken(guard: Claim, values: claims.Values) -> bool:
 
 
 def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
-    """Direction and size at a place."""
+    """Returns direction and size at a place."""
     if not expectation.side:
         plain = _PLAIN.get(expectation.judge(place.estimate, place.scale), -1)
         return plain, plain
@@ -109,39 +111,39 @@ def _part(expectation: Expectation, place: Place) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """Measures of the runs of a store, taken once for all readings that share a run.
+class MeasureCache:
+    """Measures of runs, evaluated once for all readings that share a run.
 
     Attributes:
-        store: The store.
-        kept: Measures of a run, by its key and the measures' definitions.
-        cpu_seconds: CPU time of each run, by its key.
+        store: The store of the runs.
+        measures: Measures by the key of the run and the definitions of the measures.
+        cpu_seconds: CPU time by the key of the run.
     """
 
     store: Store
-    kept: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    measures: dict[str, dict[str, float | None]] = field(default_factory=dict)
     cpu_seconds: dict[str, float] = field(default_factory=dict)
 
     def of(self, study: Study, point: Point, names: Iterable[str]) -> dict[str, float | None]:
-        """Measures of a point by name. Raises ResultError if one cannot be taken."""
+        """Returns measures of a point by name. Raises ResultError if a result lacks data for one."""
         defined = study.experiment.content.measures
         run = study.jobs[point].key
         key = f"{run} {[(name, defined[name]) for name in names]}"
-        if key not in self.kept:
+        if key not in self.measures:
             result = study.result(self.store, point)
             self.cpu_seconds[run] = result.summary.cpu_seconds if result else 0.0
-            self.kept[key] = record.measured(study, point, result, names)
-        return self.kept[key]
+            self.measures[key] = record.measured(study, point, result, names)
+        return self.measures[key]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Runs of a figure that score a reading.
+class FigureRuns:
+    """Runs of a figure for the score of a reading.
 
     Attributes:
-        study: Its points.
+        study: The runs.
         claims: The claims of the paper.
-        guards: Guards of this figure.
+        guards: The guards of this figure.
     """
 
     study: Study
@@ -149,7 +151,7 @@ class Asked:
     guards: Sequence[Claim]
 
     @classmethod
-    def of(cls, paper: Paper, reading: Reading, figure: str, seeds: Sequence[int]) -> Asked:
+    def of(cls, paper: Paper, reading: Reading, figure: str, seeds: Sequence[int]) -> FigureRuns:
         """Plans a figure at its first scale. Raises ScenarioError."""
         experiment = Experiment.load(paper.path.parent / f"{figure}.toml", reading)
         scale = experiment.content.first_scale
@@ -164,34 +166,34 @@ class Asked:
         study = Study(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
         return cls(study, wanted, guards)
 
-    def score(self, taken: Taken) -> tuple[list[Held], list[str]]:
-        """Returns the claims held, and the guards that are broken. Raises ResultError."""
+    def score(self, cache: MeasureCache) -> tuple[list[ScoredClaim], list[str]]:
+        """Returns the scored claims, and the texts of broken guards. Raises ResultError."""
         claimed = [*self.claims, *self.guards]
         names = dict.fromkeys(name for claim in claimed for name in (claim.measure, claim.to_measure) if name)
-        values = {point: taken.of(self.study, point, names) for point in self.study.points}
+        values = {point: cache.of(self.study, point, names) for point in self.study.points}
         broken = [guard.text for guard in self.guards if is_broken(guard, values)]
-        return [held(self.figure, claim, values) for claim in self.claims], broken
+        return [score_claim(self.figure, claim, values) for claim in self.claims], broken
 
     @property
     def figure(self) -> str:
-        """The name of the experiment."""
+        """Name of the experiment."""
         return self.study.experiment.name
 
 
-def plan(paper: Paper, reading: Reading, part: Part) -> list[Asked]:
+def plan(paper: Paper, reading: Reading, part: Part) -> list[FigureRuns]:
     """Plans the runs that score a reading on a part of the paper. Raises ScenarioError."""
-    return [Asked.of(paper, reading, figure, part.seeds) for figure in part.figures]
+    return [FigureRuns.of(paper, reading, figure, part.seeds) for figure in part.figures]
 
 
-def jobs(wanted: Iterable[Asked]) -> list[Job]:
-    """The runs."""
+def jobs(wanted: Iterable[FigureRuns]) -> list[Job]:
+    """Returns the runs of several figures."""
     return [job for each in wanted for job in each.study.jobs.values()]
 
 
-def score(reading: Reading, wanted: Sequence[Asked], taken: Taken) -> Scored:
-    """The score of a reading. Raises ResultError if a run or a measure is missing."""
-    parts = [each.score(taken) for each in wanted]
-    return Scored(
+def score(reading: Reading, wanted: Sequence[FigureRuns], cache: MeasureCache) -> ScoredReading:
+    """Scores a reading. Raises ResultError if a run or a measure is missing."""
+    parts = [each.score(cache) for each in wanted]
+    return ScoredReading(
         reading,
         [claim for of_figure, _ in parts for claim in of_figure],
         [(each.figure, text) for each, (_, broken) in zip(wanted, parts, strict=True) for text in broken],
@@ -199,8 +201,8 @@ def score(reading: Reading, wanted: Sequence[Asked], taken: Taken) -> Scored:
     )
 
 
-def effects(paper: Paper, scored: Sequence[Scored]) -> dict[str, dict[str, float]]:
-    """Main effects: of each open choice, the mean score of the readings with each option, less that of all."""
+def effects(paper: Paper, scored: Sequence[ScoredReading]) -> dict[str, dict[str, float]]:
+    """Returns the main effects of options: the mean score of readings with the option minus that of all readings."""
     mean = statistics.fmean(each.score for each in scored)
     found: dict[str, dict[str, float]] = {}
     for name, choice in paper.content.choices.items():
@@ -213,13 +215,13 @@ def effects(paper: Paper, scored: Sequence[Scored]) -> dict[str, dict[str, float
     return found
 
 
-def best(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
-    """Of each open choice, the option with the greatest main effect."""
+def best_options(paper: Paper, scored: Sequence[ScoredReading]) -> dict[str, str]:
+    """Returns the option with the greatest main effect for each open choice."""
     return {name: max(of, key=lambda option: of[option]) for name, of in effects(paper, scored).items()}
 
 
-def hardest(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
-    """Of each choice about rivals, the option with the least main effect, with which rivals are at their best."""
+def hardest_rivals(paper: Paper, scored: Sequence[ScoredReading]) -> dict[str, str]:
+    """Returns the option with the least main effect, which favours rivals most, for each choice about rivals."""
     return {
         name: min(of, key=lambda option: of[option])
         for name, of in effects(paper, scored).items()
@@ -227,23 +229,23 @@ def hardest(paper: Paper, scored: Sequence[Scored]) -> dict[str, str]:
     }
 
 
-def unreached(scored: Sequence[Scored]) -> list[tuple[str, str]]:
-    """Claims whose direction holds under no reading, with the figure of each."""
+def unreached(scored: Sequence[ScoredReading]) -> list[tuple[str, str]]:
+    """Returns figure and text of each claim whose direction holds under no reading."""
     reached: Counter[tuple[str, str]] = Counter()
     for each in scored:
-        for one in each.held:
+        for one in each.claims:
             reached[one.figure, one.claim.text] += one.direction == 1
     return [claim for claim, count in reached.items() if not count]
 
 
-def rank(scored: Sequence[Scored], one: Scored) -> int:
-    """The place of a reading among others, from 1 on: how many are better, and one."""
+def rank(scored: Sequence[ScoredReading], one: ScoredReading) -> int:
+    """Returns the rank of a reading among others, 1 for the best."""
     return 1 + sum(other.score > one.score for other in scored if other is not one)
 
 
-def map_of(paper: Paper, scored: Sequence[Scored]) -> Iterator[tuple[str, str, Mapping[str, float]]]:
-    """For each option of each open choice, the share of the paper's directions that hold, by figure."""
-    figures = dict.fromkeys(one.figure for each in scored for one in each.held)
+def direction_shares(paper: Paper, scored: Sequence[ScoredReading]) -> Iterator[tuple[str, str, Mapping[str, float]]]:
+    """Yields choice, option, and by figure the share of claims whose direction holds."""
+    figures = dict.fromkeys(one.figure for each in scored for one in each.claims)
     for name, choice in paper.content.choices.items():
         for option in choice.options:
             of = [each for each in scored if each.reading.options[name] == option]
@@ -251,6 +253,6 @@ def map_of(paper: Paper, scored: Sequence[Scored]) -> Iterator[tuple[str, str, M
                 continue
             shares = {}
             for figure in figures:
-                held_there = [one.direction == 1 for each in of for one in each.held if one.figure == figure]
+                held_there = [one.direction == 1 for each in of for one in each.claims if one.figure == figure]
                 shares[figure] = statistics.fmean(held_there)
             yield name, option, shares

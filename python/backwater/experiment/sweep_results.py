@@ -94,11 +94,11 @@ class Sweep:
         """Writes the charts that the experiment asks for into a directory, and returns the files."""
         if not self.study.experiment.content.charts:
             return []
-        from backwater.experiment import drawing  # noqa: PLC0415 - charts are slow to import
+        from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
 
         kept = record.Record.of(self.study, self.store, self._runs)
         values = {point: run.measures for point, run in self._runs.items()}
-        return drawing.draw(self.study.experiment, kept, values, Path(directory), suffixes)
+        return charts.write(self.study.experiment, kept, values, Path(directory), suffixes)
 
     @cached_property
     def frame(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Cheap runs beside recorded data, which tell whether the simulator still does what it did when they were recorded."""
+"""Witnesses: short runs whose recorded fingerprints show if the simulator has changed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Witness, definition
 from backwater.summary import Summary
 
-# What a witness is: the shortest of these parts of a run that has so many events, or the whole run.
+# A witness is the shortest of these parts of a run with enough events, or the whole run.
 _PARTS: Final = tuple(2**k for k in range(12, 0, -1))
-_EVENTS: Final = 1_000_000
+_MIN_EVENTS: Final = 1_000_000
 
 
 def choose(experiment: Experiment) -> list[Witness]:
-    """Runs the witnesses of an experiment, of its first scale, with its first seed: one for every point of every axis.
+    """Runs witnesses at the first scale, with the first seed, until they cover every point of every axis.
 
-    Each is a place with as many points as possible that none before it has. Runs are cut short. One that does what
-    another one did is left out, and the next place with its points is tried, or all if the points make no difference.
+    Each witness is at a place with as many uncovered points as possible. A run with the fingerprint of an earlier
+    witness is left out; its points count as uncovered, so that other places with these points are tried.
     """
     if not experiment.content.needs_runs:
         return []
@@ -44,10 +44,10 @@ def _cut_short(experiment: Experiment, point: Point) -> Witness:
     whole = units.picoseconds(experiment.scenario(_scale(experiment), point).resolved()["run"]["until"])
     for part in _PARTS:
         until = f"{whole // part} ps"
-        # Of a run that is cut too short, parts of the traffic would begin after its end.
+        # In a run that is too short, parts of the traffic would begin after its end.
         with suppress(_core.ScenarioError):
             summary = _run(experiment, point, until)
-            if summary.events >= _EVENTS:
+            if summary.events >= _MIN_EVENTS:
                 break
     else:
         until, summary = None, _run(experiment, point, None)
@@ -64,33 +64,33 @@ def _scale(experiment: Experiment) -> str:
 
 
 def fingerprint(experiment: Experiment, witness: Witness) -> str:
-    """That of a witness as the simulator and the file are now. Raises ScenarioError if the file no longer has it."""
+    """Returns the current fingerprint of a witness. Raises ScenarioError if the file no longer has its scenario."""
     return _run(experiment, Point(witness.place, witness.seed), witness.until).fingerprint
 
 
 def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> list[str]:
-    """What must be put right about a record: it is out of date and not marked stale, or marked and not out of date.
+    """Returns what is wrong with a record: it is out of date but not marked as stale, or the reverse.
 
     Args:
-        experiment: What it is of.
+        experiment: The experiment.
         record: The record.
-        fingerprint_of: Runs a witness.
+        fingerprint_of: Runs a witness and returns its fingerprint.
     """
     differences = [*_differences(experiment, record, fingerprint_of)]
     if record.stale:
-        return [] if differences else ["it is marked as stale, and nothing differs: take the mark away"]
-    return [f"{difference}: record it again, or say in `stale` why it is kept" for difference in differences]
+        return [] if differences else ["it is marked as stale, but nothing differs: remove the mark"]
+    return [f"{difference}: record it again, or say why in `stale`" for difference in differences]
 
 
 def _differences(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> Iterator[str]:
     if record.definition != definition(experiment, record.scale):
-        yield "the file of the experiment asks for something else now"
+        yield "the experiment file has changed"
     if experiment.content.needs_runs and not record.witnesses:
         yield "it has no witness"
     grid = experiment.points(_scale(experiment))
     for witness in record.witnesses:
         point = Point(witness.place, witness.seed)
         if point not in grid:
-            yield f"the witness {point} is not a point of the grid any more"
+            yield f"the witness {point} is no longer a point of the grid"
         elif (found := fingerprint_of(witness)) != witness.fingerprint:
-            yield f"the witness {point} has the fingerprint {found}, and had {witness.fingerprint}"
+            yield f"the witness {point} has the fingerprint {found}, recorded was {witness.fingerprint}"
