@@ -1,18 +1,18 @@
-"""Backwater: a deterministic packet-level laboratory for lossless datacenter networks.
+"""Backwater: a deterministic packet-level simulator for lossless datacenter networks.
 
 >>> import backwater
 >>> scenario = backwater.Scenario.load("scenarios/quickstart.toml")  # doctest: +SKIP
 >>> result = backwater.run(scenario)  # doctest: +SKIP
 >>> result.flows["slowdown"].quantile(0.99)  # doctest: +SKIP
 
-Public names are imported when they are first used: the command line needs few of them.
+Public names are imported on first use, because the command line needs only a few of them.
 """
 
 from importlib import import_module
 
-from backwater import extension  # noqa: F401 - chooses the core, so it comes before it
+from backwater import extension  # noqa: F401 - selects the core, so it must be first
 
-# As in `typing`, which takes longer to import than all else here. Type checkers take it for true.
+# Type checkers treat this as true. Importing `typing` for it would be slow.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from backwater._core import ScenarioError
@@ -41,14 +41,14 @@ else:
     }
 
     def __getattr__(name: str) -> object:
-        """Imports a public name, or a module of the package, when it is first used."""
+        """Imports a public name, or a module of the package, on first use."""
         if name == "__version__":
             value = import_module("backwater._core").version()
         elif name in _MODULES:
             value = getattr(import_module(f"backwater.{_MODULES[name]}"), name)
         else:
             try:
-                # `__main__` would be the command line.
+                # Never import `__main__`, which runs the command line.
                 if name.isidentifier() and not name.startswith("__"):
                     return import_module(f"backwater.{name}")
             except ModuleNotFoundError as error:

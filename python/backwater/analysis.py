@@ -1,4 +1,4 @@
-"""What is known of a scenario without simulating it."""
+"""Static analysis of scenarios, without simulation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of an egress port.
+    """Queue of an egress port.
 
     Attributes:
-        port: The port, as `node:number`.
-        queue: Which of the port's queues, in words.
+        port: Port, as `node:number`.
+        queue: Description of the queue, e.g. "the queue of class 3".
     """
 
     port: str
@@ -30,14 +30,13 @@ class Queue:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A flow that does not pass a congested port and can be paused because of it.
+    """Flow that can be paused by a congested port that it does not pass.
 
     Attributes:
-        innocent: The flow.
-        queue: Where it is paused.
-        cause: The congested port.
-        culprit: A flow that passes the congested port, because of which the queue is paused; in the same queue, if
-            any such flow is.
+        innocent: Paused flow.
+        queue: Paused queue of that flow.
+        cause: Congested port.
+        culprit: Flow through the congested port that causes the PAUSE; if possible, a flow in the same queue.
     """
 
     innocent: str
@@ -46,12 +45,12 @@ class Counterexample:
     culprit: str
 
     def __str__(self) -> str:
-        return f"{self.innocent} in {self.queue}, with {self.culprit}, because of {self.cause}"
+        return f"{self.innocent} in {self.queue}, with {self.culprit}, caused by {self.cause}"
 
 
 @dataclass(frozen=True)
 class Paused:
-    """What one congested port can pause.
+    """Everything that a congested port can pause.
 
     Attributes:
         ports: Ports (definition 4).
@@ -71,16 +70,16 @@ class Paused:
 
 @dataclass(frozen=True)
 class Cause:
-    """What one congested port does; definitions are those of the Pyrrha paper, section VI-A.
+    """Effects of a congested port, as defined in the Pyrrha paper, section VI-A.
 
     Attributes:
-        port: The congested port.
-        congested_flows: Flows that pass it.
-        paused_ports: Ports with a queue that it can pause.
-        paused_queues: Queues that it can pause.
-        paused_flows: Flows that pass those queues.
-        innocent_flows: Flows among them that do not pass the port.
-        paused: All of these by name, if that was asked for.
+        port: Congested port.
+        congested_flows: Number of flows through the port.
+        paused_ports: Number of ports with a queue that the port can pause.
+        paused_queues: Number of queues that the port can pause.
+        paused_flows: Number of flows through those queues.
+        innocent_flows: Number of these flows that do not pass the port.
+        paused: Names of ports, queues and flows, if requested.
     """
 
     port: str
@@ -99,13 +98,13 @@ class Cause:
 
 @dataclass(frozen=True)
 class QueueCounts:
-    """Numbers of queues that are congested or can be paused.
+    """Numbers of congested or pausable queues.
 
     Attributes:
-        most: The most of any port.
-        most_at: The first port with so many; None if there is no such queue at all.
-        total: Of all ports.
-        paused: Those among them that can be paused; under Pyrrha these are the isolation queues.
+        most: Maximum per port.
+        most_at: First port with that maximum; None without such queues.
+        total: Total over all ports.
+        paused: Pausable queues among them; the isolation queues under Pyrrha.
     """
 
     most: int
@@ -116,12 +115,12 @@ class QueueCounts:
 
 @dataclass(frozen=True)
 class Overflow:
-    """A queue that can overflow, because what comes to it is not stopped.
+    """Queue that can overflow because nothing pauses its feeder.
 
     Attributes:
-        queue: The queue.
-        feeder: The queue that feeds it.
-        flow: A flow that comes from there.
+        queue: Overflowing queue.
+        feeder: Queue that feeds it.
+        flow: Flow from the feeder.
     """
 
     queue: Queue
@@ -133,24 +132,24 @@ class Overflow:
         return cls(Queue(**document["queue"]), Queue(**document["feeder"]), document["flow"])
 
     def __str__(self) -> str:
-        return f"{self.queue}, which {self.feeder} feeds ({self.flow})"
+        return f"{self.queue}, fed by {self.feeder} ({self.flow})"
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What holds under one protocol.
+class ProtocolAnalysis:
+    """Analysis of one protocol.
 
     Attributes:
-        protocol: Its name.
-        hol_free: Whether no congested port can pause a flow that does not pass it.
-        counterexample: How a flow can be blocked innocently, if one can.
-        causes: What each congested port does.
-        blocked_at: Number of ports where an innocent flow shares a queue that can be paused.
-        queues: Queues that are congested or can be paused.
-        deadlock_free: Whether no queues can wait for each other in a circle.
-        cycle: Queues that can: each waits for the next, the last one for the first.
+        protocol: Name of the protocol.
+        hol_free: True if no congested port can pause a flow that does not pass the port.
+        counterexample: Example of an innocently blocked flow, if any.
+        causes: Effects of each congested port.
+        blocked_at: Number of ports at which an innocent flow shares a pausable queue.
+        queues: Numbers of congested or pausable queues.
+        deadlock_free: True if queues cannot wait for each other in a cycle.
+        cycle: Queues of a possible cycle: each waits for the next, the last for the first.
         overflows: Queues that can overflow.
-        classes: Number of traffic classes that the flows need; None if classes do not tell queues apart.
+        classes: Number of traffic classes that the flows need; None if queues do not depend on classes.
     """
 
     protocol: str
@@ -181,48 +180,48 @@ class Findings:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a scenario without simulating it.
+    """Static analysis of a scenario.
 
     Attributes:
-        flows: Number of flows looked at.
-        congested: The congested ports, as `node:number`.
-        own_root_rule: Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
-        protocols: What holds under each protocol.
-        notes: What a reader should know of the above.
+        flows: Number of analysed flows.
+        congested: Congested ports, as `node:number`.
+        own_root_rule: True if switches under Pyrrha ignore a PAUSE that one of their own ports caused.
+        protocols: Analyses by protocol.
+        notes: Assumptions and limits of the analysis.
     """
 
     flows: int
     congested: tuple[str, ...]
     own_root_rule: bool
-    protocols: tuple[Findings, ...]
+    protocols: tuple[ProtocolAnalysis, ...]
     notes: tuple[str, ...]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Reads what the core says."""
+        """Parses the core's JSON."""
         document = json.loads(text)
         parts = {
             "congested": tuple(document["congested"]),
-            "protocols": tuple(Findings._from(findings) for findings in document["protocols"]),
+            "protocols": tuple(ProtocolAnalysis._from(entry) for entry in document["protocols"]),
             "notes": tuple(document["notes"]),
         }
         return cls(**{**document, **parts})
 
     def to_json(self) -> str:
-        """The same for machines."""
+        """Returns the content as JSON."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table of a switch.
+    """Table of a switch.
 
     Attributes:
-        unit: The unit of the switch that it is part of.
-        name: What it holds.
-        entries: Number of entries; None if only the blocks are known.
+        unit: Unit of the switch.
+        name: Content of the table.
+        entries: Number of entries; None if only the number of blocks is known.
         bits: Bits per entry.
-        blocks: SRAM blocks that it takes.
+        blocks: Number of SRAM blocks.
     """
 
     unit: str
@@ -234,15 +233,15 @@ class Table:
 
 @dataclass(frozen=True)
 class TofinoMemory:
-    """What the tables of Pyrrha take of SRAM on Tofino2, in each switch of a fat-tree.
+    """SRAM of Pyrrha's tables on Tofino2, in each switch of a fat-tree.
 
     Attributes:
         k: Ports per switch.
-        hosts: Hosts of the fat-tree.
-        switches: Its switches.
-        tables: The tables, unit by unit.
+        hosts: Number of hosts.
+        switches: Number of switches.
+        tables: Tables, unit by unit.
         blocks: SRAM blocks of all tables.
-        block_bytes: Bytes of a block.
+        block_bytes: Bytes per block.
         chip_blocks: SRAM blocks of the chip.
     """
 
@@ -256,19 +255,19 @@ class TofinoMemory:
 
     @property
     def share(self) -> float:
-        """The part of the chip's SRAM that is taken; above 1 if it does not fit."""
+        """Share of the chip's SRAM; above 1 if the tables do not fit."""
         return self.blocks / self.chip_blocks
 
     def to_json(self) -> str:
-        """The same for machines."""
+        """Returns the content as JSON."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)
 
 
 def tofino_memory(k: int) -> TofinoMemory:
-    """What the tables of Pyrrha take of SRAM on Tofino2, in a fat-tree of switches with `k` ports.
+    """Computes the SRAM of Pyrrha's tables on Tofino2, in a fat-tree of switches with `k` ports.
 
     Raises:
-        ValueError: If there is no such fat-tree.
+        ValueError: If `k` does not give a fat-tree.
     """
     document = json.loads(_core.tofino_memory(k))
     return TofinoMemory(**document | {"tables": tuple(Table(**table) for table in document["tables"])})

@@ -1,6 +1,6 @@
-"""Exit codes of the command line, which a pipeline can rely on, and the base of errors that it reports.
+"""Exit codes of the command line, and the base class of reported errors.
 
-The command line imports this file before it handles signals: it imports no other.
+This module is imported before signal handlers are installed, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ EXIT_USAGE = 2
 EXIT_IO = 7
 # A condition of `backwater compare --fail-if` holds.
 EXIT_CONDITION = 8
-# By ^C or SIGTERM.
+# ^C or SIGTERM.
 EXIT_INTERRUPTED = 130
 
 
 class BackwaterError(Exception):
-    """An error of the input or the environment, and not a bug: the command line prints its text and no traceback.
+    """Error of the input or the environment. The command line prints its text without a traceback.
 
     Attributes:
-        hint: A remedy; empty if the text names it.
-        exit_code: The exit code of the command line.
+        hint: Remedy; empty if the text names it.
+        exit_code: Exit code of the command line.
     """
 
     hint: str = ""

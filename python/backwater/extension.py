@@ -1,9 +1,9 @@
-"""Chooses the compiled core: Backwater's own, or the extension module of a crate with mechanisms of its own.
+"""Selects the compiled core: Backwater's own, or an extension module with further mechanisms.
 
-The variable `BACKWATER_EXTENSION` names the Python module. It holds for a process and all that it starts, such as the
-workers of a sweep, and is read once, when `backwater` is first imported: the package imports this file before all else.
-The module itself is imported in place of the core, when the command line handles signals already. Every start of the
-command line imports this file, so that it imports little by itself.
+The environment variable `BACKWATER_EXTENSION` names the Python module. It applies to a process and
+its children, such as the workers of a sweep. It is read once, at the first import of `backwater`,
+which imports this file first. The module itself is imported in place of the core, after signal
+handlers are installed. Every command imports this file, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CORE = "backwater._core"
 
 
 class _Chosen:
-    """Finds and loads the core for Python's import system: the module that the variable names."""
+    """Finder and loader that substitute the named module for the core."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,33 +37,31 @@ class _Chosen:
         return _module(self.name)
 
     def exec_module(self, _: ModuleType) -> None:
-        """It has been executed, under its own name."""
+        """Does nothing: the module was executed under its own name."""
 
 
 def _module(name: str) -> ModuleType:
-    """Imports the module of that name. Raises ImportError if it cannot be the core."""
+    """Imports a module. Raises ImportError if it is not a core of this version."""
     import importlib.metadata  # noqa: PLC0415 - as above
 
     try:
         module = importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f"{VARIABLE}={name}: {error}") from error
-    # Where a crate has no Python code of its own, Maturin wraps its module in a package of the same name.
+    # Maturin wraps the module of a crate without Python code in a package of the same name.
     module = sys.modules.get(f"{name}.{name.rpartition('.')[2]}", module)
     ours = importlib.metadata.version("backwater")
     theirs = getattr(module, "version", lambda: None)()
     if theirs is None:
-        raise ImportError(f"{VARIABLE}={name}: {module.__file__} is no extension module of Backwater")
+        raise ImportError(f"{VARIABLE}={name}: {module.__file__} is not an extension module of Backwater")
     if theirs != ours:
-        raise ImportError(
-            f"{VARIABLE}={name}: it was built with Backwater {theirs}, but this is {ours}: build it again"
-        )
+        raise ImportError(f"{VARIABLE}={name}: built with Backwater {theirs}, but this is {ours}: rebuild it")
     return module
 
 
 @functools.cache
 def checksum() -> str:
-    """Hash of the file of the core: a mechanism that was changed and built again under the same version is another."""
+    """Returns the hash of the core's file, which changes with every rebuild of an extension."""
     import hashlib  # noqa: PLC0415 - as above
     from pathlib import Path  # noqa: PLC0415 - as above
 

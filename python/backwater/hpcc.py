@@ -1,8 +1,9 @@
-"""Results in the text formats of the HPCC family of ns-3 simulators: `fct.txt` and `pfc.txt`.
+"""Export of results to `fct.txt` and `pfc.txt` of the HPCC family of ns-3 simulators.
 
-Node numbers are positions in the topology's list of nodes, which for a converted scenario are those of the original
-file; interfaces count from 1. As in that family a flow completion time runs until the sender has the last ACK, and the
-stand-alone time is base RTT + bytes with headers / bottleneck rate.
+Node numbers are positions in the topology's list of nodes; for a converted scenario, these are the
+numbers of the original file. Interfaces count from 1. As in that family, a flow completion time ends
+with the last ACK at the sender, and the stand-alone time is base RTT + bytes with headers /
+bottleneck rate.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
     from backwater.directory import ResultDirectory
 
-# Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and priority group.
+# Header of a data packet without INT: 14 B PPP, 20 B IPv4, 8 B UDP, 6 B sequence number and
+# priority group.
 HEADER_BYTES: Final = 48
 FIRST_SOURCE_PORT: Final = 10_000
-# The destination port is the type of a flow, by convention of the family's scripts.
+# By convention of the family's scripts, the destination port is the type of a flow.
 DESTINATION_PORT: Final = 100
 INCAST_PORT: Final = 200
 _FIRST_ADDRESS: Final = 0x0B000001
@@ -34,12 +36,12 @@ _NS_PER_SECOND: Final = 10**9
 
 @dataclass(frozen=True)
 class Route:
-    """A shortest path between two hosts; of several, the one that leaves every node through the first port.
+    """Shortest path between two hosts, through the first port of every node if there are several.
 
     Attributes:
-        delay_ns: Propagation delay one way.
-        packet_ns: Sum over its links of the time to send one full packet.
-        rate_bps: Rate of its slowest link.
+        delay_ns: One-way propagation delay.
+        packet_ns: Serialisation time of a full packet, summed over all links.
+        rate_bps: Rate of the slowest link.
     """
 
     delay_ns: int
@@ -48,13 +50,13 @@ class Route:
 
     @classmethod
     def of(cls, links: Iterable[tuple[int, int]], payload: int) -> Self:
-        """The path over links with these rates in b/s and delays in ps, for packets of so many bytes."""
+        """Returns the path over links with given rates (b/s) and delays (ps), for packets of `payload` bytes."""
         rates, delays = zip(*links, strict=True)
         delay_ns = sum(delay // _PS_PER_NS for delay in delays)
         return cls(delay_ns, sum(payload * 8 * _NS_PER_SECOND // rate for rate in rates), min(rates))
 
     def stand_alone_ns(self, size: int, payload: int) -> int:
-        """Time a flow takes alone in the network, as that family computes it."""
+        """Returns the time of a flow alone in the network, by the family's formula."""
         wire = size + -(-size // payload) * HEADER_BYTES
         return 2 * self.delay_ns + self.packet_ns + wire * 8 * _NS_PER_SECOND // self.rate_bps
 
@@ -63,22 +65,22 @@ def export(result: ResultDirectory, output: Path) -> list[str]:
     """Writes `fct.txt` and `pfc.txt` into a directory.
 
     Returns:
-        What the formats cannot hold, one sentence each.
+        Notes on information that the formats cannot hold.
     """
     output.mkdir(parents=True, exist_ok=True)
     (output / "fct.txt").write_text("".join(f"{line}\n" for line in _fct_lines(result)), encoding="ascii")
     (output / "pfc.txt").write_text("".join(f"{line}\n" for line in _pfc_lines(result)), encoding="ascii")
     unfinished = result.flows["sender_finish_ps"].null_count()
     return [
-        *([f"{style.counted(unfinished, 'unfinished flow')} left out of fct.txt"] if unfinished else []),
-        f"fct.txt has port {INCAST_PORT} for flows of an incast, {DESTINATION_PORT} for others, or what port_tags say",
-        "fct.txt has no place for retransmissions",
-        "pfc.txt has no place for traffic classes and causes",
+        *([f"fct.txt omits {style.counted(unfinished, 'unfinished flow')}"] if unfinished else []),
+        f"destination ports in fct.txt: {INCAST_PORT} for incasts, {DESTINATION_PORT} for others, or as in port_tags",
+        "fct.txt omits retransmissions",
+        "pfc.txt omits traffic classes and causes",
     ]
 
 
 def address(node: int) -> int:
-    """IPv4 address of a node."""
+    """Returns the IPv4 address of a node."""
     return _FIRST_ADDRESS + (node // 256) * 0x10000 + (node % 256) * 0x100
 
 
@@ -107,7 +109,7 @@ def _fct_lines(result: ResultDirectory) -> Iterator[str]:
 
 
 def _routes(result: ResultDirectory, payload: int) -> dict[tuple[str, str], Route]:
-    """The routes of all flows that have finished, by sender and receiver."""
+    """Returns the routes of all finished flows by sender and receiver."""
     links = result.topology.links.select("rate_bps", "delay_ps").rows()
     pairs = result.flows.drop_nulls("sender_finish_ps").select("src", "dst").unique().rows()
     paths = result.topology.shortest_paths(pairs)
@@ -115,7 +117,7 @@ def _routes(result: ResultDirectory, payload: int) -> dict[tuple[str, str], Rout
 
 
 def _ports_of_tags(traffic: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """The destination ports that flow files of the family had for a tag, the first of several."""
+    """Returns the first destination port of each tag in the converted flow files."""
     parts = [part for part in traffic if part["kind"] == "hpcc-flows"]
     return {tag: port for part in parts for port, tag in reversed(part["port_tags"].items())}
 

@@ -1,6 +1,6 @@
-"""^C and SIGTERM on the command line: the first one ends the work in order, another one ends the process at once.
+"""Handlers for ^C and SIGTERM: the first signal stops the work cleanly, a second one kills the process.
 
-Only the command line sets these handlers. Programs that import Backwater keep their own.
+Only the command line installs these handlers. Programs that import Backwater keep their own.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from contextlib import contextmanager
 from backwater.errors import EXIT_INTERRUPTED
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Signals closer than this are one request: `timeout` signals a process, then its whole group.
+# Signals within this time are one request: `timeout` signals a process, then its whole group.
 _SAME_SECONDS = 0.5
-# Clears the line of a progress bar, and shows the cursor that the bar hides.
+# Clears the progress bar's line, and shows the cursor.
 _END_OF_BAR = b"\r\x1b[K\x1b[?25h"
-_MESSAGE = b"interrupted again: ended at once; what was being written is incomplete\n"
+_MESSAGE = b"interrupted again: stopped at once; files being written are incomplete\n"
 
 
 class _State:
-    """The handlers of a process: whether they are set, and how they act."""
+    """State of the process's handlers."""
 
     is_installed = False
-    # The first signal raises KeyboardInterrupt, and has done so; otherwise it ends the process at once.
+    # True while the first signal raises KeyboardInterrupt instead of ending the process.
     is_orderly = False
     is_raised = False
     exit_code: object = None
 
 
 def install() -> None:
-    """Sets the handlers. Until `run` is called, a signal ends the process at once.
+    """Installs the handlers. Until `run` is called, a signal ends the process at once.
 
-    A thread receives signals as well. Python runs handlers in the main thread alone, and not while the core works.
+    A thread watches for signals too, because Python runs handlers only in the main thread, and not while the core runs.
     """
     receiver, sender = os.pipe()
     os.set_blocking(sender, False)
@@ -46,39 +46,39 @@ def install() -> None:
     sys.unraisablehook = _unraisable
     _State.is_installed = True
     _set()
-    # Registered first, called last.
+    # First registered, last called.
     atexit.register(_end)
 
 
 def _set() -> None:
-    """Sets the handlers. A signal that is ignored stays ignored, as in the background of a shell script."""
+    """Sets the handlers. Ignored signals stay ignored, as for background jobs of shell scripts."""
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _handle)
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """Keeps the handlers while the block runs, in which a library would set its own, as Ray does."""
+def preserve_handlers() -> Iterator[None]:
+    """Keeps the handlers during a block in which a library, such as Ray, would replace them."""
     if not _State.is_installed:
         yield
         return
     original = signal.signal
 
-    def other(number: int, handler: object) -> object:
+    def guarded(number: int, handler: object) -> object:
         return signal.getsignal(number) if number in _SIGNALS else original(number, handler)  # type: ignore[arg-type]
 
-    signal.signal = other  # type: ignore[assignment]
+    signal.signal = guarded  # type: ignore[assignment]
     try:
         yield
     finally:
         signal.signal = original
-        # Also against handlers that a library has set without Python.
+        # Replace handlers that a library set from C code.
         _set()
 
 
 def run(command: Callable[[], None]) -> None:
-    """Runs a command, in which the first signal raises KeyboardInterrupt; then ends the process."""
+    """Runs a command, then ends the process. The first signal raises KeyboardInterrupt in the command."""
     try:
         try:
             _State.is_orderly = True
@@ -89,7 +89,7 @@ def run(command: Callable[[], None]) -> None:
         _State.exit_code = end.code
         raise
     except BaseException:
-        # PyO3, for one, makes another exception of KeyboardInterrupt in the import of its module.
+        # Libraries convert KeyboardInterrupt, e.g. PyO3 during the import of its module.
         if not _State.is_raised:
             raise
         _State.exit_code = EXIT_INTERRUPTED
@@ -97,7 +97,7 @@ def run(command: Callable[[], None]) -> None:
 
 
 def is_raised() -> bool:
-    """Returns true if a signal has raised KeyboardInterrupt. Libraries may have made another exception of it."""
+    """True if a signal raised KeyboardInterrupt, even if a library converted the exception."""
     return _State.is_raised
 
 
@@ -111,14 +111,14 @@ def _handle(*_: object) -> None:
 
 
 def _watch(receiver: int) -> None:
-    """Ends the process at once where a signal asks for that."""
+    """Ends the process at once on a second signal, or on a signal before `run`."""
     first: float | None = None
     while number := os.read(receiver, 1):
         if number[0] not in _SIGNALS:
             continue
         now = time.monotonic()
         if first is None:
-            # The handler may have run already, and a short command ended in order.
+            # Check both flags: the handler may have run, and a short command may have ended.
             if not (_State.is_orderly or _State.is_raised):
                 os._exit(EXIT_INTERRUPTED)
             first = now
@@ -130,17 +130,17 @@ def _watch(receiver: int) -> None:
 
 
 def _unraisable(caught: sys.UnraisableHookArgs) -> None:
-    """Ends the process at once if KeyboardInterrupt was raised where it would only be printed, as in a finalizer."""
+    """Ends the process at once if KeyboardInterrupt was raised in a finalizer, where Python would only print it."""
     if caught.exc_type is KeyboardInterrupt:
         os._exit(EXIT_INTERRUPTED)
     sys.__unraisablehook__(caught)
 
 
 def _end() -> None:
-    """Ignores signals, when all that could be ended has ended.
+    """Ignores signals during interpreter exit, and keeps the exit code.
 
-    Python ends itself by SIGINT, whatever the exit code, if KeyboardInterrupt was raised below `exec` with a text, as
-    in the definition of a dataclass.
+    If KeyboardInterrupt was raised inside `exec`, e.g. in the definition of a dataclass, Python would end itself with
+    SIGINT, whatever the exit code.
     """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)

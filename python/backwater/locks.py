@@ -1,4 +1,4 @@
-"""Files that one process at a time can hold, on this machine or, where file systems are shared, among several."""
+"""Lock files, held by one process at a time, also across machines on shared file systems."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 @contextmanager
-def holding(path: Path, about: str = "") -> Iterator[bool]:
-    """Holds a lock file while the block runs, unless another process does; yields whether it is held.
+def try_lock(path: Path, about: str = "") -> Iterator[bool]:
+    """Tries to hold a lock file during the block. Yields true if it is held, false if another process holds it.
 
-    The file, which says `about`, is there for as long as it is held. With a process that is killed the kernel gives up
-    its locks; what is left of the file then stands in nobody's way.
+    The file contains `about`, and is removed at the end. The kernel releases the locks of a killed process; its file
+    may remain, but does not block others.
     """
     while True:
-        # Open for writing: a network file system locks no other file for one process alone.
+        # Open for writing: network file systems require it for an exclusive lock.
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             if not _locks(lock):
@@ -30,13 +30,13 @@ def holding(path: Path, about: str = "") -> Iterator[bool]:
                 finally:
                     path.unlink(missing_ok=True)
                 return
-            # Between opening and locking it, who held it before has removed it.
+            # The previous holder removed the file between opening and locking: retry.
         finally:
             os.close(lock)
 
 
 def _locks(lock: int) -> bool:
-    """Locks a file, unless another process has."""
+    """Locks a file. Returns false if another process holds the lock."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -45,7 +45,7 @@ def _locks(lock: int) -> bool:
 
 
 def _is_there(lock: int, path: Path) -> bool:
-    """Whether the path still leads to the open file."""
+    """True if the path still refers to the open file."""
     try:
         return os.path.samestat(os.fstat(lock), path.stat())
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def _is_there(lock: int, path: Path) -> bool:
 
 
 def _write(lock: int, about: str, path: Path) -> None:
-    """Has the file say that and nothing else. Raises OSError with its name."""
+    """Replaces the file's content. Raises OSError with the file's name."""
     try:
         os.truncate(lock, 0)
         os.write(lock, about.encode())

@@ -1,4 +1,4 @@
-"""What objects show of themselves in a notebook: pieces of HTML without scripts."""
+"""HTML representations for notebooks, without scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @cache
 def environment() -> jinja2.Environment:
-    """What renders templates; text is escaped, since names come from users."""
+    """Returns the environment of the templates. Text is escaped, because names come from users."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("backwater"),
         autoescape=True,
@@ -38,16 +38,16 @@ def fragment(
     picture: str = "",
     alt: str = "",
 ) -> str:
-    """A piece of HTML.
+    """Renders a piece of HTML.
 
     Args:
         views: Tables.
-        title: Heading, if the tables' titles do not do.
-        alarms: What is wrong, or may be.
-        summary: Of a run, whose verdicts come first.
-        sentences: What is said below the tables.
-        picture: An SVG, below all.
-        alt: What is said where the picture is not seen.
+        title: Heading; may be empty.
+        alarms: Errors and warnings.
+        summary: Summary of a run, whose verdicts are shown first.
+        sentences: Text below the tables.
+        picture: SVG at the end.
+        alt: Alternative text of the picture.
     """
     template = environment().get_template("fragment.html.j2")
     return template.render(

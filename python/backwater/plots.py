@@ -1,10 +1,10 @@
-"""Charts. Every function takes frames or a result and returns a Vega-Lite specification that needs nothing else.
+"""Charts. Functions take frames or a result and return a self-contained Vega-Lite specification.
 
-Functions that compare take a mapping from label to frame; for one run the labels are the tags of its traffic, in
-a comparison they are the runs. A label has the same colour in all charts of mappings with the same labels.
+Series are passed as a mapping from label to frame. The labels are the tags of the traffic for a single
+run, and the runs in a comparison. Mappings with the same labels have the same colours.
 
-The horizontal axis of a chart is zoomed with the wheel, moved by dragging, and reset by a double click. In all charts
-over time, the range that is shown is the value of one signal, `zoom_time`, which a page can share among them.
+The mouse wheel zooms the horizontal axis, dragging moves it, and a double click resets it. All charts
+over time keep their range in the signal `zoom_time`, so a page can link them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _OTHER_CAUSES = "other ports"
 
 @dataclass(frozen=True)
 class Clock:
-    """The time axis that the charts of a page share: from 0 to the end of the longest run.
+    """Common time axis of a page, from 0 to the end of the longest run.
 
     Attributes:
-        end_ps: Where it ends.
-        marks: Instants that are marked in all charts, by what they are called.
+        end_ps: End of the axis.
+        marks: Marked instants by label.
     """
 
     end_ps: int
@@ -48,7 +48,7 @@ class Clock:
 
     @classmethod
     def of(cls, results: Mapping[str, ResultDirectory]) -> Clock:
-        """The axis of the results, with the onsets of their deadlocks."""
+        """Returns the axis of results, with marks at the onset of deadlocks."""
         onsets = {
             f"deadlock of {label}" if len(results) > 1 else "deadlock": result.summary.deadlock.onset_ps
             for label, result in results.items()
@@ -66,16 +66,16 @@ class Clock:
         return self._scale[1]
 
     def scaled(self, column: str) -> pl.Expr:
-        """A column of times in the unit of the axis."""
+        """Converts a column of times to the unit of the axis."""
         return pl.col(column) / self._scale[0]
 
     def axis(self) -> Spec:
-        """The axis itself; the frame has `time` in its unit."""
+        """Returns the encoding of the axis; the frame has `time` in the axis's unit."""
         domain = [0, max(1, self.end_ps) / self._scale[0]]
         return field("time:Q", title=f"Simulated time ({self.unit})", scale={"domain": domain, "nice": False})
 
     def marked(self, chart: Spec) -> Spec:
-        """A chart with this axis that can be zoomed, and the marks in front of it."""
+        """Makes a chart with this axis zoomable, and adds the marks."""
         chart = vega.zoomed(chart)
         if not self.marks:
             return chart
@@ -103,7 +103,7 @@ class Clock:
 
 
 def _series(appearance: Mapping[str, SeriesStyle], title: str, shown: Sequence[str] | None = None) -> dict[str, Spec]:
-    """Encodings of the series, by name; `shown` are those that the legend has, all if it is not given."""
+    """Returns the encodings of the series; `shown` selects the entries of the legend (default: all)."""
     names = [*appearance]
     legend: Spec | None = None
     if title:
@@ -127,7 +127,7 @@ def _stack(series: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def by_tag(flows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The flows of each tag that has finished any, in the order of the tags' names."""
+    """Returns the finished flows by tag, sorted by tag."""
     parts = tables.finished(flows).with_columns(pl.col("tag").cast(pl.String)).partition_by("tag", as_dict=True)
     return {str(tag): frame for (tag,), frame in sorted(parts.items(), key=lambda item: str(item[0]))}
 
@@ -135,9 +135,9 @@ def by_tag(flows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def percentiles_by_size(
     series: Mapping[str, pl.DataFrame], what: str, value: str, title: str, axis: str, per_unit: int = 1
 ) -> Spec:
-    """Median (solid) and 99th percentile (dashed) of a column of the flows against flow size, both axes logarithmic.
+    """Draws median (solid) and 99th percentile (dashed) of a column by flow size, on logarithmic axes.
 
-    `what` is what the series are: traffic, or runs.
+    `what` is the title of the series: traffic or run.
     """
     curves = {label: tables.percentile_curve(flows, value) for label, flows in series.items()}
     curves = {label: curve for label, curve in curves.items() if not curve.is_empty()}
@@ -168,14 +168,14 @@ def percentiles_by_size(
         "width": style.CHART_WIDTH,
         "height": style.CHART_HEIGHT,
     }
-    subtitle = "solid: median, dashed: 99th percentile; groups of flows of similar size"
+    subtitle = "solid: median; dashed: 99th percentile; grouped by flow size"
     return themed(vega.zoomed(chart), title, subtitle)
 
 
 def slowdown_cdf(series: Mapping[str, pl.DataFrame], what: str, title: str = "Slowdown") -> Spec:
-    """Distribution of the slowdown (flow completion time over that on an idle fabric) of the finished flows."""
+    """Draws the distribution of the slowdown (completion time relative to an idle fabric) of finished flows."""
     curves = {label: tables.cdf(flows["slowdown"]) for label, flows in series.items()}
-    # A line begins at 0: that of a single flow would not be seen.
+    # Start each line at 0, so that a single flow is visible.
     curves = {
         label: pl.concat([curve.head(1).with_columns(fraction=pl.lit(0.0)), curve])
         for label, curve in curves.items()
@@ -212,9 +212,9 @@ def _over_time(
     mark: str = "line",
     fmt: str = "~s",
 ) -> Spec:
-    """Lines over time; `frame` has `time_ps`, `series` and the value. A click on a name in the legend picks it out.
+    """Draws lines over time; `frame` has `time_ps`, `series` and the value. A click on the legend highlights a series.
 
-    `what` is what the series are; nothing where the one that there is needs no name.
+    `what` is the title of the series; empty for a single series without a name.
     """
     line = {"strokeWidth": 1.6} if mark == "line" else {"line": True}
     chart: Spec = {
@@ -238,10 +238,10 @@ def _over_time(
 
 
 def throughput(series: Mapping[str, pl.DataFrame], what: str, clock: Clock, title: str = "Throughput") -> Spec:
-    """Bits per second over time; frames with `time_ps` and `bps`."""
+    """Draws bits per second over time, from frames with `time_ps` and `bps`."""
     frame = _stack(series)
     if frame.is_empty():
-        return placeholder(title, "No port has sent anything.")
+        return placeholder(title, "No port sent anything.")
     gigabits = frame.with_columns(pl.col("bps") / 1e9)
     chart = _over_time(gigabits, "bps", clock, node_style.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
     return themed(chart, title, "all frames on the hosts' links")
@@ -255,19 +255,19 @@ def occupancy(
     title: str,
     subtitle: str = "",
 ) -> Spec:
-    """Bytes in some place over time; a frame with `time_ps`, `series` and `value`."""
+    """Draws bytes over time, from a frame with `time_ps`, `series` and `value`."""
     if samples.is_empty():
-        return placeholder(title, "Nothing was ever held at a sample.")
+        return placeholder(title, "All samples are zero.")
     shown = {name: appearance[name] for name in samples["series"].unique(maintain_order=True)}
-    return themed(_over_time(samples, "value", clock, shown, what, "Bytes held"), title, subtitle)
+    return themed(_over_time(samples, "value", clock, shown, what, "Occupancy (bytes)"), title, subtitle)
 
 
 def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -> Spec:
-    """How many egress queues were paused at once; frames with `time_ps` and `queues`."""
+    """Draws the number of paused egress queues over time, from frames with `time_ps` and `queues`."""
     frame = _stack(series)
     if frame.is_empty():
         return placeholder("Queues under PAUSE", "No queue was ever paused.")
-    # What a single series shows is no node, whose colours are those of the palette.
+    # A single series is grey: colours of the palette would suggest a node.
     only = len(series) == 1
     appearance = (
         dict.fromkeys(series, SeriesStyle(style.REFERENCE_COLOUR)) if only else node_style.by_position([*series])
@@ -278,7 +278,7 @@ def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -
 
 
 def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Mapping[str, SeriesStyle]) -> Spec:
-    """PAUSE intervals as bars, one row per egress queue, in the colour of the port that caused them."""
+    """Draws PAUSE intervals as bars, one row per egress queue, coloured by the port that caused them."""
     title = "PAUSE timeline"
     if intervals.is_empty():
         return placeholder(title, "No queue was ever paused.")
@@ -325,16 +325,16 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
         },
     }
     subtitle = (
-        f"paused longest: {style.counted(len(queues), 'egress queue')}; {hidden:,} more not shown" if hidden else ""
+        f"longest paused: {style.counted(len(queues), 'egress queue')}; {hidden:,} more not shown" if hidden else ""
     )
     return themed(clock.marked(chart) | {"width": style.WIDE, "height": {"step": 15}}, title, subtitle)
 
 
 class Plots(Generic[Chart]):
-    """The charts of one result. A node has the same colour in all of them."""
+    """Charts of a result. A node has the same colour in all of them."""
 
     def __init__(self, result: ResultDirectory, made: Callable[[Spec], Chart]) -> None:
-        """Draws charts of a result; `made` turns each specification into what callers get."""
+        """Sets the result; `made` converts each specification to the type that callers receive."""
         self._result = result
         self._made = made
         self._clock = Clock.of({"": result})
@@ -345,22 +345,22 @@ class Plots(Generic[Chart]):
         return node_style.of_result(self._result)
 
     def fct(self) -> Chart:
-        """Flow completion time against flow size, per tag."""
+        """Draws flow completion time by flow size, per tag."""
         flows = by_tag(self._result.flows)
         title = "Flow completion time by size"
         return self._made(percentiles_by_size(flows, "traffic", "fct_ps", title, COMPLETION, style.PS_PER_US))
 
     def slowdown(self) -> Chart:
-        """Slowdown against flow size, per tag."""
+        """Draws slowdown by flow size, per tag."""
         flows = by_tag(self._result.flows)
         return self._made(percentiles_by_size(flows, "traffic", "slowdown", "Slowdown by size", SLOWDOWN))
 
     def slowdown_cdf(self) -> Chart:
-        """Distribution of the slowdown, per tag."""
+        """Draws the distribution of the slowdown, per tag."""
         return self._made(slowdown_cdf(by_tag(self._result.flows), "traffic"))
 
     def throughput(self) -> Chart:
-        """What all hosts send and receive, over time."""
+        """Draws the send and receive rates of all hosts over time."""
         end = self._clock.end_ps
         frame = tables.throughput(self._result.ports, self._result.topology.nodes, self._interval, end)
         parts = frame.partition_by("direction", as_dict=True, include_key=False)
@@ -371,40 +371,40 @@ class Plots(Generic[Chart]):
         return tables.highest(samples.filter(pl.col("value") > 0), self._interval, self._clock.end_ps, series)
 
     def buffer(self, switches: int = node_style.SHOWN) -> Chart:
-        """Buffer occupancy of the fullest switches, over time."""
+        """Draws the buffer occupancy of the fullest switches over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
-        subtitle = "shared and private pools and headroom of the fullest switches"
+        subtitle = "fullest switches; shared and private pools and headroom"
         return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Buffer occupancy", subtitle))
 
     def headroom(self, switches: int = node_style.SHOWN) -> Chart:
-        """Headroom occupancy of the switches that used most, over time."""
+        """Draws the headroom occupancy of the switches with the highest use over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers, "headroom_bytes"), switches)
-        subtitle = "the switches that used most"
+        subtitle = "switches with the highest use"
         return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Headroom occupancy", subtitle))
 
     def queues(self, ports: int = node_style.SHOWN) -> Chart:
-        """Length of the longest egress queues, over time."""
+        """Draws the length of the longest egress queues over time."""
         samples = self._highest(tables.queue_samples(self._result.queues), ports)
-        subtitle = "the ports with the longest, all classes together"
+        subtitle = "ports with the longest queues, all classes together"
         return self._made(occupancy(samples, "egress port", self._clock, self._styles.ports, "Egress queues", subtitle))
 
     def pauses(self, rows: int = 40) -> Chart:
-        """PAUSE intervals of the queues that were paused longest, in the colour of the port that caused them."""
+        """Draws the PAUSE intervals of the queues paused longest, coloured by the port that caused them."""
         pauses, end = self._result.pauses, self._clock.end_ps
         hidden = max(0, tables.paused_queues(pauses, end).height - rows)
         intervals = tables.pause_timeline(pauses, end, rows)
         return self._made(pause_timeline(intervals, hidden, self._clock, self._styles.ports))
 
     def paused_queues(self) -> Chart:
-        """How many egress queues were paused at once, over time."""
+        """Draws the number of paused egress queues over time."""
         paused = tables.paused_over_time(self._result.pauses, self._clock.end_ps)
         return self._made(paused_queues({"": paused}, "", self._clock))
 
     def topology(self) -> Chart:
-        """The fabric with the load of its links, those that failed, and a deadlock.
+        """Draws the fabric with link load, failed links, and a deadlock.
 
-        Links are coloured by mean utilisation and widened by the time they were paused. Nodes that other charts show
-        are outlined in their colour.
+        The colour of a link shows its mean utilisation, its width the time under PAUSE. Nodes in other charts have an
+        outline in their colour.
         """
         topology, summary = self._result.topology, self._result.summary
         end = summary.simulated_ps
@@ -412,7 +412,7 @@ class Plots(Generic[Chart]):
         cycle = () if summary.deadlock is None else summary.deadlock.cycle
         chart = topology_chart(topology, load, end, self._styles.shown, cycle)
         subtitle = (
-            "link colour: mean utilisation, link width: share of time under PAUSE, both of the worse direction; "
-            "outline of a node: its colour in the other charts"
+            "link colour: mean utilisation; link width: share of time under PAUSE (worse direction); "
+            "node outline: colour of the node in other charts"
         )
         return self._made(themed(chart, "Topology", subtitle))

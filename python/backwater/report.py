@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs no network, and the fragment that notebooks show."""
+"""Self-contained HTML report, and the fragment shown in notebooks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from backwater.directory import ResultDirectory
 
 _BUNDLE: Final = Path(__file__).parent / "templates/vega.js"
-# What the lines of a comparison are.
+# Title of the legend in comparisons.
 _SERIES: Final = "run"
 
 
 @cache
 def _bundle() -> str:
-    """Returns Vega, Vega-Lite and Vega-Embed as one script: `docs/generate.py` writes it."""
+    """Returns the script with Vega, Vega-Lite and Vega-Embed, written by `docs/generate.py`."""
     return _BUNDLE.read_text(encoding="utf-8")
 
 
@@ -34,14 +34,14 @@ def _page(template: str, **content: object) -> str:
 
 
 def _wide(chart: Spec) -> Spec:
-    """The chart's specification, as wide as the page lets it be."""
+    """Returns a chart's specification with the width of the page."""
     return vega.complete(chart) | {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def fragment(result: ResultDirectory) -> str:
-    """Verdicts, flow completion times, and who suffered because of whom, as a piece of HTML without scripts."""
+    """Returns verdicts, flow completion times, victims and causes as HTML without scripts."""
     worst = victims.worst_victim(result)
-    said = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
+    victim = "" if worst is None else f"{victims.sentence(result, worst)} result.why({worst.flow['id']})"
     picture, alt = "", ""
     if not tables.finished(result.flows).is_empty():
         chart = plots.slowdown_cdf(plots.by_tag(result.flows), "traffic")
@@ -51,17 +51,17 @@ def fragment(result: ResultDirectory) -> str:
         [views.fct(result.flows), *views.fct_by_role(result.flows)],
         title=result.summary.name,
         summary=result.summary,
-        sentences=[sentence for sentence in (victims.main_cause(result), said) if sentence],
+        sentences=[sentence for sentence in (victims.main_cause(result), victim) if sentence],
         picture=picture,
         alt=alt,
     )
 
 
 def report(results: Mapping[str, ResultDirectory]) -> str:
-    """One page about each of the results in turn.
+    """Returns a page about results, one after another.
 
     Args:
-        results: Results by the label they get on the page.
+        results: Results by label.
     """
     return _page(
         "report.html.j2", title=", ".join(results), runs=[_run(label, result) for label, result in results.items()]
@@ -89,10 +89,10 @@ def _run(label: str, result: ResultDirectory) -> dict[str, object]:
 
 
 def comparison(grouped: Grouped) -> str:
-    """One page with groups of runs side by side: tables, then charts with a line per group.
+    """Returns a page that compares groups of runs: charts with a line per group, then tables.
 
-    Distributions are of the flows of all runs of a group together; over time, the mean of the runs is drawn, and of
-    buffers the largest.
+    Distributions pool the flows of all runs of a group. Charts over time show the mean of the runs; for buffers, the
+    maximum.
     """
     from backwater.compare import views as comparing  # noqa: PLC0415 - slow to import, and only for comparisons
 
@@ -105,7 +105,7 @@ def comparison(grouped: Grouped) -> str:
     of_runs, largest = ("", "") if grouped.are_single else (", mean of the runs", ", largest of the runs")
     charts = [
         *_completion_charts({label: pool.flows for label, pool in pools.items()}),
-        plots.throughput(received, _SERIES, clock, f"Throughput, received by all hosts{of_runs}"),
+        plots.throughput(received, _SERIES, clock, f"Throughput received by all hosts{of_runs}"),
         plots.occupancy(
             fullest, _SERIES, clock, styles, f"Buffer occupancy{largest}", "of the switch with the highest peak"
         ),
@@ -122,10 +122,10 @@ def comparison(grouped: Grouped) -> str:
 
 
 def _completion_charts(groups: Mapping[str, pl.DataFrame]) -> Iterator[Spec]:
-    """For every tag that a group has, its completion times against size and their distribution, a line per group."""
+    """Yields completion times by size and slowdown distributions for every tag, with a line per group."""
     by_tag = {label: plots.by_tag(flows) for label, flows in groups.items()}
     for tag in dict.fromkeys(tag for tags in by_tag.values() for tag in tags):
-        # All groups, so that each has its colour, and the same one in every chart.
+        # Include all groups, so that each has the same colour in every chart.
         flows = {label: tags.get(tag, groups[label].clear()) for label, tags in by_tag.items()}
         title = f"Flow completion time by size: {tag}"
         yield plots.percentiles_by_size(flows, _SERIES, "fct_ps", title, plots.COMPLETION, style.PS_PER_US)
@@ -133,7 +133,7 @@ def _completion_charts(groups: Mapping[str, pl.DataFrame]) -> Iterator[Spec]:
 
 
 class _Pool:
-    """The tables of all runs of a group together. All have the same hosts and sample interval."""
+    """Pooled tables of the runs of a group, which have the same hosts and sample interval."""
 
     def __init__(self, group: Group) -> None:
         self.runs = group.runs
@@ -142,19 +142,19 @@ class _Pool:
         self.interval_ps = group.runs[0].summary.sample_interval_ps
 
     def fullest(self) -> pl.DataFrame:
-        """The bytes in the switch with the highest peak over time: the most of any run."""
+        """Returns the bytes over time in the switch with the highest peak of any run."""
         samples = pl.concat(tables.buffer_samples(run.buffers) for run in self.runs)
         return tables.highest(samples, self.interval_ps, self.end_ps, series=1)
 
     def received(self) -> pl.DataFrame:
-        """What hosts receive over time, the mean of the runs; those that have ended receive nothing."""
+        """Returns the hosts' receive rate over time, as the mean of the runs. Ended runs count as 0."""
         ports, nodes = pl.concat(run.ports for run in self.runs), self.runs[0].topology.nodes
         frame = tables.throughput(ports, nodes, self.interval_ps, self.end_ps)
         mean = pl.col("bps") / len(self.runs)
         return frame.filter(direction=tables.RECEIVED).drop("direction").with_columns(mean)
 
     def paused(self) -> pl.DataFrame:
-        """How many queues are paused over time, the mean of the runs; none are in those that have ended."""
+        """Returns the number of paused queues over time, as the mean of the runs. Ended runs count as 0."""
         pauses = pl.concat(
             run.pauses.with_columns(pl.col("end_ps").fill_null(run.summary.simulated_ps)) for run in self.runs
         )

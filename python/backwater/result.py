@@ -1,4 +1,4 @@
-"""What Python users get of a run: its tables, its charts, and why its flows are slow."""
+"""Results for Python users: tables, charts and explanations of a run."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 
 class Result(ResultDirectory):
-    """The result of a run: its tables, charts of them, and explanations. In a notebook it shows itself."""
+    """Result of a run, with tables, charts and explanations. Notebooks show a summary."""
 
-    # What has simulated it, and may have made a temporary directory that goes with it.
+    # Keeps a temporary directory of the simulation alive.
     _origin: ResultDirectory | None = None
 
     @classmethod
     def of(cls, origin: ResultDirectory) -> Self:
-        """The same result, with charts and explanations."""
+        """Adds charts and explanations to a result."""
         result = cls(origin.directory, origin.summary)
         result._origin = origin
         return result
 
     def why(self, flow: int, threads: int = 1, base_dir: str | Path = ".") -> Explanation:
-        """Explains where the time of a flow went, to the picosecond: see `backwater.why.explain`."""
+        """Explains the time of a flow, to the picosecond: see `backwater.why.explain`."""
         from backwater import why  # noqa: PLC0415 - not every user asks
 
         return why.explain(self, flow, threads, base_dir)
 
     @property
     def plot(self) -> Plots[alt.Chart | alt.LayerChart]:
-        """The charts of this result, made with Altair."""
+        """The charts of this result, as Altair objects."""
         from backwater import vega  # noqa: PLC0415 - not every user wants charts
         from backwater.plots import Plots  # noqa: PLC0415 - as above
 
         return Plots(self, vega.altair)
 
     def _repr_html_(self) -> str:
-        """The summary and the table of flow completion times, for notebooks."""
+        """Returns the summary and the flow completion times, for notebooks."""
         from backwater.report import fragment  # noqa: PLC0415 - as above
 
         return fragment(self)
@@ -62,21 +62,21 @@ def run(
     """Simulates a scenario.
 
     Args:
-        scenario: What to simulate.
-        output: Result directory, made if need be. Without one, the result lives in a temporary directory as long as the
-            returned object does.
+        scenario: Scenario to simulate.
+        output: Result directory, created if needed. Without one, the result is in a temporary directory, which is
+            deleted with the returned object.
         threads: Number of threads; results do not depend on it.
         progress: Called about ten times a second.
 
     Returns:
-        The result; look at `result.summary.outcome` before trusting its tables.
+        The result. Check `result.summary.outcome` before you use its tables.
 
     Raises:
         RunInterrupted: On ^C, with the partial result.
         InUseError: If another process is writing to `output`.
-        FileExistsError: If `output` holds the result of another run.
+        FileExistsError: If `output` contains the result of another run.
         OSError: If `output` cannot be written.
-        ValueError: If the network of the scenario cannot be, or that many threads.
+        ValueError: If the network cannot be built, or the number of threads is out of range.
     """
     try:
         return Result.of(simulation.run(scenario, output, threads, progress))

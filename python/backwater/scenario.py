@@ -1,4 +1,4 @@
-"""Scenarios: read, checked as a whole, and ready to run."""
+"""Checked scenarios."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from backwater.analysis import Analysis
 
 
-# Keys of a diagnostic about a scenario that is in no file.
+# Keys of a diagnostic that are unknown for a scenario without a file.
 _UNKNOWN: Final = ("file", "line", "column", "value", "hint")
 
-# Flows that an analysis looks at, unless it is told otherwise.
+# Default maximum number of flows in an analysis.
 ANALYZED_FLOWS = 100_000
 
 
 class Setting(NamedTuple):
-    """One value in force of a scenario and where it came from.
+    """Effective value of a scenario, with its origin.
 
     Attributes:
-        path: Its field, as `traffic[0].load`.
-        value: As a scenario file would hold it; where links differ, a dict from where it holds, as `100 Gbps, 1 us`;
-            words where no value says it.
-        origin: The file and line, `--set`, `given`, `default`, or a profile.
+        path: Field, e.g. `traffic[0].load`.
+        value: Value as in a scenario file. If it depends on the link: a dict from link, e.g. `100 Gbps, 1 us`, to
+            value. A description if no single value exists.
+        origin: File and line, `--set`, `given`, `default`, or a profile.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Setting(NamedTuple):
 
 
 def read_text(path: Path) -> str:
-    """The text of a file. Raises OSError, and UnicodeDecodeError with the path as a note."""
+    """Reads a text file. Raises OSError, and UnicodeDecodeError with the path as a note."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -50,7 +50,7 @@ def read_text(path: Path) -> str:
 
 
 def inline(value: object) -> str:
-    """A value as TOML has it on one line."""
+    """Returns a value as TOML on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(key)} = {inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -59,7 +59,7 @@ def inline(value: object) -> str:
 
 
 def _infinite(content: object, path: str = "") -> Iterator[tuple[str, float]]:
-    """Numbers that JSON does not have, NaN and infinity, with their paths."""
+    """Yields NaN and infinite numbers, which JSON cannot represent, with their paths."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield from _infinite(value, f"{path}.{key}".lstrip("."))
@@ -96,11 +96,11 @@ def _overrides(overrides: Mapping[str, object] | Iterable[str], seed: int | None
 
 
 class Scenario:
-    """A scenario that has passed every check.
+    """Scenario that has passed all checks.
 
     Attributes:
-        name: Stem of the file's name; `scenario` for one made from a dict.
-        plan: The core's checked plan.
+        name: Stem of the file name; by default `scenario` for a scenario from a dict.
+        plan: Checked plan of the core.
     """
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -114,13 +114,13 @@ class Scenario:
         """Reads a scenario file.
 
         Args:
-            path: TOML file; relative paths inside it start at its directory.
-            overrides: Values that replace those of the file, as `{"network.mtu": "4096 B"}`,
+            path: TOML file. Relative paths in it start at its directory.
+            overrides: Values that replace those of the file, e.g. `{"network.mtu": "4096 B"}`,
                 `{"network": {"mtu": "4096 B"}}` or `["network.mtu=4096 B"]`.
             seed: Shorthand for the override `run.seed`.
 
         Raises:
-            ScenarioError: With every mistake of the file at once.
+            ScenarioError: If the scenario is invalid; lists all errors.
             OSError: If the file cannot be read.
         """
         path = Path(path)
@@ -136,7 +136,7 @@ class Scenario:
         base_dir: str | Path = ".",
         name: str = "scenario",
     ) -> Self:
-        """Makes a scenario from tables and values as a file would hold them. Raises ScenarioError."""
+        """Creates a scenario from the tables and values of a scenario file. Raises ScenarioError."""
         _refuse_infinite(content)
         return cls(name, Plan.from_json(json.dumps(content), str(base_dir), _overrides(overrides, seed)))
 
@@ -147,15 +147,15 @@ class Scenario:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Facts worth telling, such as the oversubscription of the topology."""
+        """Derived facts, such as the oversubscription of the topology."""
         return self.plan.notes
 
     def explain(self) -> list[Setting]:
-        """Every value in force with its origin: the file, an override, a profile, or a documented default."""
+        """Returns every effective value with its origin: file, override, profile, or documented default."""
         return [Setting(path, json.loads(value), origin) for path, value, origin in self.plan.explain()]
 
     def estimate_memory(self, seconds: float = 2.0) -> Estimate:
-        """What a run will take of memory, found by simulating its beginning for so many seconds."""
+        """Estimates the memory of a run by simulating its beginning for some seconds of wall time."""
         with tempfile.TemporaryDirectory(prefix="backwater-") as scratch:
             return self.plan.estimate_memory(seconds, scratch)
 
@@ -167,16 +167,15 @@ class Scenario:
         own_root_rule: bool = True,
         names: bool = False,
     ) -> Analysis:
-        """What is known without a simulation: who can be blocked innocently, with how many queues, and deadlock.
+        """Analyses without simulation which flows can be blocked, how many queues are needed, and deadlock freedom.
 
         Args:
-            congested: Congested ports, as `leaf3:5` or `leaf3->h7`. `auto`, and no port at all, stands for those that
-                limit flows at max-min fair rates.
-            protocols: Flow controls by name; all that are known if there are none.
-            flows: Most flows looked at, those that start first.
-            own_root_rule: Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
-            names: Whether all ports, queues and flows that each congested port can pause are to be named; that may be
-                many.
+            congested: Congested ports, e.g. `leaf3:5` or `leaf3->h7`. `auto`, or no port, selects the ports that limit
+                flows at max-min fair rates.
+            protocols: Names of flow controls; all if empty.
+            flows: Maximum number of flows to analyse, earliest first.
+            own_root_rule: True if switches under Pyrrha ignore a PAUSE that one of their own ports caused.
+            names: True to name all ports, queues and flows that each congested port can pause.
 
         Raises:
             ScenarioError: If a port or a protocol does not exist, or a flow cannot run.
@@ -186,9 +185,9 @@ class Scenario:
         return Analysis.from_json(self.plan.analyze([*congested], [*protocols], flows, own_root_rule, names))
 
     def resolved(self) -> dict[str, Any]:
-        """The scenario with every default filled in, which `from_dict` takes again.
+        """Returns the scenario with all defaults, which `from_dict` accepts.
 
-        What follows from a profile, the links or other values is left out: `explain` has it.
+        Values derived from a profile, the links or other values are omitted; `explain` returns them.
         """
         resolved: dict[str, Any] = json.loads(self.plan.resolved())
         return resolved
@@ -197,7 +196,7 @@ class Scenario:
         return f"<Scenario {self.name}>"
 
     def _repr_html_(self) -> str:
-        """A short table of what is simulated, and the warnings, for notebooks."""
+        """Returns a short description and the warnings, for notebooks."""
         from backwater import notebook  # noqa: PLC0415 - not every user is in a notebook
         from backwater.views import scenario as views  # noqa: PLC0415 - as above
 

@@ -1,4 +1,4 @@
-"""Running a scenario."""
+"""Execution of scenarios."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from backwater._core import Progress
     from backwater.scenario import Scenario
 
-# Wall time between two reports of progress, which is also how long ^C may have to wait.
+# Wall time between two progress reports; also the maximum delay of ^C.
 REPORT_INTERVAL_MS = 100.0
-# What file systems say that cannot lock a directory.
-_CANNOT_BE_LOCKED: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
-# As many as a network can be cut into parts.
-MOST_THREADS = 1024
+# Errors of file systems that cannot lock a directory.
+_LOCK_UNSUPPORTED: Final = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP}
+# Maximum number of partitions of a network.
+MAX_THREADS = 1024
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """^C ended the run early.
+    """Error: ^C ended the run early.
 
     Attributes:
-        result: What had been simulated by then; valid, with outcome `interrupted`. `backwater.run` gives a `Result`.
+        result: Valid result up to that time, with outcome `interrupted`; a `Result` from `backwater.run`.
     """
 
     def __init__(self, result: ResultDirectory) -> None:
@@ -40,19 +40,19 @@ class RunInterrupted(KeyboardInterrupt):
 
 
 class InUseError(BackwaterError):
-    """Another process is writing to the result directory."""
+    """Error: another process is writing to the result directory."""
 
 
 @contextmanager
-def owning(directory: Path) -> Iterator[None]:
-    """Makes a directory, and lets no other process write a result to it while the block runs.
+def exclusive(directory: Path) -> Iterator[None]:
+    """Creates a directory, and locks it against other runs during the block.
 
-    The lock is on the directory itself, so that it leaves no file, and the kernel gives it up with the process. Where
-    directories cannot be locked, as on NFS, nobody is kept out.
+    The lock is on the directory itself, so it leaves no file, and the kernel releases it with the process. On file
+    systems without directory locks, such as NFS, there is no protection.
 
     Raises:
-        InUseError: If another process owns it; nothing is changed then.
-        OSError: If there can be no such directory.
+        InUseError: If another process holds the lock; nothing is changed.
+        OSError: If the directory cannot be created.
     """
     directory.mkdir(parents=True, exist_ok=True)
     lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -62,7 +62,7 @@ def owning(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             raise InUseError(f"another process is writing to {directory}") from None
         except OSError as error:
-            if error.errno not in _CANNOT_BE_LOCKED:
+            if error.errno not in _LOCK_UNSUPPORTED:
                 raise
         yield
     finally:
@@ -75,14 +75,14 @@ def run(
     threads: int = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> ResultDirectory:
-    """Simulates a scenario; `backwater.result.run` says what it takes and raises."""
+    """Simulates a scenario; see `backwater.result.run` for arguments and errors."""
     if output is None:
-        result, interrupted = simulate_apart(scenario, threads, progress)
+        result, interrupted = simulate_temporarily(scenario, threads, progress)
     else:
         directory = Path(output)
-        with owning(directory):
+        with exclusive(directory):
             if any((directory / name).exists() for name in FILES):
-                raise FileExistsError(f"{directory} holds the result of another run")
+                raise FileExistsError(f"{directory} already contains the result of a run")
             result, interrupted = simulate(scenario, directory, threads, progress)
     if interrupted:
         raise RunInterrupted(result)
@@ -96,16 +96,16 @@ def simulate(
     progress: Callable[[Progress], None] | None,
     stop_ps: int | None = None,
 ) -> tuple[ResultDirectory, bool]:
-    """Simulates a scenario into a directory that the caller owns; the result, and whether ^C ended it early.
+    """Simulates a scenario into a directory locked by the caller. Returns the result, and true if ^C ended the run.
 
-    A run ends, as if it had been interrupted, when everything before `stop_ps` has happened.
+    With `stop_ps`, the run ends after all earlier events, as if it had been interrupted.
 
     Raises:
-        KeyboardInterrupt: On ^C before the simulation has started; there is no result then.
-        ValueError: If there cannot be that many threads.
+        KeyboardInterrupt: On ^C before the simulation has started; there is no result.
+        ValueError: If the number of threads is out of range.
     """
-    if not 1 <= threads <= MOST_THREADS:
-        raise ValueError(f"threads = {threads}: must be from 1 to {MOST_THREADS}")
+    if not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads = {threads}: must be from 1 to {MAX_THREADS}")
     try:
         simulation = scenario.plan.start(str(directory), threads, stop_ps)
     except KeyboardInterrupt:
@@ -123,10 +123,10 @@ def simulate(
     return ResultDirectory.load(directory), interrupted
 
 
-def simulate_apart(
+def simulate_temporarily(
     scenario: Scenario, threads: int, progress: Callable[[Progress], None] | None, stop_ps: int | None = None
 ) -> tuple[ResultDirectory, bool]:
-    """The same into a temporary directory, which lives as long as the result does."""
+    """Simulates a scenario into a temporary directory, which is deleted with the result."""
     directory = tempfile.TemporaryDirectory(prefix="backwater-")
     try:
         result, interrupted = simulate(scenario, Path(directory.name), threads, progress, stop_ps)
@@ -138,7 +138,7 @@ def simulate_apart(
 
 
 def clear(directory: Path) -> None:
-    """Removes the files that an earlier run wrote into a directory, and nothing else."""
+    """Removes the files of an earlier run from a directory, and nothing else."""
     for name in (*FILES, *PARTIAL_FILES):
         (directory / name).unlink(missing_ok=True)
     view_files.clear(directory)

@@ -1,11 +1,11 @@
-"""How quantities are written and how charts look: the one place for units, labels and colours."""
+"""Formats of quantities, colours and chart styles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-# Okabe and Ito's palette, which stays distinct for colour-blind readers, ordered by contrast on white.
+# Okabe and Ito's palette for colour-blind readers, ordered by contrast on white.
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c564b")
 OTHER_COLOUR: Final = "#b8bec6"
 REFERENCE_COLOUR: Final = "#6b7280"
@@ -15,16 +15,16 @@ GOOD: Final = "#0f7b4f"
 BAD: Final = "#c0261c"
 WARN: Final = "#a15c00"
 
-# Grey of a node by its layer: hosts first, then towards the core. Hues stand for single nodes.
+# Greys of nodes by layer, from hosts to the core. Hues are reserved for single nodes.
 LAYER_COLOURS: Final = ("#eef1f4", "#d3dae1", "#b4bec8", "#93a0ad", "#6b7885")
-# Load of a link, from idle to full.
+# Colours of link load, from idle to full.
 LOAD_SCHEME: Final = ("#c5d0db", "#9fd0c9", "#f2c14e", "#e4712a", "#b3170f")
 
 CHART_WIDTH: Final = 520
 CHART_HEIGHT: Final = 280
 WIDE: Final = 1140
 
-# Names in a row before the rest is only counted.
+# Maximum number of items in a list of names.
 FEW: Final = 6
 
 PS_PER_US: Final = 1_000_000
@@ -39,49 +39,49 @@ _COUNT_UNITS: Final = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 def _scaled(value: float, units: Sequence[tuple[int, str]]) -> str:
     scale, unit = next(((scale, unit) for scale, unit in units if abs(value) >= scale), units[-1])
     number = value / scale
-    # Four digits, and no exponent where the largest unit is too small.
+    # Four digits; no exponent beyond the largest unit.
     return f"{number:,.0f} {unit}" if abs(number) >= 9_999.5 else f"{number:.4g} {unit}"  # noqa: PLR2004
 
 
 def duration(picoseconds: float | None) -> str:
-    """A time span with three or four digits and its unit; a dash for none."""
+    """Formats a time span with three or four digits and a unit; a dash for None."""
     return "–" if picoseconds is None else _scaled(picoseconds, _TIME_UNITS)
 
 
 def size(count: float | None) -> str:
-    """Bytes in decimal units (1 KB is 1000 B); a dash for none."""
+    """Formats bytes in decimal units (1 KB is 1000 B); a dash for None."""
     return "–" if count is None else _scaled(count, _BYTE_UNITS)
 
 
 def figure(number: float, unit: str) -> str:
-    """A number with three digits at least, and its unit if it has one; bytes in decimal units."""
+    """Formats a number with at least three digits and its unit, if any; bytes in decimal units."""
     if unit == "B":
         return size(number)
-    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"  # noqa: PLR2004 - three digits at least
+    text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"  # noqa: PLR2004
     return f"{text} {unit}".strip()
 
 
 def rate(bits_per_second: float) -> str:
-    """A bit rate in decimal units."""
+    """Formats a bit rate in decimal units."""
     return _scaled(bits_per_second, _RATE_UNITS)
 
 
 def count(number: float) -> str:
-    """A number of things, abbreviated from ten thousand on."""
-    if abs(number) < 10_000:  # noqa: PLR2004 - the docstring names it
+    """Formats a number, abbreviated from ten thousand on."""
+    if abs(number) < 10_000:  # noqa: PLR2004
         return f"{number:,.0f}"
     scale, unit = next((scale, unit) for scale, unit in _COUNT_UNITS if abs(number) >= scale)
     return f"{number / scale:.3g} {unit}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: 1 flow, 2,000 flows, 7 lossless classes, 2 switches."""
+    """Formats a number with a noun: 1 flow, 2,000 flows, 7 lossless classes, 2 switches."""
     ending = "" if number == 1 else "es" if noun.endswith(("ss", "ch")) else "s"
     return f"{number:,} {noun}{ending}"
 
 
 def listed(names: Sequence[str], few: int = FEW) -> str:
-    """Names in a row: a, b and c; of more than `few` the first, and how many more."""
+    """Joins names: a, b and c. Beyond `few` names, the rest is counted: a, b and 3 more."""
     items = list(names)
     if len(items) > few:
         items = [*items[: few - 1], f"{len(items) - few + 1} more"]
@@ -89,12 +89,12 @@ def listed(names: Sequence[str], few: int = FEW) -> str:
 
 
 def ratio(number: float | None) -> str:
-    """A dimensionless figure such as a slowdown; a dash for none."""
+    """Formats a dimensionless number such as a slowdown; a dash for None."""
     return "–" if number is None else f"{number:.2f}"
 
 
 def microseconds(value: float | None) -> str:
-    """A duration already in microseconds, to four digits; a dash for none."""
+    """Formats a duration given in microseconds, to four digits; a dash for None."""
     if value is None:
         return "–"
     decimals = next((decimals for decimals, limit in ((3, 10), (2, 100), (1, 1000)) if value < limit), 0)
@@ -102,17 +102,17 @@ def microseconds(value: float | None) -> str:
 
 
 def time_axis(span_ps: int) -> tuple[int, str]:
-    """Picoseconds per unit, and the unit's name, that suit an axis of that length."""
+    """Returns a suitable unit for an axis: picoseconds per unit, and the unit's name."""
     return next(((scale, unit) for scale, unit in _TIME_UNITS if span_ps >= 2 * scale), (1, "ps"))
 
 
 def colours(names: Sequence[str]) -> list[str]:
-    """A colour for each name, in order; the palette repeats when it is exhausted."""
+    """Returns a colour for each name, in order. The palette repeats once it is exhausted."""
     return [PALETTE[index % len(PALETTE)] for index in range(len(names))]
 
 
 def mixed(colour: str, other: str, share: float) -> str:
-    """A colour, as `#0072b2`, with a share of another in it."""
+    """Mixes a share of another colour into a colour, given as `#0072b2`."""
     pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + bytes(round(own + (added - own) * share) for own, added in pairs).hex()
 

@@ -1,4 +1,4 @@
-"""The network that was simulated, from `topology.json`."""
+"""Simulated network, read from `topology.json`."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _LINKS: Final = {
 }
 _FAULTS: Final = {"link": pl.UInt32, "down_ps": pl.Int64, "up_ps": pl.Int64}
 
-# A node, and the number of a port there.
+# A node, and the number of one of its ports.
 Port = tuple[str, int]
 
 
 class Topology:
-    """The network that was simulated.
+    """Simulated network.
 
     Attributes:
-        nodes: One row per node: `name`, `kind` (`host`, `relay` for a host that relays, or `switch`), `layer` (0 for
-            hosts, growing towards the core).
-        links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (numbers of the ports at these
-            nodes, from 0), `a_interface`, `b_interface` (their names, if they have any), `rate_bps`, `delay_ps`.
-        faults: One row per time for which a link was set to be down: `link` (row of `links`), `down_ps`, `up_ps` (null
-            if it does not come back). Empty also for results of versions that did not write them down.
+        nodes: One row per node: `name`, `kind` (`host`, `relay` for a relaying host, or `switch`), `layer` (0 for
+            hosts, increasing towards the core).
+        links: One row per full-duplex link: `a`, `b` (node names), `a_port`, `b_port` (port numbers, from 0),
+            `a_interface`, `b_interface` (port names, if any), `rate_bps`, `delay_ps`.
+        faults: One row per scheduled link failure: `link` (row of `links`), `down_ps`, `up_ps` (null if permanent).
+            Empty for results of versions that did not record failures.
     """
 
     def __init__(self, text: str) -> None:
-        """Reads the text of a `topology.json`."""
+        """Parses the text of a `topology.json`."""
         self._text = text
         document: dict[str, Any] = json.loads(text)
         self.nodes = pl.DataFrame(document["nodes"], schema=_NODES)
@@ -50,7 +50,7 @@ class Topology:
 
     @cached_property
     def ports(self) -> dict[Port, str]:
-        """Egress ports, and the nodes that they lead to."""
+        """Peer node of every egress port."""
         return {(node, port): peer for node, port, peer in self.egress_ports.select("node", "port", "peer").iter_rows()}
 
     @cached_property
@@ -59,23 +59,23 @@ class Topology:
         return {(node, port): name for rows in ends for node, port, name in rows.iter_rows()}
 
     def port_name(self, port: Port) -> str:
-        """A port as people name it: `leaf1:0`, or `leaf1:Ethernet0` if it has a name."""
+        """Returns a port's name: `leaf1:0`, or `leaf1:Ethernet0` if it has an interface name."""
         return f"{port[0]}:{self._interfaces.get(port, port[1])}"
 
     def leads_to(self, port: Port) -> str:
-        """Where a port leads: `to h4`."""
+        """Returns a port's peer: `to h4`."""
         return f"to {self.ports[port]}"
 
     def place(self, port: Port) -> str:
-        """A port and where it leads, for a cell of a table: `leaf1:0 to h4`."""
+        """Returns a port and its peer, for table cells: `leaf1:0 to h4`."""
         return f"{self.port_name(port)} {self.leads_to(port)}"
 
     def described(self, port: Port) -> str:
-        """The same in a sentence: `leaf1:0, the port to h4`."""
+        """Returns a port and its peer, for sentences: `leaf1:0, the port to h4`."""
         return f"{self.port_name(port)}, the port {self.leads_to(port)}"
 
     def ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
-        """The egress ports that the packets of a flow pass, by its row of `flows.parquet`; none if it does not tell."""
+        """Returns the egress ports of a flow's path, from its row of `flows.parquet`; empty if the path is unknown."""
         node, ports = flow["src"], []
         for port in flow["path"] or ():
             ports.append((node, port))
@@ -83,7 +83,7 @@ class Topology:
         return ports
 
     def known_ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
-        """The same; where the row does not tell, the port to the flow's receiver, which any way ends with."""
+        """Returns the known ports of a flow's path: all of them, or at least the port to the receiver."""
         last = self._ports_to.get(flow["dst"], [])
         return self.ports_of(flow) or (last if len(last) == 1 else [])
 
@@ -95,9 +95,9 @@ class Topology:
         return ports
 
     def shortest_paths(self, pairs: list[tuple[str, str]]) -> list[list[int]]:
-        """For each pair of hosts, the rows of `links` from the first to the second, as packets go while none is down.
+        """Returns, for each pair of hosts, the rows of `links` on a shortest path while no link is down.
 
-        Of several paths with as few links it is the one that leaves every node through the first port.
+        Among several shortest paths, the path through the first port of every node is chosen.
 
         Raises:
             ValueError: If a host does not exist, or a pair has no path.

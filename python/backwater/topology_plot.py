@@ -1,6 +1,6 @@
-"""The picture of a fabric: hosts below, one row per layer of switches above them.
+"""Drawing of a fabric: hosts at the bottom, a row per layer of switches above them.
 
-Where hosts relay between switches, as in BCube, they stand between their layers of switches.
+If hosts relay between switches, as in BCube, hosts are between the layers of switches.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 IS_HOST = pl.col("kind") != "switch"
 
-# More hosts than this are drawn as one box per attachment switch.
+# Above this number, hosts are drawn as one box per switch.
 HOSTS_DRAWN = 256
-# More links than this are too many to see: the least loaded are left out.
+# Maximum number of links; the least loaded ones are omitted.
 LINKS_DRAWN = 4000
-# Width of a letter of a name, in pixels: hosts have their names where those fit side by side.
+# Width of a letter in pixels. Host names are drawn if they fit side by side.
 LETTER = 6
-# How far the middle of an arc of switches is above its ends, in distances between two layers.
+# Height of an arc of switches, relative to the distance between layers.
 BOW = 0.6
-# Where on its link the head of an arrow is.
+# Position of an arrow's head on its link.
 HEAD = 0.62
 
 
 def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Replaces the hosts of each switch by one node, and their links by one that carries the worst load.
+    """Replaces the hosts of each switch by one node, and their links by one with the maximum load.
 
-    In a fabric such as BCube those of each switch of layer 0.
+    In a fabric such as BCube, this applies to switches of layer 0.
 
     Args:
         nodes: Columns `name`, `kind`, `layer`.
-        links: Columns `a`, `b`, `a_port`, `b_port`, any number of figures, of which the maximum is kept, and of texts,
-            which are listed.
+        links: Columns `a`, `b`, `a_port`, `b_port`, and further columns: the maximum is kept for numbers, all values
+            are listed for texts.
 
     Returns:
-        Nodes and links in the same shape.
+        Nodes and links with the same columns.
     """
     hosts = nodes.filter(IS_HOST).select("name")
     ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
@@ -81,17 +81,17 @@ def collapse_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> tuple[pl.DataFra
 
 
 def _listed(texts: Sequence[str]) -> str | None:
-    """Several texts as one; none of none."""
+    """Joins texts; None if there are none."""
     return style.listed([*texts]) or None
 
 
 def ports_of_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Finds the layers of a server-centric fabric, in which hosts relay and switches have links to hosts alone.
+    """Finds the layers of a server-centric fabric, in which hosts relay and switches are linked to hosts only.
 
-    As in BCube, port l of a host leads to layer l. Where a link has failed, the ports above it have moved down by one.
+    As in BCube, port l of a host leads to layer l. After a link failure, higher ports move down by one.
 
     Returns:
-        Columns `name` of a switch and `port`: the greatest number of a host's port to it. Empty for other fabrics.
+        Columns `name` of a switch, and `port`, the highest number of a host's port to it. Empty for other fabrics.
     """
     switches = nodes.filter(~IS_HOST).select("name")
     ends = pl.concat([links.select("b", name="a", port="b_port"), links.select(b="a", name="b", port="a_port")])
@@ -102,14 +102,14 @@ def ports_of_hosts(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """Gives every node a position. Switches without links are left out.
+    """Computes the position of every node. Switches without links are omitted.
 
-    Switches of a layer are spread evenly in their order, on an arc if there are links among more than two of them, so
-    that no link lies on another; hosts are in the order of the switches they are attached to,
-    or in their own where they have a port in each of several layers. There, layer 0 is below the hosts.
+    The switches of a layer are spread evenly. If links connect more than two of them, they are on an arc, so that no
+    link covers another. Hosts are sorted by their switches; in server-centric fabrics they keep their own order, and
+    layer 0 is below them.
 
     Returns:
-        The nodes with `x` in 0 to 1, `y`, and their `role`: `host`, or the layer of a switch.
+        The nodes with `x` from 0 to 1, `y`, and `role`: `host`, or the layer of a switch.
     """
     spread = (pl.int_range(pl.len()) + 0.5) / pl.len()
     ends = pl.concat([links.select(host="a", switch="b"), links.select(host="b", switch="a")])
@@ -138,7 +138,7 @@ def place(nodes: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bowed(switches: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
-    """The switches, with those of a layer on an arc if there are links among more than two of them."""
+    """Moves the switches of a layer onto an arc if links connect more than two of them."""
     layer = switches.select("name", "y")
     ends = (
         links.select("a", "b")
@@ -150,12 +150,12 @@ def _bowed(switches: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     return switches.with_columns(y=pl.col("y") + pl.when(pl.col("y").is_in(linked)).then(height).otherwise(0.0))
 
 
-def _told(topology: Topology, end_ps: int, cycle: Sequence[DeadQueue]) -> pl.DataFrame:
-    """What is to be said of links.
+def _annotations(topology: Topology, end_ps: int, cycle: Sequence[DeadQueue]) -> pl.DataFrame:
+    """Returns the annotations of links.
 
     Returns:
-        One row per link, in order: its `link`, as `leaf1:0 – h4`; when it was `down`; and what is `stuck` at its ends
-        in a deadlock, `stuck_a` and `stuck_b`. The latter are null where there is nothing to say.
+        One row per link, in order: `link`, e.g. `leaf1:0 – h4`; `down`, its failures; `stuck_a` and `stuck_b`, the
+        deadlocked queues at its ends. All but `link` may be null.
     """
     hosts = {*topology.nodes.filter(IS_HOST)["name"]}
     ends = [*topology.links.select("a", "a_port", "b", "b_port").iter_rows()]
@@ -189,13 +189,13 @@ def topology_chart(
     """Draws nodes and links.
 
     Args:
-        topology: What to draw.
+        topology: Network.
         load: One row per link, in order: `peak_utilisation`, `mean_utilisation`, `paused_share`.
-        end_ps: How long it was simulated: links that fail later have not failed.
-        nodes: Nodes that are outlined, and how.
-        cycle: Queues of a deadlock, each of which waits for the next.
+        end_ps: End of the run; later link failures are ignored.
+        nodes: Styles of outlined nodes.
+        cycle: Queues of a deadlock; each waits for the next.
     """
-    about = _told(topology, end_ps, cycle)
+    about = _annotations(topology, end_ps, cycle)
     kinds = topology.nodes
     links = pl.concat(
         [topology.links.select("a", "a_port", "b", "b_port", "rate_bps", "delay_ps"), load.drop("link"), about],
@@ -234,10 +234,10 @@ def _data(frame: pl.DataFrame) -> Spec:
 
 
 def _links(drawn: pl.DataFrame) -> Iterator[Spec]:
-    """The links, and in front of them the same wide and invisible, for the pointer."""
+    """Yields the links, and wider invisible copies as targets for the pointer."""
     data = _data(drawn)
     line = {"x": _X, "y": field("y:Q", axis=None, scale={"padding": 18}), **_TO}
-    # Below 1: Vega-Lite makes one legend of two whose scales have the same domain.
+    # Below 1: Vega-Lite merges legends whose scales have the same domain.
     longest = min(0.999, max([0.0, *drawn["paused_share"]]) or 0.1)
     seen = line | {
         "color": field(
@@ -292,7 +292,7 @@ def _links(drawn: pl.DataFrame) -> Iterator[Spec]:
 
 
 def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
-    """The deadlock: an arrow on every link whose queue waits, in the direction of the data."""
+    """Yields arrows on the links of a deadlock, in the direction of the data."""
     forward = drawn.select("x", "y", "x2", "y2", stuck="stuck_a")
     backward = drawn.select(x="x2", y="y2", x2="x", y2="y", stuck="stuck_b")
     stuck = pl.concat([forward, backward]).drop_nulls("stuck")
@@ -322,7 +322,7 @@ def _arrows(drawn: pl.DataFrame) -> Iterator[Spec]:
 
 
 def _nodes(placed: pl.DataFrame, styles: Mapping[str, SeriesStyle]) -> Iterator[Spec]:
-    """The nodes, in front of them the same larger and invisible, for the pointer, and names where there is room."""
+    """Yields the nodes, larger invisible copies as targets for the pointer, and names if they fit."""
     hosts = placed.filter(IS_HOST)["name"]
     half = min(14.0, style.WIDE / 2 / max(1, len(hosts)))
     outlines = {name: each.colour for name, each in styles.items()}
@@ -331,14 +331,14 @@ def _nodes(placed: pl.DataFrame, styles: Mapping[str, SeriesStyle]) -> Iterator[
         dot=pl.when(~IS_HOST).then(170).when(outline.is_not_null()).then(70).otherwise(24),
         outline=outline.fill_null(style.REFERENCE_COLOUR),
         width=pl.when(outline.is_not_null()).then(pl.when(IS_HOST).then(2.5).otherwise(4.0)).otherwise(0.8),
-        # A path in pixels, as the size of its mark is 4.
+        # Path in pixels, because the size of its mark is 4.
         area=pl.when(IS_HOST).then(pl.lit(f"M{-half},-14H{half}V14H{-half}Z")).otherwise(pl.lit("M-16,-16H16V16H-16Z")),
     )
     roles = rows["role"].unique().sort()
     ramp = style.LAYER_COLOURS
     data = _data(rows)
     shades = [ramp[min(row, len(ramp) - 1)] for row in range(len(roles))]
-    # Outlines are no encodings: those would get into the legend of the links.
+    # Outlines are not encodings, which would appear in the legend of the links.
     outlined = {"stroke": {"expr": "datum.outline"}, "strokeWidth": {"expr": "datum.width"}}
     yield {
         "data": data,

@@ -1,6 +1,7 @@
-"""Vega-Lite specifications: the parts that all charts share, and pictures of them.
+"""Common parts of Vega-Lite specifications, and their rendering.
 
-Charts are dictionaries of our own. Altair, whose import takes half a second, makes chart objects of them for users.
+Charts are plain dictionaries. Altair, whose import takes half a second, is used only for chart objects
+that users request.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from backwater import style
 if TYPE_CHECKING:
     import altair as alt
 
-# A chart, or a part of one.
+# Specification of a chart or of a part of it.
 Spec = dict[str, Any]
 
 LOG: Final[Spec] = {"type": "log", "nice": False, "padding": 8}
@@ -24,31 +25,31 @@ _TYPES: Final = {"N": "nominal", "Q": "quantitative"}
 
 
 def field(column: str, **options: Any) -> Spec:  # noqa: ANN401 - any JSON value
-    """Returns the encoding of a column by its name and type, as `bytes:Q`, or of a second end by its name alone."""
+    """Returns the encoding of a column, given as `bytes:Q`; without type for the second end of a range."""
     name, _, kind = column.partition(":")
     return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | options
 
 
 def inline(frame: pl.DataFrame) -> Spec:
-    """Returns a frame as data of a chart, floats with six significant digits."""
+    """Returns a frame as inline data, with floats rounded to six significant digits."""
     floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
     return {"values": frame.with_columns(pl.col(floats).round_sig_figs(6)).to_dicts()}
 
 
 def zoomed(chart: Spec) -> Spec:
-    """Returns a chart whose horizontal axis can be zoomed."""
+    """Makes the horizontal axis of a chart zoomable."""
     zoom = {"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}
     return chart | {"params": [*chart.get("params", []), zoom]}
 
 
 def themed(chart: Spec, title: str, subtitle: str | Sequence[str] = "") -> Spec:
-    """Returns a chart with its title and the common look."""
+    """Adds a title and the common style to a chart."""
     heading = {"text": title} | ({"subtitle": subtitle} if subtitle else {})
     return chart | {"title": heading, "config": style.CHART_CONFIG}
 
 
 def placeholder(title: str, message: str) -> Spec:
-    """Returns a chart that says why there is nothing to show."""
+    """Returns a chart that explains why it is empty."""
     text = {
         "data": {"values": [{"message": message}]},
         "mark": {"type": "text", "size": 13, "color": style.REFERENCE_COLOUR},
@@ -60,12 +61,12 @@ def placeholder(title: str, message: str) -> Spec:
 
 
 def complete(chart: Spec) -> Spec:
-    """Returns the specification of a chart. Data that several layers share is in it once."""
+    """Returns a complete specification, with shared data included only once."""
     names: dict[int, str] = {}
     datasets: dict[str, Any] = {}
 
     def named(part: Spec) -> Spec:
-        """Returns a part of the chart that refers to its data by name."""
+        """Replaces inline data by a reference."""
         if "data" in part:
             values = part["data"]["values"]
             name = names.setdefault(id(values), f"data-{len(names)}")
@@ -77,7 +78,7 @@ def complete(chart: Spec) -> Spec:
 
 
 def altair(chart: Spec) -> alt.Chart | alt.LayerChart:
-    """Returns a chart as an object of Altair, which checks it."""
+    """Returns a chart as an Altair object; Altair validates it."""
     import altair as alt  # noqa: PLC0415 - slow to import
 
     made: alt.Chart | alt.LayerChart = alt.Chart.from_dict({"$schema": _SCHEMA, **chart})
@@ -85,7 +86,7 @@ def altair(chart: Spec) -> alt.Chart | alt.LayerChart:
 
 
 def svg(chart: Spec) -> str:
-    """Returns a chart as a picture."""
+    """Renders a chart as SVG."""
     import vl_convert  # noqa: PLC0415 - most commands draw nothing
 
     text: str = vl_convert.vegalite_to_svg(complete(chart))
@@ -93,7 +94,7 @@ def svg(chart: Spec) -> str:
 
 
 def picture(chart: Spec, suffix: str) -> bytes:
-    """Returns a chart as the content of a file, `.svg` or `.pdf`."""
+    """Renders a chart as the content of an `.svg` or `.pdf` file."""
     if suffix == ".svg":
         return svg(chart).encode()
     import vl_convert  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""The files that the viewer reads: made from the tables of a result, once."""
+"""Files of the viewer, derived once from the tables of a result."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from typing import Any, Final
 from backwater import _core, locks
 from backwater.directory import VIEW_DIRECTORY, ResultDirectory, ResultError
 
-# What a viewer can ask for of a result, besides what was made for it.
+# Files of a result that the viewer reads directly.
 RESULT_FILES: Final = ("run.json", "topology.json", "waits.parquet", "signals.parquet", "events.parquet")
-# What was made: nothing else in that directory is read, replaced or removed.
+# Derived files. No other file in their directory is read, replaced or removed.
 MADE_FILES: Final = (_core.VIEW_INDEX, *_core.VIEW_FILES)
-# Prefix of the directories in which they are being made.
+# Prefix of temporary directories.
 _PARTIAL: Final = ".view-"
-# Suffix of the file beside such a directory, which its process locks as long as it is alive.
+# Suffix of the lock file beside a temporary directory, held by its process.
 _LOCK: Final = ".lock"
 
 
 def is_current(directory: Path, result: ResultDirectory) -> bool:
-    """Whether the files there are whole, and were made by this version from what the result holds now."""
+    """True if the files are complete, and derived by this version from the current tables of the result."""
     try:
         index: dict[str, Any] = json.loads((directory / _core.VIEW_INDEX).read_bytes())
         sizes = {name: (directory / name).stat().st_size for name in index["files"]}
@@ -39,14 +39,14 @@ def is_current(directory: Path, result: ResultDirectory) -> bool:
 
 
 def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *_: None) -> Path:
-    """Makes the files that the viewer reads, unless they are there; the directory that holds them.
+    """Writes the viewer's files unless they are current. Returns their directory.
 
-    That is `view` in the result, or where nothing can be written there, a temporary one, which lives as long as the
-    result object does. What is left unfinished is removed.
+    The directory is `view` in the result. If the result is not writable, it is a temporary directory, which is deleted
+    with the result object. Unfinished files are removed.
 
     Args:
-        result: The result of a run.
-        tell: Learns how many rows have been read, of how many; what it raises ends the work.
+        result: Result of a run.
+        tell: Called with the number of rows read and the total. Its exceptions stop the work.
 
     Raises:
         ResultError: If a file of the result is damaged, or `view` in it is something else.
@@ -54,7 +54,7 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
     """
     place = result.directory / VIEW_DIRECTORY
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise ResultError(f"{place} is not a folder: the viewer keeps its files there")
+        raise ResultError(f"{place} is not a folder, but the viewer stores its files there: remove it")
     with suppress(OSError):
         _clear_partial(result.directory)
     if is_current(place, result):
@@ -66,7 +66,7 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
             _move(made, place, result)
         return place
     except OSError:
-        # Read-only, or full.
+        # Read-only or full file system.
         elsewhere = tempfile.TemporaryDirectory(prefix="backwater-view-")
         try:
             _core.build_view(str(result.directory), elsewhere.name, tell)
@@ -78,7 +78,7 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
 
 
 def _move(made: Path, place: Path, result: ResultDirectory) -> None:
-    """Puts files where they belong, unless another process was faster; the index goes first and comes last."""
+    """Moves files into place unless another process was faster. The index is removed first and moved last."""
     place.mkdir(exist_ok=True)
     lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -96,18 +96,18 @@ def _move(made: Path, place: Path, result: ResultDirectory) -> None:
 
 
 def clear(directory: Path) -> None:
-    """Removes the viewer's files from the directory of a result, and what a killed process has left of them."""
+    """Removes the viewer's files, and leftovers of killed processes, from a result directory."""
     _clear(directory / VIEW_DIRECTORY)
     _clear_partial(directory)
 
 
 @contextmanager
 def _partial(directory: Path) -> Iterator[Path]:
-    """Makes a directory for the block, which no other process clears away meanwhile."""
+    """Creates a temporary directory for the block, protected by a lock file."""
     while True:
         made = directory / f"{_PARTIAL}{secrets.token_hex(4)}"
-        with locks.holding(made.with_suffix(_LOCK)) as is_held:
-            # Another process may have cleared the file away before it was locked.
+        with locks.try_lock(made.with_suffix(_LOCK)) as is_held:
+            # Retry if another process took the lock to clear leftovers.
             if is_held:
                 made.mkdir()
                 try:
@@ -118,15 +118,15 @@ def _partial(directory: Path) -> Iterator[Path]:
 
 
 def _clear_partial(directory: Path) -> None:
-    """Removes what processes that were killed have left."""
+    """Removes leftovers of killed processes."""
     for left in {path.with_suffix("") for path in directory.glob(f"{_PARTIAL}*")}:
-        with locks.holding(left.with_suffix(_LOCK)) as is_left:
+        with locks.try_lock(left.with_suffix(_LOCK)) as is_left:
             if is_left:
                 shutil.rmtree(left, ignore_errors=True)
 
 
 def _clear(directory: Path) -> None:
-    """Removes the viewer's files, and their directory if nothing else is in it."""
+    """Removes the viewer's files, and their directory if it is then empty."""
     if directory.is_symlink() or not (directory / _core.VIEW_INDEX).is_file():
         return
     for name in MADE_FILES:

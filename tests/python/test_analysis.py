@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import backwater
-from backwater.analysis import Analysis, Counterexample, Findings, Overflow, Queue
+from backwater.analysis import Analysis, Counterexample, Overflow, ProtocolAnalysis, Queue
 from conftest import command_line
 
 # An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
@@ -69,7 +69,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def by_protocol(analysis: Analysis) -> dict[str, Findings]:
+def by_protocol(analysis: Analysis) -> dict[str, ProtocolAnalysis]:
     return {findings.protocol: findings for findings in analysis.protocols}
 
 
@@ -157,7 +157,7 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     assert Analysis.from_json(analysis.to_json()) == analysis
     printed = command_line("analyze", file).stdout
     assert printed.rstrip().endswith("are not counted. pfc-star needs 3 classes.")
-    assert "no: the queue of relays to U:1 of T:1, which the relay queue of b:1 feeds (flow 0 (a -> d))" in printed
+    assert "no: the queue of relays to U:1 of T:1, fed by the relay queue of b:1 (flow 0 (a -> d))" in printed
 
 
 def test_mistakes_are_told_at_once() -> None:

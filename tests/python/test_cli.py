@@ -137,7 +137,7 @@ def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypat
     monkeypatch.setattr("backwater.cli.run.report_of", report)
     outcome = command_line("run", small, "-q", "-o", "out")
     assert outcome.exit_code == 0, outcome.output
-    with simulation.owning(Path("out")):
+    with simulation.exclusive(Path("out")):
         pass
 
 

@@ -463,7 +463,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     of_group = [row for row in rows(slowdown) if row["series"] == "mtu 1000 B"]
     assert [(row["value"], row["fraction"]) for row in of_group] == [(2, 0), (2, 0.5), (4, 1)]
     assert rows(of_size)
-    assert throughput["title"]["text"] == "Throughput, received by all hosts, mean of the runs"
+    assert throughput["title"]["text"] == "Throughput received by all hosts, mean of the runs"
     # 62,500 B in 10 µs are 50 Gb/s, and three times as many in the other run.
     received = {(row["series"], row["time"]): row["bps"] for row in rows(throughput)}
     assert received["mtu 1000 B", 10] == 100

@@ -20,7 +20,7 @@ from scapy.utils import RawPcapNgReader
 
 from backwater import Result
 from backwater.directory import ResultError
-from backwater.exports import Kind, dissector, export, writing
+from backwater.exports import Kind, atomic_output, dissector, export
 from small_result import seal
 from traced import INCAST, sent, traced
 
@@ -220,8 +220,8 @@ def test_what_was_there_before_an_export_that_fails_is_still_there(incast: Resul
 
 def test_an_export_goes_into_files_and_through_links(incast: Result, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for place, what in ((tmp_path / "pipe", "no file"), (tmp_path, "a directory")):
-        with pytest.raises(ResultError, match=f"is {what}: give the export a file"):
+    for place, what in ((tmp_path / "pipe", "not a file"), (tmp_path, "a directory")):
+        with pytest.raises(ResultError, match=f"is {what}: choose a file"):
             export(incast, "perfetto", place)
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "link").symlink_to("target")
@@ -425,13 +425,16 @@ def test_a_full_disk_names_the_file_that_was_asked_for(
         export(incast, kind, tmp_path / "x.out")
     assert caught.value.filename == str(tmp_path / "x.out")
     assert ".export-" not in str(caught.value)
-    with pytest.raises(OSError, match="No space left on device") as caught, writing(tmp_path / "x.out", []) as partial:
+    with (
+        pytest.raises(OSError, match="No space left on device") as caught,
+        atomic_output(tmp_path / "x.out", []) as partial,
+    ):
         partial.write_text("page" * 100)
     assert caught.value.filename == str(tmp_path / "x.out")
 
 
 def test_a_place_where_nothing_can_be_made_is_told_by_the_file_that_was_asked_for() -> None:
-    with pytest.raises(OSError, match=r".") as caught, writing(Path("/proc/x.out"), []):
+    with pytest.raises(OSError, match=r".") as caught, atomic_output(Path("/proc/x.out"), []):
         pass
     assert caught.value.filename == "/proc/x.out"
 

@@ -33,7 +33,7 @@ def test_a_result_is_written_in_the_formats_of_the_hpcc_family(result: Result, t
     notes = hpcc.export(result, tmp_path / "out")
     assert (tmp_path / "out/fct.txt").read_text() == FCT
     assert (tmp_path / "out/pfc.txt").read_text() == PFC
-    assert notes[0] == "2 unfinished flows left out of fct.txt"
+    assert notes[0] == "fct.txt omits 2 unfinished flows"
 
 
 def types(result: Result, output: Path) -> list[tuple[str, str]]:

@@ -141,7 +141,7 @@ def test_a_second_signal_ends_a_run_at_once_that_writes_its_report_or_its_tables
         process.send_signal(how)
         code, _, errors = ended(process)
     assert code == 130
-    assert errors.endswith("\ninterrupted again: ended at once; what was being written is incomplete\n")
+    assert errors.endswith("\ninterrupted again: stopped at once; files being written are incomplete\n")
     assert Path("out", RUN_FILE).exists() == (file == "report.html")
 
 
@@ -208,7 +208,7 @@ PHASES = {
     "a thread": "threading.Thread(target=time.sleep, args=(60,)).start(); ready()",
     "the end": "atexit.register(endless); ready()",
     "a library": (
-        "\n    with interrupts.kept(): signal.signal(signal.SIGTERM, lambda *_: sys.exit(15)); "
+        "\n    with interrupts.preserve_handlers(): signal.signal(signal.SIGTERM, lambda *_: sys.exit(15)); "
         "signal.signal(signal.SIGINT, signal.SIG_IGN)"
         "\n    ready(); endless()"
     ),

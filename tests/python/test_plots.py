@@ -309,7 +309,7 @@ def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
     assert "1 flow not counted" in text
     assert not re.findall(r"\b1 (?:\w+ )?(?:flows|switches|hosts|links|ports|queues|pauses|packets)\b", text)
     subtitle = plots.Plots(result, vega.complete).pauses(rows=1)["title"]["subtitle"]
-    assert subtitle == "paused longest: 1 egress queue; 1 more not shown"
+    assert subtitle == "longest paused: 1 egress queue; 1 more not shown"
     assert (style.counted(1, "switch"), style.counted(2, "switch")) == ("1 switch", "2 switches")
 
 

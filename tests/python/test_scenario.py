@@ -105,7 +105,7 @@ def test_a_run_without_an_output_lives_as_long_as_its_result() -> None:
 def test_a_result_is_not_overwritten(tmp_path: Path) -> None:
     scenario = backwater.Scenario.from_dict(CONTENT)
     backwater.run(scenario, tmp_path)
-    with pytest.raises(FileExistsError, match="result of another run"):
+    with pytest.raises(FileExistsError, match="already contains the result of a run"):
         backwater.run(scenario, tmp_path)
 
 

@@ -280,12 +280,12 @@ def test_a_worker_that_is_killed_while_it_starts_is_replaced(tmp_path: Path, mon
 
 def test_a_lock_is_held_by_one_and_goes_with_its_file(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with locks.holding(path, "me") as first, locks.holding(path) as second:
+    with locks.try_lock(path, "me") as first, locks.try_lock(path) as second:
         assert (first, second) == (True, False)
         assert path.read_text() == "me"
     assert not path.exists()
     path.write_text("left by a process that was killed, and longer")
-    with locks.holding(path, "me") as is_held:
+    with locks.try_lock(path, "me") as is_held:
         assert is_held
         assert path.read_text() == "me"
 
@@ -293,7 +293,7 @@ def test_a_lock_is_held_by_one_and_goes_with_its_file(tmp_path: Path) -> None:
 def test_a_lock_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.symlink_to("/dev/full")
-    with pytest.raises(OSError, match="Invalid argument") as caught, locks.holding(path, "me"):
+    with pytest.raises(OSError, match="Invalid argument") as caught, locks.try_lock(path, "me"):
         pass
     assert caught.value.filename == str(path)
     assert not path.is_symlink()
@@ -306,7 +306,7 @@ from backwater import Result, locks
 lock, log = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 left = 100
 while left:
-    with locks.holding(lock) as is_held:
+    with locks.try_lock(lock) as is_held:
         if is_held:
             left -= 1
             with log.open("a") as file:

@@ -219,7 +219,7 @@ def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
 def test_what_is_not_there_is_not_answered(server: Server) -> None:
     for path in ("/runs/1/why/3", "/runs/1/frames.pcapng?from=0&until=1", "/runs/1/topology.json"):
         status, _, content = ask(server, path)
-        assert (status, content) == (404, b"there is no run 1")
+        assert (status, content) == (404, b"run 1 does not exist")
     assert ask(server, "/runs/0/frames.pcapng?from=5&until=2")[0] == 404
 
 
@@ -238,7 +238,7 @@ def test_another_run_in_the_same_place_is_not_mistaken_for_the_one_shown(tmp_pat
         simulation.clear(viewed.directory)
         traced(viewed.directory, name="another", run={"until": "50 us"})
         status, _, content = ask(server, "/runs/0/run.json")
-        assert (status, b"holds another run by now: start backwater view again" in content) == (409, True)
+        assert (status, b"now contains another run: restart backwater view" in content) == (409, True)
 
 
 def test_a_connection_that_breaks_is_not_reported(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
@@ -354,7 +354,7 @@ def test_names_cannot_end_the_script_they_stand_in(result: Result) -> None:
 
 def test_a_run_that_is_too_large_for_a_page_is_refused(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standalone, "LARGEST", 1000)
-    with pytest.raises(ResultError, match="more than 1 KB"):
+    with pytest.raises(ResultError, match="the limit is 1 KB"):
         standalone.html(shown(result))
 
 

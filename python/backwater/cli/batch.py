@@ -42,7 +42,7 @@ def executor_of(kind: choice.Kind, jobs: int | None, options: list[str] | None) 
         raise UsageError(f"--executor-option {wrong[0]} must be KEY=VALUE")
     # Disable Ray's own signal handler, set from C++: it prints a stack trace while Ray starts.
     os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
-    with interrupts.kept():
+    with interrupts.preserve_handlers():
         return choice.executor(kind, jobs, {key: value for key, _, value in pairs})
 
 

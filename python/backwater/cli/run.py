@@ -30,11 +30,11 @@ def _next_directory(name: str) -> Path:
 
 
 @contextmanager
-def _owning(output: Path, force: bool) -> Iterator[None]:
+def _prepared(output: Path, force: bool) -> Iterator[None]:
     """Locks the output directory while the block runs, and clears it if `force` is set."""
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output} is not a directory")
-    with simulation.owning(output):
+    with simulation.exclusive(output):
         if any(output.iterdir()):
             if not force:
                 raise UsageError(
@@ -55,7 +55,7 @@ def run(
     threads: Annotated[
         int,
         typer.Option(
-            "--threads", min=1, max=simulation.MOST_THREADS, help="Number of threads; results do not depend on it."
+            "--threads", min=1, max=simulation.MAX_THREADS, help="Number of threads; results do not depend on it."
         ),
     ] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
@@ -76,7 +76,7 @@ def run(
         console.diagnostics(scenario.warnings)
         console.notes(scenario.notes)
     directory = output or _next_directory(scenario.name)
-    with _owning(directory, force):
+    with _prepared(directory, force):
         with console.progress(silent) as progress:
             try:
                 result, _ = simulation.simulate(scenario, directory, threads, progress)

@@ -64,7 +64,7 @@ def view(
         for label, result in zip(_labels(directories, results), results, strict=True)
     ]
     if export is not None:
-        with exports.writing(export, results) as partial:
+        with exports.atomic_output(export, results) as partial:
             partial.write_text(standalone.html(shown), encoding="utf-8")
         console.written(export)
         return

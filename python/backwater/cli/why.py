@@ -31,7 +31,7 @@ def why(
         Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in the scenario.")
     ] = Path(),
     threads: Annotated[
-        int, typer.Option("--threads", min=1, max=simulation.MOST_THREADS, help="Number of threads for a rerun.")
+        int, typer.Option("--threads", min=1, max=simulation.MAX_THREADS, help="Number of threads for a rerun.")
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ from backwater import _core
 from backwater.directory import DamagedError, ResultError
 from backwater.experiment.fields import Table
 from backwater.experiment.readings import Paper
-from backwater.exports import writing
+from backwater.exports import atomic_output
 from backwater.views.view import View
 
 
@@ -79,7 +79,7 @@ class ReadingsRecord(Table):
         """Writes the record to the folder of the figures' records, and returns the path."""
         path = _file(paper)
         path.parent.mkdir(exist_ok=True)
-        with writing(path, ()) as file:
+        with atomic_output(path, ()) as file:
             file.write_text(json.dumps(self.model_dump(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return path
 

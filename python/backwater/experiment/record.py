@@ -35,7 +35,7 @@ from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.selection import Throughput
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
-from backwater.exports import writing
+from backwater.exports import atomic_output
 from backwater.summary import Outcome
 
 # Steps of a distribution, besides its last hundred values; and intervals of a line over time.
@@ -251,7 +251,7 @@ class Record(Table):
             parts.append(f' "{key}": ' + ("[\n  " + ",\n  ".join(lines) + "\n ]" if lines else _json(value)))
         path = data_file(experiment, self.scale)
         path.parent.mkdir(exist_ok=True)
-        with writing(path, ()) as file:
+        with atomic_output(path, ()) as file:
             file.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
         return path
 

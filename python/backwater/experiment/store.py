@@ -174,7 +174,7 @@ class Store:
         """Who makes the result of a job at the moment, if somebody does."""
         if (claim := Claim.read(self._lock(job.key))) is None:
             return None
-        with locks.holding(self._lock(job.key)) as is_left:
+        with locks.try_lock(self._lock(job.key)) as is_left:
             return None if is_left else claim
 
     def complete(self) -> list[str]:
@@ -249,7 +249,7 @@ class Store:
 
     @contextmanager
     def _holding(self, key: str, shard: str = "") -> Iterator[bool]:
-        with locks.holding(self._lock(key), json.dumps(Claim.of(shard).__dict__)) as is_held:
+        with locks.try_lock(self._lock(key), json.dumps(Claim.of(shard).__dict__)) as is_held:
             yield is_held
 
     @contextmanager

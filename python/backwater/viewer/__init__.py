@@ -1,1 +1,1 @@
-"""The viewer: a run in a browser."""
+"""Viewer of runs in a browser."""

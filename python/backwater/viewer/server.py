@@ -1,4 +1,4 @@
-"""A local server for the viewer: its page, the files of results, and what is found out for it."""
+"""Local server of the viewer: page, files of results, explanations and captures."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from backwater.why import render
 
 HOST: Final = "127.0.0.1"
 PAGE: Final = "page.html"
-# Everything comes from this server, or from the page itself.
+# All content is from this server or inside the page.
 POLICY: Final = (
     "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 )
 _TYPES: Final = {".json": "application/json", ".parquet": "application/vnd.apache.parquet"}
-# The port that browsers do not name.
+# Default port of HTTP, omitted from URLs.
 _HTTP: Final = 80
-# The most digits of a number: those of the end of the longest run.
+# Maximum number of digits, enough for the end of the longest run in ps.
 _DIGITS: Final = 18
-# Bytes that are sent at once.
+# Bytes per write.
 _PIECE: Final = 1 << 16
 _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 @dataclass
 class Shown:
-    """A result that is shown.
+    """Served result.
 
     Attributes:
-        label: What it is called.
+        label: Label of the run.
         result: The result.
-        view: Where the files are that were made for the viewer.
-        base: Where relative paths in its scenario start.
+        view: Directory of the viewer's files.
+        base: Base of relative paths in the scenario.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Shown:
         self._written = self._stamp()
 
     def _stamp(self) -> tuple[int, int] | None:
-        """What tells one content of `run.json` from another; none without the file."""
+        """Returns modification time and size of `run.json`; None without the file."""
         try:
             status = (self.result.directory / RUN_FILE).stat()
         except OSError:
@@ -67,12 +67,12 @@ class Shown:
 
     @property
     def has_changed(self) -> bool:
-        """Whether another run has been written there since."""
+        """True if another run has been written to the directory since."""
         return self._stamp() != self._written
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that a page may read, by the names that it knows them by; none that is elsewhere, behind a link."""
+        """Readable files by their names in the page. Links to files outside the directories are excluded."""
         own = {name: self.result.directory / name for name in view_files.RESULT_FILES}
         made = {f"view/{name}": self.view / name for name in view_files.MADE_FILES}
         roots = self.result.directory.resolve(), self.view.resolve()
@@ -84,49 +84,49 @@ class Shown:
 
 
 def page() -> str:
-    """The page of the viewer, in which everything is."""
+    """Returns the self-contained page of the viewer."""
     return (resources.files("backwater.viewer") / PAGE).read_text(encoding="utf-8")
 
 
 def listing(shown: list[Shown]) -> str:
-    """What a page learns first: the runs, and the sizes of their files."""
+    """Returns the runs and the sizes of their files, which the page requests first."""
     runs = [
         {"label": run.label, "files": {name: path.stat().st_size for name, path in run.files.items()}} for run in shown
     ]
     return json.dumps({"version": _core.version(), "runs": runs})
 
 
-class _Refused(Exception):  # noqa: N818 - what is refused is a request
+class _Refused(Exception):  # noqa: N818 - a refused request
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
 class Server(ThreadingHTTPServer):
-    """Serves results on this machine alone."""
+    """HTTP server for this machine only."""
 
     daemon_threads = True
 
     def __init__(self, shown: list[Shown], port: int) -> None:
-        """Raises OSError if the port is in use. Port 0 takes any that is free."""
+        """Binds the port; 0 selects a free one. Raises OSError if the port is in use."""
         super().__init__((HOST, port), _Handler)
         self.shown = shown
-        # One scenario is run again at a time.
+        # Only one rerun at a time.
         self.running = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """What is wrong on a connection; one that the browser has closed is not."""
+        """Reports errors, except for connections closed by the browser."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def address(self) -> str:
-        """Where it is found."""
+        """URL of the server."""
         return f"http://{HOST}:{self.server_port}/"
 
-    @cache  # noqa: B019 - lives as long as the server does
+    @cache  # noqa: B019 - the server lives as long as the process
     def why(self, number: int, flow: int) -> str:
-        """What `backwater why` says of a flow, as JSON."""
+        """Returns the explanation of a flow as JSON."""
         run = self.shown[number]
         with self.running:
             found = why.explain(run.result, flow, base_dir=run.base)
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as the method it replaces
-        """Nothing is logged."""
+        """Suppresses the log."""
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -160,16 +160,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(str(error).encode(), "text/plain; charset=utf-8", HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _check_origin(self) -> None:
-        """Refuses what another site makes a browser ask: its name may lead here."""
+        """Rejects cross-site requests, including DNS rebinding."""
         port = self.server.server_port
         known = {
             f"{host}{end}" for host in (HOST, "localhost") for end in (f":{port}", *([""] if port == _HTTP else []))
         }
-        # A link from elsewhere may open the page, and nothing else.
+        # Links from other sites may open the page only.
         is_opened = self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
         is_own = self.headers.get("Sec-Fetch-Site", "none") in {"same-origin", "none"}
         if self.headers.get("Host") not in known or not (is_own or is_opened):
-            raise _Refused(HTTPStatus.FORBIDDEN, "only pages of this server are answered")
+            raise _Refused(HTTPStatus.FORBIDDEN, "only requests from this server's page are allowed")
 
     def _answer(self, url: SplitResult) -> None:
         match url.path.split("/")[1:]:
@@ -185,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
             case ["runs", number, *name]:
                 self._file(self._run(self._number(number)), "/".join(name))
             case _:
-                raise _Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}")
+                raise _Refused(HTTPStatus.NOT_FOUND, f"{url.path} does not exist")
 
     def _number(self, text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
@@ -194,15 +194,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _run(self, number: int) -> Shown:
         if number >= len(self.server.shown):
-            raise _Refused(HTTPStatus.NOT_FOUND, f"there is no run {number}")
+            raise _Refused(HTTPStatus.NOT_FOUND, f"run {number} does not exist")
         run = self.server.shown[number]
         if run.has_changed:
-            changed = f"{run.result.directory} holds another run by now: start backwater view again"
+            changed = f"{run.result.directory} now contains another run: restart backwater view"
             raise _Refused(HTTPStatus.CONFLICT, changed)
         return run
 
     def _file(self, run: Shown, name: str) -> None:
-        """Answers with a file, or a range of its bytes. There are no files but those that a run names."""
+        """Sends a file, or a range of its bytes, if the run lists it."""
         path = run.files.get(name)
         if path is None:
             raise _Refused(HTTPStatus.NOT_FOUND, f"{name} is not a file of this run")
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _capture(self, run: Shown, query: Mapping[str, list[str]]) -> None:
         start, until = (self._number(query.get(bound, [""])[0]) for bound in ("from", "until"))
         if start >= until:
-            raise _Refused(HTTPStatus.NOT_FOUND, f"no time is from {start} on and before {until}")
+            raise _Refused(HTTPStatus.NOT_FOUND, f"empty time window: from {start} until {until}")
         with tempfile.TemporaryDirectory(prefix="backwater-") as directory:
             path = Path(directory) / exports.FILE_NAMES["pcapng"]
             exports.export(run.result, "pcapng", path, (start, until))
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
         wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
         if wanted and wanted.group(0) != "bytes=-":
             start, end = wanted.groups()
-            # Without a start: so many of the last bytes.
+            # A range without start selects the last bytes.
             first, last = (int(start), int(end or last)) if start else (max(0, size - int(end)), last)
             last = min(last, size - 1)
             if first > last:
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Security-Policy": POLICY,
             "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "same-origin",
-            # The same address may show another run tomorrow.
+            # The address may later serve another run.
             "Cache-Control": "no-store",
         }
         for name, value in (common | dict(headers)).items():

@@ -1,4 +1,4 @@
-"""One HTML file that holds the viewer and a small run."""
+"""HTML file with the viewer and a small run."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from backwater.directory import ResultError
 from backwater.viewer import server
 from backwater.viewer.server import Shown
 
-# The most bytes of files in one page: browsers open it in some seconds.
+# Maximum total size of the files in a page, which browsers open in some seconds.
 LARGEST: Final = 50_000_000
 
 
 def html(shown: list[Shown]) -> str:
-    """The page with everything that it shows.
+    """Returns the page with all data.
 
     Raises:
-        ResultError: If the runs are too large for one page, or their files have changed.
+        ResultError: If the runs are too large for a page, or their files have changed.
     """
     for run in shown:
         if not view_files.is_current(run.view, run.result):
-            raise ResultError(f"the files in {run.view} have changed: another process writes there; try again")
+            raise ResultError(f"the files in {run.view} have changed, probably by another process: try again")
     total = sum(path.stat().st_size for run in shown for path in run.files.values())
     if total > LARGEST:
         raise ResultError(
-            f"the files that the page would hold have {style.size(total)}, more than {style.size(LARGEST)}: "
-            "view the run with the server, or make a smaller one (probes.trace.from and until, a longer "
-            "probes.sample_interval)"
+            f"the page would contain {style.size(total)}, but the limit is {style.size(LARGEST)}: view the run without "
+            "--export, or record less (probes.trace.from and until, a longer probes.sample_interval)"
         )
     scripts = "".join(
         f'<script type="application/octet-stream" data-run="{number}" data-file="{name}">'

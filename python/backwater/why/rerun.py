@@ -13,7 +13,7 @@ import polars as pl
 from backwater import style
 from backwater.directory import ResultDirectory, ResultError
 from backwater.scenario import Scenario
-from backwater.simulation import simulate_apart
+from backwater.simulation import simulate_temporarily
 
 if TYPE_CHECKING:
     from backwater._core import Progress
@@ -56,7 +56,7 @@ class Rerun:
         end = self.result.summary.simulated_ps
         stop = max((end if finish is None else finish + 1 for finish in finishes), default=end)
         checked = Scenario.from_dict(scenario, base_dir=self.base_dir, name=self.result.summary.name)
-        again, is_interrupted = simulate_apart(checked, self.threads, self.progress, stop)
+        again, is_interrupted = simulate_temporarily(checked, self.threads, self.progress, stop)
         if is_interrupted:
             raise KeyboardInterrupt
         for row in self.rows:
