@@ -13,7 +13,7 @@ use backwater_export::{ExportError, Window, view};
 use backwater_fabric::driver::memory::Memory;
 use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_identity::BUILD;
-use backwater_runner::{RunError, SCHEMA_VERSION, topology_json};
+use backwater_runner::{RunError, RunProgress, SCHEMA_VERSION, tables, topology_json};
 use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
@@ -28,6 +28,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -143,7 +144,7 @@ impl Plan {
 
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
-        let value = serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let value = from_json(text)?;
         Plan::check(py, Ok(Written::from_json(&value)), &overrides, base_dir)
     }
 
@@ -181,7 +182,7 @@ impl Plan {
         let wall = seconds_of(seconds)?;
         let plan = self.plan.clone();
         let estimate = py.detach(|| backwater_runner::estimate(plan, BUILD, wall, Path::new(scratch)));
-        estimate.map(Estimate).map_err(|error| run_error(&error))
+        estimate.map(Estimate::from).map_err(|error| run_error(&error))
     }
 
     /// Static findings about the network and its flows, as JSON.
@@ -198,7 +199,7 @@ impl Plan {
         let plan = &self.plan;
         let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
         let answer = answer.map_err(|refusals| scenario_error(py, &Vec::from_iter(refusals.iter().map(refused))))?;
-        serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        to_json(&answer)
     }
 
     #[pyo3(signature = (output, threads, stop_ps = None))]
@@ -209,36 +210,43 @@ impl Plan {
     }
 }
 
-fn seconds_of(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+fn to_json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What a run will take of memory.
-#[pyclass(frozen)]
-struct Estimate(backwater_runner::Estimate);
+fn value_error(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
 
-#[pymethods]
-impl Estimate {
-    #[getter]
-    fn parts(&self) -> Vec<(&'static str, Option<u64>, u64)> {
-        let Memory { nodes, ports, flows, frames, events, .. } = self.0.simulation;
+fn from_json<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(value_error)
+}
+
+fn seconds_of(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(value_error)
+}
+
+/// Memory estimate of a run.
+#[pyclass(frozen, get_all)]
+struct Estimate {
+    parts: Vec<(&'static str, Option<u64>, u64)>,
+    total: u64,
+    simulated_ps: u64,
+}
+
+impl From<backwater_runner::Estimate> for Estimate {
+    fn from(estimate: backwater_runner::Estimate) -> Estimate {
+        let Memory { nodes, ports, flows, frames, events, .. } = estimate.simulation;
         let counted = |name, share: Share| (name, Some(share.count), share.bytes);
-        vec![
+        let parts = vec![
             counted("hosts and switches", nodes),
             counted("ports", ports),
             counted("flows at once", flows),
             counted("frames at once", frames),
             ("pending events", None, events),
-            ("tables being written, allocator", None, self.0.rest),
-        ]
-    }
-    #[getter]
-    fn total(&self) -> u64 {
-        self.0.total()
-    }
-    #[getter]
-    fn simulated_ps(&self) -> u64 {
-        self.0.simulated_ps
+            ("tables being written, allocator", None, estimate.rest),
+        ];
+        Estimate { parts, total: estimate.total(), simulated_ps: estimate.simulated_ps }
     }
 }
 
@@ -252,7 +260,7 @@ impl Run {
         let wall = seconds_of(milliseconds / 1000.0)?;
         py.detach(|| {
             let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            run.as_mut().map(|run| Progress(run.advance(wall)))
+            run.as_mut().map(|run| Progress::from(run.advance(wall)))
         })
         .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))
     }
@@ -267,52 +275,39 @@ impl Run {
             }
             let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?;
             let summary = run.finish().map_err(|error| run_error(&error))?;
-            serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+            to_json(&summary)
         })
     }
 }
 
-/// How far a run has come.
-#[pyclass(frozen)]
-struct Progress(backwater_runner::Progress);
+/// Progress of a run.
+#[pyclass(frozen, get_all)]
+struct Progress {
+    time_ps: u64,
+    end_ps: u64,
+    events: u64,
+    packet_hops: u64,
+    live_flows: u64,
+    finished_flows: u64,
+    started_flows: u64,
+    paused_ports: u64,
+    done: bool,
+}
 
-#[pymethods]
-impl Progress {
-    #[getter]
-    fn time_ps(&self) -> u64 {
-        self.0.time_ps
-    }
-    #[getter]
-    fn end_ps(&self) -> u64 {
-        self.0.end_ps
-    }
-    #[getter]
-    fn events(&self) -> u64 {
-        self.0.events
-    }
-    #[getter]
-    fn packet_hops(&self) -> u64 {
-        self.0.packet_hops
-    }
-    #[getter]
-    fn live_flows(&self) -> u64 {
-        self.0.live_flows
-    }
-    #[getter]
-    fn finished_flows(&self) -> u64 {
-        self.0.finished_flows
-    }
-    #[getter]
-    fn started_flows(&self) -> u64 {
-        self.0.started_flows
-    }
-    #[getter]
-    fn paused_ports(&self) -> u64 {
-        self.0.paused_ports
-    }
-    #[getter]
-    fn done(&self) -> bool {
-        self.0.done
+impl From<RunProgress> for Progress {
+    fn from(progress: RunProgress) -> Progress {
+        let RunProgress {
+            time_ps,
+            end_ps,
+            events,
+            packet_hops,
+            live_flows,
+            finished_flows,
+            started_flows,
+            paused_ports,
+            done,
+        } = progress;
+        Progress { time_ps, end_ps, events, packet_hops, live_flows, finished_flows, started_flows, paused_ports, done }
     }
 }
 
@@ -322,11 +317,16 @@ fn schema() -> String {
     Scenario::schema().to_string()
 }
 
+/// Returns the definitions of the result tables as JSON.
+#[pyfunction]
+fn table_definitions() -> PyResult<String> {
+    to_json(&tables::definitions())
+}
+
 /// What the tables of Pyrrha take on Tofino2, as JSON.
 #[pyfunction]
 fn tofino_memory(k: u64) -> PyResult<String> {
-    let memory = tofino::memory(k).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    serde_json::to_string(&memory).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    to_json(&tofino::memory(k).map_err(value_error)?)
 }
 
 /// What headroom a switch needs and what schemes make of its buffer, as JSON; `switch` is JSON with the fields of [`headroom::Switch`].
@@ -346,9 +346,8 @@ fn answer<Q: DeserializeOwned, A: Serialize>(
     question: &str,
     ask: impl FnOnce(&Q) -> Result<A, headroom::Refused>,
 ) -> PyResult<String> {
-    let question = serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let answer = ask(&question).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    serde_json::to_string(&answer).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    let question = from_json(question)?;
+    to_json(&ask(&question).map_err(value_error)?)
 }
 
 /// The table of switching chips, as TOML.
@@ -520,6 +519,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VIEW_FILES", PyTuple::new(module.py(), view::FILES)?)?;
     for function in [
         wrap_pyfunction!(schema, module)?,
+        wrap_pyfunction!(table_definitions, module)?,
         wrap_pyfunction!(convert_hpcc, module)?,
         wrap_pyfunction!(tofino_memory, module)?,
         wrap_pyfunction!(headroom_plan, module)?,

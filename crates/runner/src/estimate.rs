@@ -2,7 +2,7 @@
 
 use crate::Build;
 use crate::run::{Run, RunError};
-use crate::usage::Footprint;
+use crate::usage::ResidentSet;
 use backwater_engine::memory::Share;
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::driver::memory::Memory;
@@ -48,7 +48,7 @@ const LOOKS: u32 = 32;
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
-    let footprint = Footprint::start();
+    let resident_set = ResidentSet::start();
     let mut run = Run::start(plan, build, scratch, 1)?;
     let (begun, mut loads) = (Instant::now(), Vec::new());
     let mut is_done = false;
@@ -60,7 +60,7 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
     let (memory, now) = (run.simulation().memory(), run.simulation().now());
     // Completing the tables takes memory as well.
     run.finish()?;
-    let rest = footprint.growth().saturating_sub(memory.total());
+    let rest = resident_set.growth().saturating_sub(memory.total());
     let simulation = if is_done { memory } else { grown(memory, &loads, until, (most_frames, expected)) };
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }

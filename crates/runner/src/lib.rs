@@ -1,19 +1,10 @@
-//! Runs a plan and writes what happened into a directory: typed Parquet tables and a summary in JSON.
+//! Runs a checked plan and writes its result directory: Parquet tables and a summary in JSON.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `run.json` | scenario as resolved, seed, version, counts, verdicts, checksums of the other files ([`Summary`]) |
-//! | `topology.json` | nodes and links by name |
-//! | `flows.parquet` | a row per flow |
-//! | `waits.parquet` | where the time of flows has gone |
-//! | `signals.parquet` | congestion signals that reached flows |
-//! | `events.parquet` | what nodes did, event by event |
-//! | `pauses.parquet` | a row per interval in which an egress queue was paused |
-//! | `queues.parquet`, `egress.parquet`, `ingress.parquet`, `ports.parquet`, `buffers.parquet`, `goodput.parquet`, `paths.parquet`, `balancing.parquet` | samples |
-//! | `switches.parquet` | a row per switch |
-//! | `reordering.parquet` | how many packets came how far before an earlier one |
-//!
-//! Every column's meaning and unit is in the schema of its table ([`tables`]).
+//! | `run.json` | scenario, counts, verdicts, cost, checksums of the other files ([`Summary`]) |
+//! | `topology.json` | nodes, links and faults by name ([`topology_json`]) |
+//! | `*.parquet` | [`tables`] |
 
 #![forbid(unsafe_code)]
 
@@ -31,12 +22,12 @@ pub mod usage;
 pub use disk::FileSum;
 pub use estimate::{Estimate, estimate};
 pub use roles::{FlowRole, Roles};
-pub use run::{Progress, Run, RunError};
+pub use run::{Run, RunError, RunProgress};
 pub use summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
 pub use tables::SCHEMA_VERSION;
 pub use topology::{shortest_paths, topology_json};
 
-/// Sources that a program was built from, as recorded in `run.json` and in the metadata of tables.
+/// Sources of a program, as recorded in `run.json` and in the metadata of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build {
     /// Version of the package.
@@ -45,6 +36,6 @@ pub struct Build {
     pub commit: &'static str,
     /// Cargo profile: `debug`, `release` or `dist`.
     pub profile: &'static str,
-    /// Hash of the sources that results follow from: with the same hash, a scenario has the same result.
+    /// Hash of the sources that determine results. With equal hashes, a scenario has equal results.
     pub source: &'static str,
 }

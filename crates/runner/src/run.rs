@@ -1,18 +1,17 @@
-//! One run: lets the simulation go on from one look at it to the next, and writes what it sees.
+//! Run loop: advances the simulation from tick to tick and writes its tables.
 
-mod open_tables;
 mod rows;
 mod samples;
 
-use self::open_tables::Tables;
 use crate::Build;
 use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
-use crate::tables::{HeadroomRow, Name, ReorderingRow, Row, SCHEMA_VERSION, SwitchRow, TableError, TableWriter};
+use crate::tables::{HeadroomRow, Name, ReorderingRow, SCHEMA_VERSION, SwitchRow, TableError, Tables};
 use crate::topology::topology_json;
-use crate::usage::{Footprint, cpu_seconds, peak_rss_bytes};
+use crate::usage::{ResidentSet, cpu_seconds, peak_rss_bytes};
+use backwater_columns::Text;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{Disorder, DropCause};
@@ -35,18 +34,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Why a run could not be made, or could not go on.
+/// Failure to start or complete a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The network is impossible.
+    /// The network is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Spec(Vec<SpecError>),
     /// A file cannot be written.
     #[error("{path}: {cause}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         cause: std::io::Error,
     },
     /// A table cannot be written.
@@ -54,18 +53,18 @@ pub enum RunError {
     Table(#[from] TableError),
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Simulated time, ps.
     pub time_ps: u64,
-    /// When the traffic stops, ps: later times drain what is left.
+    /// End of the traffic, ps. Later times drain the network.
     pub end_ps: u64,
     /// Events handled.
     pub events: u64,
-    /// Frames put onto links.
+    /// Frames transmitted on links.
     pub packet_hops: u64,
-    /// Active flows.
+    /// Flows that have started and are not fully acknowledged.
     pub live_flows: u64,
     /// Flows whose last byte arrived.
     pub finished_flows: u64,
@@ -73,77 +72,77 @@ pub struct Progress {
     pub started_flows: u64,
     /// Ports with a paused queue.
     pub paused_ports: u64,
-    /// Whether the run has ended.
+    /// True if the run has ended.
     pub done: bool,
 }
 
-/// A run in progress.
+/// Run in progress.
 pub struct Run {
     simulation: Simulation,
     plan: Plan,
     build: Build,
     threads: usize,
-    /// Events between two looks at the clock on the wall.
-    events_between_looks: u64,
+    /// Events between two checks of the wall clock.
+    events_between_checks: u64,
     directory: PathBuf,
     tables: Tables,
     topology: FileSum,
-    /// What flows are to the incasts of the scenario, if there are any.
+    /// Roles of flows, if the scenario has an incast.
     roles: Option<Roles>,
-    /// Wire bytes that every port had sent at the last sample, and those of relayed packets.
+    /// Wire bytes that each port had sent at the last sample, and the part in relayed packets.
     sent: Vec<[u64; 2]>,
-    /// What flows of every kind have received.
+    /// Payload received, by kind of flow.
     received: BTreeMap<FlowKind, Received>,
-    /// How many packets came how far before an earlier one; whether their flows started after the warm-up.
+    /// Packets by degree of disorder, by kind of flow. True for flows after the warm-up.
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
-    /// The names of what load balancers hold.
-    held: BTreeMap<&'static str, Name>,
-    /// Names of terms, of parts of waits, and of kinds of signals.
+    /// Names of the counts that load balancers hold.
+    lb_stats: BTreeMap<&'static str, Name>,
+    /// Names of terms, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
     next_sample: Time,
     next_check: Time,
-    next_look: Time,
-    /// When it is interrupted, if it has not ended before.
+    next_tick: Time,
+    /// Time at which the run is interrupted unless it ends before.
     stop: Time,
-    /// Given back when the disk is full.
+    /// Disk space that is released when the disk is full.
     reserve: Reserve,
     write_error: Option<String>,
     outcome: Option<Outcome>,
-    /// What looks like a deadlock, until the next check.
-    suspect: Option<Deadlock>,
+    /// Cycle of the last check. The next check confirms or drops it.
+    deadlock_candidate: Option<Deadlock>,
     deadlock: Option<Deadlock>,
     violations: Vec<String>,
     started: Instant,
     cpu_before: f64,
-    footprint: Footprint,
+    resident_set: ResidentSet,
 }
 
 /// Tag and role of a flow.
 type FlowKind = (u16, Option<FlowRole>);
 
-/// Payload bytes that flows of one kind have received.
+/// Payload that flows of one kind received.
 #[derive(Clone, Copy, Default)]
 struct Received {
-    /// Those of the flows that are done with.
+    /// Bytes of finished flows.
     by_finished: u64,
-    /// All of them at the last sample.
+    /// Bytes of all flows at the last sample.
     at_sample: u64,
 }
 
-/// Packets of flows of one kind.
+/// Data packets of flows of one kind.
 #[derive(Default)]
 struct Reordering {
     arrived: u64,
     disorder: Disorder,
 }
 
-/// What load balancers count of what they hold, by name.
-fn things_held(simulation: &Simulation) -> BTreeSet<&'static str> {
+/// Returns the names of the counts that load balancers hold.
+fn lb_stat_names(simulation: &Simulation) -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     for pipeline in simulation.nodes().filter_map(Node::pipeline) {
-        pipeline.observe_balancing(Time::ZERO, &mut |held| {
-            if let LbStat::Count(what, _) = held {
+        pipeline.observe_balancing(Time::ZERO, &mut |stat| {
+            if let LbStat::Count(what, _) = stat {
                 names.insert(what);
             }
         });
@@ -151,22 +150,23 @@ fn things_held(simulation: &Simulation) -> BTreeSet<&'static str> {
     names
 }
 
-/// Of what packets of a flow [`WaitRow`] tells.
+/// Groups of packets in [`WaitRow`](crate::tables::WaitRow).
 const PARTS: [&str; 3] = ["completion", "packets", "window"];
 const TOPOLOGY: &str = "topology.json";
 const TOPOLOGY_PARTIAL: &str = "topology.json.partial";
 const SUMMARY: &str = "run.json";
 const SUMMARY_PARTIAL: &str = "run.json.partial";
-/// Longest time between two looks, when nothing is sampled.
-const LOOK: Duration = Duration::from_us(100);
+/// Longest simulated time between two ticks.
+const MAX_TICK: Duration = Duration::from_us(100);
 
-/// The most shards that `plan` runs in.
+/// Returns the maximum number of shards.
 fn shards(plan: &Plan, threads: usize) -> usize {
     plan.run.shards.map_or(threads, |shards| shards as usize)
 }
 
-/// Events of a shard between two looks at the clock on the wall. Several shards have to meet for it, so that they look less often.
-fn events_between_looks(shards: usize, threads: usize) -> u64 {
+/// Returns the events of a shard between two checks of the wall clock. A check synchronises the
+/// shards, so several shards check less often.
+fn events_between_checks(shards: usize, threads: usize) -> u64 {
     match shards {
         1 => 1 << 8,
         _ => (1 << 18) / shards.div_ceil(threads.max(1)) as u64,
@@ -174,19 +174,21 @@ fn events_between_looks(shards: usize, threads: usize) -> u64 {
 }
 
 impl Run {
-    /// Sets up a run that writes into `directory`, which is made if it does not exist. Files of an earlier run there are replaced when this one
-    /// finishes, not before.
+    /// Starts a run that writes into `directory`, and creates the directory if needed. The files of
+    /// an earlier run are replaced when this run finishes.
     ///
     /// # Errors
-    /// The network is impossible, or the directory cannot be written.
+    ///
+    /// If the network is invalid or the directory cannot be written.
     pub fn start(plan: Plan, build: Build, directory: &Path, threads: usize) -> Result<Run, RunError> {
         Run::start_until(plan, build, directory, threads, Time::NEVER)
     }
 
-    /// The same for a run that is interrupted when everything before `stop` has happened.
+    /// Starts a run that is interrupted after all events before `stop`.
     ///
     /// # Errors
-    /// As for [`Run::start`].
+    ///
+    /// See [`Run::start`].
     pub fn start_until(
         plan: Plan,
         build: Build,
@@ -195,7 +197,7 @@ impl Run {
         stop: Time,
     ) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
-        let (started, footprint) = (Instant::now(), Footprint::start());
+        let (started, resident_set) = (Instant::now(), ResidentSet::start());
         let shards = shards(&plan, threads);
         let mut fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
@@ -209,21 +211,24 @@ impl Run {
         if plan.probes.flows {
             simulation.watch_flows();
         }
-        plan.trace.iter().for_each(|trace| simulation.watch_trace(trace));
+        if let Some(trace) = &plan.trace {
+            simulation.watch_trace(trace);
+        }
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
         let topology = to_text(&topology_json(&plan.spec)) + "\n";
         write(directory, TOPOLOGY_PARTIAL, &topology)?;
         let mut names = every_name(&plan);
-        let held: BTreeMap<_, _> = things_held(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
-        names.extend(held.keys().map(|what| (*what).to_owned()));
+        let lb_stats: BTreeMap<_, _> =
+            lb_stat_names(&simulation).into_iter().zip((names.len() as u32..).map(Name)).collect();
+        names.extend(lb_stats.keys().map(|what| (*what).to_owned()));
         let words = || Term::ALL.map(Term::name).into_iter().chain(PARTS).chain(SignalKind::ALL.map(SignalKind::name));
         let terms: BTreeMap<_, _> = words().zip((names.len() as u32..).map(Name)).collect();
         names.extend(words().map(ToOwned::to_owned));
         let event_log = EventLog::new(&mut names);
-        let metadata = metadata(&plan, build);
-        let nodes = plan.spec.nodes.len();
+        let names = names.iter().map(|name| Text::from(name.as_str())).collect();
+        let tables = Tables::create(directory, &names, &metadata(&plan, build))?;
         let first = |interval: Duration| {
             if interval == Duration::ZERO { Time::NEVER } else { Time::ZERO + interval }
         };
@@ -231,46 +236,46 @@ impl Run {
             sent: vec![[0; 2]; simulation.fabric().wiring.ports.len()],
             received: BTreeMap::new(),
             reordering: BTreeMap::new(),
-            held,
+            lb_stats,
             terms,
             event_log,
             next_sample: first(plan.probes.sample_interval),
             next_check: first(plan.probes.deadlock_check),
-            next_look: Time::ZERO,
+            next_tick: Time::ZERO,
             stop,
             simulation,
             plan,
             build,
             threads,
-            events_between_looks: events_between_looks(shards, threads),
+            events_between_checks: events_between_checks(shards, threads),
             directory: directory.into(),
-            tables: Tables::create(directory, &names[..nodes], &names, &metadata)?,
+            tables,
             topology: FileSum::of(topology.as_bytes()),
             roles,
             reserve,
             write_error: None,
             outcome: None,
-            suspect: None,
+            deadlock_candidate: None,
             deadlock: None,
             violations: Vec::new(),
             started,
             cpu_before,
-            footprint,
+            resident_set,
         };
-        run.plan_look();
+        run.schedule_tick();
         Ok(run)
     }
 
-    /// Goes on for about `wall` of real time, or to the end. A run whose tables cannot be written any more ends.
-    pub fn advance(&mut self, wall: std::time::Duration) -> Progress {
+    /// Advances for about `wall` of real time, or to the end. A write error ends the run.
+    pub fn advance(&mut self, wall: std::time::Duration) -> RunProgress {
         let begun = Instant::now();
         let mut is_over = || begun.elapsed() >= wall;
         while self.outcome.is_none() {
-            let is_there =
-                self.simulation.advance(self.next_look, self.threads, self.events_between_looks, &mut is_over);
+            let is_due =
+                self.simulation.advance(self.next_tick, self.threads, self.events_between_checks, &mut is_over);
             self.write_finished();
-            if is_there {
-                self.look();
+            if is_due {
+                self.tick();
             } else {
                 self.write_error = self.tables.failure();
                 self.outcome = self.write_error.as_ref().map(|_| Outcome::WriteError);
@@ -282,21 +287,21 @@ impl Run {
         self.progress()
     }
 
-    /// Says when to look next.
-    fn plan_look(&mut self) {
+    /// Schedules the next tick.
+    fn schedule_tick(&mut self) {
         let (now, until) = (self.simulation.now(), self.plan.run.until);
         let end = if now < until { until } else { self.last() };
-        self.next_look = self.next_sample.min(self.next_check).min(now + LOOK).min(end).min(self.stop);
+        self.next_tick = self.next_sample.min(self.next_check).min(now + MAX_TICK).min(end).min(self.stop);
     }
 
-    /// When the run ends, whatever is left to do.
+    /// Returns the latest end of the run.
     fn last(&self) -> Time {
         self.plan.run.until + self.plan.run.drain
     }
 
-    /// Looks at what there is now, which is when it was to.
-    fn look(&mut self) {
-        let now = self.next_look;
+    /// Takes the samples and checks that are due now.
+    fn tick(&mut self) {
+        let now = self.next_tick;
         if now == self.next_sample {
             self.sample(now);
             if self.plan.probes.goodput {
@@ -310,13 +315,13 @@ impl Run {
         self.write_probes();
         if now == self.next_check {
             self.next_check += self.plan.probes.deadlock_check;
-            self.look_for_deadlock();
+            self.check_deadlock();
         }
         self.outcome = self.verdict(now);
-        self.plan_look();
+        self.schedule_tick();
     }
 
-    /// Writes the flows that nothing is left of.
+    /// Writes the flows without packets in the network.
     fn write_finished(&mut self) {
         for outcome in self.simulation.take_finished() {
             if self.plan.probes.goodput {
@@ -328,24 +333,30 @@ impl Run {
         self.write_events();
     }
 
-    /// Writes what has been traced since the last time.
+    /// Writes the new events of the trace.
     fn write_events(&mut self) {
         let trace = self.simulation.take_trace();
         let rows = self.event_log.rows(trace, self.simulation.fabric());
-        rows.into_iter().for_each(|row| self.tables.events.push(row));
+        for row in rows {
+            self.tables.events.push(row);
+        }
     }
 
-    /// Writes what pauses and ingress queues have come to since the last time.
+    /// Writes the new records of pauses and ingress queues.
     fn write_probes(&mut self) {
         for pause in self.simulation.take_pauses() {
             if self.plan.probes.pauses {
                 self.write_pause(&pause, Some(pause.closure.to));
             }
         }
-        self.simulation.take_full().iter().for_each(|full| self.write_full(full));
+        for full in self.simulation.take_full() {
+            self.write_full(&full);
+        }
         if self.plan.probes.ingress {
             let (stops, peaks) = self.simulation.take_ingress();
-            stops.iter().for_each(|stop| self.write_stop(stop, Some(stop.to)));
+            for stop in stops {
+                self.write_stop(&stop, Some(stop.to));
+            }
             for HeadroomPeak { node, at, headroom, stopped } in peaks {
                 let row = HeadroomRow { time_ps: at, node: node.into(), headroom_bytes: headroom, stopped };
                 self.tables.headroom.push(row);
@@ -353,15 +364,15 @@ impl Run {
         }
     }
 
-    /// A cycle of waits in which no gate has opened from one check to the next is a deadlock.
-    fn look_for_deadlock(&mut self) {
+    /// Searches for a deadlock: a cycle of waits in which no gate opened between two checks.
+    fn check_deadlock(&mut self) {
         let found = self.simulation.find_deadlock();
-        let before = self.suspect.take().filter(|suspect| self.simulation.is_still_dead(suspect));
+        let before = self.deadlock_candidate.take().filter(|candidate| self.simulation.is_still_dead(candidate));
         self.deadlock = before.filter(|_| found.is_some());
-        self.suspect = found;
+        self.deadlock_candidate = found;
     }
 
-    /// Whether the run is over at `now`, and how.
+    /// Returns the outcome if the run is over at `now`.
     fn verdict(&mut self, now: Time) -> Option<Outcome> {
         let totals = self.simulation.totals();
         if totals.violations > 0 {
@@ -372,19 +383,19 @@ impl Run {
             return Some(Outcome::WriteError);
         }
         if self.deadlock.is_none() && self.simulation.next_event() == Time::NEVER {
-            // Nothing will happen any more to disprove it.
-            self.deadlock = self.suspect.take();
+            // Without pending events, no gate can open any more.
+            self.deadlock = self.deadlock_candidate.take();
         }
         if self.deadlock.is_some() {
             return Some(Outcome::Deadlock);
         }
-        // The run does not wait for flows without an end.
+        // Endless flows do not delay the end.
         let all_done = !self.simulation.expects_flows() && totals.live_flows() == totals.endless_flows;
         let is_last = now >= self.last();
-        // With no event pending, what is left waits at a link that never comes back.
+        // Without pending events, the remaining packets wait at a link that stays down.
         let is_over = self.simulation.next_event() == Time::NEVER;
-        let rests = || is_over || is_last || self.simulation.is_quiet();
-        if all_done && if totals.endless_flows == 0 { rests() } else { now >= self.plan.run.until } {
+        let is_settled = || is_over || is_last || self.simulation.is_quiet();
+        if all_done && if totals.endless_flows == 0 { is_settled() } else { now >= self.plan.run.until } {
             return Some(Outcome::Completed);
         }
         if is_last {
@@ -396,15 +407,15 @@ impl Run {
         is_over.then_some(Outcome::Stalled)
     }
 
-    /// What is being run.
+    /// Returns the simulation.
     pub fn simulation(&self) -> &Simulation {
         &self.simulation
     }
 
-    /// How far it is.
-    pub fn progress(&self) -> Progress {
+    /// Returns the progress.
+    pub fn progress(&self) -> RunProgress {
         let totals = self.simulation.totals();
-        Progress {
+        RunProgress {
             time_ps: self.simulation.now().ps(),
             end_ps: self.plan.run.until.ps(),
             events: totals.events,
@@ -417,10 +428,12 @@ impl Run {
         }
     }
 
-    /// Completes the tables and writes `run.json`; its contents. Where the disk is full, the reserve makes room.
+    /// Completes the tables, writes `run.json` and returns its contents. On a full disk, the reserve
+    /// provides the space.
     ///
     /// # Errors
-    /// A file still cannot be written.
+    ///
+    /// If a file cannot be written.
     pub fn finish(mut self) -> Result<Summary, RunError> {
         let outcome = self.outcome.unwrap_or(Outcome::Interrupted);
         if matches!(self.outcome, None | Some(Outcome::WriteError)) {
@@ -436,17 +449,17 @@ impl Run {
         for outcome in self.simulation.unfinished() {
             self.write_flow(&outcome);
         }
-        let (switches, reordering) = (self.switches(), self.reordering());
+        for row in self.reordering() {
+            self.tables.reordering.push(row);
+        }
+        let switches = self.switches();
         let mut summary = self.summarise(outcome, &switches);
+        for row in switches {
+            self.tables.switches.push(row);
+        }
         drop(self.reserve);
         let mut files = self.tables.finish()?;
-        let (names, metadata) = (every_name(&self.plan), metadata(&self.plan, self.build));
-        let of_nodes = &names[..self.plan.spec.nodes.len()];
-        files.extend([
-            write_table(&self.directory, "switches", of_nodes, &metadata, switches)?,
-            write_table(&self.directory, "reordering", &names, &metadata, reordering)?,
-            (TOPOLOGY.to_owned(), self.topology),
-        ]);
+        files.insert(TOPOLOGY.to_owned(), self.topology);
         rename(&self.directory, TOPOLOGY_PARTIAL, TOPOLOGY)?;
         summary.files = files;
         write(&self.directory, SUMMARY_PARTIAL, &sealed(&to_text(&summary)))?;
@@ -503,7 +516,7 @@ impl Run {
             packet_hops: totals.packet_hops,
             cpu_seconds: cpu_seconds() - self.cpu_before,
             wall_seconds: self.started.elapsed().as_secs_f64(),
-            memory_bytes: self.footprint.growth(),
+            memory_bytes: self.resident_set.growth(),
             peak_rss_bytes: peak_rss_bytes(),
             fingerprint: self.simulation.fingerprint().to_string(),
             seed: self.plan.run.seed,
@@ -539,7 +552,7 @@ impl Run {
         }
     }
 
-    /// The values in force, by path.
+    /// Returns the effective values by path.
     fn effective(&self) -> serde_json::Value {
         let mut values = self.plan.effective();
         if self.plan.run.shards.is_none() {
@@ -548,7 +561,7 @@ impl Run {
         values
     }
 
-    /// What every switch has come to.
+    /// Returns one row per switch.
     fn switches(&self) -> Vec<SwitchRow> {
         let fabric = self.simulation.fabric();
         let row = |node: &Node| {
@@ -564,7 +577,7 @@ impl Run {
         self.simulation.nodes().filter_map(row).collect()
     }
 
-    /// How many packets came how far before an earlier one; those that did not have a degree of 0.
+    /// Returns the packets by degree of disorder. Packets that overtook none have degree 0.
     fn reordering(&self) -> Vec<ReorderingRow> {
         let rows = self.reordering.iter().flat_map(|(&((tag, role), measured), Reordering { arrived, disorder })| {
             let (tag, role) = (self.name_of_tag(tag), role.map(|role| self.name_of_role(role)));
@@ -580,42 +593,30 @@ impl Run {
         rows.collect()
     }
 
-    /// Returns tag and role of a flow, whose data took `path` when it started.
+    /// Returns the tag and the role of a flow. `path` is the path of its data at its start.
     fn kind_of(&self, flow: &FlowSpec, path: impl FnOnce() -> Way) -> FlowKind {
         let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), flow, &path()));
         (flow.tag, role)
     }
 
-    /// Of [`every_name`].
+    /// Returns the index of a tag in [`every_name`].
     fn name_of_tag(&self, tag: u16) -> Name {
         Name(self.plan.spec.nodes.len() as u32 + u32::from(tag))
     }
 
+    /// Returns the index of a role in [`every_name`].
     fn name_of_role(&self, role: FlowRole) -> Name {
         Name((self.plan.spec.nodes.len() + self.plan.traffic.tags.len()) as u32 + role as u32)
     }
 }
 
-/// The names of the nodes, then those of the tags, then those of the roles.
+/// Returns the names of nodes, tags and roles, in this order.
 fn every_name(plan: &Plan) -> Vec<String> {
     let nodes = plan.spec.nodes.iter().map(|node| &node.name).cloned();
     nodes.chain(plan.traffic.tags.iter().cloned()).chain(FlowRole::NAMES.map(String::from)).collect()
 }
 
-/// A table of what is known at the end.
-fn write_table<R: Row>(
-    directory: &Path,
-    name: &str,
-    names: &[String],
-    metadata: &[(String, String)],
-    rows: Vec<R>,
-) -> Result<(String, FileSum), TableError> {
-    let mut table = TableWriter::create(directory, name, names, metadata)?;
-    rows.into_iter().for_each(|row| table.push(row));
-    table.finish()
-}
-
-/// What every table tells about where it comes from.
+/// Returns the metadata of all tables.
 fn metadata(plan: &Plan, build: Build) -> [(String, String); 4] {
     [
         ("backwater.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
@@ -626,12 +627,12 @@ fn metadata(plan: &Plan, build: Build) -> [(String, String); 4] {
 }
 
 fn to_text(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("values with string keys only can be written")
+    serde_json::to_string_pretty(value).expect("all keys are strings")
 }
 
-/// A JSON object with one more key at its end, `checksum`: the CRC-32 of everything before it.
+/// Appends the key `checksum` to a JSON object: the CRC-32 of the text before that key.
 fn sealed(object: &str) -> String {
-    let content = object.strip_suffix("\n}").expect("to_text ends an object that is not empty so");
+    let content = object.strip_suffix("\n}").expect("to_text ends a non-empty object with a line break");
     format!("{content},\n  \"checksum\": {}\n}}\n", crc32fast::hash(content.as_bytes()))
 }
 

@@ -1,4 +1,4 @@
-//! What a run writes of pauses, ingress queues and flows.
+//! Rows of pauses, ingress queues and flows.
 
 use super::{PARTS, Run};
 use crate::tables::{FlowRow, FullQueueRow, PauseRow, SignalRow, StopRow, WaitRow};
@@ -15,13 +15,14 @@ use backwater_fabric::network::spec::FlowSpec;
 use backwater_fabric::{FullQueue, PauseInterval};
 
 impl Run {
+    /// Writes a pause. `end` is `None` if the run ended first.
     pub(super) fn write_pause(&mut self, pause: &PauseInterval, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
         let Cause { root, via, parent, hops, .. } = closure.cause;
         let facts = |port: PortId| &wiring.ports[port.0 as usize];
         let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
-        // Hosts that pass PAUSEs on make none of their own.
+        // Hosts that forward PAUSEs make none of their own.
         let peer = wiring.neighbour(facts.node, facts.ix);
         let fabric = self.simulation.fabric();
         let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).passes_on;
@@ -42,6 +43,7 @@ impl Run {
         });
     }
 
+    /// Writes the share of an egress port in a full ingress queue.
     pub(super) fn write_full(&mut self, full: &FullQueue) {
         let facts = &self.simulation.fabric().wiring.ports[full.port.0 as usize];
         self.tables.full_queues.push(FullQueueRow {
@@ -54,6 +56,7 @@ impl Run {
         });
     }
 
+    /// Writes a stop. `end` is `None` if the run ended first.
     pub(super) fn write_stop(&mut self, stop: &Stop, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
         let facts = &wiring.ports[stop.port.0 as usize];
@@ -73,7 +76,7 @@ impl Run {
         });
     }
 
-    /// Pauses that have not ended.
+    /// Writes the pauses that have not ended.
     pub(super) fn write_open_pauses(&mut self) {
         if !self.plan.probes.pauses {
             return;
@@ -86,25 +89,25 @@ impl Run {
             port.closed_queues().filter_map(closed).collect()
         };
         let pauses: Vec<_> = self.simulation.nodes().flat_map(|node| node.ports().iter().flat_map(open)).collect();
-        pauses.iter().for_each(|pause| self.write_pause(pause, None));
+        for pause in pauses {
+            self.write_pause(&pause, None);
+        }
     }
 
+    /// Writes a flow, its latency breakdown and its signals.
     pub(super) fn write_flow(&mut self, outcome: &FlowOutcome) {
-        let flow = &outcome.spec;
+        let (flow, reception) = (&outcome.spec, &outcome.reception);
         let kind @ (tag, role) = self.kind_of(flow, || outcome.path.clone());
         let measured = flow.start >= Time::ZERO + self.plan.run.warmup;
         let reordering = self.reordering.entry((kind, measured)).or_default();
-        reordering.arrived += outcome.reception.arrived;
-        outcome
-            .reception
-            .disorder
-            .degrees()
-            .for_each(|(degree, packets)| reordering.disorder.add_many(degree, packets));
+        reordering.arrived += reception.arrived;
+        for (degree, packets) in reception.disorder.degrees() {
+            reordering.disorder.add_many(degree, packets);
+        }
         let fabric = self.simulation.fabric();
         let ideal_with = |telemetry| fabric.ideal_fct(flow, &outcome.path, telemetry);
         let (ideal, extra) = (ideal_with(0), fabric.telemetry_bytes);
-        let finish = outcome.reception.finish;
-        let fct = finish.map(|finish| finish - flow.start);
+        let fct = reception.finish.map(|finish| finish - flow.start);
         let slowdown = fct.zip(ideal).map(|(fct, ideal)| fct.ps() as f64 / ideal.ps() as f64);
         self.tables.flows.push(FlowRow {
             id: outcome.flow.0,
@@ -115,19 +118,19 @@ impl Run {
             class: flow.class.0,
             bytes: Some(flow.bytes).filter(|bytes| *bytes != FlowSpec::ENDLESS),
             start_ps: flow.start,
-            receiver_finish_ps: finish,
+            receiver_finish_ps: reception.finish,
             sender_finish_ps: outcome.acknowledged,
             fct_ps: fct,
             ideal_fct_ps: ideal,
             ideal_fct_with_telemetry_ps: if extra == 0 { ideal } else { ideal_with(extra) },
             slowdown,
             retransmitted_bytes: outcome.retransmitted,
-            paused_ps: outcome.reception.paused,
-            blocked_ps: outcome.reception.blocked,
-            delivered_bytes: outcome.reception.delivered,
-            arrived_packets: outcome.reception.arrived,
-            disordered_packets: outcome.reception.disorder.packets(),
-            largest_degree: outcome.reception.disorder.largest(),
+            paused_ps: reception.paused,
+            blocked_ps: reception.blocked,
+            delivered_bytes: reception.delivered,
+            arrived_packets: reception.arrived,
+            disordered_packets: reception.disorder.packets(),
+            largest_degree: reception.disorder.largest(),
             measured,
             path: self.path_of(outcome),
         });
@@ -137,7 +140,7 @@ impl Run {
         }
     }
 
-    /// The egress ports that the packets of a flow take, or the one with which it was complete.
+    /// Returns the egress ports on the way of the packet that completed a flow, or of its packets.
     fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
@@ -156,7 +159,7 @@ impl Run {
         taken.or_else(told).or_else(fixed)
     }
 
-    /// Writes where the time of a flow has gone.
+    /// Writes the latency breakdown of a flow.
     fn write_waits(&mut self, flow: u32, account: &FlowAccount) {
         let wiring = &self.simulation.fabric().wiring;
         let facts = |port: PortId| &wiring.ports[port.0 as usize];
@@ -181,7 +184,9 @@ impl Run {
         let mut rows: Vec<WaitRow> = steps.collect();
         rows.extend(of_sums(packets, account.delivered, &account.packets));
         rows.extend(of_sums(window, account.openings, &account.window));
-        rows.into_iter().for_each(|row| self.tables.waits.push(row));
+        for row in rows {
+            self.tables.waits.push(row);
+        }
     }
 
     /// Writes the congestion signals that reached a flow.

@@ -1,4 +1,4 @@
-//! What a run samples.
+//! Samples of a run.
 
 use super::{FlowKind, Run};
 use crate::tables::{BalancingRow, BufferRow, EgressRow, GoodputRow, IngressRow, PathRow, PortRow, QueueRow};
@@ -8,7 +8,7 @@ use backwater_fabric::ids::{CLASSES, Class, NodeId, PortIx};
 use backwater_fabric::model::pipeline::Pipeline;
 use std::collections::BTreeMap;
 
-/// The ingress queues of a port that hold bytes.
+/// Returns the ingress queues of a port that hold bytes.
 fn ingress_queues(
     pipeline: &Pipeline,
     node: NodeId,
@@ -25,16 +25,17 @@ fn ingress_queues(
             class: class.0,
             bytes,
             threshold_bytes,
-            // What never fills up has none, whatever its port may use.
+            // A queue without a threshold uses no headroom, whatever its port uses.
             headroom_bytes: threshold_bytes.map_or(0, |_| pipeline.headroom(port, class)),
         })
     })
 }
 
 impl Run {
+    /// Samples queues, ports and buffers.
     pub(super) fn sample(&mut self, now: Time) {
         let fabric = self.simulation.fabric();
-        // Ports are numbered node by node. They come first in `zip`, so that no counter is taken unused.
+        // Ports are numbered node by node. They are first in `zip`, so that it skips no counter.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
             let held = node.pipeline().map(Pipeline::occupancy).unwrap_or_default();
@@ -57,7 +58,7 @@ impl Run {
                         let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
                         self.tables.egress.push(row);
                     }
-                    // The other ports hold nothing.
+                    // Ports after the last queued byte hold nothing.
                     if let Some(pipeline) = node.pipeline().filter(|_| left > 0) {
                         for row in ingress_queues(pipeline, node.id, port.ix, now) {
                             left = left.saturating_sub(row.bytes);
@@ -91,8 +92,9 @@ impl Run {
         }
     }
 
+    /// Samples the state of load balancers.
     pub(super) fn sample_paths(&mut self, now: Time) {
-        let Run { simulation, tables, held, .. } = self;
+        let Run { simulation, tables, lb_stats, .. } = self;
         for node in simulation.nodes() {
             let Some(pipeline) = node.pipeline() else { continue };
             pipeline.observe_balancing(now, &mut |what| match what {
@@ -110,7 +112,7 @@ impl Run {
                     }
                 }
                 LbStat::Count(what, count) => {
-                    if let Some(what) = held.get(what).copied().filter(|_| count > 0) {
+                    if let Some(what) = lb_stats.get(what).copied().filter(|_| count > 0) {
                         tables.balancing.push(BalancingRow { time_ps: now, node: node.id.into(), what, count });
                     }
                 }
@@ -118,6 +120,7 @@ impl Run {
         }
     }
 
+    /// Samples the delivered payload.
     pub(super) fn sample_goodput(&mut self, now: Time) {
         let mut delivered: BTreeMap<FlowKind, u64> =
             self.received.iter().map(|(kind, received)| (*kind, received.by_finished)).collect();

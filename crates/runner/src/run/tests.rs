@@ -1,10 +1,11 @@
 //! Tests of runs, and of what they leave.
 
 use super::*;
-use crate::tables::PauseRow;
+use crate::tables::{PauseRow, TableWriter};
 use backwater_fabric::ids::NodeId;
 use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::sync::Arc;
 use temp_dir::TempDir;
 
 pub(crate) const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
@@ -114,9 +115,9 @@ fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
 /// A thread looks at the clock after so many events, whatever number of shards it runs.
 #[test]
 fn many_shards_do_not_make_looks_rare() {
-    assert_eq!(events_between_looks(1, 1), 256);
+    assert_eq!(events_between_checks(1, 1), 256);
     for (shards, threads) in [(2, 1), (2, 2), (8, 2), (32, 1), (1024, 1), (5, 8)] {
-        let of_a_thread = events_between_looks(shards, threads) * shards.div_ceil(threads) as u64;
+        let of_a_thread = events_between_checks(shards, threads) * shards.div_ceil(threads) as u64;
         assert!((1 << 17..=1 << 18).contains(&of_a_thread), "{shards} shards on {threads} threads: {of_a_thread}");
     }
 }
@@ -179,7 +180,7 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
     while run.progress().time_ps < 40_000_000 {
         run.advance(std::time::Duration::ZERO);
     }
-    let Progress { time_ps, started_flows, .. } = run.progress();
+    let RunProgress { time_ps, started_flows, .. } = run.progress();
     let summary = run.finish().unwrap();
     // All that happens at one instant has happened.
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps + 1));
@@ -338,7 +339,7 @@ fn a_window_of_time_needs_few_groups_of_the_pauses() {
     assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
 
     // More of them than a test can simulate, with starts that compress little.
-    let mut table = TableWriter::create(directory.path(), "many", &["h0".to_owned()], &[]).unwrap();
+    let mut table = TableWriter::create(directory.path(), "many", &Arc::from([Text::from("h0")]), &[]).unwrap();
     let (node, mut noise) = (|| Name::from(NodeId(0)), 1_u64);
     for i in 0..1_000_000 {
         noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
