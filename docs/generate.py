@@ -7,6 +7,7 @@
 | `scenario.md` | the core's JSON Schema |
 | `measures.md` | the classes of measures |
 | `conditions.md` | the parser of conditions |
+| `tables.md` | the core's definitions of tables |
 | `vega.js` | vl-convert-python |
 
 With `--check`, writes nothing and exits with code 1 if a file is out of date.
@@ -30,7 +31,7 @@ from backwater.compare.conditions import Condition, unit
 from backwater.experiment.fields import Table
 from backwater.experiment.measures.registry import MEASURES
 from backwater.experiment.measures.selection import FlowValue
-from backwater.summary import RunPath
+from backwater.summary import RUN_PATHS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs/reference"
@@ -95,6 +96,15 @@ it.
 | path | unit |
 |---|---|
 PATHS
+"""
+
+TABLES_HEAD = """\
+# Tables
+
+A run writes these tables as Parquet files into its [result directory](../guide/results.md).
+
+| table | contents |
+|---|---|
 """
 
 Schema = dict[str, Any]
@@ -216,7 +226,7 @@ def _conditions() -> str:
         units = {name: unit(Condition.parse(f"{name}{suffix} > 1").measure) for name in names}
         return "\n".join(f"| `{name}` | {of} |" for name, of in units.items())
 
-    values, paths = rows(get_args(FlowValue), ".mean"), rows(get_args(RunPath))
+    values, paths = rows(get_args(FlowValue), ".mean"), rows(RUN_PATHS)
     return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
 
 
@@ -235,6 +245,19 @@ def _measures() -> str:
         text = "\n\n".join(textwrap.fill(paragraph, 100) for paragraph in about.split("\n\n"))
         sections += f"\n## `{kind}`\n\n{text}\n\n{table}"
     return f"{MEASURES_HEAD}{index}{sections}".rstrip() + "\n"
+
+
+def _tables() -> str:
+    """Returns the page of tables: an index, and the columns of each table."""
+    index, sections = "", ""
+    for table in json.loads(_core.table_definitions()):
+        index += f"| [`{table['name']}`](#{table['name']}) | {_text(table['meaning'])} |\n"
+        sections += f"\n## `{table['name']}`\n\n{textwrap.fill(table['meaning'], 100)}\n\n"
+        sections += "| column | type | unit | meaning |\n|---|---|---|---|\n"
+        for column in table["columns"]:
+            of = column["type"] + (" or null" if column["optional"] else "")
+            sections += f"| `{column['name']}` | {of} | {column['unit'] or ''} | {_text(column['meaning'])} |\n"
+    return f"{TABLES_HEAD}{index}{sections}"
 
 
 def _docs(model: type[Table]) -> tuple[str, dict[str, str]]:
@@ -260,6 +283,7 @@ def main() -> None:
         PAGES / "scenario.md": Reference(json.loads(_core.schema())).page(),
         PAGES / "measures.md": _measures(),
         PAGES / "conditions.md": _conditions(),
+        PAGES / "tables.md": _tables(),
         BUNDLE: _bundle(),
     }
     for path, content in files.items():

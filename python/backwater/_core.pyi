@@ -28,6 +28,7 @@ __all__ = [
     "schema",
     "shortest_paths",
     "spectrum_headroom",
+    "table_definitions",
     "tofino_memory",
     "version",
 ]
@@ -169,6 +170,13 @@ class Progress:
 
 def schema() -> str:
     """JSON Schema of a scenario file."""
+
+def table_definitions() -> str:
+    """Returns the definitions of the result tables as JSON.
+
+    A list of tables with `name`, `meaning` and `columns`. A column has `name`, `type`, `optional`, `unit` (or null) and
+    `meaning`.
+    """
 
 def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> tuple[str, list[str]]:
     """Translates files of the HPCC family (paths) to a scenario at `output`; returns its TOML and what was left out.

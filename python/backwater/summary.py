@@ -1,49 +1,20 @@
-"""What `run.json` says, typed, and the same as a short list of facts for people."""
+"""Summary of a run: the typed content of `run.json`, and short facts for people."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Self, get_args
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_args
 
 from backwater import style, units
 from backwater.errors import EXIT_INTERRUPTED
 
 Outcome = Literal["completed", "interrupted", "deadlock", "stalled", "violation", "time-limit", "write-error"]
-# Where `run.json` has a number, or what is there or not; what mechanisms count, `counters.NAME`, comes on top.
-RunPath = Literal[
-    "cpu_seconds",
-    "deadlock",
-    "deadlock.onset_ps",
-    "drops.buffer-full",
-    "drops.headroom",
-    "drops.link-down",
-    "drops.link-error",
-    "drops.time-to-live",
-    "events",
-    "flows.endless",
-    "flows.finished",
-    "flows.total",
-    "flows.unfinished",
-    "memory_bytes",
-    "packet_hops",
-    "pause_frames",
-    "paused_ps",
-    "peak_buffer_bytes",
-    "peak_filled_queues",
-    "peak_queues",
-    "peak_rss_bytes",
-    "port_pause_frames",
-    "resume_frames",
-    "simulated_ps",
-    "unpromised_drops",
-    "wall_seconds",
-]
 State = Literal["good", "bad", "warning", "plain"]
 
-# Queues from this one on are added by flow controls.
+# Queues with this number or a higher one are added by flow controls.
 CLASSES: Final = 8
 
-# Exit codes of the command line for outcomes.
+# Exit codes of the command line by outcome.
 EXIT_CODES: Final[dict[Outcome, int]] = {
     "completed": 0,
     "violation": 3,
@@ -53,32 +24,40 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     "write-error": 6,
     "interrupted": EXIT_INTERRUPTED,
 }
-# Those of runs that are results: a deadlock, a stall and the end of the time are results like any other.
+# Exit codes of complete runs. A deadlock, a stall and the time limit are results like any other.
 RESULT_CODES: Final = frozenset(EXIT_CODES[outcome] for outcome in ("completed", "deadlock", "stalled", "time-limit"))
 
 
 def counter_label(name: str) -> str:
-    """What mechanisms count, as the label of a fact: merge_wait_ps is "Merge wait"."""
+    """Returns the label of a mechanism's counter: "Merge wait" for `merge_wait_ps`."""
     return name.removesuffix("_ps").replace("_", " ").capitalize()
 
 
 def _counted(name: str, number: int) -> str:
-    """What a mechanism has counted, as text: a time where its name says so."""
+    """Returns the value of a mechanism's counter as text; `_ps` marks a duration."""
     return style.duration(number) if name.endswith("_ps") else f"{number:,}"
+
+
+class DeadFlow(NamedTuple):
+    """Flow with data in a deadlocked queue."""
+
+    id: int
+    src: str
+    dst: str
 
 
 @dataclass(frozen=True)
 class DeadQueue:
-    """An egress queue that waits for ever.
+    """Egress queue in a deadlock.
 
     Attributes:
-        node: Where it is.
-        port: Number of its port there.
-        name: What the port is called, with its node.
-        peer: Node at the other end of the link, which has told it to stop.
-        queue: The queue; one of the classes' goes by the number of its class.
-        bytes: What it holds.
-        flows: Flows whose data stands in it: number, sending and receiving host.
+        node: Node.
+        port: Port number at the node.
+        name: Name of the port, with its node.
+        peer: Node at the other end of the link, which paused the queue.
+        queue: Queue. A class queue has the number of its class.
+        bytes: Queue length.
+        flows: Flows with data in the queue.
     """
 
     node: str
@@ -87,7 +66,12 @@ class DeadQueue:
     peer: str
     queue: int
     bytes: int
-    flows: tuple[tuple[int, str, str], ...]
+    flows: tuple[DeadFlow, ...]
+
+    @classmethod
+    def from_json(cls, queue: dict[str, Any]) -> Self:
+        """Reads a queue of `run.json`."""
+        return cls(**queue | {"flows": tuple(DeadFlow(**flow) for flow in queue["flows"])})
 
     def __str__(self) -> str:
         queue = f"class {self.queue}" if self.queue < CLASSES else f"queue {self.queue}"
@@ -98,11 +82,11 @@ class DeadQueue:
 
 @dataclass(frozen=True)
 class Deadlock:
-    """A cyclic wait: every queue waits for the next one in the cycle.
+    """Cyclic wait: each queue waits for the next one in the cycle.
 
     Attributes:
-        onset_ps: When the last PAUSE that closed the cycle took effect.
-        cycle: The paused egress queues.
+        onset_ps: Time at which the PAUSE that closed the cycle took effect.
+        cycle: Paused egress queues.
     """
 
     onset_ps: int
@@ -111,11 +95,11 @@ class Deadlock:
 
 @dataclass(frozen=True)
 class FileSum:
-    """What a run wrote to a file.
+    """Checksum of a file.
 
     Attributes:
-        bytes: Its length.
-        crc32: Its CRC-32, that of `zlib`.
+        bytes: Length.
+        crc32: CRC-32, as computed by `zlib`.
     """
 
     bytes: int
@@ -124,27 +108,36 @@ class FileSum:
 
 @dataclass(frozen=True)
 class Fact:
-    """One line of the summary: a label, a value, and whether it is good news."""
+    """Line of the summary: label, value, and rating."""
 
     label: str
     value: str
     state: State = "plain"
 
 
-@dataclass(frozen=True)
+def _at(path: str) -> Any:  # noqa: ANN401 - a field of any type
+    """Declares a field that `run.json` holds under another path."""
+    return field(metadata={"path": path})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Outcome and cost of a run. Times are simulated picoseconds unless they say seconds."""
+    """Outcome and cost of a run. Times are simulated picoseconds, unless the name says seconds.
+
+    A field has the name of its key in `run.json`, or states its path. Numbers are measures of conditions and of
+    experiments, too.
+    """
 
     name: str
     outcome: Outcome
     write_error: str | None
-    audit_ok: bool
-    violations: tuple[str, ...]
+    verdict: str = _at("audit.verdict")
+    violations: tuple[str, ...] = _at("audit.violations")
     deadlock: Deadlock | None
-    flows: int
-    finished_flows: int
-    unfinished_flows: int
-    endless_flows: int
+    flows: int = _at("flows.total")
+    finished_flows: int = _at("flows.finished")
+    unfinished_flows: int = _at("flows.unfinished")
+    endless_flows: int = _at("flows.endless")
     drops: dict[str, int]
     unpromised_drops: int
     pause_frames: int
@@ -152,7 +145,7 @@ class Summary:
     paused_ps: int
     resume_frames: int
     counters: dict[str, int]
-    """What mechanisms count, by the names that they give it."""
+    """Counters of mechanisms, by name."""
     peak_buffer_bytes: int
     peak_queues: int
     peak_filled_queues: int
@@ -168,86 +161,59 @@ class Summary:
     commit: str
     build_profile: str
     fingerprint: str
-    plug_ins: dict[str, str]
-    """Versions of the mechanisms of other crates that ran, by slot and name."""
+    plug_ins: dict[str, str] = field(default_factory=dict)
+    """Versions of the mechanisms of other crates in use, by slot and name."""
     scenario: dict[str, Any]
-    effective: dict[str, Any]
+    effective: dict[str, Any] = field(default_factory=dict)
     files: dict[str, FileSum]
 
     @classmethod
     def from_json(cls, document: dict[str, Any], name: str) -> Self:
-        """Reads the content of `run.json`. Raises KeyError, TypeError or ValueError if it is none."""
+        """Reads the content of `run.json`. Raises KeyError, TypeError or ValueError if it is invalid."""
         if document["outcome"] not in get_args(Outcome):
             raise ValueError(f"unknown outcome {document['outcome']!r}")
-        audit, flows, deadlock = document["audit"], document["flows"], document["deadlock"]
-        return cls(
-            name=name,
-            outcome=document["outcome"],
-            write_error=document["write_error"],
-            audit_ok=audit["verdict"] == "ok",
-            violations=tuple(str(violation) for violation in audit["violations"]),
-            deadlock=None
-            if deadlock is None
-            else Deadlock(
-                onset_ps=deadlock["onset_ps"],
-                cycle=tuple(
-                    DeadQueue(
-                        **queue | {"flows": tuple((flow["id"], flow["src"], flow["dst"]) for flow in queue["flows"])}
-                    )
-                    for queue in deadlock["cycle"]
-                ),
-            ),
-            flows=flows["total"],
-            finished_flows=flows["finished"],
-            unfinished_flows=flows["unfinished"],
-            endless_flows=flows["endless"],
-            drops=dict(document["drops"]),
-            unpromised_drops=document["unpromised_drops"],
-            pause_frames=document["pause_frames"],
-            port_pause_frames=document["port_pause_frames"],
-            paused_ps=document["paused_ps"],
-            resume_frames=document["resume_frames"],
-            counters=dict(document["counters"]),
-            peak_buffer_bytes=document["peak_buffer_bytes"],
-            peak_queues=document["peak_queues"],
-            peak_filled_queues=document["peak_filled_queues"],
-            simulated_ps=document["simulated_ps"],
-            events=document["events"],
-            packet_hops=document["packet_hops"],
-            cpu_seconds=document["cpu_seconds"],
-            wall_seconds=document["wall_seconds"],
-            memory_bytes=document["memory_bytes"],
-            peak_rss_bytes=document["peak_rss_bytes"],
-            seed=document["seed"],
-            version=document["version"],
-            commit=document["commit"],
-            build_profile=document["build_profile"],
-            fingerprint=str(document["fingerprint"]),
-            plug_ins=dict(document.get("plug_ins", {})),
-            scenario=document["scenario"],
-            effective=document.get("effective", {}),
-            files={name: FileSum(written["bytes"], written["crc32"]) for name, written in document["files"].items()},
-        )
+        values: dict[str, Any] = {"name": name}
+        for each in (each for each in fields(cls) if each.name != "name"):
+            found: Any = document
+            try:
+                for key in each.metadata.get("path", each.name).split("."):
+                    found = found[key]
+            except KeyError:
+                if each.default_factory is MISSING:
+                    raise
+            else:
+                values[each.name] = found
+        values["violations"] = tuple(values["violations"])
+        values["files"] = {name: FileSum(**written) for name, written in values["files"].items()}
+        if (deadlock := values["deadlock"]) is not None:
+            cycle = tuple(DeadQueue.from_json(queue) for queue in deadlock["cycle"])
+            values["deadlock"] = Deadlock(deadlock["onset_ps"], cycle)
+        return cls(**values)
+
+    @property
+    def audit_ok(self) -> bool:
+        """True if the audit found no violation."""
+        return self.verdict == "ok"
 
     @property
     def sample_interval_ps(self) -> int:
-        """Time between two samples of queues, ports and buffers; 0 if nothing was sampled."""
+        """Sampling interval of queues, ports and buffers; 0 without samples."""
         return units.picoseconds(self.scenario["probes"]["sample_interval"])
 
     @property
     def total_drops(self) -> int:
-        """Packets dropped, whatever the cause."""
+        """Total drops of all causes."""
         return sum(self.drops.values())
 
     @property
     def exit_code(self) -> int:
-        """What the command line returns for this run."""
+        """Exit code of the command line for this run."""
         if not self.audit_ok and self.outcome not in ("write-error", "interrupted"):
             return EXIT_CODES["violation"]
         return EXIT_CODES[self.outcome]
 
     def verdicts(self) -> list[Fact]:
-        """What must always be said: outcome, audit, drops, deadlock, unfinished flows, pauses."""
+        """Returns the facts that are always shown: outcome, audit, drops, deadlock, unfinished flows, PAUSEs."""
         causes = ", ".join(f"{cause} {number:,}" for cause, number in self.drops.items() if number)
         return [
             Fact("Outcome", self.outcome, "good" if self.outcome == "completed" else "bad"),
@@ -267,7 +233,7 @@ class Summary:
 
     @property
     def _unpromised(self) -> list[Fact]:
-        """What flow control should have kept, but does not promise to."""
+        """Drops that flow control should prevent but does not guarantee to."""
         drops = f"{self.unpromised_drops:,} dropped: not promised with this flow control and headroom"
         return [Fact("Lossless", drops, "bad")] if self.unpromised_drops else []
 
@@ -276,7 +242,7 @@ class Summary:
         return f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
 
     def costs(self) -> list[Fact]:
-        """What the run simulated and what that took."""
+        """Returns what the run simulated, and its cost."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
         counted = [Fact(counter_label(name), _counted(name, number)) for name, number in self.counters.items()]
@@ -304,7 +270,7 @@ class Summary:
         ]
 
     def alarms(self) -> list[str]:
-        """Details of what went wrong, one sentence each; empty for a clean run."""
+        """Returns details of failures, one sentence each; empty for a clean run."""
         lines = [f"Audit: {violation}" for violation in self.violations]
         if self.write_error is not None:
             lines.append(
@@ -321,6 +287,21 @@ class Summary:
         return lines
 
     def ending(self) -> str:
-        """How it ended, in one line."""
+        """Returns the outcome in one line."""
         unfinished = style.counted(self.unfinished_flows, "flow")
         return f"{self.outcome} at {style.duration(self.simulated_ps)}, {unfinished} of {self.flows:,} unfinished"
+
+
+def _run_paths() -> tuple[str, ...]:
+    """Returns the paths of `run.json` with a number, or with an optional part. Counters are not included."""
+    numbers = [each for each in fields(Summary) if each.type in {"int", "float"} and each.name != "seed"]
+    drops = [f"drops.{cause}" for cause in ("buffer-full", "headroom", "link-down", "link-error", "time-to-live")]
+    paths = [str(each.metadata.get("path", each.name)) for each in numbers]
+    return tuple(sorted([*paths, *drops, "deadlock", "deadlock.onset_ps"]))
+
+
+RUN_PATHS: Final = _run_paths()
+if TYPE_CHECKING:
+    RunPath = str
+else:
+    RunPath = Literal[RUN_PATHS]

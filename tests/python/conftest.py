@@ -16,7 +16,7 @@ from backwater import Result, Scenario
 from backwater.cli.app import app
 from backwater.experiment.executors import local
 from backwater.experiment.format.content import Content
-from backwater.summary import Deadlock, DeadQueue
+from backwater.summary import DeadFlow, Deadlock, DeadQueue
 from example import VICTIM
 from small_result import END, US, write_result
 
@@ -57,7 +57,7 @@ def troubled(tmp_path: Path) -> Result:
     faults = [(0, 20 * US, 60 * US), (0, 80 * US, None), (1, END, None)]
     result.topology.faults = pl.DataFrame(faults, schema=result.topology.faults.schema, orient="row")
     cycle = (
-        DeadQueue("h1", 0, "h1:0", "s0", 3, 1000, ((1, "h1", "h2"),)),
+        DeadQueue("h1", 0, "h1:0", "s0", 3, 1000, (DeadFlow(1, "h1", "h2"),)),
         DeadQueue("s0", 2, "s0:2", "h2", 3, 2000, ()),
     )
     result.summary = replace(result.summary, deadlock=Deadlock(30 * US, cycle))

@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 
-import backwater
-from backwater import Scenario
-from backwater._core import SCHEMA_VERSION
+from backwater._core import SCHEMA_VERSION, table_definitions
 
 US = 1_000_000
 INTERVAL = 10 * US
@@ -201,27 +198,33 @@ RUN: dict[str, Any] = {
 }
 
 
-@cache
-def _schemas() -> dict[str, pl.Schema]:
-    """Schemas of all tables, taken from a run of three hosts for a microsecond."""
-    scenario = {
-        "run": {"until": "1 us"},
-        "topology": {"kind": "star", "hosts": 3},
-        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h1", "bytes": "1 B"}]}],
-    }
-    with TemporaryDirectory() as directory:
-        backwater.run(Scenario.from_dict(scenario), directory)
-        return {path.stem: pl.Schema(pl.read_parquet_schema(path)) for path in Path(directory).glob("*.parquet")}
+# Types of columns, by their name in the core's definitions.
+TYPES: Mapping[str, pl.DataType] = {
+    "bool": pl.Boolean(),
+    "u8": pl.UInt8(),
+    "u16": pl.UInt16(),
+    "u32": pl.UInt32(),
+    "u64": pl.UInt64(),
+    "i64": pl.Int64(),
+    "f64": pl.Float64(),
+    "text": pl.String(),
+    "binary": pl.Binary(),
+    "list of u16": pl.List(pl.UInt16()),
+}
+SCHEMAS = {
+    table["name"]: pl.Schema({column["name"]: TYPES[column["type"]] for column in table["columns"]})
+    for table in json.loads(table_definitions())
+}
 
 
 def schema(table: str, *columns: str) -> pl.Schema:
-    """Returns the schema of a table of a result, or of some of its columns."""
-    whole = _schemas()[table]
+    """Returns the schema of a table, or of some of its columns."""
+    whole = SCHEMAS[table]
     return pl.Schema({column: whole[column] for column in columns}) if columns else whole
 
 
 def frame(table: str, rows: Sequence[Any]) -> pl.DataFrame:
-    """Returns a table of a result with these rows."""
+    """Returns a table with these rows."""
     return pl.DataFrame(rows, schema=schema(table), orient="row")
 
 

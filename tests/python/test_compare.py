@@ -418,7 +418,7 @@ def test_a_part_of_a_result_in_a_folder_is_not_left_out_silently(tmp_path: Path)
     (tmp_path / "folder" / "b" / "run.json.partial").touch()
     outcome = command_line("compare", tmp_path / "folder")
     assert outcome.exit_code == 2
-    assert "holds a part of a result" in outcome.stderr
+    assert "holds an incomplete result" in outcome.stderr
 
 
 def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:

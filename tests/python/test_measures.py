@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast, get_args
+from typing import cast
 
 import polars as pl
 import pytest
@@ -20,7 +20,7 @@ from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.pauses import PausedLinksMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.experiment.validation import check_selections
-from backwater.summary import RunPath
+from backwater.summary import RUN_PATHS
 from conftest import content_of
 from small_result import US, flow, frame, schema
 
@@ -392,7 +392,7 @@ def test_percentiles_of_counts_and_of_single_values_agree(degrees: list[int], st
 def test_every_path_leads_to_a_number_of_a_run(tiny: Path, tmp_path: Path) -> None:
     experiment = Experiment.load(tiny)
     result = backwater.run(experiment.scenario("paper", experiment.points("paper")[0]), tmp_path / "result")
-    for path in get_args(RunPath):
+    for path in RUN_PATHS:
         is_there = RunMeasure(kind="run", path=path).evaluate(result) is not None
         assert is_there == (path != "deadlock.onset_ps")
 

@@ -4,7 +4,13 @@ from polars.testing import assert_frame_equal
 
 from backwater import Result, tables
 from backwater.views import flows as views
-from small_result import END, INTERVAL, US
+from small_result import END, INTERVAL, SCHEMAS, US
+
+
+def test_files_have_the_defined_columns(victim: Result) -> None:
+    assert {path.stem for path in victim.directory.glob("*.parquet")} == {*SCHEMAS}
+    for table, schema in SCHEMAS.items():
+        assert pl.Schema(pl.read_parquet_schema(victim.directory / f"{table}.parquet")) == schema, table
 
 
 def test_completion_times_are_grouped_by_tag_and_size(result: Result) -> None:

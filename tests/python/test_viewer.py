@@ -375,8 +375,8 @@ def test_what_cannot_be_viewed_says_why(tmp_path: Path) -> None:
     for directory, message in (
         (tmp_path / "none", "is not a result directory"),
         (nothing, "is not a result directory: it holds no run.json"),
-        (half, "holds a part of a result: its run was killed, or still goes on"),
-        (older, "tables are of form 1; this version reads forms 2 and 3: run the scenario again"),
+        (half, "holds an incomplete result: its run was killed or is in progress"),
+        (older, "has tables of version 1, written by Backwater 0.1.0; this one reads versions 2 and 3: run the"),
     ):
         done = command_line("view", str(directory), "--no-browser")
         assert done.exit_code == 2

@@ -129,14 +129,12 @@ def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -
 
 def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
     old = write_result(tmp_path / "old", schema_version=1)
-    with pytest.raises(
-        ResultError, match=r"was written by Backwater 0\.1\.0, whose tables are of form 1; this version reads"
-    ):
+    with pytest.raises(ResultError, match=r"has tables of version 1, written by Backwater 0\.1\.0; this one reads"):
         Result.load(old)
     half = tmp_path / "half"
     half.mkdir()
     (half / "flows.parquet.partial").touch()
-    with pytest.raises(ResultError, match="holds a part of a result: its run was killed, or still goes on"):
+    with pytest.raises(ResultError, match="holds an incomplete result: its run was killed or is in progress"):
         Result.load(half)
 
 

@@ -147,10 +147,11 @@ tables! {
         largest_degree: u32,
         /// True if the flow started after the warm-up.
         measured: bool,
-        /// Egress port number at each node on the way of the packet that completed the flow, the
-        /// source first. For an unfinished flow, the way of its packets. Null if the way is unknown:
-        /// switches choose it per packet and `probes.flows` is off, it may differ by packet and has
-        /// more than 7 hops, or the flow is unfinished and may use several ways.
+        /// Egress port number at each node on the path of the packet that completed the flow, the
+        /// source first. For an unfinished flow, the path of its packets. Null if switches route
+        /// packet by packet, if a path has more than 7 hops and may differ by packet, or if an
+        /// unfinished flow may take several paths. With `probes.flows`, finished flows always have
+        /// it.
         path: Option<Vec<u16>>,
     }
 
@@ -422,8 +423,8 @@ tables! {
         start_ps: Time,
         /// Time at which the RESUME was made. Null if the run ended first.
         end_ps: Option<Time>,
-        /// Length of the window after `start_ps` in which the next two columns count: until the
-        /// packets in flight have arrived. 0 if an earlier window was still open.
+        /// Length of the window from `start_ps` in which the next two columns count: until packets in
+        /// flight have arrived. 0 if the window of an earlier stop was not over.
         window_ps: Duration,
         /// Bytes that entered the queue in the window.
         arrived_bytes: u64,

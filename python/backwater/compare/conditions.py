@@ -16,7 +16,7 @@ from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.experiment.measures.selection import FlowValue
 from backwater.suggestion import suggestion
-from backwater.summary import RunPath
+from backwater.summary import RUN_PATHS
 
 _CONDITION: Final = re.compile(
     r"\s*(?:(?:(?P<kind>role|tag)=)?(?P<flows>[^:<>=!]*):)?\s*(?P<measure>[^:<>=!]*?)\s*"
@@ -135,7 +135,7 @@ def unit(measure: ConditionMeasure) -> str:
 
 
 def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
-    paths = get_args(RunPath)
+    paths = RUN_PATHS
     if name == _UNFINISHED:
         return UnfinishedMeasure(kind="unfinished")
     if name in paths or name.startswith("counters."):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 import polars as pl
 
 from backwater.compare.groups import Grouped
 from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.run_file import RunMeasure
-from backwater.summary import RunPath
+from backwater.summary import RUN_PATHS
 
 # Statistics of the flow completion times of a run that have a table.
 FLOW_STATISTICS: Final = {
@@ -68,6 +68,6 @@ def of_flows(
 def of_runs(grouped: Grouped) -> Iterator[tuple[str, list[Sample]]]:
     """Every number of `run.json` by its path, and a sample of each group; times are in µs."""
     counters = {name for run in grouped.runs.values() for name in run.summary.counters}
-    for path in (*get_args(RunPath), *(f"counters.{name}" for name in sorted(counters))):
+    for path in (*RUN_PATHS, *(f"counters.{name}" for name in sorted(counters))):
         measure = RunMeasure(kind="run", path=path)
         yield path, [Sample([measure.evaluate(run) for run in group.runs]) for group in grouped.groups]
