@@ -1,7 +1,8 @@
-"""Measures the scenarios of this directory: what a packet-hop costs, beside the bare kernel and in instructions.
+"""Measures the scenarios in this directory: CPU time per packet-hop against a bare kernel, and instructions.
 
-Every measurement is a process of its own: `backwater-bench` (benches/run) runs a scenario, `backwater-limit`
-(benches/limit) the bare kernel on the same fabric. What is compared is run in turns, so that it meets the same machine.
+Every measurement is a separate process. `backwater-bench` (benches/run) runs a scenario,
+`backwater-limit` (benches/limit) runs the bare kernel on the same fabric. Compared variants run
+alternately, so that drifting machine speed affects both.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "d
 COUNTS = HERE / "instructions.json"
 MIB = 2**20
 KERNEL_HOPS = "10000000"
-# Scenarios that take too long for as many runs as the others.
+# Maximum number of runs of slow scenarios.
 MOST_RUNS = {"perm-10k": 3}
-# The part of a scenario whose instructions are counted, some fifty times slower than it runs.
+# Overrides that shorten scenarios for counting instructions, which is about fifty times slower.
 SHORT = {
     "perm-128": ["run.until=100 us"],
     "incast-128": ["run.until=1 ms"],
@@ -50,11 +51,11 @@ SHORT = {
     "incast-1024": ["run.until=100 us"],
     "websearch-1024": ["run.until=100 us", "run.drain=0 s"],
 }
-# More instructions per packet-hop than this, relative to those committed, are a regression.
+# Relative increase in instructions per packet-hop that counts as a regression.
 TOLERANCE = 0.02
-# The part of a scenario that `costs` times.
+# Overrides that shorten scenarios for `costs`.
 TIMED = ["run.until=4 ms", "run.drain=0 s"]
-# What `run.json` says about the process and not about the network.
+# Keys of `run.json` about the process, not the network.
 EXPENSES = {"cpu_seconds", "wall_seconds", "memory_bytes", "peak_rss_bytes", "checksum"}
 
 NO_SAMPLES = "probes.sample_interval=0 s"
@@ -63,19 +64,19 @@ NO_CHECKS = "probes.deadlock_check=0 s"
 PROBES = {
     "no probes": [NO_SAMPLES, NO_PAUSES, NO_CHECKS],
     "default": [],
-    "samples alone, every 10 us": [NO_PAUSES, NO_CHECKS],
-    "samples alone, every 1 us": ["probes.sample_interval=1 us", NO_PAUSES, NO_CHECKS],
-    "where the time of flows goes": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.flows=true"],
-    "a trace of everything": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.trace={}"],
-    "a trace of a tenth of the time": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, 'probes.trace={ until = "400 us" }'],
-    "pauses alone": [NO_SAMPLES, NO_CHECKS],
-    "deadlock checks alone": [NO_SAMPLES, NO_PAUSES],
+    "samples only, every 10 us": [NO_PAUSES, NO_CHECKS],
+    "samples only, every 1 us": ["probes.sample_interval=1 us", NO_PAUSES, NO_CHECKS],
+    "`flows = true`": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.flows=true"],
+    "trace of everything": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, "probes.trace={}"],
+    "trace of a tenth of the time": [NO_SAMPLES, NO_PAUSES, NO_CHECKS, 'probes.trace={ until = "400 us" }'],
+    "pauses only": [NO_SAMPLES, NO_CHECKS],
+    "deadlock checks only": [NO_SAMPLES, NO_PAUSES],
 }
-# The same switches and traffic as in dsh-128, under SIH.
+# SIH for the switches and traffic of dsh-128.
 SIH = ["switch.headroom.kind=sih", "switch.headroom.headroom=60 KB"]
 PLAIN = [*PROBES["no probes"], "congestion_control.kind=none"]
 DCQCN = [*PLAIN, "congestion_control.kind=dcqcn", "congestion_control.min_rate=100 Mbps"]
-# For flow controls that bound queues by themselves.
+# Base for flow controls that limit queues themselves.
 SHARED = [*PLAIN, "switch.lossless=[]", "switch.headroom.kind=static"]
 MECHANISMS = {
     "PFC, SIH, ECMP, round robin": PLAIN,
@@ -98,24 +99,24 @@ MECHANISMS = {
 }
 
 Figures = dict[str, Any]
-Names = Annotated[list[str] | None, typer.Argument(help="Scenarios; all of them if none is named.")]
-Repeat = Annotated[int, typer.Option(min=1, help="Runs of which the median counts.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Scenarios (default: all).")]
+Repeat = Annotated[int, typer.Option(min=1, help="Number of runs; the median is reported.")]
 
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False)
 console = Console(width=150, highlight=False)
 
 
 def scenarios(names: list[str] | None, repeat: int) -> dict[str, int]:
-    """How often to run each of the named scenarios, or of all."""
+    """Returns the number of runs of each scenario."""
     known = sorted(file.stem for file in HERE.glob("*.toml"))
     unknown = sorted(set(names or ()) - set(known))
     if unknown:
-        sys.exit(f"no such scenario: {', '.join(unknown)}; there are {', '.join(known)}")
+        sys.exit(f"unknown scenario: {', '.join(unknown)} (allowed: {', '.join(known)})")
     return {name: min(repeat, MOST_RUNS.get(name, repeat)) for name in names or known}
 
 
 def call(package: str, scenario: str, *arguments: str, tool: Sequence[str] = ()) -> Figures:
-    """The figures that one of the two binaries prints."""
+    """Runs a binary, and returns the figures that it prints."""
     binary = BINARIES / package
     if not binary.exists():
         sys.exit(f"{binary} is missing: cargo build --profile dist --package {package}")
@@ -125,18 +126,18 @@ def call(package: str, scenario: str, *arguments: str, tool: Sequence[str] = ())
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
     figures: Figures = json.loads(done.stdout)
     if figures.get("audit", "ok") != "ok":
-        sys.exit(f"{' '.join(command)}: the books do not balance")
+        sys.exit(f"{' '.join(command)}: packets are not conserved")
     return figures
 
 
 def simulate(scenario: str, *overrides: str, tool: Sequence[str] = ()) -> Figures:
-    """Runs a scenario on one thread, under a tool if one is named."""
+    """Runs a scenario on one thread, optionally under a tool."""
     with TemporaryDirectory(prefix="backwater-bench-") as output:
         return call("backwater-bench", scenario, output, "1", *overrides, tool=tool)
 
 
 def count(scenario: str, *overrides: str) -> Figures:
-    """Runs the short part of a scenario; the figures, with the instructions per packet-hop of all but the set-up."""
+    """Runs a shortened scenario, and adds the instructions per packet-hop without set-up."""
     with TemporaryDirectory(prefix="backwater-callgrind-") as scratch:
         profile = Path(scratch) / "profile"
         callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
@@ -147,48 +148,48 @@ def count(scenario: str, *overrides: str) -> Figures:
 
 
 def has_valgrind() -> bool:
-    """Whether instructions can be counted here."""
+    """True if valgrind is installed."""
     return shutil.which("valgrind") is not None
 
 
 def costs_of(samples: Iterable[Figures]) -> list[float]:
-    """CPU ns per packet-hop of each run."""
+    """Returns the CPU ns per packet-hop of each run."""
     return [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in samples]
 
 
 def ratio(measured: Figures) -> float:
-    """Median cost of the runs as a multiple of that of the bare kernel."""
+    """Returns the median cost of the runs relative to the bare kernel."""
     return median(costs_of(measured["runs"])) / median(costs_of(measured["kernel"]))
 
 
 def ratios(measured: Figures) -> list[float]:
-    """Cost of each run as a multiple of that of the kernel's run right after it."""
+    """Returns the cost of each run relative to the kernel's next run."""
     pairs = zip(costs_of(measured["runs"]), costs_of(measured["kernel"]), strict=True)
     return [run / kernel for run, kernel in pairs]
 
 
 def memory_of(measured: Figures) -> float:
-    """Median of the peak memory, in MiB."""
+    """Returns the median peak memory, in MiB."""
     return float(median(figures["memory_bytes"] for figures in measured["runs"]) / MIB)
 
 
 def events_of(figures: Figures) -> float:
-    """Events per packet-hop."""
+    """Returns the events per packet-hop."""
     return float(figures["events"] / figures["packet_hops"])
 
 
 def spread(values: Sequence[float]) -> str:
-    """The least and the greatest."""
+    """Formats the range of values."""
     return f"{min(values):.0f}-{max(values):.0f}"
 
 
 def progress(names: Sequence[str], what: str) -> Iterable[str]:
-    """The names one by one, with a progress bar."""
+    """Yields the names with a progress bar."""
     return track(names, what, console=Console(stderr=True), transient=True)
 
 
 def turns(repeats: dict[str, int], what: str) -> Iterable[str]:
-    """Each name as often as asked for, in turns."""
+    """Yields each name as often as requested, alternating between names."""
     rounds = range(max(repeats.values()))
     return progress([name for turn in rounds for name, repeat in repeats.items() if turn < repeat], what)
 
@@ -202,13 +203,13 @@ def show(title: str, columns: str, rows: Iterable[Sequence[str]]) -> None:
         table.add_row(*row)
     with console.capture() as captured:
         console.print(table)
-    # Rich surrounds the table with empty lines of blanks.
+    # Remove the blank lines that Rich adds around the table.
     lines = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
     console.print(f"\n{title}\n", *lines, sep="\n", soft_wrap=True, markup=False)
 
 
 def load(file: Path) -> dict[str, Figures]:
-    """A file that `run` saved."""
+    """Loads a file saved by `run`."""
     try:
         measured: dict[str, Figures] = json.loads(file.read_text())
     except (OSError, ValueError) as error:
@@ -220,7 +221,7 @@ def load(file: Path) -> dict[str, Figures]:
 
 @app.command()
 def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, typer.Option()] = None) -> None:
-    """CPU time and memory of scenarios, with the bare kernel run in turns beside them."""
+    """Measure CPU time and memory of scenarios, alternating with the bare kernel."""
     repeats = scenarios(names, repeat)
     measured: dict[str, Figures] = {name: {"runs": [], "kernel": []} for name in repeats}
     for name in turns(repeats, "measuring"):
@@ -249,7 +250,7 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
             )
         )
     show(
-        "CPU ns per packet-hop beside those of the bare kernel, medians and ranges; CPU seconds of set-up; peak memory",
+        "CPU ns per packet-hop of scenario and bare kernel (medians, ranges); CPU seconds of set-up; peak memory",
         "scenario | runs | packet-hops | events/hop | ns | range | kernel | range | ratio | set-up | MiB | KiB/host",
         rows,
     )
@@ -257,7 +258,7 @@ def run(names: Names = None, repeat: Repeat = 5, save: Annotated[Path | None, ty
 
 @app.command()
 def compare(old: Path, new: Path) -> None:
-    """Two saved measurements side by side. Ratios to the kernel decide: they stay where the machine's speed drifts."""
+    """Compare two saved measurements. Verdicts use ratios to the kernel, which do not drift with machine speed."""
     before, after = load(old), load(new)
     rows = []
     for name in sorted(before.keys() & after.keys()):
@@ -289,7 +290,7 @@ def compare(old: Path, new: Path) -> None:
 
 
 def contents(results: Path) -> dict[str, Any]:
-    """What a run has written, as data, without what it cost."""
+    """Loads the files of a run, without its expenses."""
     tables = {file.name: pl.read_parquet(file) for file in results.glob("*.parquet")}
     documents = {file.name: json.loads(file.read_text()) for file in results.glob("*.json")}
     documents["run.json"] = {key: value for key, value in documents["run.json"].items() if key not in EXPENSES}
@@ -297,7 +298,7 @@ def contents(results: Path) -> dict[str, Any]:
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """Names of the files in which two runs differ."""
+    """Returns the names of files in which two runs differ."""
 
     def same(name: str) -> bool:
         left, right = one.get(name), other.get(name)
@@ -310,7 +311,7 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 @app.command()
 def threads(names: Names = None, number: Annotated[int, typer.Option(min=2)] = 2, repeat: Repeat = 3) -> None:
-    """Wall-clock time on one thread and on several, and whether the results are the same. Exit code 1 if not."""
+    """Compare wall-clock time and results on one and on several threads. Exit code 1 if results differ."""
     repeats = scenarios(names, repeat)
     wall: dict[str, dict[int, list[float]]] = {name: {1: [], number: []} for name in repeats}
     differing: dict[str, list[str]] = {}
@@ -337,7 +338,7 @@ def threads(names: Names = None, number: Annotated[int, typer.Option(min=2)] = 2
 
 
 def price_list(title: str, scenario: str, variants: dict[str, list[str]], repeat: int) -> None:
-    """Prints what a packet-hop costs in each variant, and how much more than in the first."""
+    """Prints the cost of a packet-hop in each variant, and its change against the first."""
     runs: dict[str, list[Figures]] = {name: [] for name in variants}
     for name in turns(dict.fromkeys(variants, repeat), "measuring"):
         runs[name].append(simulate(scenario, *TIMED, *variants[name]))
@@ -359,18 +360,18 @@ def price_list(title: str, scenario: str, variants: dict[str, list[str]], repeat
 
 @app.command()
 def costs(repeat: Repeat = 5) -> None:
-    """Cost per packet-hop of each mechanism and of each probe."""
+    """Measure the cost per packet-hop of each mechanism and probe."""
     for scenario in ("websearch-128", "incast-128"):
-        price_list("Mechanisms, one exchanged at a time, without probes", scenario, MECHANISMS, repeat)
+        price_list("Mechanisms, exchanged one at a time, without probes", scenario, MECHANISMS, repeat)
         price_list("Probes", scenario, PROBES, repeat)
     price_list("Headroom, seven classes", "dsh-128", {"SIH": SIH, "DSH": []}, repeat)
 
 
 @app.command()
-def instructions(update: Annotated[bool, typer.Option("--update", help="Write the counts down.")] = False) -> None:
-    """Instructions per packet-hop against those committed. Exit code 1 if there are more."""
+def instructions(update: Annotated[bool, typer.Option("--update", help="Save the counts.")] = False) -> None:
+    """Compare instructions per packet-hop with the committed counts. Exit code 1 if they increased."""
     if not has_valgrind():
-        console.print("skipped: instructions are counted by valgrind, which is not installed")
+        console.print("skipped: valgrind is not installed")
         return
     version = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
     compiler = f"{version}, {platform.machine()}"
@@ -398,7 +399,7 @@ def instructions(update: Annotated[bool, typer.Option("--update", help="Write th
         "Instructions per packet-hop", "scenario | packet-hops | committed | now | change | trajectory | verdict", rows
     )
     if compiler != committed["compiler"]:
-        console.print(f"\nCommitted: {committed['compiler']}. Here: {compiler}. Counts of other compilers differ.")
+        console.print(f"\nCommitted: {committed['compiler']}. Here: {compiler}. Counts depend on the compiler.")
     if update:
         COUNTS.write_text(json.dumps({"compiler": compiler, "scenarios": fresh}, indent=2) + "\n")
     elif is_more:

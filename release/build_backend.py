@@ -1,7 +1,6 @@
-"""What `pip install` builds Backwater with: maturin, where there is a Rust that can; else it says what is missing.
+"""Build backend of `pip install`: maturin, after a check of the Rust toolchain.
 
-This is checked when the module is imported, before any hook of PEP 517 can be called, so that no hook of maturin gets
-to download a Rust of its own.
+The check runs at import, before any PEP 517 hook, so that maturin never downloads a toolchain.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ _MANIFEST = Path(__file__).parent.parent / "Cargo.toml"
 
 
 def _problem() -> str | None:
-    """Why Backwater cannot be built here, if it cannot."""
+    """Returns the reason why Backwater cannot be built here, if any."""
     needed: str = tomllib.loads(_MANIFEST.read_text(encoding="utf-8"))["workspace"]["package"]["rust-version"]
     needs = f"Backwater needs Rust {needed} or later to be built from source"
     for tool in ("cargo", "rustc"):
         if shutil.which(tool) is None:
-            return f"{needs}, and there is no {tool}: install it from https://rustup.rs, or install a wheel"
+            return f"{needs}, but {tool} was not found: install it from https://rustup.rs, or install a wheel"
     done = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=False)
     version = re.match(r"rustc (\d+\.\d+)", done.stdout)
     if version is None:
-        said = " ".join((done.stderr or done.stdout).split())
-        return f"{needs}, but `rustc --version` says {said!r}: install it from https://rustup.rs, or install a wheel"
+        text = " ".join((done.stderr or done.stdout).split())
+        return f"{needs}, but `rustc --version` prints {text!r}: install it from https://rustup.rs, or install a wheel"
     if _numbers(version[1]) < _numbers(needed):
         return f"{needs}, but this is {version[1]}: update it with `rustup update`, or install a wheel"
     return None
@@ -41,5 +40,5 @@ def _numbers(version: str) -> list[int]:
 
 if problem := _problem():
     raise SystemExit(problem)
-# As `make wheel` does: without the tables that only a debugger reads, which are most of the file.
+# Strip debug symbols, which are most of the file, as `make wheel` does.
 os.environ.setdefault("MATURIN_STRIP", "true")

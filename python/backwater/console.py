@@ -1,4 +1,4 @@
-"""What the terminal shows: errors with their place in the file, progress, tables."""
+"""Terminal output: diagnostics, progress and tables."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from backwater.summary import Fact
     from backwater.views.view import View
 
-# A file or a pipe has no width: wide enough that no table is folded.
+# Width of output to a file or pipe, so that no table folds.
 _PIPE_WIDTH: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 class _Console(Console):
-    """A console that shows control characters in text, such as forged names, and does not send them to the terminal."""
+    """Console that escapes control characters in text, e.g. in hostile names."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yields the segments of a renderable, as its base class does."""
+        """Yields the segments of a renderable, with escaped text."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escaped(segment.text), segment.style)
 
 
 def escaped(text: str) -> str:
-    r"""Returns a text with its control characters but line feeds as escapes, `\x1b`."""
+    r"""Escapes control characters, except line feeds, as `\x1b`."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -56,14 +56,14 @@ def _console(stderr: bool) -> Console:
 out: Final = _console(stderr=False)
 err: Final = _console(stderr=True)
 
-# Diagnostics shown; a file that is not TOML at all has one in every line.
+# Maximum number of diagnostics shown.
 _MOST_SHOWN: Final = 20
 _STATE_STYLES: Final = {"good": "green", "bad": "bold red", "warning": "yellow", "plain": ""}
 _SEVERITY_STYLES: Final = {"error": "bold red", "warning": "bold yellow"}
 
 
 class UsageError(BackwaterError):
-    """Something only the user can put right; shown as a message and a hint."""
+    """Error that the user can correct, with a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -71,18 +71,18 @@ class UsageError(BackwaterError):
 
 
 def message(text: str, hint: str = "", severity: str = "error") -> None:
-    """One complaint without a place in a file."""
+    """Prints a message without a place in a file."""
     diagnostics([{"severity": severity, "message": text, "hint": hint}])
 
 
 def notes(texts: Sequence[str]) -> None:
-    """Facts that are worth telling, on standard error."""
+    """Prints notes on standard error."""
     for text in texts:
         err.print(Text(f"note: {text}", "dim"), soft_wrap=True)
 
 
 def diagnostics(entries: Sequence[Mapping[str, Any]]) -> None:
-    """All diagnostics of a scenario on standard error, each with the line of the file it is about."""
+    """Prints diagnostics of a scenario on standard error, each with its line of the file."""
     for entry in entries[:_MOST_SHOWN]:
         err.print(_diagnostic(entry), soft_wrap=True)
     errors = sum(entry.get("severity") == "error" for entry in entries)
@@ -122,13 +122,13 @@ def _source_line(file: object, line: object) -> str | None:
 
 
 def _marker(source: str, column: int) -> str:
-    """Carets under the quoted text, or the run of characters, that starts at the column (counted from 1)."""
+    """Returns carets under the token that starts at a column, counted from 1."""
     token = re.compile(r'"[^"]*"?|[^\s=,\]}]+').match(source, column - 1)
     return " " * (column - 1) + "^" * (len(token.group()) if token else 1)
 
 
 def table(view: View) -> Table:
-    """A view as a table of the terminal."""
+    """Renders a view as a table."""
     rendered = Table(
         title=view.title,
         title_justify="left",
@@ -141,7 +141,7 @@ def table(view: View) -> Table:
         padding=(0, 1, 0, 0),
     )
     rendered.caption_justify = "left"
-    # Names beside figures stay on one line; a table of text alone folds where it must.
+    # Text beside numbers stays on one line; a table of text only may fold.
     has_figures = view.text_columns < len(view.headers)
     for index, header in enumerate(view.headers):
         if index < view.text_columns:
@@ -154,7 +154,7 @@ def table(view: View) -> Table:
 
 
 def write(path: Path, text: str, silent: bool = False) -> None:
-    """Writes a file, and prints its path."""
+    """Writes a file and prints its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     if not silent:
@@ -162,7 +162,7 @@ def write(path: Path, text: str, silent: bool = False) -> None:
 
 
 def written(path: Path) -> None:
-    """Says that a file has been written."""
+    """Prints the path of a written file."""
     out.print(Text(f"Written: {path}"), soft_wrap=True)
 
 
@@ -174,9 +174,9 @@ def _facts(facts: Sequence[Fact]) -> Table:
 
 
 def summary(result: ResultDirectory) -> RenderableType:
-    """Verdicts beside costs, what went wrong, the tables of flow completion times, and the main cause of PAUSE.
+    """Returns verdicts and costs, alarms, flow completion times, the main cause of PAUSE and the worst victim.
 
-    To be printed uncropped: it ends with a command to copy, which may be longer than a line.
+    Print it uncropped: it ends with a command for copying, which may exceed a line.
     """
     from backwater import victims  # noqa: PLC0415 - reads tables, which most commands do not
     from backwater.views import flows as views  # noqa: PLC0415 - as above
@@ -188,14 +188,14 @@ def summary(result: ResultDirectory) -> RenderableType:
     cause = victims.main_cause(result)
     causes = [Text(cause)] if cause else []
     if (victim := victims.worst_victim(result)) is not None:
-        # A command is copied as it stands: it must not be wrapped.
+        # The command must not be wrapped, so that it can be copied.
         command = Text(victims.command(result, victim), no_wrap=True, overflow="ignore")
         causes += [Text(victims.sentence(result, victim)), command]
     return Group(Text(result.summary.name, "bold"), sides, *alarms, *map(table, fct), *causes)
 
 
 def as_json(result: ResultDirectory) -> str:
-    """The summary and the tables of flow completion times for machines."""
+    """Returns the summary and the flow completion times as JSON."""
     from backwater import tables  # noqa: PLC0415 - as above
     from backwater.directory import read_summary  # noqa: PLC0415 - as above
 
@@ -206,7 +206,7 @@ def as_json(result: ResultDirectory) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _tell(line: str | None) -> None:
+def _print_line(line: str | None) -> None:
     if line is not None:
         err.print(Text(line), soft_wrap=True)
 
@@ -220,13 +220,13 @@ def _simulated(state: _core.Progress) -> str:
 def progress(
     quiet: bool, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[_core.Progress], None] | None]:
-    """A progress line on standard error while the block runs, or lines now and then if that is no terminal."""
+    """Shows progress of a run on standard error: a bar on a terminal, otherwise occasional lines."""
     if quiet:
         yield None
         return
     if not err.is_terminal:
         log = ProgressLog(clock)
-        yield lambda state: _tell(log.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
+        yield lambda state: _print_line(log.line(f"simulated {_simulated(state)}", state.time_ps, state.end_ps))
         return
     from rich import progress as bars  # noqa: PLC0415 - slow to import, and for terminals alone
 
@@ -262,13 +262,13 @@ def progress(
 def counting(
     quiet: bool, what: str = "runs", clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int, int], None]]:
-    """The same for what is counted: a function that is told how many there are by now, and will be in all."""
+    """Shows progress of counted work. Yields a function that takes the number done and the total."""
     if quiet:
         yield lambda _done, _all: None
         return
     if not err.is_terminal:
         log = ProgressLog(clock)
-        yield lambda done, total: _tell(log.line(f"{done:,} of {total:,} {what}", done, total))
+        yield lambda done, total: _print_line(log.line(f"{done:,} of {total:,} {what}", done, total))
         return
     from rich import progress as bars  # noqa: PLC0415 - as above
 

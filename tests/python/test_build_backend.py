@@ -66,7 +66,7 @@ def test_with_rust_the_hooks_are_maturins_and_need_nothing_else(path: Path, vers
 def test_without_rust_it_says_what_is_missing(path: Path, missing: str) -> None:
     rust(path, f"rustc {NEEDED}.0")
     (path / missing).unlink()
-    assert refusal() == f"{NEEDS}, and there is no {missing}: install it from https://rustup.rs, or install a wheel"
+    assert refusal() == f"{NEEDS}, but {missing} was not found: install it from https://rustup.rs, or install a wheel"
 
 
 @pytest.mark.parametrize("version", [BEFORE, "1.9", "0.100"])
@@ -79,5 +79,5 @@ def test_a_rust_that_does_not_work_is_quoted(path: Path) -> None:
     rust(path, "")
     program(path / "rustc", "echo 'error: no default toolchain' >&2; echo 'help: run rustup default' >&2; exit 1")
     said = "'error: no default toolchain help: run rustup default'"
-    told = f"{NEEDS}, but `rustc --version` says {said}: install it from https://rustup.rs, or install a wheel"
+    told = f"{NEEDS}, but `rustc --version` prints {said}: install it from https://rustup.rs, or install a wheel"
     assert refusal() == told

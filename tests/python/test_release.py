@@ -86,7 +86,7 @@ def test_a_release_that_fails_leaves_nothing(repository: Path, monkeypatch: pyte
 def test_what_is_not_committed_prevents_it_and_stays(repository: Path, file: str) -> None:
     with (repository / file).open("a", encoding="utf-8") as changed:
         changed.write("- More.\n")
-    with pytest.raises(release.ReleaseError, match=rf"not committed:\n.*{file}\nCommit them"):
+    with pytest.raises(release.ReleaseError, match=rf"uncommitted changes:\n.*{file}\nCommit them"):
         release.release("1.0.0")
     assert (repository / file).read_text().endswith("- More.\n")
 
@@ -103,7 +103,9 @@ def test_what_is_changed_while_it_is_built_prevents_it_and_stays(
         return repository
 
     monkeypatch.setattr(release, "build", build)
-    with pytest.raises(release.ReleaseError, match="made meanwhile" if is_committed else r"not committed:\n.*code\.py"):
+    with pytest.raises(
+        release.ReleaseError, match="during the build" if is_committed else r"uncommitted changes:\n.*code\.py"
+    ):
         release.release("1.0.0")
     assert (repository / "code.py").read_text() == "new = True\n"
     assert git(repository, "tag") == ""
@@ -113,21 +115,21 @@ def test_what_is_changed_while_it_is_built_prevents_it_and_stays(
 
 def test_a_tag_that_is_there_prevents_it(repository: Path) -> None:
     git(repository, "tag", "v1.0.0")
-    with pytest.raises(release.ReleaseError, match=r"there is a tag v1\.0\.0 already"):
+    with pytest.raises(release.ReleaseError, match=r"tag v1\.0\.0 already exists"):
         release.release("1.0.0")
     assert git(repository, "log", "--format=%s") == "First"
 
 
 @pytest.mark.parametrize("version", ["0.9.0", "0.8.10", "0.0.99"])
 def test_a_version_is_greater_than_the_present_one(repository: Path, version: str) -> None:
-    with pytest.raises(release.ReleaseError, match=rf"version is 0\.9\.0 already: .*, and {version} is not"):
+    with pytest.raises(release.ReleaseError, match=rf"version {version} must be greater than the present one, 0\.9\.0"):
         release.release(version)
     assert git(repository, "log", "--format=%s") == "First"
 
 
 @pytest.mark.parametrize("version", ["", "1", "1.2", "1.2.3.4", "v1.2.3", "1.2.3rc1", "01.2.3", "1.2.3\n"])
 def test_a_version_is_three_numbers(version: str) -> None:
-    with pytest.raises(release.ReleaseError, match=f"^{re.escape(repr(version))} is no version: it is three numbers"):
+    with pytest.raises(release.ReleaseError, match=f"^version {re.escape(repr(version))} must be three numbers"):
         release.numbers(version)
 
 
@@ -140,7 +142,7 @@ def test_unreleased_changes_get_version_and_date() -> None:
 
 @pytest.mark.parametrize("changes", ["", "\n### Added\n", "\nNothing worth a line.\n"])
 def test_a_release_needs_changes(changes: str) -> None:
-    with pytest.raises(release.ReleaseError, match=r"`## Unreleased` in CHANGELOG\.md lists nothing"):
+    with pytest.raises(release.ReleaseError, match=r"`## Unreleased` in CHANGELOG\.md is empty"):
         release.dated(f"# Changelog\n\n## Unreleased\n{changes}\n## 0.1.0 - 2026-01-01\n\n- First.\n", "1.0.0", DAY)
     with pytest.raises(release.ReleaseError, match=r"CHANGELOG\.md has no section `## Unreleased`"):
         release.dated("# Changelog\n", "1.0.0", DAY)

@@ -238,6 +238,6 @@ def test_without_rust_pip_ends_the_output_of_the_backend_with_what_is_missing(tm
     lines = [line.strip() for line in done.stdout.splitlines()]
     begin, end = (lines.index(text) for text in ("╰─> [1 lines of output]", "[end of output]"))
     assert lines[begin + 1 : end] == [
-        f"Backwater needs Rust {CARGO['rust-version']} or later to be built from source, and there is no cargo: "
+        f"Backwater needs Rust {CARGO['rust-version']} or later to be built from source, but cargo was not found: "
         "install it from https://rustup.rs, or install a wheel"
     ]
