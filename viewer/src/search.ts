@@ -89,12 +89,13 @@ export async function flows(data: Data, text: string): Promise<Hit[]> {
 
 function hitOf(data: Data, flow: Flow): Hit {
   const pace = flow.slowdown === null ? "not complete" : `${ratio(flow.slowdown)} × idle`;
+  const bytes = flow.bytes === null ? "endless" : size(flow.bytes);
   const end = flow.finish ?? data.info.end;
   const margin = Math.max(1000, (end - flow.start) * 0.04);
   return {
     kind: "flow",
     text: `flow ${flow.id}`,
-    detail: `${flowName(data.topology, flow)}, ${flow.bytes === null ? "endless" : size(flow.bytes)}, ${duration(end - flow.start)}, ${pace}`,
+    detail: [flowName(data.topology, flow), bytes, duration(end - flow.start), pace].join(", "),
     change: { view: "flow", flow: flow.id, from: flow.start - margin, to: end + margin },
   };
 }

@@ -25,7 +25,8 @@ export function help(): { element: HTMLDialogElement; open(): void } {
     h(
       "p",
       { class: "quiet" },
-      "In the fabric, a drag moves the picture and the wheel zooms. Click a link to open its port; click a node to select it. " +
+      "In the fabric, a drag moves the picture and the wheel zooms. " +
+        "Click a link to open its port; click a node to select it. " +
         "The address bar contains the view, the time and the selection: copy the address to share what you see.",
     ),
   );

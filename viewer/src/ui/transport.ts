@@ -36,7 +36,9 @@ export function transport(store: Store, player: Player): HTMLElement {
     if (document.activeElement !== time) time.value = instant(store.state.time, step);
     time.dataset["value"] = String(store.state.time);
     range.dataset["value"] = `${from} ${to}`;
-    range.textContent = `${from === 0 ? "0" : instant(from, step)} – ${instant(to, step)} (${duration(to - from)} of ${duration(store.end)})`;
+    const start = from === 0 ? "0" : instant(from, step);
+    const length = `${duration(to - from)} of ${duration(store.end)}`;
+    range.textContent = `${start} – ${instant(to, step)} (${length})`;
   };
   time.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {

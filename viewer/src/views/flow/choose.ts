@@ -36,7 +36,8 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
         );
       box.append(
         notice(
-          "Choose a flow: search for its number or for a pair of hosts such as h2->h5, or open one of the most delayed flows.",
+          "Choose a flow: search for its number or for a pair of hosts such as h2->h5, " +
+            "or open one of the most delayed flows.",
         ),
         rows.length > 0
           ? table(["<flow", "<from → to", "slowdown", "blocked"], rows)

@@ -70,7 +70,8 @@ export class SwimLanes {
     this.#title.textContent = steps.length > 0 ? "Last packet" : "Path";
     this.#note.textContent =
       steps.length > 0
-        ? `Lengths are exact. Times with the same reason at one port are added up, so their order at a port is not that of time. ${strips}`
+        ? "Lengths are exact. Times with the same reason at one port are added up, " +
+          `so their order at a port is not that of time. ${strips}`
         : strips;
     this.#table.hidden = steps.length === 0;
     const total = steps.reduce((sum, step) => sum + step.length, 0);

@@ -124,7 +124,8 @@ export function packets(context: Context): View {
       return notice(
         "This run has no trace.",
         prose(
-          "To see single frames, set `probes.trace` in the scenario, for all ports or some, and for the whole run or a part.",
+          "To see single frames, set `probes.trace` in the scenario, for all ports or some, " +
+            "and for the whole run or a part.",
         ),
       );
     if (tracks.length === 0)

@@ -40,7 +40,8 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
       fill(
         box,
         notice(
-          "Choose a port: search for it, click a link in the fabric, or open one of those that are paused or hold bytes now.",
+          "Choose a port: search for it, click a link in the fabric, " +
+            "or open one of those that are paused or hold bytes now.",
         ),
         rows.length > 0
           ? table(["<port", "queued", "utilisation", "<paused by"], rows)

@@ -65,12 +65,13 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
     const margin = Math.max(1000, (end - start) / 2);
     store.set({ from: start - margin, to: end + margin, time: start }, "jump");
   };
+  const ending = parentStart === null ? "." : " and was paused itself.";
   const by =
     via === null
       ? "."
       : via === cause
         ? ", which held most of the bytes from here."
-        : `, via ${portTitle(topology, via)}, which held most of the bytes from here${parentStart === null ? "." : " and was paused itself."}`;
+        : `, via ${portTitle(topology, via)}, which held most of the bytes from here${ending}`;
   const until = isOpen ? "the end of the run" : instant(end, step);
   const root = h(
     "button",
