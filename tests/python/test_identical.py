@@ -51,15 +51,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_points_that_are_the_same_scenario_are_reported() -> None:
     assert swept(CONTROL).identical == [
-        "control none and also come out identical: they are the same scenario once all defaults are filled in"
+        "control none and also give identical runs: with all defaults, they are the same scenario"
     ]
 
 
 def test_an_axis_without_effect_is_reported_once_with_its_settings() -> None:
     axes = CONTROL.replace("also", "#") + '[axes.buffer]\nlarge = {}\nsmall.switch.buffer = "9 MiB"\n'
     assert swept(axes).identical == [
-        "buffer large and small come out identical, whatever the other axes are: "
-        "without effect in these runs is switch.buffer (16 MiB or 9 MiB)"
+        "buffer large and small give identical runs at all points of other axes: "
+        "switch.buffer (16 MiB or 9 MiB) has no effect"
     ]
 
 
@@ -75,7 +75,7 @@ pfc = {{}}
 threshold.switch.headroom = {{ kind = "static", xoff = "5 KB" }}
 """
     (sentence,) = swept(axes).identical
-    assert sentence.startswith("alone / pfc and alone / threshold come out identical: without effect in these runs is ")
+    assert sentence.startswith("alone / pfc and alone / threshold give identical runs: ")
     assert "switch.headroom.kind (sih or static)" in sentence
     assert "xoff" not in sentence
 
@@ -97,7 +97,7 @@ def test_a_sweep_says_so_and_draws_its_charts() -> None:
     swept(CONTROL, CHART)
     outcome = command_line("sweep", "grid.toml")
     assert outcome.exit_code == 0
-    assert "control none and also come out identical" in outcome.stdout
+    assert "control none and also give identical runs" in outcome.stdout
     svg, pdf = Path("results/grid-small/grid-1.svg"), Path("results/grid-small/grid-1.pdf")
     assert f"Written: {svg}\nWritten: {pdf}\n" in outcome.stdout
     assert "Means" in svg.read_text(encoding="utf-8")

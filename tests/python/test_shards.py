@@ -53,13 +53,13 @@ def test_every_job_is_in_one_shard(count: int, of: int) -> None:
 def test_what_is_no_shard_is_refused(tiny: Path, text: str) -> None:
     outcome = command_line("sweep", tiny, f"--shard={text}")
     assert outcome.exit_code == 2
-    assert "is no shard" in outcome.stderr
+    assert "is not a shard" in outcome.stderr
 
 
 def test_shards_make_all_runs_and_the_last_one_shows_them(tiny: Path) -> None:
     first = command_line("sweep", tiny, "--shard", "1/2", "-o", "table.csv")
     assert first.exit_code == 0, first.output
-    assert "fig1, small: of 8 runs, 4 have a result in results/store, 0 are being made, 0 failed" in first.stdout
+    assert "fig1, small: of 8 runs, 4 have a result in results/store, 0 are running, 0 failed" in first.stdout
     assert not Path("table.csv").exists()
     kept = made(Store(Path("results/store")))
     assert len(kept) == 4
@@ -107,7 +107,7 @@ def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: 
     status = command_line("sweep", alone / "grid.toml", "--store", store.directory, "--status")
     assert status.exit_code == 1
     assert f"of 12 runs, {len(kept)} have a result" in status.stdout
-    assert "0 are being made, 0 failed" in status.stdout
+    assert "0 are running, 0 failed" in status.stdout
     number = shards.index(victim) + 1
     with shard(alone, f"{number}/3") as again:
         output, errors = again.communicate(timeout=120)
@@ -165,8 +165,8 @@ def test_the_status_names_who_makes_what(tmp_path: Path) -> None:
         outcome = command_line("sweep", tmp_path / "grid.toml", "--store", store.directory, "--status")
     assert outcome.exit_code == 1
     assert "of 12 runs, 0 have a result" in outcome.stdout
-    assert "2 are being made, 0 failed, 10 have not begun" in outcome.stdout
-    first, second = (line for line in outcome.stdout.splitlines() if "running" in line)
+    assert "2 are running, 0 failed, 10 have not started" in outcome.stdout
+    first, second = (line for line in outcome.stdout.splitlines() if "process " in line)
     assert f"process {os.getpid()}, shard 1/2, for" in first
     assert one.name in first
     assert f"process {os.getpid()}, for" in second
@@ -384,7 +384,7 @@ def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
     ours.open()
     with ours.claiming(one):
         ours.keep_failed(one, ours.begin(one))
-        with pytest.raises(StoreError, match="is being made at the moment"):
+        with pytest.raises(StoreError, match="is being made by another process"):
             ours.take(theirs, one.key)
     assert ours.failed(one)
     # Who only looks whether it is being made does not hold it for long.
@@ -424,8 +424,8 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new", "missing"], "missing is no store: it has no file lock"),
-        (["papers", "store"], "papers is not empty, and no store: it has no file lock"),
+        (["new", "missing"], "missing is not a store: it has no file lock"),
+        (["papers", "store"], "papers is not empty, and not a store: it has no file lock"),
         (["store", "store"], "store store cannot be merged into itself"),
     ],
 )

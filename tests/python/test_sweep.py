@@ -62,7 +62,7 @@ def test_a_directory_of_something_else_is_no_store(tiny: Path) -> None:
     (rest / "point.json").touch()
     outcome = command_line("sweep", tiny, "--store", "home")
     assert outcome.exit_code == 2
-    assert "home is not empty, and no store" in outcome.stderr
+    assert "home is not empty, and not a store" in outcome.stderr
     assert [path.name for path in Path("home").rglob("*")] == ["running", rest.name, "point.json"]
 
 
@@ -121,7 +121,7 @@ def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
     store = Store(Path("store"))
     failures = sweep.run(store, jobs[:1], Local(1))
     assert [failure.reason for failure in failures] == ["exit code 1"]
-    assert "its inputs changed since the sweep began" in (failures[0].directory / "log.txt").read_text()
+    assert "inputs changed since the sweep began" in (failures[0].directory / "log.txt").read_text()
     assert store.result(jobs[0]) is None
 
 
@@ -160,7 +160,7 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
     # What the other one leaves without a result is made here.
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    assert "another sweep makes 8 runs of these: waiting for it" in first
+    assert "another sweep has claimed 8 runs of these: waiting for it" in first
     assert "another sweep" not in errors
     assert "8 completed" in output
 

@@ -218,7 +218,7 @@ def test_at_most_twenty_errors_of_a_file_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["sweep", "missing.toml"], "there is no experiment file missing.toml"),
+        (["sweep", "missing.toml"], "experiment file missing.toml does not exist"),
         (["sweep", "FILE", "--scale", "smal"], 'did you mean "small"?'),
         (["sweep", "FILE", "--axis", "scheme=PCF"], 'did you mean "PFC"?'),
         (["sweep", "FILE", "--axis", "shceme=PFC"], 'did you mean "scheme"?'),

@@ -1,4 +1,4 @@
-"""Points of a sweep that come out the same, and what they differ in."""
+"""Points of a sweep with identical runs, and settings without effect."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from backwater.experiment.study import Study
 from backwater.scenario_diff import differing, flatten, text
 from backwater.style import listed
 
-# What tells the trajectories of a place from others, seed by seed; and where that is, by axis.
+# Fingerprints of a place, seed by seed; and the point of each axis.
 _Prints = tuple[str, ...]
 _Place = tuple[tuple[str, str], ...]
 
 
 def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
-    """Says which places have the same trajectories with every seed, and which of their settings had no effect.
+    """Yields sentences about places with the same trajectories for every seed, and their settings without effect.
 
-    First the points of an axis that make no difference wherever they are; of these the first stands for all in what
-    is said of single places. A place with a run that has no result is left out.
+    Points of an axis without any effect precede single places, which are compared with the first of these points.
+    Places with a missing result are left out.
     """
     prints: dict[_Place, _Prints] = {}
     scenarios: dict[_Place, Mapping[str, Any]] = {}
@@ -32,10 +32,10 @@ def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
     for axis in study.experiment.content.axes:
         for names in _alike(axis, prints):
             places = [[place for place in prints if (axis, name) in place] for name in names]
-            sentence = f"{axis} {listed(names)} come out identical"
+            sentence = f"{axis} {listed(names)} give identical runs"
             if len(places[0]) > 1:
-                sentence += ", whatever the other axes are"
-            yield f"{sentence}: {_why([scenarios[of[0]] for of in places])}"
+                sentence += " at all points of other axes"
+            yield f"{sentence}: {_reason([scenarios[of[0]] for of in places])}"
             prints = {place: of for place, of in prints.items() if not {(axis, name) for name in names[1:]} & {*place}}
     groups: dict[_Prints, list[_Place]] = {}
     for place, of in prints.items():
@@ -43,11 +43,11 @@ def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
     for group in groups.values():
         if len(group) > 1:
             names = [" / ".join(name for _, name in place) for place in group]
-            yield f"{listed(names)} come out identical: {_why([scenarios[place] for place in group])}"
+            yield f"{listed(names)} give identical runs: {_reason([scenarios[place] for place in group])}"
 
 
 def _alike(axis: str, prints: Mapping[_Place, _Prints]) -> list[list[str]]:
-    """Points of an axis that have the same trajectories wherever the other axes are, in groups of two or more."""
+    """Returns groups of points of an axis with the same trajectories at all points of other axes."""
     columns: dict[str, dict[_Place, _Prints]] = {}
     for place, of in prints.items():
         rest = tuple(part for part in place if part[0] != axis)
@@ -63,10 +63,10 @@ def _alike(axis: str, prints: Mapping[_Place, _Prints]) -> list[list[str]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _why(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """What scenarios differ in that made no difference.
+def _reason(scenarios: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the differences between scenarios, which have no effect.
 
-    Where tables are of another kind, that is named alone: the options of one kind mean nothing to another.
+    If tables differ in their `kind`, only the kind is named, since each kind has its own options.
     """
     settings = [flatten({**scenario, "name": None}) for scenario in scenarios]
     paths = differing(settings)
@@ -77,5 +77,5 @@ def _why(scenarios: Sequence[Mapping[str, Any]]) -> str:
             values = dict.fromkeys(text(each[path]) if path in each else "–" for each in settings)
             found.append(f"{path} ({' or '.join(values)})")
     if not found:
-        return "they are the same scenario once all defaults are filled in"
-    return f"without effect in these runs {'is' if len(found) == 1 else 'are'} {listed(found)}"
+        return "with all defaults, they are the same scenario"
+    return f"{listed(found)} {'has' if len(found) == 1 else 'have'} no effect"

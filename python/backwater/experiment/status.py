@@ -1,4 +1,4 @@
-"""How far a sweep has come, whoever makes its runs."""
+"""Progress of a sweep, whichever processes run it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from backwater.views.view import View
 
 
 def status(study: Study, store: Store, now: Callable[[], float] = time.time) -> tuple[str, View]:
-    """How many runs have a result, are being made, failed, or have not begun; and a table of the second and third.
+    """Returns a sentence with the numbers of finished, running, failed and waiting runs, and a table of some of them.
 
-    Nothing of the results is read but whether they are there.
+    The table has the running and failed runs. No result is read.
     """
     jobs = {job.key: job for job in study.jobs.values()}
     done, running, failed, waiting = 0, [], [], 0
@@ -32,6 +32,6 @@ def status(study: Study, store: Store, now: Callable[[], float] = time.time) -> 
             waiting += 1
     sentence = (
         f"{study.experiment.name}, {study.scale}: of {counted(len(jobs), 'run')}, {done} have a result in "
-        f"{store.directory}, {len(running)} are being made, {len(failed)} failed, {waiting} have not begun."
+        f"{store.directory}, {len(running)} are running, {len(failed)} failed, {waiting} have not started."
     )
     return sentence, View("Runs without a result", ("run", "state", "where"), [*running, *failed], text_columns=3)

@@ -1,4 +1,4 @@
-"""Where results are kept: a directory per point, under a name that follows from its content."""
+"""Content-addressed store of results: a directory per run."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from backwater.directory import DamagedError, ResultDirectory, ResultError
 from backwater.errors import BackwaterError
 from backwater.scenario import Scenario
 
-# What is run, in every directory of a point.
+# Content of a job, in the directory of its run.
 POINT_FILE: Final = "point.json"
 LOG_FILE: Final = "log.txt"
-# How long another process may take to look whether a run is claimed.
+# Longest time for which another process may hold a lock to check a claim.
 _PATIENCE_SECONDS: Final = 2.0
-# What marks a directory as a store.
+# File that marks a directory as a store.
 _MARK: Final = "lock"
 _KEY: Final = re.compile(r"[0-9a-f]{24}")
 
 
 class StoreError(BackwaterError):
-    """The directory is no store."""
+    """The directory is not a store."""
 
 
 def _paths(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    """The files that a scenario names, which are all under the key `path`."""
+    """Yields the files that a scenario reads, which are the values of all keys `path`."""
     if isinstance(value, dict):
         if isinstance(value.get("path"), str):
             yield value["path"]
@@ -50,13 +50,13 @@ def _paths(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A run that a store may hold already.
+    """A run with the key of its result.
 
     Attributes:
-        name: For people.
-        scenario: With every default filled in.
-        base_dir: Where relative paths in it start.
-        plug_ins: Versions of the mechanisms of other crates that run, by slot and name.
+        name: Name for messages.
+        scenario: The scenario with all defaults.
+        base_dir: Directory to which paths in the scenario are relative.
+        plug_ins: Versions of mechanisms of other crates that the run uses, by slot and name.
     """
 
     name: str
@@ -66,15 +66,15 @@ class Job:
 
     @classmethod
     def of(cls, name: str, scenario: Scenario, base_dir: Path) -> Job:
-        """The job of running a scenario."""
+        """Returns the job of a scenario."""
         return cls(name, scenario.resolved(), base_dir, scenario.plan.plug_ins)
 
     @cached_property
     def content(self) -> str:
-        """All that the result follows from: the scenario but for its name, the files it reads, and the core.
+        """Everything that determines the result: the scenario without its name, the files that it reads, the core.
 
-        Where mechanisms of other crates run, also their versions and the module that they are in, since nobody changes
-        a version with every build. What runs built-in mechanisms alone is the same in every extension.
+        With mechanisms of other crates, the content includes their versions and the checksum of their module, since a
+        build may keep the version. Runs of built-in mechanisms have the same content with every extension module.
         """
         read = [(path, self.base_dir / path) for path in _paths(self.scenario)]
         files = {path: hashlib.sha256(file.read_bytes()).hexdigest() for path, file in read if file.is_file()}
@@ -94,7 +94,7 @@ class Job:
 
 
 def _remove(path: Path) -> None:
-    """Removes a directory, or whatever else is in its place, if it can be removed."""
+    """Removes a directory, or another file in its place; ignores errors."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -108,13 +108,13 @@ def _key_of(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who makes a result at the moment.
+    """The process that is making a result.
 
     Attributes:
         host: The machine.
-        pid: The process on it.
-        shard: The part of the sweep that it does, as `2/8`; empty if all.
-        since: When it began, in seconds since 1970.
+        pid: The process.
+        shard: The part of the sweep that the process runs, such as `2/8`; empty for the whole sweep.
+        since: Start of the run, in seconds since 1970.
     """
 
     host: str
@@ -124,12 +124,12 @@ class Claim:
 
     @classmethod
     def of(cls, shard: str) -> Claim:
-        """That of this process, from now on."""
+        """Returns a claim of this process, from now."""
         return cls(socket.gethostname(), os.getpid(), shard, time.time())
 
     @classmethod
     def read(cls, path: Path) -> Claim | None:
-        """What a file says; none if it is gone, or nothing has been written to it yet."""
+        """Reads a claim; None if the file is missing or not yet written."""
         try:
             return cls(**json.loads(path.read_bytes()))
         except (OSError, ValueError, TypeError):
@@ -137,11 +137,11 @@ class Claim:
 
 
 class Store:
-    """A directory of results, to which any number of sweeps may write at once.
+    """A directory of results. Any number of sweeps may write to it at the same time.
 
-    `points/<key>` is complete, `failed/<key>` holds what a failed run left, `running/<key>-*` what is being written,
-    by the process that holds `running/<key>.lock`. A directory appears under `points` by a single rename, so that
-    nothing there is ever half a result.
+    `points/<key>` is a complete result, `failed/<key>` the files of a failed run. The process that holds
+    `running/<key>.lock` writes `running/<key>-*`. A rename moves complete results to `points`, so `points` never has
+    partial results.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -158,35 +158,35 @@ class Store:
         return self._running / f"{key}.lock"
 
     def result(self, job: Job) -> ResultDirectory | None:
-        """The result of a job, if it is there."""
+        """Returns the result of a job, if there is one."""
         return ResultDirectory.load(self._place("points", job.key)) if self.has(job) else None
 
     def has(self, job: Job) -> bool:
-        """Whether the result of a job is there; it may be damaged."""
+        """True if there is a result of a job; it may be damaged."""
         return self._place("points", job.key).is_dir()
 
     def failed(self, job: Job) -> Path | None:
-        """What the last run of a job left that failed, if it is there and the job has no result."""
+        """Returns the directory of a job's last failed run, if the job has no result."""
         directory = self._place("failed", job.key)
         return directory if directory.is_dir() and not self.has(job) else None
 
     def claim_of(self, job: Job) -> Claim | None:
-        """Who makes the result of a job at the moment, if somebody does."""
+        """Returns the claim of the process that is running a job, if there is one."""
         if (claim := Claim.read(self._lock(job.key))) is None:
             return None
         with locks.try_lock(self._lock(job.key)) as is_left:
             return None if is_left else claim
 
     def complete(self) -> list[str]:
-        """The keys of all results."""
+        """Returns the keys of all results."""
         points = self.directory / "points"
         return sorted(path.name for path in points.iterdir() if _KEY.fullmatch(path.name)) if points.is_dir() else []
 
     def damage(self, key: str) -> str | None:
-        """What is wrong with a result, every file of which is read; none if it is sound.
+        """Reads all files of a result, and returns the damage; None if the result is sound.
 
         Raises:
-            OSError: If a file cannot be read, which says nothing of what is in it.
+            OSError: If a file is not readable. The result may be sound.
         """
         directory = self._place("points", key)
         if not directory.is_dir():
@@ -203,23 +203,23 @@ class Store:
         return None if _key_of(point) == key else f"{directory / POINT_FILE} is damaged"
 
     def discard(self, job: Job) -> bool:
-        """Removes the result of a job; whether there was one."""
+        """Removes the result of a job; returns True if there was one."""
         directory = self._place("points", job.key)
         if there := os.path.lexists(directory):
             _remove(directory)
         return there
 
     def open(self) -> None:
-        """Makes the directory a store, and clears away what processes that are gone have left half done.
+        """Makes the directory a store, and removes partial results of processes that no longer run.
 
         Raises:
-            StoreError: If the directory holds something else.
+            StoreError: If the directory is not empty and not a store.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / _MARK
-        # In this order: another process may be making it a store, and what it marks it with is the first thing there.
+        # The order matters: another process may be making it a store, and creates the mark first.
         if any(self.directory.iterdir()) and not mark.exists():
-            raise StoreError(f"{self.directory} is not empty, and no store: it has no file {_MARK}")
+            raise StoreError(f"{self.directory} is not empty, and not a store: it has no file {_MARK}")
         self._check_parts()
         mark.touch()
         self._running.mkdir(exist_ok=True)
@@ -233,11 +233,11 @@ class Store:
     def check(self) -> None:
         """Raises StoreError unless the directory is a store."""
         if not (self.directory / _MARK).exists():
-            raise StoreError(f"{self.directory} is no store: it has no file {_MARK}")
+            raise StoreError(f"{self.directory} is not a store: it has no file {_MARK}")
         self._check_parts()
 
     def _check_parts(self) -> None:
-        """Raises StoreError if anything else is where the store's directories belong."""
+        """Raises StoreError if one of the store's directories is another kind of file."""
         for part in ("points", "failed", "running"):
             place = self.directory / part
             if os.path.lexists(place) and not place.is_dir():
@@ -254,7 +254,7 @@ class Store:
 
     @contextmanager
     def claiming(self, job: Job, shard: str = "") -> Iterator[bool]:
-        """Makes this process the one that runs a job while the block runs, unless another does; whether it is."""
+        """Claims a job during the block; yields False if another process has claimed it."""
         with self._holding(job.key, shard) as is_held:
             try:
                 yield is_held
@@ -263,25 +263,25 @@ class Store:
                     self._clear(job.key)
 
     def begin(self, job: Job) -> Path:
-        """A new directory for a run of a job that this process has claimed."""
+        """Makes a directory for a run of a claimed job."""
         directory = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=self._running))
-        # Others may read the results, as if it had been made with `mkdir`.
+        # mkdtemp makes it private; other users may read results.
         directory.chmod(stat.S_IMODE(self._running.stat().st_mode))
         (directory / POINT_FILE).write_text(job.content, encoding="utf-8")
         return directory
 
     def keep(self, job: Job, directory: Path) -> None:
-        """Moves a complete result to its place, unless one has got there meanwhile."""
+        """Moves a complete result to `points`, unless there is one."""
         try:
             self._move(directory, self._place("points", job.key))
         except OSError:
-            # On a network file system, what another machine has put there may not have been seen.
+            # On a network file system, a result of another machine may have become visible only now.
             if self.damage(job.key) is not None:
                 raise
         _remove(self._place("failed", job.key))
 
     def keep_failed(self, job: Job, directory: Path) -> Path:
-        """Moves what a failed run left to where it can be looked at."""
+        """Moves the files of a failed run to `failed`, and returns their directory."""
         place = self._place("failed", job.key)
         _remove(place)
         self._move(directory, place)
@@ -289,7 +289,7 @@ class Store:
 
     @staticmethod
     def _move(directory: Path, place: Path) -> None:
-        """Moves a directory. Raises OSError with the name of its new place."""
+        """Moves a directory. Raises OSError with the new path."""
         try:
             place.parent.mkdir(exist_ok=True)
             directory.rename(place)
@@ -297,22 +297,22 @@ class Store:
             raise OSError(error.errno, error.strerror, str(place)) from None
 
     def take(self, other: Store, key: str) -> bool:
-        """Copies a result of another store, unless it is here; whether it was copied.
+        """Copies a result of another store if it is missing here; returns True if it was copied.
 
         Raises:
-            DamagedError: If the other's is not sound.
-            StoreError: If both have it and they differ, or another process makes it at the moment.
+            DamagedError: If the other store's result is damaged.
+            StoreError: If both stores have different results, or if another process is making the result.
         """
         theirs, here = other._place("points", key), self._place("points", key)
         if (damage := other.damage(key)) is not None:
             raise DamagedError(damage)
         with self._holding_soon(key) as is_held:
             if not is_held:
-                raise StoreError(f"{here} is being made at the moment")
+                raise StoreError(f"{here} is being made by another process")
             if self.damage(key) is None:
                 there, ours = (ResultDirectory.load(place).summary.fingerprint for place in (theirs, here))
                 if there != ours:
-                    raise StoreError(f"{theirs} has the fingerprint {there}, but {here} {ours}")
+                    raise StoreError(f"{theirs} has the fingerprint {there}, but {here} has {ours}")
                 return False
             self._clear(key)
             copy = self._running / f"{key}-copy"
@@ -326,7 +326,7 @@ class Store:
 
     @contextmanager
     def _holding_soon(self, key: str) -> Iterator[bool]:
-        """Holds the lock of a run, for which it waits as long as another process may be looking whether it is held."""
+        """Holds the lock of a run; waits while another process may hold it to check a claim."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
             with self._holding(key) as is_held:

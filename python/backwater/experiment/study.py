@@ -1,4 +1,4 @@
-"""An experiment at a scale, and the runs that it is made of."""
+"""Experiments at a scale, with their runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from backwater.experiment.store import Job, Store
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment at a scale, and the runs that it is made of.
+    """An experiment at a scale, with its runs.
 
     Attributes:
         experiment: The experiment.
         scale: Name of the scale.
-        points: Its grid.
-        jobs: The run of each point; none if nothing has to be simulated.
-        known: What the analyses of each point say.
+        points: The grid.
+        jobs: The job of each point; empty if nothing is simulated.
+        known: Values of the measures that need no run, by point.
     """
 
     experiment: Experiment
@@ -30,20 +30,20 @@ class Study:
 
     @classmethod
     def plan(cls, experiment: Experiment, scale: str, only: Mapping[str, Sequence[str]] | None = None) -> Study:
-        """Checks and analyses the scenario of every point. Raises ScenarioError with what is wrong with any of them."""
+        """Checks and analyses the scenario of every point. Raises ScenarioError with the errors of all points."""
         points = experiment.points(scale, only or {})
         planned = experiment.plan(scale, points)
         jobs = {point: each.job for point, each in planned.items()} if experiment.content.needs_runs else {}
         return cls(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})
 
     def result(self, store: Store, point: Point) -> ResultDirectory | None:
-        """The result of a point, if there is one."""
+        """Returns the result of a point, if there is one."""
         return store.result(self.jobs[point]) if point in self.jobs else None
 
     def takes_several_paths(self, point: Point) -> bool:
-        """True if packets of a flow may take several paths, so that its ideal time along one is no bound.
+        """True if packets of a flow may take several paths, so that its ideal time on one path is no bound.
 
-        New routes after a fault count as well.
+        Rerouting after a fault counts as well.
         """
         if point not in self.jobs:
             return False
@@ -53,5 +53,5 @@ class Study:
         return "ecmp" not in kinds or "mp-rdma" in kinds or bool(is_rerouted)
 
     def is_complete(self, store: Store) -> bool:
-        """Whether every run has a result."""
+        """True if every run has a result."""
         return all(store.has(job) for job in self.jobs.values())

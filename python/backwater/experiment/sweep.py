@@ -1,4 +1,4 @@
-"""Running the points of a grid, as many at once as wanted."""
+"""Runs the jobs of a grid in parallel."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from backwater.experiment.store import LOG_FILE, Job, Store
 from backwater.style import counted
 from backwater.summary import RESULT_CODES
 
-# Exit codes of workers that a user, a batch system or a machine without memory has ended.
+# Exit codes of workers killed by a user, a batch system or the out-of-memory killer.
 _KILLED: Final = {-signal.SIGINT, -signal.SIGKILL, -signal.SIGTERM}
-# How often a run is begun before it has failed, if who makes it is lost each time.
+# Attempts before a run whose worker is lost each time has failed.
 _ATTEMPTS: Final = 3
-# Between two looks at what other sweeps are doing.
+# Time between two checks of runs that other sweeps have claimed.
 _POLL_SECONDS: Final = 0.2
-# Seconds after which it is told again how many results there are, though there is no new one.
-_TELL_EVERY: Final = 1.0
+# Time between two progress reports without a new result.
+_REPORT_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a sweep: every `of`-th run, of those that are sorted by key.
+    """A part of a sweep: every `of`-th run in the order of keys.
 
     Attributes:
-        number: Which part, from 1 on.
-        of: How many parts there are.
+        number: Number of the part, from 1.
+        of: Number of parts.
     """
 
     number: int = 1
@@ -40,16 +40,16 @@ class Shard:
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """The shard that a text such as `2/8` names. Raises ValueError if it names none."""
+        """Parses a text such as `2/8`. Raises ValueError."""
         number, _, of = text.partition("/")
         if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            raise ValueError(f'{text!r} is no shard: it must be "I/N", the I-th of N, as 1/8 to 8/8')
+            raise ValueError(f'{text!r} is not a shard: it must be "I/N", the I-th of N, such as 1/8 to 8/8')
         return cls(int(number), int(of))
 
     def jobs(self, jobs: Sequence[Job]) -> list[Job]:
-        """The jobs that belong to it, each once, in their order.
+        """Returns the jobs of the shard, each once, in their order.
 
-        Keys are hashes: neighbours in a grid, which take similar times, go to different shards.
+        Keys are hashes, so neighbours in a grid, which take similar times, are in different shards.
         """
         wanted = {job.key: job for job in jobs}
         ours = {*sorted(wanted)[self.number - 1 :: self.of]}
@@ -61,12 +61,12 @@ class Shard:
 
 @dataclass(frozen=True)
 class Failure:
-    """A point that has no result.
+    """A failed run.
 
     Attributes:
-        name: The point.
-        directory: What its run left, with `log.txt`.
-        reason: Why there is none.
+        name: The job.
+        directory: Partial result, with `log.txt`.
+        reason: The reason.
     """
 
     name: str
@@ -78,8 +78,8 @@ class SweepInterrupted(KeyboardInterrupt):
     """^C ended a sweep early.
 
     Attributes:
-        done: Results that the store holds.
-        all: Results that there would have been.
+        done: Number of results in the store.
+        all: Number of results of the whole sweep.
     """
 
     def __init__(self, done: int, all: int) -> None:  # noqa: A002 - as the attribute
@@ -89,7 +89,7 @@ class SweepInterrupted(KeyboardInterrupt):
 
 
 class _Busy(Exception):  # noqa: N818 - nothing is wrong
-    """Another process makes this run."""
+    """Another process has claimed this run."""
 
 
 def run(
@@ -100,26 +100,25 @@ def run(
     tell: Callable[[str], None] = lambda _: None,
     shard: str = "",
 ) -> list[Failure]:
-    """Makes the runs whose result the store does not hold, or holds damaged.
+    """Runs the jobs whose results are missing or damaged in the store.
 
-    Other sweeps may use the store meanwhile: what one of them is making is not made again, but waited for.
+    Other sweeps may use the store at the same time. Runs that they have claimed are waited for.
 
     Args:
-        store: Where results go.
-        jobs: What to run.
-        executor: What makes the runs.
-        report: Told, every second and whenever it changes, how many results there are, and how many there will be.
-        tell: Told what else is worth knowing: which results are damaged, who was lost, and that another sweep is
-            waited for.
-        shard: Which part of a sweep these jobs are, as `2/8`, for those who ask how far it has come.
+        store: Store of the results.
+        jobs: The jobs.
+        executor: Executor of the runs.
+        report: Receives the number of results, and of all jobs, every second and at each change.
+        tell: Receives messages about damaged results, lost workers, and waiting.
+        shard: Part of the sweep, such as `2/8`, for `--status`.
 
     Returns:
-        Those that failed.
+        The failed runs.
 
     Raises:
-        SweepInterrupted: On ^C, after all runs are ended; what was complete by then is kept.
-        StoreError: If something is missing, and the directory is no store.
-        ExecutorError: If the executor can make no run.
+        SweepInterrupted: On ^C, after all runs have ended. Complete results are kept.
+        StoreError: If a run is needed and the directory is not a store.
+        ExecutorError: If the executor cannot run any job.
     """
     wanted = [*{job.key: job for job in jobs}.values()]
     left = [job for job in wanted if store.damage(job.key)]
@@ -147,7 +146,7 @@ def run(
             left = busy
             if left:
                 if not is_told:
-                    tell(f"another sweep makes {counted(len(left), 'run')} of these: waiting for it")
+                    tell(f"another sweep has claimed {counted(len(left), 'run')} of these: waiting for it")
                     is_told = True
                 time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
@@ -159,10 +158,10 @@ def run(
 def _as_completed(
     futures: Iterable[Future[Failure | None]], tick: Callable[[], None]
 ) -> Iterator[Future[Failure | None]]:
-    """The futures as they end; calls `tick` every second until then."""
+    """Yields futures as they complete, and calls `tick` every second."""
     pending = {*futures}
     while pending:
-        ended, pending = wait(pending, _TELL_EVERY, FIRST_COMPLETED)
+        ended, pending = wait(pending, _REPORT_SECONDS, FIRST_COMPLETED)
         yield from ended
         tick()
 
@@ -171,10 +170,10 @@ def _as_completed(
 def _pool(
     executor: Executor, store: Store, shard: str, tell: Callable[[str], None]
 ) -> Iterator[Callable[[Job], Future[Failure | None]]]:
-    """What submits jobs; if the block ends early, their runs have ended after it."""
+    """Yields a function that submits jobs. If the block raises, all runs are ended before it is left."""
     pool = ThreadPoolExecutor(executor.width)
     try:
-        yield lambda job: pool.submit(_make, job, executor, store, shard, tell)
+        yield lambda job: pool.submit(_run_job, job, executor, store, shard, tell)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         executor.stop()
@@ -183,14 +182,14 @@ def _pool(
         pool.shutdown()
 
 
-def _make(job: Job, executor: Executor, store: Store, shard: str, tell: Callable[[str], None]) -> Failure | None:
-    """Makes a run to its end, and keeps its result. Raises _Busy if another process does."""
+def _run_job(job: Job, executor: Executor, store: Store, shard: str, tell: Callable[[str], None]) -> Failure | None:
+    """Runs a job and keeps its result. Raises _Busy if another process has claimed it."""
     with store.claiming(job, shard) as is_ours:
         if not is_ours:
             raise _Busy
         damage = store.damage(job.key)
         if damage is None:
-            # Another sweep has made it until now.
+            # Another sweep has run it meanwhile.
             return None
         if store.discard(job):
             tell(f"{damage}: {job.name} is run again")

@@ -1,4 +1,4 @@
-"""A sweep as Python sees it: run, and then a table."""
+"""Sweeps with their results as tables, for Python and notebooks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from backwater.views.view import View
 
 @dataclass(frozen=True)
 class Sweep:
-    """The points of an experiment, and the store that holds their results.
+    """The runs of an experiment, and the store of their results.
 
-    In a notebook it shows itself as the table of its measures.
+    A notebook shows a sweep as the table of its measures.
 
     Attributes:
-        study: What there is to run.
-        store: Where the results are.
-        failures: Runs that failed.
+        study: The runs.
+        store: The store.
+        failures: Failed runs.
     """
 
     study: Study
@@ -49,20 +49,20 @@ class Sweep:
         executor: Executor | None = None,
         report: Callable[[int, int], None] = lambda _done, _all: None,
     ) -> Self:
-        """Runs what the store does not hold yet.
+        """Runs an experiment; reuses the results in the store.
 
         Args:
             path: Experiment file.
-            scale: Its scale; the first of the file if none is given.
-            only: Points of an axis that are wanted, by axis; of the others, all are.
-            store: Directory where results are kept, and found again.
-            executor: What makes the runs; by default this machine, one per core at once.
-            report: Told, whenever it changes, how many results there are, and how many there will be.
+            scale: Scale; by default the first of the file.
+            only: Points to run, by axis; by default all.
+            store: Directory of the store.
+            executor: Executor of the runs; by default this machine, with one run per core.
+            report: Receives the number of results, and of all runs, at each change.
 
         Raises:
-            ScenarioError: With every mistake of the file, or of the scenario of any point.
+            ScenarioError: With all errors of the file and of its scenarios.
             ValueError: If the file has no such scale, axis or point.
-            SweepInterrupted: On ^C; what was complete by then is kept.
+            SweepInterrupted: On ^C. Complete results are kept.
         """
         experiment = Experiment.load(path)
         content = experiment.content
@@ -82,16 +82,16 @@ class Sweep:
 
     @cached_property
     def table(self) -> View:
-        """The measures of every place: mean over the seeds, with 95 % confidence."""
+        """The measures of every place: the mean over seeds with its 95 % confidence interval."""
         return reproduce.measures_table(self.study.experiment, self.study.scale, self._runs)
 
     @property
     def identical(self) -> list[str]:
-        """Which places come out the same, and which of their settings had no effect, a sentence each."""
+        """Sentences about places with identical runs, and about settings without effect."""
         return [*identical.identical(self.study, self._runs)]
 
     def draw(self, directory: str | Path, suffixes: Sequence[str] = (".svg", ".pdf")) -> list[Path]:
-        """Writes the charts that the experiment asks for into a directory, and returns the files."""
+        """Writes the charts of the experiment into a directory, and returns the files."""
         if not self.study.experiment.content.charts:
             return []
         from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
@@ -102,7 +102,7 @@ class Sweep:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row per run: its place, its seed, how it went and where its result is, and its measures."""
+        """A row per run: place, seed, outcome, CPU time, directory of the result, measures."""
         rows = []
         for point, run in self._runs.items():
             result = self.study.result(self.store, point)
@@ -116,6 +116,6 @@ class Sweep:
         return f"<Sweep {self.table.title}: {counted(len(self._runs), 'run')}, {self.store.directory}>"
 
     def _repr_html_(self) -> str:
-        """The table, and which runs failed, for notebooks."""
+        """Returns the table and the failed runs for a notebook."""
         failed = [f"{each.name} failed ({each.reason}): see {each.directory / LOG_FILE}" for each in self.failures]
         return notebook.fragment([self.table], alarms=failed)

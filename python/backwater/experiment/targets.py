@@ -1,4 +1,4 @@
-"""What `reproduce` and `sweep` can be asked for: figures of papers by name, and experiment files by path."""
+"""Targets of `reproduce` and `sweep`: figures of papers by name, and experiment files by path."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Figure:
     """An experiment of a paper.
 
     Attributes:
-        file: Its file.
-        is_own: Whether it is in `papers/` here, and not one of those that Backwater has.
-        is_shadowed: Whether one of those has its name, so that only its path is its own.
+        file: The experiment file.
+        is_own: True for a file in `papers/` of the current folder; False for a built-in figure.
+        is_shadowed: True if a built-in figure has its name, so that only the path is a target.
     """
 
     file: Path
@@ -31,27 +31,27 @@ class Figure:
 
     @property
     def paper(self) -> str:
-        """The folder that it is in."""
+        """Folder of the file."""
         return self.file.parent.name
 
     @property
     def name(self) -> str:
-        """What it is asked for by."""
+        """Target that names the figure."""
         return str(self.file) if self.is_shadowed else f"{self.paper}/{self.file.stem}"
 
     @property
     def origin(self) -> str:
-        """Where it is from, in words."""
+        """Origin of the figure, for readers."""
         if self.is_shadowed:
             return "here; its name is that of a built-in one"
         return "here" if self.is_own else "built in"
 
 
 def figures() -> list[Figure]:
-    """The figures that are built in, and those in `papers/` here; paper by paper."""
+    """Returns the built-in figures and those in `papers/` of the current folder, paper by paper."""
     built_in, here = shipped.folder(PAPERS), Path(PAPERS)
     if here.is_dir() and built_in.is_dir() and here.samefile(built_in):
-        # In a checkout: paths are short, and what is written goes into it.
+        # In a checkout, paths are relative, and records are written to the checkout.
         built_in = here
     found = [Figure(file) for file in _experiments(built_in)]
     if built_in != here:
@@ -63,25 +63,25 @@ def figures() -> list[Figure]:
 
 
 def _experiments(papers: Path) -> Iterator[Path]:
-    """The experiment files of a folder of papers."""
+    """Returns the experiment files of a folder of papers."""
     return filter(shipped.is_experiment, papers.glob("*/*"))
 
 
 def names() -> list[str]:
-    """What a target may be called: every paper and every figure."""
+    """Returns the names of all papers and figures."""
     found = figures()
     return [*dict.fromkeys(each.paper for each in found if not each.is_shadowed), *(each.name for each in found)]
 
 
 def find(target: str) -> tuple[str, list[Path]]:
-    """The experiment files of a target, and what they are called together.
+    """Returns the name of a target and its experiment files.
 
     Args:
-        target: `paper`, `paper/figure`, or the path of an experiment file or of a folder of them. Names come first:
-            `./pyrrha` is a path in any case.
+        target: `paper`, `paper/figure`, or the path of an experiment file or of a folder of them. Names precede paths;
+            `./pyrrha` is always a path.
 
     Raises:
-        UsageError: If it is none of these.
+        UsageError: If the target is unknown.
     """
     paper, _, figure = target.partition("/")
     known = [each for each in figures() if not each.is_shadowed]
@@ -95,18 +95,18 @@ def find(target: str) -> tuple[str, list[Path]]:
         return path.stem, [path]
     if target and path.is_dir():
         if not (files := sorted(filter(shipped.is_experiment, path.iterdir()), key=_natural)):
-            raise UsageError(f"there is no experiment file (.toml) in {path}")
+            raise UsageError(f"{path} has no experiment file (.toml)")
         return path.resolve().name, files
     if path.suffix == ".toml":
-        raise UsageError(f"there is no experiment file {path}")
+        raise UsageError(f"experiment file {path} does not exist")
     if named:
         raise UsageError(f"{paper} has no figure {figure!r}", suggestion(figure, named))
     papers = dict.fromkeys(each.paper for each in known)
-    raise UsageError(f"there is no paper {paper!r}, and no file or folder {target!r}", suggestion(paper, papers))
+    raise UsageError(f"{target!r} is not a paper, file or folder", suggestion(paper, papers))
 
 
 def covers(stem: str, figure: str) -> bool:
-    """Whether a file of this name is about a figure: `fig17-19` is about `fig18`."""
+    """True if a file covers a figure: `fig17-19` covers `fig18`."""
     several, one = re.fullmatch(r"(\D+)(\d+)-(\d+)", stem), re.fullmatch(r"(\D+)(\d+)", figure)
     if several is None or one is None:
         return stem == figure

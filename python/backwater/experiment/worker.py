@@ -1,7 +1,7 @@
-"""`python -m backwater.experiment.worker DIR BASE_DIR` runs the point that lies in a directory.
+"""Worker process: `python -m backwater.experiment.worker DIR BASE_DIR` runs the job in a directory.
 
-It is a process of its own, which ends as soon as its standard input does: with the process that started it, however
-that ends. A signal ends it at once. The sweep then takes the run for lost, and makes it again in another directory.
+The process ends when its standard input is closed, so it ends with its parent. A signal ends it at once; the sweep
+then counts the run as lost and repeats it in another directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _end_with_parent() -> None:
 
 
 def main(directory: Path, base_dir: str) -> int:
-    """Runs the point; the exit code is that of `backwater run`, and that of an internal error if its inputs change."""
+    """Runs the job; returns the exit code of `backwater run`, or an internal error if inputs change during the run."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from backwater import simulation  # noqa: PLC0415 - signals are handled before these imports
     from backwater.directory import ResultError  # noqa: PLC0415 - as above
@@ -31,14 +31,14 @@ def main(directory: Path, base_dir: str) -> int:
 
     def check() -> None:
         if Job("", scenario, Path(base_dir), point.get("plug_ins", {})).content != content:
-            sys.exit("its inputs changed since the sweep began")
+            sys.exit("inputs changed since the sweep began")
 
     try:
         content = (directory / POINT_FILE).read_text(encoding="utf-8")
         point = json.loads(content)
         scenario = point["scenario"]
         check()
-        # Nobody else writes there: the sweep has claimed the run.
+        # The sweep has claimed the run, so no other process writes to the directory.
         result, _ = simulation.simulate(Scenario.from_dict(scenario, base_dir=base_dir), directory, 1, None)
         check()
     except (OSError, ResultError) as error:
@@ -49,7 +49,7 @@ def main(directory: Path, base_dir: str) -> int:
 
 
 if __name__ == "__main__":
-    # Ends the process, as SIGTERM does; Python would raise KeyboardInterrupt, for a partial result.
+    # SIGINT ends the process like SIGTERM. KeyboardInterrupt would write a partial result.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
