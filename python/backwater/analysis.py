@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Queue:
+class EgressQueue:
     """Queue of an egress port.
 
     Attributes:
@@ -40,7 +40,7 @@ class Counterexample:
     """
 
     innocent: str
-    queue: Queue
+    queue: EgressQueue
     cause: str
     culprit: str
 
@@ -59,12 +59,12 @@ class Paused:
     """
 
     ports: tuple[str, ...]
-    queues: tuple[Queue, ...]
+    queues: tuple[EgressQueue, ...]
     flows: tuple[str, ...]
 
     @classmethod
     def _from(cls, document: Mapping[str, Any]) -> Self:
-        queues = tuple(Queue(**queue) for queue in document["queues"])
+        queues = tuple(EgressQueue(**queue) for queue in document["queues"])
         return cls(tuple(document["ports"]), queues, tuple(document["flows"]))
 
 
@@ -123,13 +123,13 @@ class Overflow:
         flow: Flow from the feeder.
     """
 
-    queue: Queue
-    feeder: Queue
+    queue: EgressQueue
+    feeder: EgressQueue
     flow: str
 
     @classmethod
     def _from(cls, document: Mapping[str, Any]) -> Self:
-        return cls(Queue(**document["queue"]), Queue(**document["feeder"]), document["flow"])
+        return cls(EgressQueue(**document["queue"]), EgressQueue(**document["feeder"]), document["flow"])
 
     def __str__(self) -> str:
         return f"{self.queue}, fed by {self.feeder} ({self.flow})"
@@ -159,7 +159,7 @@ class ProtocolAnalysis:
     blocked_at: int
     queues: QueueCounts
     deadlock_free: bool
-    cycle: tuple[Queue, ...]
+    cycle: tuple[EgressQueue, ...]
     overflows: tuple[Overflow, ...]
     classes: int | None
 
@@ -167,12 +167,12 @@ class ProtocolAnalysis:
     def _from(cls, document: Mapping[str, Any]) -> Self:
         example = document["counterexample"]
         if example is not None:
-            example = Counterexample(**example | {"queue": Queue(**example["queue"])})
+            example = Counterexample(**example | {"queue": EgressQueue(**example["queue"])})
         parts = {
             "counterexample": example,
             "causes": tuple(Cause._from(cause) for cause in document["causes"]),
             "queues": QueueCounts(**document["queues"]),
-            "cycle": tuple(Queue(**queue) for queue in document["cycle"]),
+            "cycle": tuple(EgressQueue(**queue) for queue in document["cycle"]),
             "overflows": tuple(Overflow._from(overflow) for overflow in document["overflows"]),
         }
         return cls(**{**document, **parts})
@@ -213,7 +213,7 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class Table:
+class TofinoTable:
     """Table of a switch.
 
     Attributes:
@@ -248,7 +248,7 @@ class TofinoMemory:
     k: int
     hosts: int
     switches: int
-    tables: tuple[Table, ...]
+    tables: tuple[TofinoTable, ...]
     blocks: int
     block_bytes: int
     chip_blocks: int
@@ -270,4 +270,4 @@ def tofino_memory(k: int) -> TofinoMemory:
         ValueError: If `k` does not give a fat-tree.
     """
     document = json.loads(_core.tofino_memory(k))
-    return TofinoMemory(**document | {"tables": tuple(Table(**table) for table in document["tables"])})
+    return TofinoMemory(**document | {"tables": tuple(TofinoTable(**table) for table in document["tables"])})

@@ -32,7 +32,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Signal:
+class PortSignals:
     """Congestion signals of one kind that a flow received from one port.
 
     Attributes:
@@ -81,7 +81,7 @@ def reasons_of(result: ResultDirectory, flow: int) -> list[Reason]:
     return sorted(found, key=lambda reason: (-reason.length_ps, reason.term))
 
 
-def signals_of(result: ResultDirectory, flow: int) -> list[Signal]:
+def signals_of(result: ResultDirectory, flow: int) -> list[PortSignals]:
     """Returns a flow's congestion signals by kind, ports with the largest share first."""
     rows = result.signals.filter(pl.col("flow") == flow).with_columns(
         weight=pl.col("waited_ps").fill_null(pl.col("count"))
@@ -89,7 +89,7 @@ def signals_of(result: ResultDirectory, flow: int) -> list[Signal]:
     total = pl.col("weight").sum().over("signal")
     columns = ("count", "share", "first_ps", "last_ps", "waited_ps")
     return [
-        Signal(kind, (node, port), *rest)
+        PortSignals(kind, (node, port), *rest)
         for kind, node, port, *rest in rows.with_columns(share=pl.col("weight") / total)
         .select(pl.col("signal").cast(pl.String), pl.col("node").cast(pl.String), "port", *columns)
         .sort(["signal", "share", "node", "port"], descending=[False, True, False, False])

@@ -12,7 +12,7 @@ import polars as pl
 
 from backwater import style, tables
 from backwater.directory import ResultDirectory
-from backwater.reasons import CONTROLLED, MOVING, Reason, Signal, reasons_of, signals_of
+from backwater.reasons import CONTROLLED, MOVING, PortSignals, Reason, reasons_of, signals_of
 from backwater.style import listed
 from backwater.summary import CLASSES
 from backwater.tables import of_class
@@ -64,7 +64,7 @@ class Victim:
     root_ps: int
     suspects: tuple[Suspect, ...]
     reasons: tuple[Reason, ...] = ()
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[PortSignals, ...] = ()
     ports: tuple[Port, ...] = ()
 
     @property
@@ -125,7 +125,7 @@ def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirector
     flow, start = victim.flow["id"], victim.flow["start_ps"]
     found = reasons_of(recorded, flow)
     waits = _waits(found)
-    signals: list[Signal] = []
+    signals: list[PortSignals] = []
     if waits and waits[0].term in CONTROLLED:
         signals = sorted(signals_of(recorded, flow), key=lambda signal: -signal.share)
         ports = [signal.port for signal in signals]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import backwater
-from backwater.analysis import Analysis, Counterexample, Overflow, ProtocolAnalysis, Queue
+from backwater.analysis import Analysis, Counterexample, EgressQueue, Overflow, ProtocolAnalysis
 from conftest import command_line
 
 # An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
@@ -79,7 +79,7 @@ def test_an_analysis_is_typed() -> None:
     pfc, pyrrha = analysis.protocols
     example = pfc.counterexample
     assert isinstance(example, Counterexample)
-    assert example.queue == Queue("leaf0:4", "the queue of class 3")
+    assert example.queue == EgressQueue("leaf0:4", "the queue of class 3")
     assert "h2 -> h5" in example.innocent
     assert (pfc.hol_free, pyrrha.hol_free, pyrrha.counterexample) == (False, True, None)
     [cause] = pfc.causes
@@ -96,7 +96,7 @@ def test_what_can_be_paused_is_named_on_request() -> None:
     assert cause.paused is not None
     counts = (len(cause.paused.ports), len(cause.paused.queues), len(cause.paused.flows))
     assert counts == (cause.paused_ports, cause.paused_queues, cause.paused_flows)
-    assert Queue("leaf0:4", "the queue of class 3") in cause.paused.queues
+    assert EgressQueue("leaf0:4", "the queue of class 3") in cause.paused.queues
     assert any("h2 -> h5" in flow for flow in cause.paused.flows)
     assert Analysis.from_json(analysis.to_json()) == analysis
     [unnamed] = scenario.analyze(["leaf1:0"], ["pfc"]).protocols[0].causes
@@ -151,7 +151,7 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     [overflow] = found["port-fc"].overflows
     assert isinstance(overflow, Overflow)
     assert overflow == Overflow(
-        Queue("T:1", "the queue of relays to U:1"), Queue("b:1", "the relay queue"), "flow 0 (a -> d)"
+        EgressQueue("T:1", "the queue of relays to U:1"), EgressQueue("b:1", "the relay queue"), "flow 0 (a -> d)"
     )
     assert (found["pfc-star"].overflows, found["pfc-star"].classes, found["port-fc"].classes) == ((), 3, None)
     assert Analysis.from_json(analysis.to_json()) == analysis

@@ -300,13 +300,13 @@ def test_numbers_out_of_range_name_key_origin_and_limit(small: Path) -> None:
     ("arguments", "words"),
     [
         (["explain", "small.toml", "--json", "--memory"], "--json and --memory cannot be combined"),
-        (["run", "missing.toml"], "scenario file missing.toml does not exist"),
+        (["run", "missing.toml"], "file missing.toml does not exist"),
         (["run", "small.toml", "-o", "small.toml"], "small.toml is not a directory"),
         (["run", "small.toml", "--set", "run.sed=1"], "run.sed"),
         (["run", "small.toml", "--threads", "0"], "--threads"),
         (["report", "."], "not a result directory"),
         (["compare", "missing"], "not a result directory"),
-        (["convert", "hpcc", "--topology", "t", "--flows", "f", "-o", "x.toml"], "t does not exist"),
+        (["convert", "hpcc", "--topology", "t", "--flows", "f", "-o", "x.toml"], "file t does not exist"),
         (["nonsense"], "nonsense"),
     ],
 )

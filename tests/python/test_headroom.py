@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from backwater import units
 from backwater.headroom import cover, sonic, worst_case
-from backwater.headroom.plan import Plan, Spectrum, Switch, chips, delay_of, of_chip, spectrum
+from backwater.headroom.plan import HeadroomPlan, Spectrum, Switch, chips, delay_of, of_chip, spectrum
 from conftest import command_line
 
 SONIC = Path(__file__).parent / "data" / "sonic"
@@ -26,7 +26,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_switch_of_dsh() -> None:
-    plan = Plan.of(Switch(10**11, units.picoseconds("2 us")))
+    plan = HeadroomPlan.of(Switch(10**11, units.picoseconds("2 us")))
     assert plan.equation_1 == 56_840
     sih, dsh, adaptive, oversubscribed = plan.schemes
     assert [sih.headroom, dsh.headroom] == [32 * 7 * 56_840, 32 * 56_840]
@@ -58,7 +58,7 @@ def test_schemes_use_the_exact_need_if_equation_1_is_too_small() -> None:
         Switch(10**11, units.picoseconds("1.5 us"), 9118),
         Switch(10**11, units.picoseconds("1.5 us"), response=units.picoseconds("307 ns")),
     ):
-        plan = Plan.of(switch)
+        plan = HeadroomPlan.of(switch)
         sih, dsh, adaptive, _ = plan.schemes
         assert plan.exact > plan.equation_1
         assert (sih.headroom, dsh.headroom) == (32 * 7 * plan.exact, 32 * plan.exact)
@@ -274,7 +274,7 @@ def test_too_little_headroom_is_reported_and_shown_by_simulation(tmp_path: Path)
 )
 def test_the_simulation_lasts_until_the_pause_takes_effect(rate: int, length: float, response: str) -> None:
     switch = Switch(rate, delay_of(length), 1518, units.picoseconds(response), classes=1, private=0)
-    need = Plan.of(switch).exact
+    need = HeadroomPlan.of(switch).exact
     enough, short = (worst_case.simulate(switch, bytes_) for bytes_ in (need, need * 98 // 100))
     assert not enough.drops
     assert 0.99 * need < enough.used <= need

@@ -186,7 +186,7 @@ def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["missing.toml"], "scenario file missing.toml does not exist"),
+        (["missing.toml"], "file missing.toml does not exist"),
         (["scenario.toml", "--slot", "flow"], "unknown slot 'flow'\n  hint: allowed: flow control, headroom"),
         (["scenario.toml", "-o", "a.png"], "--output a.png must end in .svg or .pdf"),
         (["scenario.toml", "--set", "switch.buffer=1 B"], "switch.buffer"),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from backwater import console
-from backwater.cli.options import LARGEST, Overrides, ScenarioFile, Seed, load
+from backwater.cli.options import LARGEST, AsJson, Overrides, ScenarioFile, Seed, load
 from backwater.console import UsageError
 from backwater.scenario import ANALYZED_FLOWS
 from backwater.views import scenario as views
@@ -35,7 +35,7 @@ def analyze(
     flows: Annotated[
         int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Maximum number of flows to analyse.")
     ] = ANALYZED_FLOWS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
     own_root_rule: Annotated[
         bool,
         typer.Option(

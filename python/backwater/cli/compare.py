@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from backwater import console
+from backwater.cli.options import AsJson
 from backwater.compare import checks, document, groups, views
 from backwater.compare.conditions import Condition, ConditionError
 from backwater.console import UsageError
@@ -24,7 +25,7 @@ def compare(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML file with charts.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(

@@ -9,7 +9,7 @@ import typer
 
 from backwater import console, vega
 from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
-from backwater.cli.options import RESULTS, Overrides, ScenarioFile
+from backwater.cli.options import RESULTS, Overrides, ScenarioFile, require_files, require_suffix
 from backwater.console import UsageError
 from backwater.experiment import scheme_results as results
 from backwater.experiment.executors import choice
@@ -54,12 +54,10 @@ def compare_schemes(
     Exit codes: 0 ok, 1 some runs failed or internal error, 2 usage or scenario error, 7 a file could not be read or
     written, 130 interrupted by ^C or SIGTERM.
     """
-    if output is not None and output.suffix not in {".svg", ".pdf"}:
-        raise UsageError(f"--output {output} must end in .svg or .pdf")
+    require_suffix(output, ".svg", ".pdf")
     if unknown := [slot for slot in slots or [] if slot not in SLOTS]:
         raise UsageError(f"unknown slot {unknown[0]!r}", suggestion(unknown[0], SLOTS))
-    if not file.is_file():
-        raise UsageError(f"scenario file {file} does not exist")
+    require_files(file)
     schemes = Schemes.of(file, overrides or [], seeds, slots or [*SLOTS])
     kept = Store(store)
     wanted = [job for scheme in schemes.all for job in scheme.jobs]

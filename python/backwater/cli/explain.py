@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backwater import console
-from backwater.cli.options import Overrides, ScenarioFile, Seed, load
+from backwater.cli.options import AsJson, Overrides, ScenarioFile, Seed, load
 from backwater.console import UsageError
 from backwater.views import scenario as views
 
@@ -20,7 +20,7 @@ def explain(
     memory: Annotated[
         bool, typer.Option("--memory", help="Estimate the memory of a run from 2 s of simulation (wall-clock time).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show every effective value of a scenario and its origin, or estimate the memory of a run."""
     if memory and as_json:

@@ -35,6 +35,7 @@ Overrides = Annotated[
         autocompletion=_kinds,
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Scale = Annotated[
     str | None,
     typer.Option("--scale", help="Scale of the experiment (default: the first in its file).", show_default=False),
@@ -43,9 +44,21 @@ Scale = Annotated[
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:
     """Loads a scenario and applies the options."""
-    if not file.is_file():
-        raise UsageError(f"scenario file {file} does not exist")
+    require_files(file)
     return Scenario.load(file, overrides or [], seed)
+
+
+def require_files(*paths: Path | None) -> None:
+    """Raises UsageError if a file does not exist."""
+    for path in paths:
+        if path is not None and not path.is_file():
+            raise UsageError(f"file {path} does not exist")
+
+
+def require_suffix(path: Path | None, *suffixes: str, option: str = "--output") -> None:
+    """Raises UsageError if a file name has another suffix."""
+    if path is not None and path.suffix not in suffixes:
+        raise UsageError(f"{option} {path} must end in {' or '.join(suffixes)}")
 
 
 def quantity(read: Callable[[str], int]) -> Callable[[str], int]:

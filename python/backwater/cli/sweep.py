@@ -19,7 +19,7 @@ from backwater.cli.batch import (
     executor_of,
     run_all,
 )
-from backwater.cli.options import RESULTS, Scale
+from backwater.cli.options import RESULTS, Scale, require_suffix
 from backwater.console import UsageError
 from backwater.experiment import targets
 from backwater.experiment.executors import choice
@@ -83,8 +83,7 @@ def sweep(
     Exit codes: 0 ok, 1 some runs have no result or internal error, 2 usage or scenario error, 7 a file could not be
     read or written, 130 interrupted by ^C or SIGTERM.
     """
-    if output is not None and output.suffix not in {".csv", ".parquet"}:
-        raise UsageError(f"--output {output} must end in .csv or .parquet")
+    require_suffix(output, ".csv", ".parquet")
     _, files = targets.find(target)
     if len(files) > 1:
         raise UsageError(

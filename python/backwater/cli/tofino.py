@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from backwater import analysis, console
-from backwater.cli.options import LARGEST
+from backwater.cli.options import LARGEST, AsJson
 from backwater.console import UsageError
 from backwater.views import scenario as views
 
 
 def tofino(
     k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the memory of Pyrrha's tables on Tofino2, in a fat-tree of switches with K ports."""
     try:

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from backwater import console, exports
+from backwater.cli.options import require_suffix
 from backwater.cli.viewer_files import prepare
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
@@ -56,8 +57,7 @@ def view(
     """
     if len(directories) > 2:  # noqa: PLR2004 - side by side
         raise UsageError("at most two results can be shown side by side")
-    if export is not None and export.suffix not in {".html", ".htm"}:
-        raise UsageError(f"--export {export} must end in .html")
+    require_suffix(export, ".html", ".htm", option="--export")
     results = [ResultDirectory.load(directory) for directory in directories]
     shown = [
         Shown(label, result, prepare(result), base)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from backwater import _core, console, simulation, victims
 from backwater import why as explaining
+from backwater.cli.options import AsJson
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 from backwater.views.view import View
@@ -33,7 +34,7 @@ def why(
     threads: Annotated[
         int, typer.Option("--threads", min=1, max=simulation.MAX_THREADS, help="Number of threads for a rerun.")
     ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Explain where a flow's time went, to the picosecond; without FLOW, list the slowest flows and their culprits.
 

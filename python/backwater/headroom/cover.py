@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from backwater.headroom.plan import Plan, Spectrum, Switch, delay_of, spectrum
-from backwater.headroom.sonic import Config, Group
+from backwater.headroom.plan import HeadroomPlan, Spectrum, Switch, delay_of, spectrum
+from backwater.headroom.sonic import Config, PriorityGroups
 
 # Ethernet header and check sequence, not included in SONiC's MTU.
 _ETHERNET_BYTES: Final = 18
@@ -29,10 +29,10 @@ class Cover:
         sonic: Headroom by SONiC's formula for Spectrum switches; None for speeds without a formula.
     """
 
-    group: Group
+    group: PriorityGroups
     ports: int
     headroom: int
-    plan: Plan
+    plan: HeadroomPlan
     sonic: int | None
 
     @property
@@ -57,7 +57,7 @@ def covers(config: Config, response_ps: int | None = None, generation: int = 4) 
     Raises:
         ValueError: If `response_ps` is out of range.
     """
-    alike: dict[tuple[object, ...], list[Group]] = {}
+    alike: dict[tuple[object, ...], list[PriorityGroups]] = {}
     for group in config.groups:
         alike.setdefault((group.port, group.priorities, group.classes, group.profile), []).append(group)
     found = []
@@ -79,7 +79,7 @@ def covers(config: Config, response_ps: int | None = None, generation: int = 4) 
             sonic = spectrum(formula).xoff
         except ValueError:
             sonic = None
-        found.append(Cover(first, len(groups), max(0, own), Plan.of(_switch(first, response_ps)), sonic))
+        found.append(Cover(first, len(groups), max(0, own), HeadroomPlan.of(_switch(first, response_ps)), sonic))
     return found
 
 
@@ -104,7 +104,7 @@ def at_once(config: Config, found: Sequence[Cover]) -> list[int]:
     return [min(each.headroom, each.plan.exact * config.shared_headroom // total) for each in found]
 
 
-def _switch(group: Group, response_ps: int | None) -> Switch:
+def _switch(group: PriorityGroups, response_ps: int | None) -> Switch:
     """Returns a switch with the ports of a group."""
     port = group.port
     rate = port.speed * 10**6

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from backwater import style, vega
-from backwater.headroom.plan import Chip, Plan
+from backwater.headroom.plan import Chip, HeadroomPlan
 from backwater.vega import field
 
 _PARTS = ("headroom", "private", "left to share")
 
 
-def schemes(plan: Plan) -> str:
+def schemes(plan: HeadroomPlan) -> str:
     """Draws the division of the buffer by each scheme, as SVG."""
     rows = [
         {"scheme": each.name, "part": part, "order": order, "share": size / plan.switch.buffer}
@@ -39,7 +39,7 @@ def schemes(plan: Plan) -> str:
     return vega.svg(vega.themed(chart, f"Division of a {style.size(switch.buffer)} buffer", note))
 
 
-def chips(plans: Sequence[tuple[Chip, Plan]]) -> str:
+def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> str:
     """Draws the share of headroom in chips' buffers, and the time in which their ports fill them, as SVG."""
     names = [chip.title for chip, _ in plans]
     rows = [

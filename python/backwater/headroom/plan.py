@@ -111,7 +111,7 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Scheme:
+class HeadroomScheme:
     """Division of the buffer by a headroom scheme, in bytes.
 
     Attributes:
@@ -132,7 +132,7 @@ class Scheme:
 
 
 @dataclass(frozen=True)
-class Plan:
+class HeadroomPlan:
     """Required headroom of a switch, and the division of its buffer by each scheme.
 
     Attributes:
@@ -145,19 +145,19 @@ class Plan:
     switch: Switch
     equation_1: int
     exact: int
-    schemes: tuple[Scheme, ...]
+    schemes: tuple[HeadroomScheme, ...]
 
     @classmethod
     def of(cls, switch: Switch) -> Self:
         """Plans a switch. Raises ValueError if a field is out of range."""
         document = json.loads(_core.headroom_plan(switch.to_core()))
-        schemes = tuple(Scheme(**scheme) for scheme in document["schemes"])
+        schemes = tuple(HeadroomScheme(**scheme) for scheme in document["schemes"])
         return cls(switch, document["need"]["equation_1"], document["need"]["exact"], schemes)
 
 
-def of_chip(chip: Chip, switch: Switch) -> Plan:
+def of_chip(chip: Chip, switch: Switch) -> HeadroomPlan:
     """Plans a chip with the cables and classes of a switch."""
-    return Plan.of(replace(switch, rate=chip.rate, ports=chip.ports, buffer=chip.buffer))
+    return HeadroomPlan.of(replace(switch, rate=chip.rate, ports=chip.ports, buffer=chip.buffer))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Port:
+class SonicPort:
     """Port and its link.
 
     Attributes:
@@ -94,7 +94,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Group:
+class PriorityGroups:
     """Lossless priority groups of a port with the same profile.
 
     Attributes:
@@ -106,7 +106,7 @@ class Group:
     """
 
     name: str
-    port: Port
+    port: SonicPort
     priorities: tuple[int, ...]
     classes: int
     profile: Profile
@@ -126,7 +126,7 @@ class Config:
         warnings: Likely mistakes.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[PriorityGroups, ...]
     pool: int | None
     shared_headroom: int | None
     lossless_mtu: int
@@ -286,7 +286,7 @@ class _Reader:
             return None
         return found[1] or found[2]
 
-    def _ports(self) -> dict[str, Port]:
+    def _ports(self) -> dict[str, SonicPort]:
         lengths = self._cables()
         ports = {}
         for name, entry in self._table("PORT").items():
@@ -296,7 +296,7 @@ class _Reader:
             lanes = entry.get("lanes", "0")
             if not re.fullmatch("[0-9]+(,[0-9]+)*", str(lanes)):
                 self._refuse(place, f'lanes = {json.dumps(lanes)}: must be numbers, e.g. "0,1,2,3"')
-            ports[name] = Port(speed, mtu, lengths.get(name), str(lanes).count(",") + 1)
+            ports[name] = SonicPort(speed, mtu, lengths.get(name), str(lanes).count(",") + 1)
         if not ports:
             self._refuse("PORT", "no port is defined")
         for name in lengths:
@@ -355,7 +355,7 @@ class _Reader:
             profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
         return profiles
 
-    def _profile_at_boot(self, place: str, port: Port) -> Profile | None:
+    def _profile_at_boot(self, place: str, port: SonicPort) -> Profile | None:
         """Returns the profile that a port gets at boot, from pg_profile_lookup.ini; None without a cable."""
         if self._is_dynamic:
             self._refuse(place, f"buffer_model = dynamic: {_COMPUTED}")
@@ -376,7 +376,7 @@ class _Reader:
         local = device.get("localhost") if isinstance(device, dict) else None
         return isinstance(local, dict) and local.get("buffer_model") == "dynamic"
 
-    def _queues_of(self, key: str, ports: Mapping[str, Port]) -> Iterator[tuple[str, int]]:
+    def _queues_of(self, key: str, ports: Mapping[str, SonicPort]) -> Iterator[tuple[str, int]]:
         """Yields the queues of a key of BUFFER_PG, e.g. `Ethernet0|3-4` or `Ethernet0,Ethernet4|3`."""
         names, _, span = key.partition("|")
         found = re.fullmatch(r"([0-7])(?:-([0-7]))?", span)
@@ -387,7 +387,7 @@ class _Reader:
             for priority in range(int(found[1]), int(found[2] or found[1]) + 1):
                 yield name, priority
 
-    def _named(self, table: str, key: str, names: str, ports: Mapping[str, Port]) -> Iterator[str]:
+    def _named(self, table: str, key: str, names: str, ports: Mapping[str, SonicPort]) -> Iterator[str]:
         """Yields the known ports in a list of names; reports the others."""
         for name in names.split(","):
             if name in ports:
@@ -395,7 +395,7 @@ class _Reader:
             else:
                 self._refuse(f"{table}|{key}", f'unknown port "{name}"{_meant(name, ports)}')
 
-    def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, Port]) -> None:
+    def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, SonicPort]) -> None:
         """Reports PFC without headroom and headroom without PFC; with a lookup table, adds profiles made at boot."""
         enabled: dict[str, set[int]] = {}
         for key, entry in self._table("PORT_QOS_MAP").items():
@@ -420,7 +420,7 @@ class _Reader:
             if unused := sorted(has - enabled.get(name, set())):
                 self._gaps.append(f"{name}: priority {_listed(unused)} has headroom, but PFC is off")
 
-    def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[Group, ...]) -> int | None:
+    def _shared_headroom(self, pools: Mapping[str, dict[str, Any]], groups: tuple[PriorityGroups, ...]) -> int | None:
         """Returns the headroom pool: `xoff` of the lossless pool, or all headroom over `over_subscribe_ratio`."""
         ratios = [
             self._number(f"DEFAULT_LOSSLESS_BUFFER_PARAMETER|{name}", entry, "over_subscribe_ratio", 0, most=100)
@@ -444,14 +444,14 @@ class _Reader:
         return mtu, self._number(place, entry, "small_packet_percentage", 100, most=100)
 
 
-def _groups(lossless: Mapping[tuple[str, int], Profile], ports: Mapping[str, Port]) -> tuple[Group, ...]:
+def _groups(lossless: Mapping[tuple[str, int], Profile], ports: Mapping[str, SonicPort]) -> tuple[PriorityGroups, ...]:
     priorities: dict[tuple[str, Profile], list[int]] = {}
     classes: dict[str, int] = {}
     for (name, priority), profile in lossless.items():
         priorities.setdefault((name, profile), []).append(priority)
         classes[name] = classes.get(name, 0) + 1
     return tuple(
-        Group(name, ports[name], tuple(sorted(each)), classes[name], profile)
+        PriorityGroups(name, ports[name], tuple(sorted(each)), classes[name], profile)
         for (name, profile), each in priorities.items()
     )
 

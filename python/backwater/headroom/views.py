@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from backwater import style
 from backwater.headroom.cover import Cover, pool_missing
-from backwater.headroom.plan import Chip, Plan
+from backwater.headroom.plan import Chip, HeadroomPlan
 from backwater.headroom.sonic import Config
 from backwater.headroom.worst_case import LARGEST_FRAME, WorstCase
 from backwater.views.view import View
 
 
-def needs(plan: Plan, sonic: str) -> View:
+def needs(plan: HeadroomPlan, sonic: str) -> View:
     """Returns the headroom of a lossless queue by three methods; `sonic` is the result of the third."""
     switch = plan.switch
     peers = f"respond in {style.duration(switch.response)}" if switch.response else "respond at once"
@@ -29,7 +29,7 @@ def needs(plan: Plan, sonic: str) -> View:
     )
 
 
-def schemes(plan: Plan, title: str) -> View:
+def schemes(plan: HeadroomPlan, title: str) -> View:
     """Returns the division of a switch's buffer by each scheme."""
     switch = plan.switch
 
@@ -51,7 +51,7 @@ def schemes(plan: Plan, title: str) -> View:
     )
 
 
-def chips(plans: Sequence[tuple[Chip, Plan]]) -> View:
+def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> View:
     """Returns the share of headroom in the buffers of chips."""
     rows = []
     for chip, plan in plans:

@@ -73,7 +73,7 @@ class Signal:
             other ports have larger shares.
     """
 
-    what: reasons.Signal
+    what: reasons.PortSignals
     sharers: tuple[Culprit, ...]
 
 

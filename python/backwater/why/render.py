@@ -11,7 +11,7 @@ from backwater.reasons import CONTROLLED
 from backwater.style import listed
 from backwater.topology import Port
 from backwater.views.view import FEW, View
-from backwater.why.explanation import Explanation, Root, Signal, Wait
+from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait
 
 # Activities and waits of a packet by term; {root} is the port whose congestion closed the gate.
 REASONS: Final = {
@@ -114,10 +114,7 @@ def _place(found: Explanation, port: Port) -> str:
 
 def _pauses(found: Explanation, root: Root) -> str:
     """Ends a sentence about the PAUSEs that a port caused."""
-    total, sources = sum(culprit.bytes for culprit in root.culprits), Counter[str]()
-    for culprit in root.culprits:
-        sources["this flow" if culprit.flow == found.flow["id"] else culprit.src] += culprit.bytes
-    shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
+    shares = _shares(found, root.culprits)
     by = f", congested by {listed(shares)}" if shares else ""
     text = f"PAUSEs rooted at {found.topology.described(root.port)}{by}."
     if root.is_on_path is False:
@@ -164,11 +161,16 @@ def _signals_of(found: Explanation, kind: str, signals: Sequence[Signal]) -> str
 
 def _sharers(found: Explanation, signal: Signal) -> str:
     """Returns the senders whose data left the port of a signal, with their shares."""
-    total, sources = sum(sharer.bytes for sharer in signal.sharers), Counter[str]()
-    for sharer in signal.sharers:
-        sources["this flow" if sharer.flow == found.flow["id"] else sharer.src] += sharer.bytes
-    shares = [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
+    shares = _shares(found, signal.sharers)
     return f", shared by {listed(shares)}" if len(shares) > 1 else ""
+
+
+def _shares(found: Explanation, flows: Sequence[Culprit]) -> list[str]:
+    """Returns the senders of flows with their shares of the bytes."""
+    total, sources = sum(flow.bytes for flow in flows), Counter[str]()
+    for flow in flows:
+        sources["this flow" if flow.flow == found.flow["id"] else flow.src] += flow.bytes
+    return [f"{src} ({count / total:.0%})" for src, count in sources.most_common()]
 
 
 def _opened(found: Explanation) -> str:

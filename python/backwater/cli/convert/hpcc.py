@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core, console
+from backwater.cli.options import require_files
 from backwater.console import UsageError
 
 
@@ -21,9 +22,7 @@ def convert_hpcc(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:
     """Convert the input files of an HPCC-family simulator to a scenario."""
-    for path in (topology, flows, *([config] if config else [])):
-        if not path.is_file():
-            raise UsageError(f"{path} does not exist")
+    require_files(topology, flows, config)
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "replace it with --force")
     try:

@@ -9,7 +9,7 @@ import typer
 
 from backwater import console, units
 from backwater.cli.headroom.options import Generation
-from backwater.cli.options import quantity
+from backwater.cli.options import quantity, require_files
 from backwater.console import UsageError
 from backwater.errors import EXIT_USAGE
 from backwater.headroom import cover, sonic, views, worst_case
@@ -39,9 +39,7 @@ def headroom_check(
 
     Exit codes: 0 covered, 1 not covered or internal error, 2 usage error or an invalid configuration.
     """
-    for path in (config, *([lookup] if lookup else [])):
-        if not path.is_file():
-            raise UsageError(f"{path} does not exist")
+    require_files(config, lookup)
     try:
         read = sonic.read(config, lookup)
     except sonic.SonicError as error:

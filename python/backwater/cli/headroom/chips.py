@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backwater import console, units
-from backwater.console import UsageError
+from backwater.cli.options import require_suffix
 from backwater.headroom import plan, views
 
 
@@ -19,8 +19,7 @@ def headroom_chips(
     ] = None,
 ) -> None:
     """List switching chips and the share of their buffer that headroom takes at 1.5 us (DSH Figure 4)."""
-    if output is not None and output.suffix != ".svg":
-        raise UsageError(f"--output {output} must end in .svg")
+    require_suffix(output, ".svg")
     like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)
     plans = [(chip, plan.of_chip(chip, like)) for chip in plan.chips().values()]
     console.out.print(console.table(views.chips(plans)))

@@ -11,7 +11,7 @@ import typer
 
 from backwater import console, units
 from backwater.cli.headroom.options import Generation
-from backwater.cli.options import quantity
+from backwater.cli.options import AsJson, quantity, require_suffix
 from backwater.console import UsageError
 from backwater.headroom import plan, views
 from backwater.suggestion import suggestion
@@ -86,7 +86,7 @@ def headroom_plan(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute a switch's headroom, and the buffer that SIH, DSH and other schemes leave to share.
 
@@ -97,12 +97,11 @@ def headroom_plan(
         raise UsageError(f"unknown chip {chip!r}", suggestion(chip, known))
     if cable is not None and delay is not None:
         raise UsageError("--cable and --delay cannot be combined")
-    if output is not None and output.suffix != ".svg":
-        raise UsageError(f"--output {output} must end in .svg")
+    require_suffix(output, ".svg")
     model = known[chip or "tomahawk"]
     one_way = delay if delay is not None else cable if cable is not None else plan.delay_of(300)
     try:
-        found = plan.Plan.of(
+        found = plan.HeadroomPlan.of(
             plan.Switch(
                 model.rate if rate is None else rate,
                 one_way,
