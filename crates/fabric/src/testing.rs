@@ -1,8 +1,9 @@
 //! A network for unit tests.
 
 use crate::contract::note::DropCause;
+use crate::contract::packet::NO_PORT;
 use crate::contract::{
-    AddedQueues, Admission, BufferPolicy, Carried, Choice, FlowKey, LoadBalance, Passage, PipelineHooks, RouteRequest,
+    AddedQueues, Admission, BufferPolicy, Choice, FlowKey, LoadBalance, PacketContext, PipelineHooks, RouteRequest,
     SenderFacts, View,
 };
 use crate::frame::framing::{FrameSize, Framing};
@@ -10,7 +11,7 @@ use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::fifo::Queued;
-use crate::model::interfaces::Interfaces;
+use crate::model::io::NodeIo;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
 use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
@@ -91,32 +92,31 @@ pub(crate) fn port(gbps: u64) -> Port {
 }
 
 /// A switch with these ports.
-pub(crate) fn interfaces(ports: Vec<Port>) -> Interfaces {
-    Interfaces::new(NodeId(0), ports, None)
+pub(crate) fn interfaces(ports: Vec<Port>) -> NodeIo {
+    NodeIo::new(NodeId(0), ports, None)
 }
 
 /// What a load balancer chooses among `candidates` for a packet of the flow named by 7, at a switch with `ports`.
-pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut Interfaces) -> usize {
+pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut NodeIo) -> usize {
     let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
-    let packet = Carried { frame: &mut frame, records: &mut records };
-    let arrival = &mut RouteRequest { packet, ingress: 0, destination: NodeId(1), key: FlowKey(7), candidates };
+    let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
+    let arrival = &mut RouteRequest { packet, destination: NodeId(1), key: FlowKey(7), candidates };
     match balancer.choose(arrival, &mut View::new(Time::ZERO, &fabric, ports)) {
         Choice::Candidate(index) => index,
         Choice::Route(route) => panic!("a whole route: {route:?}"),
     }
 }
 
-/// What a station makes of a data packet of class 3 that leaves port 1 of a switch with `ports`, where `queue_bytes` are left behind it.
+/// Returns a data packet of class 3 after its departure from port 1 of a switch with `ports`; `queue_bytes` remain in the queue.
 pub(crate) fn depart(
-    station: &mut impl PipelineHooks,
+    mechanism: &mut impl PipelineHooks,
     queue_bytes: u64,
     now: Time,
-    ports: &mut Interfaces,
+    ports: &mut NodeIo,
 ) -> (Frame, Records) {
     let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
-    let packet = &mut Carried { frame: &mut frame, records: &mut records };
-    let at = Passage { egress: 1, ..passage(0, Class(3), 1000) };
-    station.on_departure(&at, queue_bytes, packet, &mut View::new(now, &fabric, ports));
+    let packet = &mut PacketContext::new(&mut frame, 0, 1, &mut records);
+    mechanism.on_departure(packet, queue_bytes, &mut View::new(now, &fabric, ports));
     (frame, records)
 }
 
@@ -137,13 +137,13 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 
 /// The same in a queue.
 pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
-    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, came: Class(class), note: 0 }
+    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, ingress_class: Class(class), note: 0 }
 }
 
-/// The passage of a packet that came in at `ingress`.
-pub(crate) fn passage(ingress: PortIx, class: Class, bytes: u64) -> Passage {
-    let queue = class.0.into();
-    Passage { ingress, egress: 0, queue, came: class, class, bytes: bytes as u16, note: 0 }
+/// A data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
+pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
+    let frame = Box::leak(Box::new(frame(class.0, bytes as u16)));
+    PacketContext::new(frame, ingress, 0, Box::leak(Box::default()))
 }
 
 /// Whether a pool takes a packet.
@@ -154,7 +154,7 @@ pub(crate) fn admit(
     bytes: u64,
     now: Time,
 ) -> Result<(), DropCause> {
-    match policy.admit(&passage(ingress, class, bytes), now) {
+    match policy.admit(&packet(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
             Ok(())

@@ -140,8 +140,8 @@ struct Reordering {
 /// Returns the names of the counts that load balancers hold.
 fn lb_stat_names(simulation: &Simulation) -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
-    for pipeline in simulation.nodes().filter_map(Node::pipeline) {
-        pipeline.observe_balancing(Time::ZERO, &mut |stat| {
+    for switch in simulation.nodes().filter_map(Node::switch) {
+        switch.observe_balancing(Time::ZERO, &mut |stat| {
             if let LbStat::Count(what, _) = stat {
                 names.insert(what);
             }
@@ -568,7 +568,7 @@ impl Run {
             Some(SwitchRow {
                 node: node.id.into(),
                 layer: fabric.wiring.layer(node.id) as u8,
-                peak_buffer_bytes: node.pipeline()?.occupancy().peak,
+                peak_buffer_bytes: node.switch()?.occupancy().peak,
                 peak_queues: node.flow_control().most_queues_used(),
                 peak_filled_queues: node.ports().iter().map(Port::most_filled_queues).max().unwrap_or(0),
                 dropped_frames: node.losses().frames.iter().sum(),

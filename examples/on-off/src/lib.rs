@@ -10,7 +10,7 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
     Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Options,
-    Passage, PauseScope, Pressure, SchemeContext, Site, View,
+    PacketContext, PauseScope, Pressure, SchemeContext, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -106,14 +106,14 @@ fn queues() -> impl Iterator<Item = QueueIx> {
 }
 
 impl FlowControl for OnOff {
-    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
-        let cause = view.culprit(passage.egress, passage.queue);
-        self.update(passage.ingress, pressure, cause, view);
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
+        let cause = view.culprit(packet.egress, packet.queue);
+        self.update(packet.ingress, pressure, cause, view);
     }
 
-    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
-        let cause = view.port(passage.egress).id();
-        self.update(passage.ingress, gauge.pressure(), cause, view);
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
+        let cause = view.port(packet.egress).id();
+        self.update(packet.ingress, gauge.pressure(), cause, view);
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {

@@ -76,7 +76,7 @@ fn the_peak_of_a_relay_queue_is_the_bound() {
     for flow_control in flow_controls() {
         for (ack_every, relayed) in [(1, 100), (1, 1000), (1, 10_000), (4, 1000), (4, 10_000)] {
             let simulation = run(spec(flow_control.clone(), ack_every), worst_case(relayed));
-            let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+            let peak = simulation.node(NodeId(1)).switch().unwrap().occupancy().peak;
             assert_eq!(peak, bound(relayed, ack_every.into()), "an ACK for {ack_every}, {relayed} packets");
         }
     }

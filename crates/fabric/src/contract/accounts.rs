@@ -1,8 +1,7 @@
 //! What is only accounting: what the audit, the search for deadlocks and the observers ask of mechanisms. It decides nothing.
 
-use crate::contract::passage::{Passage, PauseScope};
+use crate::contract::packet::{PacketContext, PauseScope};
 use crate::contract::view::PortView;
-use crate::frame::Frame;
 use crate::ids::{Class, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -48,9 +47,8 @@ pub trait FlowControlAccounts: Footprint {
 
     /// Whether a packet queued here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
     /// and from that queue.
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
-        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-        at.ingress == ingress && from == Some(scope)
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+        packet.ingress == ingress && scope == PauseScope::Queue(packet.packet().queue.into())
     }
 
     /// Queues of this node whose gates, while they are closed, keep `scope` stopped upstream of `ingress`, whether they hold anything or not: where a
@@ -115,8 +113,8 @@ mod tests {
 
     #[test]
     fn by_default_a_packet_keeps_the_queue_stopped_that_it_has_come_from() {
-        let (frame, at) = (testing::frame(3, 1000), testing::passage(1, Class(3), 1000));
-        let keeps = |ingress, queue| Plain.keeps_stopped(ingress, PauseScope::Queue(queue), &frame, at);
+        let packet = testing::packet(1, Class(3), 1000);
+        let keeps = |ingress, queue| Plain.keeps_stopped(ingress, PauseScope::Queue(queue), &packet);
         assert_eq!([keeps(1, 3), keeps(1, 4), keeps(0, 3), keeps(0, 4)], [true, false, false, false]);
     }
 }

@@ -4,11 +4,11 @@ use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{Gauge, Pressure};
 use crate::contract::options::{EffectiveValues, Findings, Options};
-use crate::contract::passage::Passage;
+use crate::contract::packet::PacketContext;
 use crate::contract::paths::RemainingHops;
 use crate::contract::view::View;
+use crate::frame::Control;
 use crate::frame::cause::Causes;
-use crate::frame::{Control, Frame};
 use crate::ids::{Class, ClassMask, FlowId, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -84,33 +84,6 @@ impl<T: FlowControlOptions> FlowControlFactory for T {
     }
 }
 
-/// A charged packet that is about to join a queue of its egress port.
-#[derive(Clone, Copy)]
-pub struct Joining<'a> {
-    /// The packet; its route begins behind the egress port.
-    pub frame: &'a Frame,
-    /// The port through which it came in.
-    pub ingress: PortIx,
-    /// The port through which it leaves.
-    pub egress: PortIx,
-    /// The ports that it passes behind that one.
-    pub onward: RemainingHops<'a>,
-}
-
-impl Joining<'_> {
-    /// The queue of its class, without a note.
-    #[inline]
-    pub fn by_class(&self) -> QueueChoice {
-        self.at(QueueIx::from(self.frame.class().0), 0)
-    }
-
-    /// `queue`, with a note, in the class in which it came.
-    #[inline]
-    pub fn at(&self, queue: QueueIx, note: u32) -> QueueChoice {
-        QueueChoice { queue, class: self.frame.class(), note }
-    }
-}
-
 /// Where a packet is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueChoice {
@@ -118,7 +91,7 @@ pub struct QueueChoice {
     pub queue: QueueIx,
     /// The class in which it leaves, one of data; another one than that in which it came only where [`AddedQueues::changes_class`] says so.
     pub class: Class,
-    /// What its [`Passage`] tells from now on.
+    /// What its [`PacketContext`] tells from now on.
     pub note: u32,
 }
 
@@ -143,7 +116,7 @@ pub struct AddedQueues {
     /// Where their packets go.
     pub stage: Stage,
     /// Whether packets may leave in another class than that in which they came. What they are charged to, and what a PAUSE to the upstream names, is the
-    /// class in which they came ([`Passage::came`]).
+    /// class in which they came ([`PacketContext::came`]).
     pub changes_class: bool,
 }
 
@@ -171,26 +144,26 @@ pub trait FlowControl: FlowControlAccounts + Send {
 
     /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
     /// added and no classes changed, and this is not called.
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
-        joining.by_class()
+    fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
+        packet.by_class()
     }
 
     /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
-    fn next_queue(&mut self, joining: Joining<'_>, _from: Passage, _view: &View<'_>) -> QueueChoice {
-        joining.by_class()
+    fn next_queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
+        packet.by_class()
     }
 
     /// A charged packet has joined its queue; what the buffer policy has found about its ingress port.
-    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, _view: &mut View<'_>) {}
+    fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, _view: &mut View<'_>) {}
 
     /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
-    fn on_refuse(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_refuse(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A charged packet has left one queue for another one.
-    fn on_move(&mut self, _from: &Passage, _to: &Passage, _view: &mut View<'_>) {}
+    fn on_move(&mut self, _packet: &PacketContext<'_>, _from: QueueChoice, _view: &mut View<'_>) {}
 
     /// A charged packet has left its queue for the wire.
-    fn on_dequeue(&mut self, _passage: &Passage, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
     /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {

@@ -4,7 +4,7 @@ use crate::contract::accounts::BufferAccounts;
 use crate::contract::facts::{HeadroomFacts, Site};
 use crate::contract::note::DropCause;
 use crate::contract::options::Options;
-use crate::contract::passage::Passage;
+use crate::contract::packet::PacketContext;
 use crate::ids::{Class, ClassMask, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -62,13 +62,13 @@ impl<T: HeadroomOptions> HeadroomFactory for T {
 #[delegatable_trait]
 pub trait BufferPolicy: BufferAccounts + Send {
     /// Charges an arriving packet to a pool, if one takes it.
-    fn admit(&mut self, arrival: &Passage, now: Time) -> Admission;
+    fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission;
 
     /// A packet of `class` is about to come in on `ingress`: the moment to ask the memory for what [`BufferPolicy::admit`] needs.
     fn prefetch(&self, _ingress: PortIx, _class: Class) {}
 
     /// Frees a departing packet that was admitted.
-    fn release(&mut self, departure: &Passage, now: Time);
+    fn release(&mut self, packet: &PacketContext<'_>, now: Time);
 
     /// Bytes at which an ingress queue is full, as things are (X_off); `None` if it has no such bound: its class is not lossless, or other queues are
     /// bounded.
@@ -130,19 +130,19 @@ pub enum PortPressure {
 #[derive(Clone, Copy)]
 pub struct Gauge<'a> {
     pub(crate) policy: &'a dyn BufferPolicy,
-    pub(crate) passage: &'a Passage,
+    pub(crate) packet: &'a PacketContext<'a>,
 }
 
 impl Gauge<'_> {
     /// Bytes that the packet's ingress queue holds.
     pub fn held(&self) -> u64 {
-        self.policy.held(self.passage.ingress, self.passage.came)
+        self.policy.held(self.packet.ingress, self.packet.ingress_class)
     }
 
     /// Which classes of the packet's ingress port are full or below_xon now.
     #[inline]
     pub fn pressure(&self) -> Pressure {
-        self.policy.pressure(self.passage.ingress, self.passage.came)
+        self.policy.pressure(self.packet.ingress, self.packet.ingress_class)
     }
 }
 

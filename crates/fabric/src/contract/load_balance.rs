@@ -2,8 +2,9 @@
 
 use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
-use crate::contract::hooks::{Carried, PipelineHooks};
+use crate::contract::hooks::PipelineHooks;
 use crate::contract::options::{Findings, Options};
+use crate::contract::packet::PacketContext;
 use crate::contract::view::View;
 use crate::frame::{Psn, Route};
 use crate::ids::{NodeId, PortIx};
@@ -116,9 +117,7 @@ pub trait PathChoice: Footprint + Send {
 /// A packet for which there are several ways.
 pub struct RouteRequest<'a> {
     /// The packet; it may be written on.
-    pub packet: Carried<'a>,
-    /// The port through which it has come.
-    pub ingress: PortIx,
+    pub packet: PacketContext<'a>,
     /// Where it goes in the end.
     pub destination: NodeId,
     /// What a hash over its addresses sees.

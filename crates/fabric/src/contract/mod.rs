@@ -24,7 +24,7 @@ pub mod load_balance;
 pub mod need;
 pub mod note;
 pub mod options;
-pub mod passage;
+pub mod packet;
 pub mod paths;
 pub mod recovery;
 pub(crate) mod signatures;
@@ -37,16 +37,16 @@ pub use congestion::{
 };
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{
-    AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, Joining, QueueChoice, RunningFlowControl, Stage,
+    AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, QueueChoice, RunningFlowControl, Stage,
     StartingFlow,
 };
 pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
-pub use hooks::{Carried, HookSet, NoticeAction, PipelineHooks};
+pub use hooks::{HookSet, NoticeAction, PipelineHooks};
 pub use load_balance::{
     Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,
 };
 pub use options::{EffectiveValues, Findings, Key, Options, SchemeContext, Shape, effective_values};
-pub use passage::{Passage, PauseScope};
+pub use packet::{PacketContext, PauseScope};
 pub use paths::{Paths, RemainingHops};
 pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
 pub use view::{NodeAccess, OutgoingNotice, PortView, View};

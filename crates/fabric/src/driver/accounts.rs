@@ -1,11 +1,11 @@
 //! Where the time of flows has gone: what the ledgers of their two ends know, and where the packets stand that unfinished ones wait for.
 
-use crate::contract::HookSet;
 use crate::driver::layout::NodePlace;
 use crate::driver::simulation::Simulation;
 use crate::frame::journey::Journey;
 use crate::frame::{Frame, PacketKind, Psn};
 use crate::ids::{FlowId, NodeId, PortIx, QueueIx};
+use crate::model::flags::NodeFlags;
 use crate::model::ledger::{FlowAccount, Ledger};
 use crate::model::node::Node;
 use crate::network::flows::Flow;
@@ -15,8 +15,8 @@ impl Simulation {
     /// From now on it is written down where packets spend their time: to be called before anything happens. Outcomes have an account then.
     pub fn watch_flows(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
-            node.interfaces.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
-            node.interfaces.stations = node.interfaces.stations | HookSet::TRACE;
+            node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
+            node.io.flags |= NodeFlags::TRACE;
         }
     }
 
@@ -25,7 +25,7 @@ impl Simulation {
         let [sender, receiver] = [flow.spec.src, flow.spec.dst].map(|node| {
             let NodePlace { shard, node } = self.layout.node(node);
             let node = &mut self.shards[shard as usize].nodes[node as usize];
-            node.interfaces.ledger.as_mut().map(|ledger| ledger.take(id))
+            node.io.ledger.as_mut().map(|ledger| ledger.take(id))
         });
         Some(Box::new(receiver?.with_sender(sender?)))
     }
@@ -37,7 +37,7 @@ impl Simulation {
         flow: &Flow,
         stuck: &BTreeMap<FlowId, Journey>,
     ) -> Option<Box<FlowAccount>> {
-        let ledger = |node: NodeId| self.node(node).interfaces.ledger.as_deref();
+        let ledger = |node: NodeId| self.node(node).io.ledger.as_deref();
         let (sender, receiver) = (ledger(flow.spec.src)?, ledger(flow.spec.dst)?);
         let mut account = receiver.account(id).with_sender(sender.account(id));
         if account.completion.is_empty() {
@@ -53,7 +53,7 @@ impl Simulation {
     /// copies, the one that was sent first.
     pub(super) fn stuck(&self) -> BTreeMap<FlowId, Journey> {
         let mut stuck = BTreeMap::new();
-        if self.shards.iter().flat_map(|shard| &shard.nodes).all(|node| node.interfaces.ledger.is_none()) {
+        if self.shards.iter().flat_map(|shard| &shard.nodes).all(|node| node.io.ledger.is_none()) {
             return stuck;
         }
         let wanted: BTreeMap<FlowId, Psn> =
@@ -74,11 +74,11 @@ impl Simulation {
                 found(frame, &Journey::clone);
             }
             for node in &shard.nodes {
-                let Some(ledger) = &node.interfaces.ledger else { continue };
+                let Some(ledger) = &node.io.ledger else { continue };
                 for (port, queue, frame) in queued(node, &shard.frames) {
                     found(frame, &|journey| ledger.waiting(port, queue, frame.class(), journey, self.now));
                 }
-                for (port, frame) in node.pipeline().into_iter().flat_map(|pipeline| pipeline.transit.frames()) {
+                for (port, frame) in node.switch().into_iter().flat_map(|switch| switch.transit.frames()) {
                     found(frame, &|journey| ledger.forwarding(port, journey, self.now));
                 }
             }

@@ -1,6 +1,6 @@
 //! The audit: what must balance in every run, whatever the mechanisms do.
 
-use crate::contract::passage::OWN;
+use crate::contract::packet::NO_PORT;
 use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
@@ -64,7 +64,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         let counters = node.counters();
         let frames = simulation.frames(node.id);
         let queued: u64 = node.ports().iter().map(|port| port.held_bytes(frames)).sum();
-        let held = queued + node.pipeline().map_or(0, |pipeline| pipeline.transit.bytes());
+        let held = queued + node.switch().map_or(0, |switch| switch.transit.bytes());
         let sent: u64 = node.ports().iter().map(Port::sent_bytes).sum();
         let (came, went) = (counters.received + counters.created, sent + counters.consumed + node.losses().bytes);
         if came != went + held {
@@ -99,13 +99,13 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
 
 /// What the buffer policy has charged to every ingress queue must be in the egress queues, or on its way there.
 fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
-    let Some(pipeline) = node.pipeline() else { return };
+    let Some(pipeline) = node.switch() else { return };
     let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
     let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
     let queued = node.ports().iter().flat_map(in_queues).chain(pipeline.transit.packets());
-    for Queued { frame, ingress, came, .. } in queued {
-        if *came != Class::CONTROL && *ingress != OWN {
-            standing[usize::from(*ingress)][came.index()] += u64::from(frame.size.charge);
+    for Queued { frame, ingress, ingress_class, .. } in queued {
+        if *ingress_class != Class::CONTROL && *ingress != NO_PORT {
+            standing[usize::from(*ingress)][ingress_class.index()] += u64::from(frame.size.charge);
         }
     }
     for (ingress, classes) in (0u16..).zip(&standing) {

@@ -11,6 +11,7 @@
 
 use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};
 use crate::driver::simulation::Simulation;
+use crate::frame::record::Records;
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
 use crate::model::node::Node;
@@ -116,9 +117,9 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
     for port in node.ports() {
         for next in 0..port.queue_count() as QueueIx {
             let keeps = |queued: &Queued| {
-                let at = queued.passage(port.ix, next);
+                let (mut queued, records) = (*queued, &mut Records::default());
                 queued.frame.class() != Class::CONTROL
-                    && node.flow_control().keeps_stopped(ingress, scope, &queued.frame, at)
+                    && node.flow_control().keeps_stopped(ingress, scope, &queued.context(port.ix, next, records))
             };
             if port.frames(next, simulation.frames(node.id)).any(keeps) {
                 found.push((port.id, next));

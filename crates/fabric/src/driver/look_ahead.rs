@@ -39,7 +39,7 @@ impl Handler<'_> {
         if let Some((kind, wire)) = self.upcoming(4) {
             let node = &self.nodes[wire.node as usize];
             let port = match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_passage(frame, fabric, frames),
+                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_way(frame, fabric, frames),
                 _ => Some(node.prefetch_departure(wire.ix)),
             };
             if let Some(onward) = port.and_then(|port| port.place.peer_wire) {

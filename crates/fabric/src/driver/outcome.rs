@@ -1,12 +1,12 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
-use crate::contract::HookSet;
 use crate::contract::note::{DropCause, Reception};
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
 use crate::driver::trace::{TraceSpec, Traced};
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::ids::{FlowId, NodeId};
+use crate::model::flags::NodeFlags;
 use crate::model::ledger::FlowAccount;
 use crate::model::node::Node;
 use crate::model::port::Port;
@@ -100,7 +100,7 @@ impl Simulation {
             totals.received_flows += watch.received_flows;
             for node in &shard.nodes {
                 totals.paused_ports +=
-                    node.interfaces.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
+                    node.io.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
                 for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
                     *total += drops;
                 }
@@ -158,7 +158,7 @@ impl Simulation {
         for shard in &mut self.shards {
             shard.outside.watch.trace.start(spec.clone());
             for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
-                node.interfaces.stations = node.interfaces.stations | HookSet::TRACE;
+                node.io.flags |= NodeFlags::TRACE;
             }
         }
     }
@@ -176,7 +176,7 @@ impl Simulation {
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
         let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
-        nodes.for_each(|node| node.interfaces.effects.watches_full = true);
+        nodes.for_each(|node| node.io.actions.watches_full = true);
     }
 
     /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
@@ -202,7 +202,7 @@ impl Simulation {
     pub fn watch_ingress(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             let site = self.fabric.site(node.id);
-            node.pipeline.iter_mut().for_each(|pipeline| pipeline.watch(&site));
+            node.switch.iter_mut().for_each(|switch| switch.watch(&site));
         }
     }
 
@@ -211,7 +211,7 @@ impl Simulation {
     pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
         let (mut stops, mut peaks) = (Vec::new(), Vec::new());
         for pipeline in
-            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.pipeline.as_mut())
+            self.shards.iter_mut().flat_map(|shard| &mut shard.nodes).filter_map(|node| node.switch.as_mut())
         {
             let mut seen = pipeline.take_seen(self.now);
             stops.append(&mut seen.stops);
@@ -224,7 +224,7 @@ impl Simulation {
 
     /// The times in which upstreams were told to stop that are not complete yet, in order of port and class.
     pub fn open_stops(&self) -> Vec<Stop> {
-        let probes = self.nodes().filter_map(|node| node.pipeline()?.probe());
+        let probes = self.nodes().filter_map(|node| node.switch()?.probe());
         probes.flat_map(|probe| probe.open_stops(self.now)).collect()
     }
 

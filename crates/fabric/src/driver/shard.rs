@@ -18,9 +18,9 @@ use crate::ids::{FlowId, NodeId, PortIx};
 use crate::model::fifo::{Fifo, Frames, Pool};
 use crate::model::host::Endpoint;
 use crate::model::node::Node;
-use crate::model::pipeline::Pipeline;
 use crate::model::port::{Port, WireIx};
 use crate::model::sink::{Env, Sink, Wakeup};
+use crate::model::switch::Switch;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet};
@@ -73,7 +73,7 @@ impl Shard {
         ports.sort_unstable_by_key(|port| port.id);
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);
-            node.interfaces.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
+            node.io.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
             node
         };
         let mut shard = Shard {
@@ -123,15 +123,13 @@ impl Shard {
     pub(crate) fn is_empty(&self) -> bool {
         self.outside.wires.iter().all(|wire| wire.frames.is_empty())
             && self.nodes.iter().all(|node| {
-                node.interfaces.ports.iter().all(Port::is_empty)
-                    && node.pipeline().is_none_or(|pipeline| pipeline.transit.is_empty())
+                node.io.ports.iter().all(Port::is_empty) && node.switch().is_none_or(|switch| switch.transit.is_empty())
             })
     }
 
     /// Whether it is empty, and no flow control waits for a timer.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.is_empty()
-            && self.nodes.iter().all(|node| node.interfaces.ports.iter().all(|port| port.timer_at == Time::NEVER))
+        self.is_empty() && self.nodes.iter().all(|node| node.io.ports.iter().all(|port| port.timer_at == Time::NEVER))
     }
 
     /// The frames on its wires.
@@ -144,14 +142,12 @@ impl Shard {
         let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
-            let pipeline = node.pipeline().map_or(0, |pipeline| size_of::<Pipeline>() as u64 + pipeline.heap_bytes());
+            let pipeline = node.switch().map_or(0, |pipeline| size_of::<Switch>() as u64 + pipeline.heap_bytes());
             nodes.count += 1;
-            nodes.bytes +=
-                size_of::<Node>() as u64 + node.interfaces.effects.heap_bytes() + node.interfaces.ledger.heap_bytes();
+            nodes.bytes += size_of::<Node>() as u64 + node.io.actions.heap_bytes() + node.io.ledger.heap_bytes();
             ports.bytes += pipeline + node.flow_control.heap_bytes();
-            ports.count += node.interfaces.ports.len() as u64;
-            ports.bytes +=
-                node.interfaces.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
+            ports.count += node.io.ports.len() as u64;
+            ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
         }
         let troubled = self.outside.wires.iter().filter(|wire| wire.trouble.is_some()).count();

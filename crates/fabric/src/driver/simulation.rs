@@ -308,7 +308,7 @@ impl Simulation {
         settling.retain(|done| {
             let flow = self.fabric.live_flow(done.flow);
             let NodePlace { shard, node } = self.layout.node(flow.spec.dst);
-            let endpoint = self.shards[shard as usize].nodes[node as usize].interfaces.endpoint.as_mut();
+            let endpoint = self.shards[shard as usize].nodes[node as usize].io.endpoint.as_mut();
             let endpoint = endpoint.expect("flows end at nodes with an endpoint");
             let lost_packets = self.lost.get(&done.flow).copied().unwrap_or(0);
             let arrived = endpoint.reception(flow).map_or(0, |reception| reception.arrived);

@@ -3,8 +3,9 @@
 //! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
 //! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
 
-use crate::contract::Passage;
+use crate::contract::PacketContext;
 use crate::frame::Frame;
+use crate::frame::record::Records;
 use crate::ids::{Class, PortIx, QueueIx};
 use backwater_engine::Time;
 use backwater_engine::memory::{HeapBytes, Share};
@@ -27,10 +28,10 @@ pub struct Queued {
     pub frame: Frame,
     /// When it joined the queue.
     pub at: Time,
-    /// Port through which it entered the node; [`OWN`] at its source.
+    /// Port through which it entered the node; [`NO_PORT`] at its source.
     pub ingress: PortIx,
-    /// The class in which it came.
-    pub came: Class,
+    /// Traffic class on arrival.
+    pub ingress_class: Class,
     /// What the flow control has written down about it.
     pub note: u32,
 }
@@ -38,12 +39,28 @@ pub struct Queued {
 const _: () = assert!(size_of::<Queued>() == 48);
 
 impl Queued {
-    /// Its place in `queue` of `egress`.
+    /// Returns a frame that arrived on `ingress` at `now`.
+    #[inline(always)]
+    pub(crate) fn arrived(frame: &Frame, ingress: PortIx, now: Time) -> Queued {
+        Queued { frame: *frame, at: now, ingress, ingress_class: frame.class(), note: 0 }
+    }
+
+    /// Returns the packet as mechanisms see it in `queue` of `egress`.
     #[inline]
-    pub fn passage(&self, egress: PortIx, queue: QueueIx) -> Passage {
-        let Queued { frame, ingress, came, note, .. } = self;
-        let (class, bytes) = (frame.class(), frame.size.charge);
-        Passage { ingress: *ingress, egress, queue, came: *came, class, bytes, note: *note }
+    pub fn context<'a>(&'a mut self, egress: PortIx, queue: QueueIx, records: &'a mut Records) -> PacketContext<'a> {
+        let Queued { frame, ingress, ingress_class, note, .. } = self;
+        let (egress_class, bytes) = (frame.class(), frame.size.charge);
+        PacketContext {
+            ingress: *ingress,
+            egress,
+            queue,
+            ingress_class: *ingress_class,
+            egress_class,
+            bytes,
+            note: *note,
+            frame,
+            records,
+        }
     }
 }
 

@@ -1,14 +1,18 @@
-//! The model of a node: ports, the switching pipeline, the host.
+//! The model of a node: ports, switching pipeline and host.
+//!
+//! A packet arrives at [`node`], passes [`pipeline`] from route to departure, or ends at the [`host`].
 
 pub mod fifo;
+pub(crate) mod flags;
 pub mod host;
-pub(crate) mod interfaces;
+pub(crate) mod io;
 pub mod ledger;
 pub mod node;
-pub mod pipeline;
+pub(crate) mod pipeline;
 pub mod port;
 pub mod probe;
 pub mod sink;
 pub mod switch;
+mod tracing;
 
-pub use interfaces::Counters;
+pub use io::Counters;

@@ -1,164 +1,529 @@
-//! What a switch has besides ports and flow control.
+//! The switching pipeline of a node: an output-queued switch with shared memory.
+//!
+//! ```text
+//!  frame in ─► route ─► admit ─► enqueue ─► schedule ─► depart ─► frame out
+//!           load        buffer   queue of     round robin,   release, mark ECN,
+//!           balancer    policy   the egress   priorities,    stamp telemetry
+//!                         │      port         gates             │
+//!                   full: PAUSE out of              below X_on: RESUME
+//!                   the ingress port                            │
+//!                         └──────────── flow control ◄──────────┘
+//! ```
+//!
+//! The buffer is freed, and packets are marked and stamped, when a packet starts on the wire. The control class is never
+//! charged. A host has the second half of the pipeline: its packets begin at [`SwitchPipeline::enqueue_own`], and those of its
+//! queue pairs at [`SwitchPipeline::schedule`].
 
+use crate::contract::note::DropCause;
+use crate::contract::packet::NO_PORT;
 use crate::contract::{
-    BufferAccounts, BufferPolicy, Footprint, HookSet, LbStat, LoadBalance, Occupancy, PipelineHooks, Site,
+    Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
+    Pressure, RouteRequest, Stage, View,
 };
-use crate::frame::Frame;
-use crate::ids::{Class, ClassMask, PortIx, QueueIx};
-use crate::mechanisms::congestion::AnyCongestionPoint;
-use crate::mechanisms::headroom::AnyBufferPolicy;
-use crate::mechanisms::load_balance::AnyLoadBalance;
+use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
+use crate::ids::{Class, NodeId, PortIx, QueueIx};
 use crate::model::fifo::Queued;
-use crate::model::probe::{IngressProbe, Seen};
-use crate::network::spec::{NetworkSpec, RelayConfig};
-use backwater_engine::memory::HeapBytes;
-use backwater_engine::{Duration, Rate, Time};
-use std::collections::VecDeque;
+use crate::model::flags::NodeFlags;
+use crate::model::host::{Endpoint, Nic};
+use crate::model::io::HookOwner;
+use crate::model::node::Node;
+use crate::model::port::Port;
+use crate::model::sink::{Env, Sink, Wakeup};
+use crate::model::tracing::{Tracer, charge_pauses};
 
-/// What a switch has besides ports and flow control.
-#[repr(C, align(64))]
-pub struct Pipeline {
-    pub(crate) buffer: AnyBufferPolicy,
-    pub(super) congestion_point: AnyCongestionPoint,
-    /// Where that asks to be called.
-    pub(super) point_at: HookSet,
-    pub(super) balancer: AnyLoadBalance,
-    pub(super) balancer_at: HookSet,
-    pub(super) probe: Option<Box<IngressProbe>>,
-    pub(crate) transit: Transit,
+/// The pipeline of a node while the node handles one input.
+pub(crate) struct SwitchPipeline<'n, 'e, S> {
+    node: &'n mut Node,
+    env: &'n mut Env<'e, S>,
 }
 
-/// Packets on their way from an ingress port to a queue, one behind the other. They are charged and have their queues already.
-#[derive(Debug)]
-pub(crate) struct Transit {
-    /// How long the way takes.
-    delay: Duration,
-    /// How fast packets set out.
-    rate: Option<Rate>,
-    /// When the next one can.
-    free_at: Time,
-    packets: VecDeque<(Time, PortIx, QueueIx, Queued)>,
-}
-
-impl Transit {
-    /// Whether the way takes any time.
-    pub(super) fn takes_time(&self) -> bool {
-        self.delay > Duration::ZERO || self.rate.is_some()
+impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
+    #[inline(always)]
+    pub(crate) fn new(node: &'n mut Node, env: &'n mut Env<'e, S>) -> Self {
+        SwitchPipeline { node, env }
     }
 
-    /// A packet that comes at `now` sets out for a queue of `egress` in its turn; when it is there.
-    pub(super) fn enter(&mut self, egress: PortIx, queue: QueueIx, queued: Queued, now: Time) -> Time {
-        let turn = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(queued.frame.size.charge.into()));
-        self.free_at = self.free_at.max(now) + turn;
-        let due = self.free_at + self.delay;
-        self.packets.push_back((due, egress, queue, Queued { at: due, ..queued }));
-        due
+    // ------------------------------------------------------------------------------------------ route
+
+    /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
+    #[inline(never)]
+    pub(crate) fn route(&mut self, ingress: PortIx, destination: NodeId, frame: &Frame) {
+        let mut routed;
+        let (egress, frame) = match self.env.fabric.routes.candidates(self.node.id, destination) {
+            [only] => (*only, frame),
+            [] => return self.node.drop(ingress, frame, DropCause::LinkDown, self.env),
+            several => {
+                routed = *frame;
+                (self.choose(ingress, destination, several, &mut routed), &routed)
+            }
+        };
+        self.forward(ingress, egress, frame);
     }
 
-    /// The next packet that is there by `now`, with its egress port and its queue.
-    pub(super) fn due(&mut self, now: Time) -> Option<(PortIx, QueueIx, Queued)> {
-        self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queue, queued)| (egress, queue, queued))
-    }
-
-    /// The packets on their way.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Queued> {
-        self.packets.iter().map(|(.., queued)| queued)
-    }
-
-    /// The same, with the egress ports that they leave through.
-    pub(crate) fn frames(&self) -> impl Iterator<Item = (PortIx, &Frame)> {
-        self.packets.iter().map(|(_, egress, _, queued)| (*egress, &queued.frame))
-    }
-
-    /// Whether no packet is on its way.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
-    /// Charged bytes on their way.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.packets().map(|queued| u64::from(queued.frame.size.charge)).sum()
-    }
-}
-
-impl Pipeline {
-    pub(crate) fn new(site: &Site<'_>, spec: &NetworkSpec) -> Pipeline {
-        let RelayConfig { delay, rate, .. } = spec.host.relay;
-        let (delay, rate) = if site.relays { (delay, rate) } else { (Duration::ZERO, None) };
-        let transit = Transit { delay, rate, free_at: Time::ZERO, packets: VecDeque::new() };
-        let (congestion_point, balancer) = (spec.congestion_point(site), spec.load_balance.build(site));
-        Pipeline {
-            buffer: spec.headroom(site.node).build(site),
-            point_at: congestion_point.hooks(),
-            congestion_point,
-            balancer_at: balancer.hooks(),
-            balancer,
-            probe: None,
-            transit,
+    /// Returns the load balancer's choice, and writes a whole route into the packet if that is what it chose.
+    fn choose(&mut self, ingress: PortIx, destination: NodeId, candidates: &[PortIx], frame: &mut Frame) -> PortIx {
+        let Node { io, switch, .. } = &mut *self.node;
+        let Env { now, fabric, records, .. } = &mut *self.env;
+        let Body::Packet(packet) = &frame.body else { unreachable!("link-local frames are not routed") };
+        let switch = switch.as_mut().expect("routes pass through switches only");
+        let path = records.path(frame.record).map(Entropy);
+        let key = fabric.key(packet.flow, packet.direction()).with(path);
+        let packet = PacketContext::new(frame, ingress, NO_PORT, records);
+        let request = &mut RouteRequest { packet, destination, key, candidates };
+        let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
+        match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
+            Choice::Candidate(index) => candidates[index],
+            Choice::Route(route) => {
+                let first = [fabric.wiring.across(io.ports[usize::from(ingress)].id)];
+                let passed = records.trail(frame.record).map_or(&first[..], Trail::ports);
+                let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
+                packet.route = route.behind_past(passed);
+                let NextHop::Port(egress) = packet.route.next() else { unreachable!("a whole route begins here") };
+                egress
+            }
         }
     }
 
-    /// A packet of `class` is about to come in on `ingress`.
-    #[inline]
-    pub(crate) fn prefetch(&self, ingress: PortIx, class: Class) {
-        self.buffer.prefetch(ingress, class);
+    /// Forwards a packet for another node from `ingress` to `egress`.
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame) {
+        let mut queued = Queued::arrived(frame, ingress, self.env.now);
+        let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
+        if let Body::Packet(packet) = &mut queued.frame.body {
+            if !packet.route.advance() {
+                return self.node.drop(ingress, frame, DropCause::TimeToLive, self.env);
+            }
+            detour = detour | NodeFlags::NOTICE.only_if(packet.kind == PacketKind::Notice);
+        }
+        if self.node.io.flags.intersects(detour) {
+            return self.forward_by_detour(egress, queued);
+        }
+        self.enqueue(egress, &mut queued);
     }
 
-    /// Bytes that the mechanisms hold on the heap.
-    pub(crate) fn heap_bytes(&self) -> u64 {
-        let mechanisms = self.buffer.heap_bytes() + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();
-        mechanisms + self.transit.packets.heap_bytes()
-    }
-
-    /// Sets up the probe of ingress queues.
-    pub(crate) fn watch(&mut self, site: &Site<'_>) {
-        self.probe = Some(Box::new(IngressProbe::new(site)));
-    }
-
-    /// The probe of ingress queues, if there is one.
-    pub(crate) fn probe(&self) -> Option<&IngressProbe> {
-        self.probe.as_deref()
-    }
-
-    /// Takes what the probe of ingress queues has seen since the last call.
-    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
-        self.probe.as_mut().map(|probe| probe.take_seen(now)).unwrap_or_default()
-    }
-
-    /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
-    pub(crate) fn on_told(&mut self, port: PortIx, classes: ClassMask, stop: bool, now: Time) {
-        if let Some(probe) = &mut self.probe {
-            probe.on_told(port, classes, stop, &self.buffer, now);
+    /// Forwards a packet that mechanisms inspect on its way, or whose forwarding takes time.
+    #[inline(never)]
+    fn forward_by_detour(&mut self, egress: PortIx, mut queued: Queued) {
+        if self.node.is_dead_end(egress, self.env) {
+            return self.node.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
+        }
+        if self.inspect(egress, &mut queued) == NoticeAction::Consume {
+            return self.node.consume(&queued.frame, self.env);
+        }
+        if self.node.io.flags.intersects(NodeFlags::DELAY) {
+            self.start_transit(egress, queued);
+        } else {
+            self.enqueue(egress, &mut queued);
         }
     }
 
-    /// Bytes in use.
-    pub fn occupancy(&self) -> Occupancy {
-        self.buffer.occupancy()
+    /// Calls the hooks for notices and for packets before their last hop.
+    #[inline(never)]
+    fn inspect(&mut self, egress: PortIx, queued: &mut Queued) -> NoticeAction {
+        let Body::Packet(packet) = &queued.frame.body else { return NoticeAction::Forward };
+        if packet.kind == PacketKind::Notice && self.deliver_notice(&queued.frame) == NoticeAction::Consume {
+            return NoticeAction::Consume;
+        }
+        let is_last = match packet.route.next() {
+            NextHop::Port(_) => false,
+            NextHop::Arrived => true,
+            NextHop::Towards(destination) => self.env.fabric.wiring.neighbour(self.node.id, egress) == destination,
+        };
+        if is_last {
+            let queue = queued.ingress_class.0.into();
+            self.call_hooks(HookSet::LAST_HOP, egress, queue, queued, |hooks, packet, view| {
+                hooks.on_last_hop(packet, view);
+            });
+        }
+        NoticeAction::Forward
     }
 
-    /// Tells `observer` what the load balancer holds.
-    pub fn observe_balancing(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
-        self.balancer.observe(now, observer);
+    /// Delivers a notice to the subscribed mechanisms.
+    pub(crate) fn deliver_notice(&mut self, frame: &Frame) -> NoticeAction {
+        let Some(notice) = self.env.records.notice(frame.record).copied() else { return NoticeAction::Forward };
+        let mut action = NoticeAction::Forward;
+        self.node.call_hooks(HookSet::NOTICE, self.env, |hooks, view| {
+            if hooks.on_notice(&notice, view) == NoticeAction::Consume {
+                action = NoticeAction::Consume;
+            }
+        });
+        action
     }
 
-    /// Bytes charged to one ingress queue.
-    pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.held(ingress, class)
+    // ------------------------------------------------------------------------------------------ admit
+
+    /// Charges a packet to the buffer, and returns the queue that the flow control chose and the pressure on the ingress port;
+    /// `None` if the packet was dropped.
+    #[inline(always)]
+    fn admit(&mut self, egress: PortIx, queued: &mut Queued) -> Option<(QueueIx, Pressure)> {
+        let Node { io, switch, flow_control, .. } = &mut *self.node;
+        let Env { now, fabric, records, .. } = &mut *self.env;
+        let queue = QueueIx::from(queued.ingress_class.0);
+        let switch = switch.as_mut().expect("routes pass through switches only");
+        let packet = queued.context(egress, queue, records);
+        let pressure = match switch.admit(&packet, *now) {
+            Admission::Charged(pressure) => pressure,
+            Admission::Refused(cause) => {
+                self.refuse(egress, queued, cause);
+                return None;
+            }
+        };
+        if !io.ports[usize::from(egress)].are_queues_named() {
+            return Some((queue, pressure));
+        }
+        let choice = flow_control.queue(&packet, &View::new(*now, *fabric, io));
+        packet.frame.set_class(choice.class);
+        queued.note = choice.note;
+        Some((choice.queue, pressure))
     }
 
-    /// Bytes at which it is full, as things are; `None` if it has no such bound.
-    pub fn threshold(&self, ingress: PortIx, class: Class) -> Option<u64> {
-        self.buffer.threshold(ingress, class)
+    /// Drops a packet that no pool took.
+    #[cold]
+    fn refuse(&mut self, egress: PortIx, queued: &mut Queued, cause: DropCause) {
+        if let (Some(switch), DropCause::Headroom) = (&self.node.switch, cause) {
+            let packet = queued.context(egress, queued.ingress_class.0.into(), self.env.records);
+            let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
+            self.node.flow_control.on_refuse(&packet, switch.gauge(&packet), view);
+        }
+        self.node.drop(queued.ingress, &queued.frame, cause, self.env);
     }
 
-    /// Bytes of headroom that it uses; its port, where queues share it.
-    pub fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.headroom(ingress, class)
+    // ---------------------------------------------------------------------------------------- enqueue
+
+    /// Enqueues a packet at `egress`, if the buffer admits it.
+    #[inline(always)]
+    fn enqueue(&mut self, egress: PortIx, queued: &mut Queued) {
+        let mut queue = QueueIx::from(queued.ingress_class.0);
+        if queued.ingress_class == Class::CONTROL {
+            self.push(egress, queue, queued);
+        } else {
+            let Some((chosen, pressure)) = self.admit(egress, queued) else { return };
+            queue = chosen;
+            self.push(egress, queue, queued);
+            self.notify_enqueued(egress, queue, queued, pressure);
+        }
+        self.schedule(egress);
     }
 
-    /// The most bytes of headroom that one ingress queue has used so far.
-    pub fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.peak_headroom(ingress, class)
+    /// Puts a packet into its queue, after the hooks that subscribed to it.
+    #[inline(always)]
+    fn push(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        let flags = self.node.io.flags;
+        if flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE) && observes_enqueue(flags, &queued.frame) {
+            self.call_enqueue_hooks(egress, queue, queued);
+        }
+        self.node.io.ports[usize::from(egress)].enqueue(queue, queued, self.env.frames);
+    }
+
+    /// Informs the flow control of a packet that was charged and enqueued.
+    #[inline(always)]
+    fn notify_enqueued(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued, pressure: Pressure) {
+        let packet = queued.context(egress, queue, self.env.records);
+        let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
+        self.node.flow_control.on_enqueue(&packet, pressure, view);
+    }
+
+    #[inline(never)]
+    fn call_enqueue_hooks(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        let Some(Packet { kind, .. }) = queued.frame.packet().copied() else { return };
+        let hooks = HookSet::enqueue_of(kind);
+        let bytes = self.node.io.ports[usize::from(egress)].queue_bytes(queue) + u64::from(queued.frame.size.charge);
+        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+            let mut packet = queued.context(egress, queue, self.env.records);
+            Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).enqueued(&mut packet, bytes);
+        }
+        self.call_hooks(hooks, egress, queue, queued, |hooks, packet, view| hooks.on_enqueue(packet, bytes, view));
+    }
+
+    /// Starts the transit of a packet whose forwarding takes time. The packet is charged before its transit, and the flow
+    /// control informed.
+    fn start_transit(&mut self, egress: PortIx, mut queued: Queued) {
+        let mut queue = QueueIx::from(queued.ingress_class.0);
+        if queued.ingress_class != Class::CONTROL {
+            let Some((chosen, pressure)) = self.admit(egress, &mut queued) else { return };
+            queue = chosen;
+            self.notify_enqueued(egress, queue, &mut queued, pressure);
+        }
+        let switch = self.node.switch.as_mut().expect("routes pass through switches only");
+        let due = switch.transit.start(egress, queue, queued, self.env.now);
+        self.env.sink.schedule(Wakeup::Node(self.node.id), due);
+    }
+
+    /// Ends a transit: the packet joins its queue.
+    pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        if self.node.is_dead_end(egress, self.env) {
+            self.release(egress, queue, queued);
+            return self.node.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
+        }
+        self.push(egress, queue, queued);
+        self.schedule(egress);
+    }
+
+    /// Enqueues a packet that the node made.
+    pub(crate) fn enqueue_own(&mut self, egress: PortIx, frame: Frame) {
+        self.node.io.counters.created += u64::from(frame.size.charge);
+        if self.node.is_dead_end(egress, self.env) {
+            return self.node.drop(egress, &frame, DropCause::LinkDown, self.env);
+        }
+        let (queue, mut queued) = (QueueIx::from(frame.class().0), Queued::arrived(&frame, NO_PORT, self.env.now));
+        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+            let mut packet = queued.context(egress, queue, self.env.records);
+            Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).own_enqueued(&mut packet);
+        }
+        self.node.io.ports[usize::from(egress)].enqueue(queue, &queued, self.env.frames);
+        self.schedule(egress);
+    }
+
+    // --------------------------------------------------------------------------------------- schedule
+
+    /// Transmits the next frame of a port if the port is idle, else schedules a wake-up for when it is.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, ix: PortIx) {
+        let port = &mut self.node.io.ports[usize::from(ix)];
+        if port.is_idle(self.env.now) {
+            self.transmit(ix);
+        } else if port.wake_at > port.busy_until {
+            wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+        }
+    }
+
+    /// Transmits the next frame of an idle port.
+    fn transmit(&mut self, ix: PortIx) {
+        if self.node.io.flags.intersects(NodeFlags::INNER_QUEUES) {
+            self.advance_inner_queues(ix);
+        }
+        let next = self.next_frame(ix);
+        let port = &mut self.node.io.ports[usize::from(ix)];
+        if let Some(frame) = &next {
+            port.start(frame, self.env.now);
+            self.env.sink.transmit(port, frame, self.env.records);
+        }
+        if port.wake_at > port.busy_until {
+            wake_when_idle(port, &mut self.node.io.endpoint, self.env);
+        }
+    }
+
+    /// Takes the next frame of an idle port: link-local frames first, then a queue's, then a queue pair's.
+    #[inline(always)]
+    fn next_frame(&mut self, ix: PortIx) -> Option<Frame> {
+        let flags = self.node.io.flags;
+        if flags.intersects(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
+            return self.nic().next_packet(ix);
+        }
+        let port = &mut self.node.io.ports[usize::from(ix)];
+        if let Some(frame) = port.next_control(self.env.frames) {
+            if flags.intersects(NodeFlags::TRACE) {
+                let Node { io, switch, .. } = &mut *self.node;
+                Tracer::new(io, switch, self.env.sink, self.env.now).link_local_started(ix, &frame);
+            }
+            return Some(frame);
+        }
+        match port.next_queue(self.env.frames) {
+            Some(queue) => Some(self.depart(ix, queue)),
+            None => self.nic().next_packet(ix),
+        }
+    }
+
+    /// Returns the host's side of the node.
+    #[inline(always)]
+    fn nic(&mut self) -> Nic<'_, 'e, S> {
+        Nic::new(self.node, self.env)
+    }
+
+    // ----------------------------------------------------------------------------------------- depart
+
+    /// Dequeues the first packet of `queue`, which starts on the wire now.
+    #[inline(always)]
+    fn depart(&mut self, egress: PortIx, queue: QueueIx) -> Frame {
+        let port = &mut self.node.io.ports[usize::from(egress)];
+        let mut queued = port.take(queue, self.env.frames);
+        if port.opened_after(queued.at) {
+            charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
+        }
+        let Body::Packet(packet) = &mut queued.frame.body else { unreachable!("link-local frames are in no queue") };
+        packet.queue = queue.min(u8::MAX.into()) as u8;
+        let hooks = HookSet::departure_of(packet.kind);
+        if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
+            self.node.extend_trail(egress, &mut queued.frame, self.env);
+            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
+                self.account_for_departure(hooks, egress, queue, &mut queued);
+            } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
+                self.call_departure_hooks(hooks, egress, queue, &mut queued);
+            }
+        }
+        self.release(egress, queue, &mut queued);
+        queued.frame
+    }
+
+    /// Frees the buffer of a packet that left `queue`, and informs the flow control.
+    #[inline(always)]
+    fn release(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        let Node { io, switch, flow_control, .. } = &mut *self.node;
+        let Env { now, fabric, records, .. } = &mut *self.env;
+        let packet = queued.context(egress, queue, records);
+        if !packet.is_charged() {
+            return;
+        }
+        let Some(switch) = switch else { return };
+        switch.release(&packet, *now);
+        flow_control.on_dequeue(&packet, switch.gauge(&packet), &mut View::new(*now, *fabric, io));
+    }
+
+    #[inline(never)]
+    fn call_departure_hooks(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        let bytes = self.node.io.ports[usize::from(egress)].queue_bytes(queue);
+        self.call_hooks(hooks, egress, queue, queued, |hooks, packet, view| hooks.on_departure(packet, bytes, view));
+    }
+
+    /// Calls the hooks of a departure that counts as a turn or as relayed, or that is traced.
+    #[inline(never)]
+    fn account_for_departure(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+        let flags = self.node.io.flags;
+        if flags.intersects(NodeFlags::RELAYS) && queued.ingress != NO_PORT {
+            self.node.io.ports[usize::from(egress)].relays(&queued.frame);
+        }
+        if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
+            let wire = queued.frame.size.wire;
+            self.nic().took_queues_turn(egress, wire);
+        }
+        let is_marked = |queued: &Queued| queued.frame.packet().is_some_and(|packet| packet.marked);
+        let was_marked = is_marked(queued);
+        self.call_departure_hooks(hooks, egress, queue, queued);
+        if flags.intersects(NodeFlags::TRACE) {
+            let is_newly_marked = is_marked(queued) && !was_marked;
+            let packet = &mut queued.context(egress, queue, self.env.records);
+            let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now);
+            if is_newly_marked {
+                tracer.marked(packet);
+            }
+            tracer.started(packet);
+        }
+    }
+
+    // ----------------------------------------------------------------------------------- inner queues
+
+    /// Gives the inner queues of `egress` one turn: each open one passes a packet on, until one has reached a queue that feeds the
+    /// wire. Repeats the turn while nothing can leave. Does nothing while a control frame goes first.
+    #[inline(never)]
+    fn advance_inner_queues(&mut self, egress: PortIx) {
+        let port = &self.node.io.ports[usize::from(egress)];
+        if !port.can_hand_on() || port.has_urgent() {
+            return;
+        }
+        let all = self.node.flow_control.added_queues().stage == Stage::QueueAll;
+        // The loop ends: every move brings a packet nearer to the wire.
+        loop {
+            for _ in 0..self.node.io.ports[usize::from(egress)].count_inner() {
+                let Some(queue) = self.node.io.ports[usize::from(egress)].next_inner() else { break };
+                if self.move_first(egress, queue) && !all {
+                    break;
+                }
+            }
+            let port = &self.node.io.ports[usize::from(egress)];
+            if port.can_send() || !port.can_hand_on() {
+                break;
+            }
+        }
+    }
+
+    /// Moves the packets that a queue holds now to their next queues.
+    pub(crate) fn flush(&mut self, egress: PortIx, queue: QueueIx) {
+        for _ in 0..self.node.io.ports[usize::from(egress)].queue_frames(queue) {
+            self.move_first(egress, queue);
+        }
+    }
+
+    /// Drops all packets that wait at `egress`, whose link has failed.
+    pub(crate) fn abandon(&mut self, egress: PortIx) {
+        // Packets of inner queues move on first: every move brings a packet nearer to the wire.
+        while let Some(queue) = self.node.io.ports[usize::from(egress)].first_inner() {
+            self.move_first(egress, queue);
+        }
+        for queue in 0..self.node.io.ports[usize::from(egress)].queue_count() as QueueIx {
+            while self.node.io.ports[usize::from(egress)].is_occupied(queue) {
+                let mut queued = self.node.io.ports[usize::from(egress)].take(queue, self.env.frames);
+                let packet = &mut queued.context(egress, queue, self.env.records);
+                Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).abandoned(packet);
+                self.release(egress, queue, &mut queued);
+                let ingress = if queued.ingress == NO_PORT { egress } else { queued.ingress };
+                self.node.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
+            }
+        }
+    }
+
+    /// Moves the first packet of a queue to its next queue. Returns true if that queue feeds the wire.
+    #[inline(never)]
+    fn move_first(&mut self, egress: PortIx, queue: QueueIx) -> bool {
+        let Node { io, switch, flow_control, .. } = &mut *self.node;
+        let port = &mut io.ports[usize::from(egress)];
+        let leads_to_wire = port.leads_to_wire(queue);
+        let frames = &mut *self.env.frames;
+        let mut queued = if leads_to_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
+        if port.opened_after(queued.at) {
+            charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
+        }
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let packet = queued.context(egress, queue, records);
+        let (from, to) = (packet.choice(), flow_control.next_queue(&packet, &View::new(*now, *fabric, io)));
+        (queued.at, queued.note) = (*now, to.note);
+        queued.frame.set_class(to.class);
+        let port = &mut io.ports[usize::from(egress)];
+        let leads_to_wire = port.leads_to_wire(to.queue);
+        port.enqueue(to.queue, &queued, frames);
+        let mut packet = queued.context(egress, to.queue, records);
+        if io.flags.intersects(NodeFlags::TRACE) {
+            Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);
+        }
+        flow_control.on_move(&packet, from, &mut View::new(*now, *fabric, io));
+        leads_to_wire
+    }
+
+    // ------------------------------------------------------------------------------------------ hooks
+
+    /// Calls `hook` with a packet for each mechanism that subscribed to one of `hooks`.
+    #[inline(always)]
+    fn call_hooks(
+        &mut self,
+        hooks: HookSet,
+        egress: PortIx,
+        queue: QueueIx,
+        queued: &mut Queued,
+        mut hook: impl FnMut(&mut dyn PipelineHooks, &mut PacketContext<'_>, &mut View<'_>),
+    ) {
+        let Node { io, switch: Some(switch), .. } = &mut *self.node else { return };
+        let Env { now, fabric, records, .. } = &mut *self.env;
+        if switch.point_hooks.intersects(hooks) {
+            let access = &mut io.access_for(HookOwner::CongestionPoint, &switch.buffer);
+            let packet = &mut queued.context(egress, queue, records);
+            hook(&mut switch.congestion_point, packet, &mut View::new(*now, *fabric, access));
+        }
+        if switch.balancer_hooks.intersects(hooks) {
+            let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
+            let packet = &mut queued.context(egress, queue, records);
+            hook(&mut switch.balancer, packet, &mut View::new(*now, *fabric, access));
+        }
+    }
+}
+
+/// Returns true if a hook or the trace observes how `frame` joins its queue.
+#[inline(always)]
+fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
+    let observes = |kind| flags.intersects(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
+    frame.packet().is_some_and(|packet| observes(packet.kind))
+}
+
+/// Schedules a wake-up of `port` for when it is idle, if a frame will wait by then and no earlier wake-up is scheduled.
+#[inline(always)]
+fn wake_when_idle<S: Sink>(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
+    let at = if port.has_work() {
+        port.busy_until
+    } else {
+        let Some(endpoint) = endpoint else { return };
+        let Some(next) = endpoint.next_departure(port.ix, port.closed_classes()) else { return };
+        next.max(port.busy_until)
+    };
+    if at < port.wake_at {
+        port.wake_at = at;
+        env.sink.schedule(Wakeup::Port(port), at);
     }
 }

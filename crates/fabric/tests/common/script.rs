@@ -397,7 +397,8 @@ impl Script {
     /// The number of packets queued here that keep `scope` stopped, upstream of `ingress`.
     pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
         let keeps = |queued: &Queued, port: &Port, queue| {
-            self.node.flow_control().keeps_stopped(ingress, scope, &queued.frame, queued.passage(port.ix, queue))
+            let (mut queued, records) = (*queued, &mut Records::default());
+            self.node.flow_control().keeps_stopped(ingress, scope, &queued.context(port.ix, queue, records))
         };
         let of_queue =
             |port: &Port, queue| port.frames(queue, &self.frames).filter(|queued| keeps(queued, port, queue)).count();

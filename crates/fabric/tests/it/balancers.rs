@@ -128,7 +128,7 @@ fn networks() -> impl Strategy<Value = Case> {
 /// What all load balancers hold at `now`, those that are counted.
 fn entries(simulation: &Simulation, now: Time) -> u64 {
     let mut entries = 0;
-    for pipeline in simulation.nodes().filter_map(|node| node.pipeline()) {
+    for pipeline in simulation.nodes().filter_map(|node| node.switch()) {
         pipeline.observe_balancing(now, &mut |held| match held {
             LbStat::Count(_, count) => entries += count,
             LbStat::Path(path) => entries += u64::from(path.is_isolated) + path.delay.ps(),

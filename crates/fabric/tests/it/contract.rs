@@ -7,9 +7,10 @@ use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::packet::NO_PORT;
 use backwater_fabric::contract::{
-    AckView, Admission, Answer, BufferAccounts, BufferPolicy, Carried, Choice, FlowControlAccounts, FlowKey,
-    LoadBalance, NotificationPoint, Occupancy, Passage, PipelineHooks, PortPressure, Pressure, Progress, ReactionPoint,
+    AckView, Admission, Answer, BufferAccounts, BufferPolicy, Choice, FlowControlAccounts, FlowKey, LoadBalance,
+    NotificationPoint, Occupancy, PacketContext, PipelineHooks, PortPressure, Pressure, Progress, ReactionPoint,
     RecoveryReceiver, RecoverySender, RouteRequest, SenderFacts, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
@@ -98,13 +99,17 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowS
 
 const PORTS: u32 = 3;
 
-fn passage(ingress: PortIx, class: Class, bytes: u64) -> Passage {
-    Passage { ingress, egress: 0, queue: class.0.into(), came: class, class, bytes: bytes as u16, note: 0 }
+/// A data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
+fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
+    let mut frame = data_frame(false);
+    frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
+    let context = PacketContext::new(Box::leak(Box::new(frame)), ingress, 0, Box::leak(Box::default()));
+    PacketContext { queue: class.0.into(), ingress_class: class, egress_class: class, ..context }
 }
 
 /// Whether a pool takes a packet; what is said of its port then is what is said when asked.
 fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
-    match policy.admit(&passage(ingress, class, bytes), now) {
+    match policy.admit(&packet(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
             // A queue is full from its threshold on, or because it uses headroom.
@@ -176,7 +181,7 @@ proptest! {
                             continue;
                         }
                         let (port, class, size) = packets.remove(which % packets.len()).unwrap();
-                        policy.release(&passage(port, class, size), now);
+                        policy.release(&packet(port, class, size), now);
                         held[usize::from(port)][class.index()] -= size;
                         (port, class)
                     }
@@ -263,9 +268,8 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
         let mut records = Records::default();
         for marked in [false, true] {
             let mut frame = data_frame(marked);
-            let packet = &mut Carried { frame: &mut frame, records: &mut records };
-            let at = Passage { egress: 1, ..passage(0, Class(3), 1086) };
-            point.on_departure(&at, 0, packet, &mut node.view(Time::from_ps(1_000_000), &fabric));
+            let packet = &mut PacketContext::new(&mut frame, 0, 1, &mut records);
+            point.on_departure(packet, 0, &mut node.view(Time::from_ps(1_000_000), &fabric));
             assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
             let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
             assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
@@ -394,9 +398,9 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
             let mut chosen = vec![0; count];
             let mut choose = |key| {
                 let (mut records, mut frame) = (Records::default(), data_frame(false));
-                let packet = Carried { frame: &mut frame, records: &mut records };
+                let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
                 let (key, destination) = (FlowKey(key), NodeId(1));
-                let arrival = &mut RouteRequest { packet, ingress: 0, destination, key, candidates: &candidates };
+                let arrival = &mut RouteRequest { packet, destination, key, candidates: &candidates };
                 match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {
                     Choice::Candidate(index) => index,
                     Choice::Route(route) => panic!("a whole route: {route:?}"),

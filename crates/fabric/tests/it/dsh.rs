@@ -73,7 +73,7 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     arrive!(s, 1_220_000 ps, port 0, data of flow 1, psn 5);
     arrive!(s, 1_300_000 ps, port 0, data of flow 1, psn 6);
     expect_nothing!(s, before 2_000_000 ps);
-    let occupancy = s.node.pipeline().unwrap().occupancy();
+    let occupancy = s.node.switch().unwrap().occupancy();
     assert_eq!((occupancy.shared, occupancy.headroom), (14_000, 2_000));
     assert_eq!(s.node.flow_control().stopping().len(), 7);
     // Two packets empty the insurance, the third brings the port to 13,000 B, below 14,000. Class 3 stays: it has 7,000 B, and T is 7,000.
@@ -106,11 +106,11 @@ fn a_departure_does_not_stop_a_port() {
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 3, 3, psn);
     }
     let stopping = |s: &Script| s.node.flow_control().stopping().iter().filter(|(port, _)| *port == 0).count();
-    assert_eq!((s.node.pipeline().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
+    assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
     // That leaves 10,000 B in port 0, which are more than 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     s.sent_until(2_010_000, 0);
-    assert_eq!((s.node.pipeline().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
+    assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
 }
 
 /// A packet for which there is no headroom makes a PAUSE as well.

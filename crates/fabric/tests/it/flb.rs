@@ -6,7 +6,7 @@ use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    Carried, Choice, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, Passage, PathState,
+    Choice, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, PacketContext, PathState,
     PipelineHooks, RouteRequest, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
@@ -40,7 +40,7 @@ fn at_us(us: u64) -> Time {
 fn held(simulation: &Simulation, node: u32) -> Vec<LbStat> {
     let mut held = Vec::new();
     let node = simulation.node(NodeId(node));
-    node.pipeline().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
+    node.switch().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
     held
 }
 
@@ -466,16 +466,16 @@ impl PipelineHooks for OracleAt {
         HookSet::DATA_DEPARTURE
     }
 
-    fn on_departure(&mut self, at: &Passage, _queue: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        let rate = view.port(at.egress).rate();
-        self.busy[usize::from(at.egress)] = view.now + rate.time_for(packet.frame.size.wire.into());
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue: u64, view: &mut View<'_>) {
+        let rate = view.port(packet.egress).rate();
+        self.busy[usize::from(packet.egress)] = view.now + rate.time_for(packet.frame.size.wire.into());
     }
 }
 
 impl LoadBalance for OracleAt {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
-        if !self.to_host[usize::from(arrival.ingress)] || arrival.packet.packet().kind != PacketKind::Data {
+        if !self.to_host[usize::from(arrival.packet.ingress)] || arrival.packet.packet().kind != PacketKind::Data {
             return Choice::Candidate(0);
         }
         let delay = |port: PortIx| {

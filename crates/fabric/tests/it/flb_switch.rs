@@ -57,7 +57,7 @@ fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
 fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
     let mut found = 0;
     let now = backwater_engine::Time::from_ps(at * NS);
-    switch.node.pipeline().unwrap().observe_balancing(now, &mut |held| match held {
+    switch.node.switch().unwrap().observe_balancing(now, &mut |held| match held {
         LbStat::Count(name, count) if name == what => found = count,
         _ => {}
     });

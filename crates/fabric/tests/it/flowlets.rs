@@ -9,8 +9,8 @@ use crate::common::script::{Says, Script, Sent};
 use crate::common::{flow, link, network, run};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Carried, Choice, Footprint, HookSet, LoadBalance, LoadBalanceOptions, Options, Passage, PipelineHooks,
-    RouteRequest, Site, View,
+    Choice, Footprint, HookSet, LoadBalance, LoadBalanceOptions, Options, PacketContext, PipelineHooks, RouteRequest,
+    Site, View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -124,7 +124,7 @@ enum Point {
 struct WatchedConga(Conga, u32, Arc<Mutex<Vec<Seen>>>);
 
 impl WatchedConga {
-    fn log(&self, packet: &Carried<'_>, point: Point, view: &View<'_>) {
+    fn log(&self, packet: &PacketContext<'_>, point: Point, view: &View<'_>) {
         let Packet { kind, .. } = *packet.packet();
         let header = packet.path_header().copied().map(Header::from);
         self.2.lock().unwrap().push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
@@ -148,15 +148,15 @@ impl PipelineHooks for WatchedConga {
         self.0.hooks()
     }
 
-    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        self.log(packet, Point::Before(at.egress), view);
-        self.0.on_departure(at, queue_bytes, packet, view);
-        self.log(packet, Point::After(at.egress), view);
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
+        self.log(packet, Point::Before(packet.egress), view);
+        self.0.on_departure(packet, queue_bytes, view);
+        self.log(packet, Point::After(packet.egress), view);
     }
 
-    fn on_last_hop(&mut self, egress: PortIx, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_last_hop(&mut self, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         self.log(packet, Point::LastHop, view);
-        self.0.on_last_hop(egress, packet, view);
+        self.0.on_last_hop(packet, view);
     }
 }
 

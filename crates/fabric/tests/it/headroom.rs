@@ -152,7 +152,7 @@ fn settings() -> Vec<Setting> {
 }
 
 fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
-    let pipeline = simulation.node(node).pipeline().unwrap();
+    let pipeline = simulation.node(node).switch().unwrap();
     (0..CLASSES as u8).map(|class| pipeline.peak_headroom(ingress as u16, Class(class))).max().unwrap()
 }
 
@@ -405,7 +405,7 @@ fn a_switch_says_the_threshold_of_its_policy() {
     let mut spec = star(3, 100, 1000);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(12_345), ..Default::default() });
     let node = Node::new(&Fabric::new(spec).unwrap(), SWITCH);
-    assert_eq!(node.pipeline().unwrap().threshold(0, Class(3)), Some(12_345));
+    assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
 }
 
 /// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.
@@ -455,7 +455,7 @@ proptest! {
         let (simulation, _) = common::run(&spec, flows);
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let fabric = simulation.fabric();
-        for node in simulation.nodes().filter(|node| node.pipeline().is_some()) {
+        for node in simulation.nodes().filter(|node| node.switch().is_some()) {
             let site = fabric.site(node.id);
             for port in site.ports {
                 let peak = peak(&simulation, node.id, port.ix.into());

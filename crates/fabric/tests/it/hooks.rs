@@ -6,8 +6,8 @@ use crate::common::script::Script;
 use crate::common::{flow, star};
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
-    Passage, Pressure, QueueChoice, Site, Stage, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options,
+    PacketContext, Pressure, QueueChoice, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -27,14 +27,14 @@ impl FlowControl for Turnstile {
         AddedQueues { most: SPARE + 2, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
-        let flow = joining.frame.packet().expect("only packets are queued").flow;
-        joining.at(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
+    fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
+        let flow = packet.frame.packet().expect("only packets are queued").flow;
+        packet.in_queue(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }
 
-    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
-        let cause = view.port(passage.egress).id();
-        view.close(passage.egress, passage.queue, cause);
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
+        let cause = view.port(packet.egress).id();
+        view.close(packet.egress, packet.queue, cause);
     }
 
     fn on_control(&mut self, port: PortIx, _control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {

@@ -40,7 +40,7 @@ proptest! {
                 prop_assert!(port.closed_queues().next().is_none());
                 prop_assert!((0..CLASSES as u16).all(|queue| port.queue_bytes(queue) == 0));
             }
-            if let Some(pipeline) = node.pipeline() {
+            if let Some(pipeline) = node.switch() {
                 let peak = pipeline.occupancy().peak;
                 prop_assert_eq!(pipeline.occupancy(), Occupancy { peak, ..Default::default() });
             }

@@ -682,6 +682,6 @@ fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 20), ..Default::default() });
     let flows = vec![via(0, &[16, 1, 21], 5, 8_000_000), via(1, &[21], 9, 8_000_000)];
     let (simulation, _) = common::run(&spec, flows);
-    assert!(simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak > 3_000_000);
+    assert!(simulation.node(NodeId(1)).switch().unwrap().occupancy().peak > 3_000_000);
     assert_eq!((simulation.totals().drops, simulation.audit()), ([0; 5], vec![]));
 }

@@ -31,7 +31,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let mut most: BTreeMap<_, u64> = BTreeMap::new();
     for stop in stops.iter().chain(&open) {
         let facts = &simulation.fabric().wiring.ports[stop.port.0 as usize];
-        let peak = simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, stop.class);
+        let peak = simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, stop.class);
         prop_assert!(stop.headroom <= peak && stop.from <= stop.to);
         prop_assert!(stop.stopped_at_port >= 1 && stop.stopped_at_switch >= stop.stopped_at_port);
         let rate = stop.window.ps() as f64 * facts.rate.bps() as f64 / 8e12;
@@ -41,7 +41,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     }
     for ((port, class), most) in most {
         let facts = &simulation.fabric().wiring.ports[port.0 as usize];
-        prop_assert_eq!(most, simulation.node(facts.node).pipeline().unwrap().peak_headroom(facts.ix, class));
+        prop_assert_eq!(most, simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, class));
     }
     prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));
     // A queue that uses headroom has stopped its upstream.
@@ -78,7 +78,7 @@ fn a_stop_tells_what_came_and_what_left() {
     let case = Case { spec, flows: vec![flow(0, 2, 100_000, 0)] };
     let (simulation, stops, peaks) = watched(&case, 1);
     let switch = NodeId(3);
-    let peak = simulation.node(switch).pipeline().unwrap().peak_headroom(0, case.flows[0].class);
+    let peak = simulation.node(switch).switch().unwrap().peak_headroom(0, case.flows[0].class);
     let first = stops[0];
     assert_eq!((first.headroom, first.departed, first.stopped_at_port, first.stopped_at_switch), (peak, 0, 1, 1));
     // The tenth packet crosses the threshold and is the first in headroom: the PAUSE is made when it is already there.

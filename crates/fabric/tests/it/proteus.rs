@@ -357,7 +357,7 @@ fn delays_are_measured_behind_the_uplink() {
 /// What leaf 8 knows of its paths.
 fn delays(simulation: &Simulation) -> Vec<Duration> {
     let mut delays = Vec::new();
-    let pipeline = simulation.node(NodeId(8)).pipeline().unwrap();
+    let pipeline = simulation.node(NodeId(8)).switch().unwrap();
     pipeline.observe_balancing(simulation.now(), &mut |held| {
         if let LbStat::Path(PathState { delay, .. }) = held {
             delays.push(delay);

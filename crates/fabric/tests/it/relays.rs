@@ -99,7 +99,7 @@ fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
         assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (4_000_000, 0));
         assert!(simulation.totals().pause_frames > 0);
         // Of the headroom, what comes in 2 us on links and a little more is used.
-        let peak = simulation.node(NodeId(1)).pipeline().unwrap().peak_headroom(0, Class(3));
+        let peak = simulation.node(NodeId(1)).switch().unwrap().peak_headroom(0, Class(3));
         assert!(peak > 20_000 && peak < 30_000, "{delay_ns} ns: {peak} B");
     }
 }
@@ -123,7 +123,7 @@ fn a_server_forwards_as_fast_as_it_is_told_to() {
             assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
             let server = simulation.node(NodeId(1));
             assert!(server.ports()[1].queued_bytes() <= 1102);
-            (simulation.outcomes()[0].reception.delivered, server.pipeline().unwrap().occupancy().used)
+            (simulation.outcomes()[0].reception.delivered, server.switch().unwrap().occupancy().used)
         };
         let (before, after) = (at(200), at(1200));
         (after.0 - before.0, after.1 as i64 - before.1 as i64, after.1)
@@ -168,7 +168,7 @@ fn marks_are_made_at_servers_only_where_that_is_asked_for() {
         spec.host.relay.congestion_point = congestion_point;
         let flows = vec![via(0, &[4, 1, 7], 3, 4_000_000), via(1, &[7], 3, 4_000_000)];
         let (simulation, _) = common::run(&spec, flows);
-        simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak < 1_500_000
+        simulation.node(NodeId(1)).switch().unwrap().occupancy().peak < 1_500_000
     };
     assert_eq!([is_slowed(false), is_slowed(true)], [false, true]);
 }
@@ -423,7 +423,7 @@ fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
     let expected = 6_250_000.0 * 1086.0 / 1106.0;
     assert!(((after - before) as f64 - expected).abs() < 2.0 * 1086.0, "{} of {expected}", after - before);
     // The buffer of a server is not bounded, and tells its peak.
-    let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+    let peak = simulation.node(NodeId(1)).switch().unwrap().occupancy().peak;
     assert!((after..after + 2 * 1086).contains(&peak), "{peak}");
 }
 
@@ -446,7 +446,7 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
         let drops = simulation.totals().drops[DropCause::Headroom as usize];
         let at_relay = simulation.node(NodeId(1)).losses().frames[DropCause::Headroom as usize];
         assert_eq!((drops, simulation.totals().unpromised_drops), (at_relay, drops));
-        let peak = simulation.node(NodeId(1)).pipeline().unwrap().occupancy().peak;
+        let peak = simulation.node(NodeId(1)).switch().unwrap().occupancy().peak;
         (drops, peak)
     };
     let (none, peak) = lost(1 << 20);

@@ -4,8 +4,8 @@ use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Passage, Pressure,
-    Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, PacketContext,
+    Pressure, Site, View,
 };
 use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
@@ -21,7 +21,7 @@ struct Bomb {
 }
 
 impl FlowControl for Bomb {
-    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, _view: &mut View<'_>) {
+    fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, _view: &mut View<'_>) {
         self.fuse = self.fuse.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
     }
 }

@@ -7,8 +7,8 @@ use crate::common::script::Script;
 use crate::common::{bcube, chain, flow, link, network, run, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Carried, Choice, CongestionOptions, CongestionPoint, Footprint, HookSet, LoadBalance, LoadBalanceOptions,
-    LossSignal, NoticeAction, NotificationPoint, Options, OutgoingNotice, Passage, Paths, PipelineHooks, ReactionPoint,
+    Choice, CongestionOptions, CongestionPoint, Footprint, HookSet, LoadBalance, LoadBalanceOptions, LossSignal,
+    NoticeAction, NotificationPoint, Options, OutgoingNotice, PacketContext, Paths, PipelineHooks, ReactionPoint,
     RouteRequest, SenderFacts, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
@@ -89,13 +89,20 @@ impl PipelineHooks for HalvingPoint {
         HookSet::ENQUEUE
     }
 
-    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         if queue_bytes >= 10_000 {
             self.1.lock().unwrap().push((view.now, self.0));
-            let from = view.port(at.egress).id();
+            let from = view.port(packet.egress).id();
             let (headers, trail) = (*packet.packet(), packet.trail().copied());
             let taken = |hop: usize| trail.and_then(|trail| trail.ports().get(hop).copied()).unwrap_or(0).into();
-            view.notify_source(&headers, trail.as_ref(), at.ingress, TOY, from, [headers.psn, taken(1), taken(2), 0]);
+            view.notify_source(
+                &headers,
+                trail.as_ref(),
+                packet.ingress,
+                TOY,
+                from,
+                [headers.psn, taken(1), taken(2), 0],
+            );
         }
     }
 }
@@ -139,7 +146,7 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     assert_eq!(heard[0].1, expected);
     // 200 packets at a tenth of the line, or nearly: without the notices they would come eight times as fast as they can leave.
     let alone = run(&slow_chain(), vec![flow(0, 1, 200_000, 0)]).0;
-    let peak = |simulation: &Simulation| simulation.node(NodeId(4)).pipeline().unwrap().occupancy().peak;
+    let peak = |simulation: &Simulation| simulation.node(NodeId(4)).switch().unwrap().occupancy().peak;
     assert!(peak(&simulation) < peak(&alone) / 2, "{} {}", peak(&simulation), peak(&alone));
 }
 
@@ -431,13 +438,17 @@ impl PipelineHooks for Teller {
         NoticeAction::Forward
     }
 
-    fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
         let Packet { flow, kind, .. } = *packet.packet();
         if (flow, kind) == (FlowId(1), PacketKind::Data) {
-            self.0.found.lock().unwrap().push([view.held(at.ingress, at.came), view.threshold(at.ingress, at.came)]);
-            let notice = Notice { protocol: TOY, from: view.port(at.egress).id(), flow, to: NodeId(2), words: [0; 4] };
+            self.0.found.lock().unwrap().push([
+                view.held(packet.ingress, packet.ingress_class),
+                view.threshold(packet.ingress, packet.ingress_class),
+            ]);
+            let notice =
+                Notice { protocol: TOY, from: view.port(packet.egress).id(), flow, to: NodeId(2), words: [0; 4] };
             let route = Route::towards(NodeId(2));
-            view.emit(OutgoingNotice { notice, egress: at.egress, class: Class::CONTROL, route });
+            view.emit(OutgoingNotice { notice, egress: packet.egress, class: Class::CONTROL, route });
         }
     }
 }

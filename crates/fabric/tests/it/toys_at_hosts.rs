@@ -3,8 +3,8 @@
 use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Answer, Carried, CongestionOptions, CongestionPoint, Entropy, Footprint, HookSet, LoadBalanceOptions,
-    NotificationPoint, Options, Passage, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions,
+    AckView, Answer, CongestionOptions, CongestionPoint, Entropy, Footprint, HookSet, LoadBalanceOptions,
+    NotificationPoint, Options, PacketContext, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions,
     RecoverySender, SenderFacts, Site, View,
 };
 use backwater_fabric::frame::{Cnp, Notice, Protocol, Psn};
@@ -310,15 +310,15 @@ impl PipelineHooks for TemperedPoint {
         self.0.hooks() | HookSet::ENQUEUE
     }
 
-    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         if queue_bytes >= 50_000 {
-            let (headers, from) = (*packet.packet(), view.port(at.egress).id());
-            view.notify_source(&headers, None, at.ingress, TOY, from, [self.1, 0, 0, 0]);
+            let (headers, from) = (*packet.packet(), view.port(packet.egress).id());
+            view.notify_source(&headers, None, packet.ingress, TOY, from, [self.1, 0, 0, 0]);
         }
     }
 
-    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        self.0.on_departure(at, queue_bytes, packet, view);
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
+        self.0.on_departure(packet, queue_bytes, view);
     }
 }
 
@@ -360,7 +360,7 @@ fn a_control_inside_another_goes_on_from_the_rate_that_it_is_told() {
         let (simulation, outcomes) = run(&spec, (0..8).map(|host| flow(host, 8, 1_000_000, 0)).collect());
         assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
         let last = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
-        (simulation.node(NodeId(9)).pipeline().unwrap().occupancy().peak, last)
+        (simulation.node(NodeId(9)).switch().unwrap().occupancy().peak, last)
     };
     let base = CongestionConfig::Dcqcn(Default::default());
     let (alone, _) = peak(base.clone());

@@ -6,8 +6,8 @@ use crate::common::{bcube, flow};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Joining, Options,
-    Passage, Pressure, QueueChoice, Site, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options,
+    PacketContext, Pressure, QueueChoice, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -56,15 +56,15 @@ impl FlowControl for Rung {
         AddedQueues { changes_class: self.relays, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
-        let class = Class(joining.frame.class().0 + 1);
+    fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
+        let class = Class(packet.frame.class().0 + 1);
         QueueChoice { queue: QueueIx::from(class.0), class, note: 0 }
     }
 
-    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
-        assert_eq!(passage.class.0, passage.came.0 + u8::from(self.relays));
-        if !self.relays && view.port(passage.egress).queue_bytes(passage.queue) > 3000 {
-            view.send(passage.ingress, frame(0));
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
+        assert_eq!(packet.egress_class.0, packet.ingress_class.0 + u8::from(self.relays));
+        if !self.relays && view.port(packet.egress).queue_bytes(packet.queue) > 3000 {
+            view.send(packet.ingress, frame(0));
         }
     }
 
@@ -92,11 +92,11 @@ fn what_is_relayed_leaves_in_another_class() {
     s.arrive_pfc(100, 1, &[4], 0);
     s.arrive_data(1_000_000, 0, 0, 0);
     s.arrive_data(1_000_000, 0, 0, 1);
-    let pipeline = s.node.pipeline().unwrap();
+    let pipeline = s.node.switch().unwrap();
     assert_eq!((pipeline.held(0, Class(3)), pipeline.held(0, Class(4))), (1086, 0));
     assert_eq!(s.next_sent(2_000_000).unwrap().says, Says::Data(4, 0));
     assert_eq!(s.next_sent(2_000_000).unwrap().says, Says::Data(4, 1));
-    assert_eq!(s.node.pipeline().unwrap().held(0, Class(3)), 0);
+    assert_eq!(s.node.switch().unwrap().held(0, Class(3)), 0);
 }
 
 #[test]

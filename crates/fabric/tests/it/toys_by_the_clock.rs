@@ -5,8 +5,8 @@
 use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Carried, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, Footprint, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, Passage,
+    AckView, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
+    FlowControlOptions, Footprint, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, PacketContext,
     PipelineHooks, Pressure, ReactionPoint, RouteRequest, SenderFacts, Site, View,
 };
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
@@ -73,7 +73,7 @@ impl Footprint for OfFlowControl {}
 impl FlowControlAccounts for OfFlowControl {}
 
 impl FlowControl for OfFlowControl {
-    fn on_enqueue(&mut self, _passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
         self.0.ask(view);
     }
 
@@ -124,7 +124,7 @@ impl PipelineHooks for OfCongestion {
         HookSet::ENQUEUE | HookSet::LINK
     }
 
-    fn on_enqueue(&mut self, _at: &Passage, _queue_bytes: u64, _packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, _packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
         self.0.ask(view);
     }
 

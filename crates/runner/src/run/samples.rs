@@ -5,19 +5,19 @@ use crate::tables::{BalancingRow, BufferRow, EgressRow, GoodputRow, IngressRow, 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{LbStat, PathState};
 use backwater_fabric::ids::{CLASSES, Class, NodeId, PortIx};
-use backwater_fabric::model::pipeline::Pipeline;
+use backwater_fabric::model::switch::Switch;
 use std::collections::BTreeMap;
 
 /// Returns the ingress queues of a port that hold bytes.
 fn ingress_queues(
-    pipeline: &Pipeline,
+    switch: &Switch,
     node: NodeId,
     port: PortIx,
     now: Time,
 ) -> impl Iterator<Item = IngressRow> + use<'_> {
     (0..CLASSES as u8).map(Class).filter_map(move |class| {
-        let bytes = pipeline.held(port, class);
-        let threshold_bytes = pipeline.threshold(port, class);
+        let bytes = switch.held(port, class);
+        let threshold_bytes = switch.threshold(port, class);
         (bytes > 0).then(|| IngressRow {
             time_ps: now,
             node: node.into(),
@@ -26,7 +26,7 @@ fn ingress_queues(
             bytes,
             threshold_bytes,
             // A queue without a threshold uses no headroom, whatever its port uses.
-            headroom_bytes: threshold_bytes.map_or(0, |_| pipeline.headroom(port, class)),
+            headroom_bytes: threshold_bytes.map_or(0, |_| switch.headroom(port, class)),
         })
     })
 }
@@ -38,7 +38,7 @@ impl Run {
         // Ports are numbered node by node. They are first in `zip`, so that it skips no counter.
         let mut sent_before = self.sent.iter_mut();
         for node in self.simulation.nodes() {
-            let held = node.pipeline().map(Pipeline::occupancy).unwrap_or_default();
+            let held = node.switch().map(Switch::occupancy).unwrap_or_default();
             let mut left = held.used;
             for (port, before) in node.ports().iter().zip(&mut sent_before) {
                 let (bytes, paused_queues) = (port.queued_bytes(), port.closed_queues().count() as u16);
@@ -59,8 +59,8 @@ impl Run {
                         self.tables.egress.push(row);
                     }
                     // Ports after the last queued byte hold nothing.
-                    if let Some(pipeline) = node.pipeline().filter(|_| left > 0) {
-                        for row in ingress_queues(pipeline, node.id, port.ix, now) {
+                    if let Some(switch) = node.switch().filter(|_| left > 0) {
+                        for row in ingress_queues(switch, node.id, port.ix, now) {
                             left = left.saturating_sub(row.bytes);
                             self.tables.ingress.push(row);
                         }
@@ -96,8 +96,8 @@ impl Run {
     pub(super) fn sample_paths(&mut self, now: Time) {
         let Run { simulation, tables, lb_stats, .. } = self;
         for node in simulation.nodes() {
-            let Some(pipeline) = node.pipeline() else { continue };
-            pipeline.observe_balancing(now, &mut |what| match what {
+            let Some(switch) = node.switch() else { continue };
+            switch.observe_balancing(now, &mut |what| match what {
                 LbStat::Path(PathState { to, path, egress, delay, is_isolated }) => {
                     if delay > Duration::ZERO || is_isolated {
                         tables.paths.push(PathRow {

@@ -401,7 +401,7 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
 pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Fabric { spec, .. } = fabric;
-    let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).hooks() == HookSet::NONE;
+    let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).hooks() == HookSet::empty();
     findings.warning(
         spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
         "host.relay.congestion_point",

@@ -4,7 +4,7 @@ use crate::frame::record::Record;
 use crate::ids::{FlowId, PortId, PortIx};
 use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::network::spec::NetworkSpec;
-use crate::testing::{admit, flow, frame, passage, star};
+use crate::testing::{admit, flow, frame, packet, star};
 use backwater_engine::Duration;
 
 const HOST: NodeId = NodeId(0);
@@ -50,10 +50,10 @@ fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     let balance = |came, went| format!("{came} B came in or were made, but {went} B left and 0 B are held");
     let (came, went) = (10_528 + 660, 10_528 + 660);
     for (harm, came, went) in [
-        ((|node| node.interfaces.counters.received += 1) as fn(&mut Node), came + 1, went),
-        (|node| node.interfaces.counters.created += 1, came + 1, went),
-        (|node| node.interfaces.ports[0].start(&frame(3, 1), Time::NEVER), came, went + 1),
-        (|node| node.interfaces.counters.consumed += 1, came, went + 1),
+        ((|node| node.io.counters.received += 1) as fn(&mut Node), came + 1, went),
+        (|node| node.io.counters.created += 1, came + 1, went),
+        (|node| node.io.ports[0].start(&frame(3, 1), Time::NEVER), came, went + 1),
+        (|node| node.io.counters.consumed += 1, came, went + 1),
     ] {
         assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(came, went)));
         assert_eq!(complaints(UNDER_WAY, SWITCH, harm).len(), 1);
@@ -65,7 +65,7 @@ fn bytes_that_appear_or_vanish_at_a_node_are_found() {
 fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
     for at_us in [AT_REST, UNDER_WAY] {
         let found = complaints(at_us, SWITCH, |node| {
-            let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
+            let buffer = &mut node.switch.as_mut().unwrap().buffer;
             assert_eq!(admit(buffer, 2, CLASS, 1000, Time::ZERO), Ok(()));
         });
         let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
@@ -79,8 +79,8 @@ fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
 #[test]
 fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
     let found = complaints(UNDER_WAY, SWITCH, |node| {
-        let buffer = &mut node.pipeline.as_mut().unwrap().buffer;
-        buffer.release(&passage(0, CLASS, 1000), Time::ZERO);
+        let buffer = &mut node.switch.as_mut().unwrap().buffer;
+        buffer.release(&packet(0, CLASS, 1000), Time::ZERO);
         assert_eq!(admit(buffer, 0, Class(4), 1000, Time::ZERO), Ok(()));
     });
     assert_eq!(found.len(), 2, "{found:?}");
@@ -88,7 +88,7 @@ fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
 
 #[test]
 fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
-    let close = |node: &mut Node| assert!(node.interfaces.ports[0].close(3, Time::ZERO, PortId(0).into()));
+    let close = |node: &mut Node| assert!(node.io.ports[0].close(3, Time::ZERO, PortId(0).into()));
     let what = "port 0 told its peer to stop {}, which has stopped {Queue(3)}";
     assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);

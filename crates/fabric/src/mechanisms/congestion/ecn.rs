@@ -1,6 +1,6 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
-use crate::contract::{Carried, CongestionPoint, Footprint, HookSet, Passage, PipelineHooks, PortFacts, Site, View};
+use crate::contract::{CongestionPoint, Footprint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
@@ -108,8 +108,8 @@ impl PipelineHooks for EcnMarker {
     }
 
     #[inline]
-    fn on_departure(&mut self, at: &Passage, length: u64, packet: &mut Carried<'_>, _view: &mut View<'_>) {
-        let (kmin, kmax) = self.thresholds[usize::from(at.egress)];
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, length: u64, _view: &mut View<'_>) {
+        let (kmin, kmax) = self.thresholds[usize::from(packet.egress)];
         if length > kmax {
             packet.mark();
         } else if length > kmin {

@@ -7,9 +7,8 @@
 
 use super::ecn::EcnConfig;
 use crate::contract::{
-    Carried, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Notification,
-    NotificationPoint, Options, Passage, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View,
-    effective_values,
+    CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Notification, NotificationPoint,
+    Options, PacketContext, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View, effective_values,
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
@@ -180,9 +179,9 @@ impl PipelineHooks for PcnMarker {
         HookSet::GATE | HookSet::DATA_DEPARTURE | HookSet::OTHER_DEPARTURE
     }
 
-    fn on_departure(&mut self, at: &Passage, length: u64, packet: &mut Carried<'_>, _view: &mut View<'_>) {
-        let port = usize::from(at.egress);
-        match self.paused[port].get_mut(usize::from(at.queue)) {
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, length: u64, _view: &mut View<'_>) {
+        let port = usize::from(packet.egress);
+        match self.paused[port].get_mut(usize::from(packet.queue)) {
             Some(paused @ 1..) => *paused -= 1,
             // The mark of an answer means something else.
             _ if length > self.thresholds[port] && packet.packet().kind == PacketKind::Data => packet.mark(),

@@ -1,6 +1,6 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
 
-use crate::contract::{Carried, CongestionPoint, Footprint, HookSet, Passage, PipelineHooks, View};
+use crate::contract::{CongestionPoint, Footprint, HookSet, PacketContext, PipelineHooks, View};
 use crate::frame::record::Stamp;
 use backwater_engine::{Rate, Time};
 use schemars::JsonSchema;
@@ -51,12 +51,12 @@ impl Footprint for Option<TelemetryStamper> {}
 
 impl PipelineHooks for Option<TelemetryStamper> {
     fn hooks(&self) -> HookSet {
-        self.as_ref().map_or(HookSet::NONE, PipelineHooks::hooks)
+        self.as_ref().map_or(HookSet::empty(), PipelineHooks::hooks)
     }
 
-    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         if let Some(stamper) = self {
-            stamper.on_departure(at, queue_bytes, packet, view);
+            stamper.on_departure(packet, queue_bytes, view);
         }
     }
 }
@@ -71,8 +71,8 @@ impl PipelineHooks for TelemetryStamper {
     }
 
     #[inline]
-    fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        let port = view.port(at.egress);
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
+        let port = view.port(packet.egress);
         let scale = port.rate().bps().div_ceil(UNIT_RATE);
         let floor = |value: u64, unit: u64| value / (unit * scale) * (unit * scale);
         let stamp = Stamp {

@@ -7,12 +7,12 @@
 use super::hops::PerHop;
 use crate::contract::{
     AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Joining, Options, Passage, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
+    Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
     StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
-use crate::frame::{Control, Frame, PacketKind, Protocol, Signal};
+use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Stream, mix};
@@ -189,15 +189,15 @@ impl FlowControl for Bfc {
         AddedQueues { most: self.queues, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> QueueChoice {
-        let Joining { frame, ingress, egress, .. } = joining;
+    fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
+        let PacketContext { ingress, egress, .. } = *packet;
         let now = view.now;
-        let Some(packet) = frame.packet() else { return joining.by_class() };
-        let is_data = packet.kind == PacketKind::Data;
+        let headers = packet.packet();
+        let is_data = headers.kind == PacketKind::Data;
         if !is_data && self.acks == Acks::Apart {
-            return joining.by_class();
+            return packet.by_class();
         }
-        let flow = u64::from(packet.flow.0) << 1 | u64::from(packet.direction() == Direction::Ack);
+        let flow = u64::from(headers.flow.0) << 1 | u64::from(headers.direction() == Direction::Ack);
         let place = (mix(mix(flow)) % self.table_size) as u32;
         if self.flows.len() >= self.tidy_at {
             self.tidy(now);
@@ -211,39 +211,39 @@ impl FlowControl for Bfc {
         let joins = !port.is_occupied(entry.queue) && !port.is_closed(entry.queue);
         let active = port.active_queues() + usize::from(joins);
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
-        let is_long = port.queue_bytes(entry.queue) + u64::from(frame.size.charge) > threshold;
+        let is_long = port.queue_bytes(entry.queue) + u64::from(packet.bytes) > threshold;
         // ACKs from a host were in the queue of their class there, which must not be paused.
-        let from_switch = usize::from(packet.queue) >= CLASSES;
+        let from_switch = usize::from(headers.queue) >= CLASSES;
         let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
-        let counted = if is_counted { COUNTED | u32::from(packet.queue) << UPSTREAM_SHIFT } else { 0 };
-        joining.at(entry.queue, counted | place)
+        let counted = if is_counted { COUNTED | u32::from(headers.queue) << UPSTREAM_SHIFT } else { 0 };
+        packet.in_queue(entry.queue, counted | place)
     }
 
-    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
-        if let Some(upstream) = counted_against(passage.note) {
-            let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
+        if let Some(upstream) = counted_against(packet.note) {
+            let count = &mut self.counted[usize::from(packet.ingress)][usize::from(upstream)];
             *count += 1;
             if *count == 1 {
-                let cause = view.culprit(passage.egress, passage.queue);
-                view.send(passage.ingress, self::frame(PAUSE, upstream, cause));
+                let cause = view.culprit(packet.egress, packet.queue);
+                view.send(packet.ingress, self::frame(PAUSE, upstream, cause));
             }
         }
     }
 
-    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
-        if usize::from(passage.queue) < CLASSES {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
+        if usize::from(packet.queue) < CLASSES {
             return;
         }
-        let place = passage.note & (TABLE_LIMIT as u32 - 1);
-        if let Some(entry) = self.flows.get_mut(&(passage.egress, place)) {
+        let place = packet.note & (TABLE_LIMIT as u32 - 1);
+        if let Some(entry) = self.flows.get_mut(&(packet.egress, place)) {
             entry.packets -= 1;
             entry.last = view.now;
         }
-        if let Some(upstream) = counted_against(passage.note) {
-            let count = &mut self.counted[usize::from(passage.ingress)][usize::from(upstream)];
+        if let Some(upstream) = counted_against(packet.note) {
+            let count = &mut self.counted[usize::from(packet.ingress)][usize::from(upstream)];
             *count -= 1;
             if *count == 0 {
-                view.send(passage.ingress, self::frame(RESUME, upstream, PortId(0)));
+                view.send(packet.ingress, self::frame(RESUME, upstream, PortId(0)));
             }
         }
     }
@@ -300,8 +300,8 @@ impl FlowControlAccounts for Bfc {
         (0..).zip(&self.counted).flat_map(of_port).collect()
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
-        at.ingress == ingress && counted_against(at.note).map(PauseScope::Queue) == Some(scope)
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+        packet.ingress == ingress && counted_against(packet.note).map(PauseScope::Queue) == Some(scope)
     }
 
     fn leftover(&self) -> Option<String> {

@@ -5,12 +5,12 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Joining,
-    Options, Passage, PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Options,
+    PacketContext, PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
-use crate::frame::{Control, Frame, PacketKind, Protocol, Signal};
+use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use rustc_hash::FxHashMap;
@@ -122,8 +122,8 @@ impl PerFlow {
     }
 
     /// The flow of a packet's queue, and whether the packet counts.
-    fn counts(&mut self, at: &Passage) -> Option<Key> {
-        (at.note == COUNTED).then(|| self.line(at.egress, at.queue).flow).flatten()
+    fn counts(&mut self, packet: &PacketContext<'_>) -> Option<Key> {
+        (packet.note == COUNTED).then(|| self.line(packet.egress, packet.queue).flow).flatten()
     }
 }
 
@@ -155,44 +155,44 @@ impl FlowControl for PerFlow {
         AddedQueues { most: QueueIx::MAX - CLASSES as QueueIx, stage: Stage::Wire, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, view: &View<'_>) -> QueueChoice {
-        let Joining { frame, ingress, egress, .. } = joining;
-        let Some(packet) = frame.packet() else { return joining.by_class() };
+    fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
+        let PacketContext { ingress, egress, .. } = *packet;
+        let headers = packet.packet();
         let lines = &mut self.ports[usize::from(egress)];
-        let Some(queue) = lines.of((packet.flow, packet.direction())) else { return joining.by_class() };
+        let Some(queue) = lines.of((headers.flow, headers.direction())) else { return packet.by_class() };
         lines.get(queue).packets += 1;
         self.most_used = self.most_used.max(lines.in_use() as QueueIx);
         let port = view.port(egress);
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
-        let is_long = port.queue_bytes(queue) + u64::from(frame.size.charge) > threshold;
+        let is_long = port.queue_bytes(queue) + u64::from(packet.bytes) > threshold;
         // ACKs are never paused: hosts have no queues for them.
-        let is_counted = is_long && packet.kind == PacketKind::Data;
-        joining.at(queue, if is_counted { COUNTED } else { 0 })
+        let is_counted = is_long && headers.kind == PacketKind::Data;
+        packet.in_queue(queue, if is_counted { COUNTED } else { 0 })
     }
 
-    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
-        let Some(flow) = self.counts(passage) else { return };
-        let count = self.counted.entry((passage.ingress, flow)).or_default();
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
+        let Some(flow) = self.counts(packet) else { return };
+        let count = self.counted.entry((packet.ingress, flow)).or_default();
         *count += 1;
         if *count == 1 {
-            let cause = view.culprit(passage.egress, passage.queue);
-            view.send(passage.ingress, frame(PAUSE, flow, cause));
+            let cause = view.culprit(packet.egress, packet.queue);
+            view.send(packet.ingress, frame(PAUSE, flow, cause));
         }
     }
 
-    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
-        if let Some(flow) = self.counts(passage) {
-            let count = self.counted.entry((passage.ingress, flow)).or_default();
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
+        if let Some(flow) = self.counts(packet) {
+            let count = self.counted.entry((packet.ingress, flow)).or_default();
             *count -= 1;
             if *count == 0 {
-                self.counted.remove(&(passage.ingress, flow));
-                view.send(passage.ingress, frame(RESUME, flow, PortId(0)));
+                self.counted.remove(&(packet.ingress, flow));
+                view.send(packet.ingress, frame(RESUME, flow, PortId(0)));
             }
         }
-        if usize::from(passage.queue) >= CLASSES {
-            self.line(passage.egress, passage.queue).packets -= 1;
-            self.ports[usize::from(passage.egress)].tidy(passage.queue);
+        if usize::from(packet.queue) >= CLASSES {
+            self.line(packet.egress, packet.queue).packets -= 1;
+            self.ports[usize::from(packet.egress)].tidy(packet.queue);
         }
     }
 
@@ -269,9 +269,10 @@ impl FlowControlAccounts for PerFlow {
         line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
-        let flow = frame.packet().map(|packet| PauseScope::Flow(packet.flow, packet.direction()));
-        at.ingress == ingress && at.note == COUNTED && flow == Some(scope)
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+        let headers = packet.packet();
+        let flow = Some(PauseScope::Flow(headers.flow, headers.direction()));
+        packet.ingress == ingress && packet.note == COUNTED && flow == Some(scope)
     }
 
     /// A flow that has not ended keeps the queue of its host.

@@ -7,11 +7,11 @@
 use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts, FlowControlOptions,
-    Footprint, Gauge, Joining, Neighbour, Options, Passage, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
+    Footprint, Gauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
     QueueChoice, RunningFlowControl, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
-use crate::frame::{Control, Frame, Pfc as PfcFrame, Protocol};
+use crate::frame::{Control, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
@@ -174,11 +174,11 @@ impl Pfc {
         self.raises.as_ref().map_or(came, |raises| raises.class(ingress, came))
     }
 
-    /// Charged bytes of the class in which `passage` came that came in and leave through the same ports.
+    /// Charged bytes of the class in which `packet` came that came in and leave through the same ports.
     #[inline(always)]
-    fn held_mut(&mut self, passage: &Passage) -> &mut u64 {
-        let ports = usize::from(passage.ingress) * self.ports.len() + usize::from(passage.egress);
-        &mut self.held[ports * CLASSES + passage.came.index()]
+    fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
+        let ports = usize::from(packet.ingress) * self.ports.len() + usize::from(packet.egress);
+        &mut self.held[ports * CLASSES + packet.ingress_class.index()]
     }
 
     /// What came in on `ingress`, egress port by egress port.
@@ -187,56 +187,62 @@ impl Pfc {
         &by_ports[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
     }
 
-    /// Why `class` has to be stopped at the ingress port of `passage`, where the egress ports hold `held` of what counts: because of the one that
+    /// Why `class` has to be stopped at the ingress port of `packet`, where the egress ports hold `held` of what counts: because of the one that
     /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
     /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
     /// flow control has added queues at that port, the queue that holds most of these and that of the class.
-    fn cause(&self, passage: &Passage, class: Class, held: impl Iterator<Item = u64>, view: &View<'_>) -> Cause {
-        let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == passage.egress, Reverse(*egress));
-        let egress = (0..).zip(held).max_by_key(rank).map_or(passage.egress, |(egress, _)| egress);
+    fn cause(
+        &self,
+        packet: &PacketContext<'_>,
+        class: Class,
+        held: impl Iterator<Item = u64>,
+        view: &View<'_>,
+    ) -> Cause {
+        let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == packet.egress, Reverse(*egress));
+        let egress = (0..).zip(held).max_by_key(rank).map_or(packet.egress, |(egress, _)| egress);
         let port = view.port(egress);
-        let there = &self.held_of(passage.ingress)[usize::from(egress)];
+        let there = &self.held_of(packet.ingress)[usize::from(egress)];
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
-        let of_class = self.leaves(passage.ingress, class);
+        let of_class = self.leaves(packet.ingress, class);
         view.because(egress, added.fold(QueueIx::from(of_class.0), fullest))
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
-    fn blame(&mut self, passage: &Passage, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
+    fn blame(&mut self, packet: &PacketContext<'_>, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
-            let held = self.held_of(passage.ingress).iter();
+            let held = self.held_of(packet.ingress).iter();
             let of_class = held.clone().map(|bytes| bytes[class.index()]);
-            view.note_full(passage.ingress, class, of_class.clone());
+            view.note_full(packet.ingress, class, of_class.clone());
             let cause = if whole_port {
-                self.cause(passage, class, held.map(|bytes| bytes.iter().sum()), view)
+                self.cause(packet, class, held.map(|bytes| bytes.iter().sum()), view)
             } else {
-                self.cause(passage, class, of_class, view)
+                self.cause(packet, class, of_class, view)
             };
-            self.ports[usize::from(passage.ingress)].causes[class.index()] = cause;
+            self.ports[usize::from(packet.ingress)].causes[class.index()] = cause;
         }
     }
 
-    /// Tells the peer of the ingress port of `passage` what has changed there: to stop more classes, or to let some go.
+    /// Tells the peer of the ingress port of `packet` what has changed there: to stop more classes, or to let some go.
     #[inline(never)]
-    fn tell(&mut self, passage: &Passage, stopped: Stopped, view: &mut View<'_>) {
-        self.tell_because(passage.ingress, stopped, view, |this, pause, whole_port, view| {
-            this.blame(passage, pause, whole_port, view);
+    fn tell(&mut self, packet: &PacketContext<'_>, stopped: Stopped, view: &mut View<'_>) {
+        self.tell_because(packet.ingress, stopped, view, |this, pause, whole_port, view| {
+            this.blame(packet, pause, whole_port, view);
         });
     }
 
     /// A packet has left whose peer has been told to stop. That may resume a queue; it pauses none, even if the threshold has fallen since the
     /// last arrival.
     #[inline(never)]
-    fn look_whether_eased(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
-        let before = self.stopped[usize::from(passage.ingress)];
+    fn look_whether_eased(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
+        let before = self.stopped[usize::from(packet.ingress)];
         let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
         if stopped != before {
-            self.tell(passage, stopped, view);
+            self.tell(packet, stopped, view);
         }
     }
 
@@ -432,49 +438,49 @@ impl FlowControl for Pfc {
         AddedQueues { changes_class: self.raises.is_some(), ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
-        let class = self.leaves(joining.ingress, joining.frame.class());
+    fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
+        let class = self.leaves(packet.ingress, packet.frame.class());
         QueueChoice { queue: class.0.into(), class, note: 0 }
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }
-        *self.held_mut(passage) += u64::from(passage.bytes);
-        let before = self.stopped[usize::from(passage.ingress)];
+        *self.held_mut(packet) += u64::from(packet.bytes);
+        let before = self.stopped[usize::from(packet.ingress)];
         if before == Stopped::default() && !pressure.is_full() {
             return;
         }
         let stopped = before.after(pressure);
         if stopped != before {
-            self.tell(passage, stopped, view);
+            self.tell(packet, stopped, view);
         }
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }
-        *self.held_mut(passage) -= u64::from(passage.bytes);
-        if self.stopped[usize::from(passage.ingress)] != Stopped::default() {
-            self.look_whether_eased(passage, gauge, view);
+        *self.held_mut(packet) -= u64::from(packet.bytes);
+        if self.stopped[usize::from(packet.ingress)] != Stopped::default() {
+            self.look_whether_eased(packet, gauge, view);
         }
     }
 
     /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
-    fn on_refuse(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_refuse(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
         if self.passes_on {
             return;
         }
-        let before = self.stopped[usize::from(passage.ingress)];
+        let before = self.stopped[usize::from(packet.ingress)];
         let pressure = gauge.pressure();
-        let full = pressure.full.with(passage.came);
+        let full = pressure.full.with(packet.ingress_class);
         let stopped = before.after(Pressure { full, ..pressure });
         if gauge.held() > 0 && stopped != before {
-            self.tell(passage, stopped, view);
+            self.tell(packet, stopped, view);
         }
     }
 
@@ -574,8 +580,8 @@ impl FlowControlAccounts for Pfc {
     }
 
     /// Where the buffer policy looks at whole ports, any packet that came in there.
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
-        let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-        !self.passes_on && at.ingress == ingress && (self.looks_at_ports || from == Some(scope))
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+        let from = Some(PauseScope::Queue(packet.packet().queue.into()));
+        !self.passes_on && packet.ingress == ingress && (self.looks_at_ports || from == Some(scope))
     }
 }

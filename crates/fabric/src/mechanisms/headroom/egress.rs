@@ -3,8 +3,8 @@
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options, Passage,
-    Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    PacketContext, Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Time;
@@ -66,25 +66,25 @@ pub struct Egress {
 }
 
 impl BufferPolicy for Egress {
-    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
-        let (bytes, free) = (u64::from(arrival.bytes), self.size - self.used.used);
-        let queued = &mut self.queued[usize::from(arrival.egress)][arrival.came.index()];
-        if *queued + bytes > self.threshold.of(arrival.egress, free).min(*queued + free) {
-            let is_lossless = self.lossless.has(arrival.came);
+    fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
+        let (bytes, free) = (u64::from(packet.bytes), self.size - self.used.used);
+        let queued = &mut self.queued[usize::from(packet.egress)][packet.ingress_class.index()];
+        if *queued + bytes > self.threshold.of(packet.egress, free).min(*queued + free) {
+            let is_lossless = self.lossless.has(packet.ingress_class);
             return Admission::Refused(if is_lossless { DropCause::Headroom } else { DropCause::BufferFull });
         }
         *queued += bytes;
-        self.came[usize::from(arrival.ingress)][arrival.came.index()] += bytes;
+        self.came[usize::from(packet.ingress)][packet.ingress_class.index()] += bytes;
         self.used.used += bytes;
         self.used.shared += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Admission::Charged(self.pressure(arrival.ingress, arrival.came))
+        Admission::Charged(self.pressure(packet.ingress, packet.ingress_class))
     }
 
-    fn release(&mut self, departure: &Passage, _now: Time) {
-        let bytes = u64::from(departure.bytes);
-        self.queued[usize::from(departure.egress)][departure.came.index()] -= bytes;
-        self.came[usize::from(departure.ingress)][departure.came.index()] -= bytes;
+    fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
+        let bytes = u64::from(packet.bytes);
+        self.queued[usize::from(packet.egress)][packet.ingress_class.index()] -= bytes;
+        self.came[usize::from(packet.ingress)][packet.ingress_class.index()] -= bytes;
         self.used.used -= bytes;
         self.used.shared -= bytes;
     }
@@ -119,8 +119,8 @@ mod tests {
     use backwater_engine::Bytes;
 
     /// A packet of 1000 B of class 3 from port `ingress` to port `egress`.
-    fn packet(ingress: PortIx, egress: PortIx) -> Passage {
-        Passage { ingress, egress, ..crate::testing::passage(0, Class(3), 1000) }
+    fn packet(ingress: PortIx, egress: PortIx) -> PacketContext<'static> {
+        PacketContext { ingress, egress, ..crate::testing::packet(0, Class(3), 1000) }
     }
 
     fn policy(alpha: f64, buffer: u64) -> Egress {

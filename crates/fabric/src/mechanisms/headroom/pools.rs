@@ -1,7 +1,7 @@
 //! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
 
 use crate::contract::note::DropCause;
-use crate::contract::{Occupancy, Passage, Site};
+use crate::contract::{Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
@@ -119,8 +119,12 @@ impl Pools {
     /// Charges a packet: private first, then shared up to `threshold` of the free bytes per queue and what is left of the pool, then headroom. A
     /// packet that would lift its queue's shared bytes above the threshold goes wholly to headroom. Returns what its queue uses then.
     #[inline(always)]
-    pub(super) fn admit(&mut self, arrival: &Passage, threshold: impl FnOnce(u64) -> u64) -> Result<Held, DropCause> {
-        let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
+    pub(super) fn admit(
+        &mut self,
+        packet: &PacketContext<'_>,
+        threshold: impl FnOnce(u64) -> u64,
+    ) -> Result<Held, DropCause> {
+        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let footroom = queue.footroom + bytes;
@@ -150,8 +154,8 @@ impl Pools {
 
     /// Frees `bytes`: headroom first, then shared, then private.
     #[inline(always)]
-    pub(super) fn release(&mut self, departure: &Passage) {
-        let (ingress, class, bytes) = (departure.ingress, departure.came, u64::from(departure.bytes));
+    pub(super) fn release(&mut self, packet: &PacketContext<'_>) {
+        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
         let private = self.private_of(class);
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let from_headroom = bytes.min(queue.headroom);

@@ -5,7 +5,7 @@ use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, PortFacts, Pressure, SchemeContext, Site,
+    PacketContext, PortFacts, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
@@ -114,15 +114,15 @@ impl Sih {
 
 impl BufferPolicy for Sih {
     #[inline]
-    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
-        match self.pools.admit(arrival, |free| self.threshold.of(arrival.ingress, free)) {
-            Ok(held) => Admission::Charged(self.pressure_of(held, arrival.ingress, arrival.came)),
+    fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
+        match self.pools.admit(packet, |free| self.threshold.of(packet.ingress, free)) {
+            Ok(held) => Admission::Charged(self.pressure_of(held, packet.ingress, packet.ingress_class)),
             Err(cause) => Admission::Refused(cause),
         }
     }
 
-    fn release(&mut self, departure: &Passage, _now: Time) {
-        self.pools.release(departure);
+    fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
+        self.pools.release(packet);
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use super::options::{effective_values, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, Pressure, SchemeContext, Site,
+    PacketContext, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
 use backwater_engine::{Bytes, Time};
@@ -107,16 +107,16 @@ impl StaticThreshold {
 
 impl BufferPolicy for StaticThreshold {
     #[inline]
-    fn admit(&mut self, arrival: &Passage, _now: Time) -> Admission {
-        let threshold = if self.pools.is_lossless(arrival.came) { self.xoff } else { u64::MAX };
-        match self.pools.admit(arrival, |_| threshold) {
-            Ok(_) => Admission::Charged(self.pressure(arrival.ingress, arrival.came)),
+    fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
+        let threshold = if self.pools.is_lossless(packet.ingress_class) { self.xoff } else { u64::MAX };
+        match self.pools.admit(packet, |_| threshold) {
+            Ok(_) => Admission::Charged(self.pressure(packet.ingress, packet.ingress_class)),
             Err(cause) => Admission::Refused(cause),
         }
     }
 
-    fn release(&mut self, departure: &Passage, _now: Time) {
-        self.pools.release(departure);
+    fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
+        self.pools.release(packet);
     }
 
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure {
@@ -167,7 +167,7 @@ mod tests {
     use crate::contract::note::DropCause;
     use crate::ids::{ClassMask, NodeId};
     use crate::mechanisms::headroom::HeadroomConfig;
-    use crate::testing::{admit, fabric, passage, star};
+    use crate::testing::{admit, fabric, packet, star};
 
     const CLASS: Class = Class(3);
 
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(admit(&mut policy, 0, CLASS, 1, Time::ZERO), Err(DropCause::Headroom));
         seen.clear();
         for _ in 0..5 {
-            policy.release(&passage(0, CLASS, 1000), Time::ZERO);
+            policy.release(&packet(0, CLASS, 1000), Time::ZERO);
             seen.push(told(&policy));
         }
         assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);

@@ -7,8 +7,8 @@
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
 use crate::contract::{
-    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour,
-    Options, Passage, PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour, Options,
+    PacketContext, PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::Packet;
 use crate::frame::record::PathHeader;
@@ -275,24 +275,24 @@ impl PipelineHooks for Conga {
         HookSet::DATA_DEPARTURE | HookSet::OTHER_DEPARTURE | HookSet::LAST_HOP
     }
 
-    fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        let link = &mut self.links[usize::from(at.egress)];
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
+        let link = &mut self.links[usize::from(packet.egress)];
         if link.to_host {
             return;
         }
         link.dre.add(packet.frame.size.wire, view.now);
         let metric = link.dre.metric(view.now);
-        if self.is_from_host(at.ingress) {
-            let leaf = leaf_of(packet.packet(), self.node, at.egress, view);
+        if self.is_from_host(packet.ingress) {
+            let leaf = leaf_of(packet.packet(), self.node, packet.egress, view);
             let feedback = self.leaves.get_mut(&leaf).and_then(|leaf| leaf.feedback(view.now, self.ageing));
-            *packet.path_header_mut() = Header { leaf: self.node, tag: at.egress, metric, feedback }.into();
+            *packet.path_header_mut() = Header { leaf: self.node, tag: packet.egress, metric, feedback }.into();
         } else if let Some(header) = packet.path_header().copied() {
             let header = Header::from(header);
             *packet.path_header_mut() = Header { metric: metric.max(header.metric), ..header }.into();
         }
     }
 
-    fn on_last_hop(&mut self, _egress: PortIx, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_last_hop(&mut self, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         let Some(header) = packet.path_header().copied().map(Header::from) else { return };
         let ports = self.links.len();
         self.leaves.entry(header.leaf).or_insert_with(|| Leaf::new(ports)).hear(&header, view.now);
@@ -301,8 +301,8 @@ impl PipelineHooks for Conga {
 
 impl LoadBalance for Conga {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
-        let RouteRequest { key, candidates, ingress, destination, .. } = *arrival;
-        if !self.answers.by_flowlets(arrival.packet.packet().kind) || !self.is_from_host(ingress) {
+        let RouteRequest { key, candidates, destination, .. } = *arrival;
+        if !self.answers.by_flowlets(arrival.packet.packet().kind) || !self.is_from_host(arrival.packet.ingress) {
             return Choice::Candidate(by_hash(self.hash, key, candidates, view));
         }
         let Conga { links, leaves, ageing, flowlets, draws, .. } = self;

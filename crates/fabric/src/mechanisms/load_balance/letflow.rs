@@ -100,7 +100,8 @@ impl LoadBalance for LetFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Carried, FlowKey};
+    use crate::contract::packet::NO_PORT;
+    use crate::contract::{FlowKey, PacketContext};
     use crate::frame::record::Records;
     use crate::frame::{Body, Frame, PacketKind};
     use crate::ids::NodeId;
@@ -114,9 +115,9 @@ mod tests {
             let (mut records, mut frame) = (Records::default(), frame(3, 1000));
             let Frame { body: Body::Packet(packet), .. } = &mut frame else { unreachable!("it is a data packet") };
             packet.kind = kind;
-            let packet = Carried { frame: &mut frame, records: &mut records };
+            let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
             let (key, destination) = (FlowKey(flow), NodeId(1));
-            let arrival = &mut RouteRequest { packet, ingress: 0, destination, key, candidates: &[0, 1, 2, 3] };
+            let arrival = &mut RouteRequest { packet, destination, key, candidates: &[0, 1, 2, 3] };
             match balancer.choose(arrival, &mut View::new(Time::from_ps(ns * 1000), &fabric, &mut node)) {
                 Choice::Candidate(way) => way,
                 Choice::Route(route) => panic!("a whole route: {route:?}"),

@@ -10,8 +10,8 @@ use super::paths::{
 };
 use super::recent::{Recent, Used};
 use crate::contract::{
-    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction,
-    Options, OutgoingNotice, Passage, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
+    OutgoingNotice, PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
@@ -423,17 +423,17 @@ impl PipelineHooks for Proteus {
         if self.edge.is_some() { departures | at_edge } else { departures }
     }
 
-    fn on_enqueue(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
         if let Some(edge) = &mut self.edge {
-            edge.measuring.on_enqueue(at, packet, view);
+            edge.measuring.on_enqueue(packet, view);
         }
     }
 
-    fn on_departure(&mut self, at: &Passage, _queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(at.ingress)) {
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
+        if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress)) {
             stamp_departure(packet, view.now);
         }
-        let Some(dre) = &mut self.links[usize::from(at.egress)] else { return };
+        let Some(dre) = &mut self.links[usize::from(packet.egress)] else { return };
         dre.add(packet.frame.size.wire, view.now);
         let metric = dre.metric(view.now);
         match packet.packet().kind {
@@ -481,7 +481,7 @@ impl PipelineHooks for Proteus {
 impl LoadBalance for Proteus {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }

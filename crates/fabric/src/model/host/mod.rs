@@ -18,8 +18,8 @@ use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use self::turns::Side;
 use crate::contract::note::Note;
 use crate::contract::{
-    AckView, Answer, Entropy, FlowControl, HookSet, LossSignal, NoticeAction, Notification, NotificationPoint,
-    Progress, ReactionPoint, RecoveryReceiver, RecoverySender, SenderFacts, StartingFlow, Verdict,
+    AckView, Answer, Entropy, FlowControl, LossSignal, NoticeAction, Notification, NotificationPoint, Progress,
+    ReactionPoint, RecoveryReceiver, RecoverySender, SenderFacts, StartingFlow, Verdict,
 };
 use crate::frame::Direction;
 use crate::frame::framing::Framing;
@@ -27,46 +27,76 @@ use crate::frame::record::Echo;
 use crate::frame::record::Trail;
 use crate::frame::{Body, Cnp, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
 use crate::ids::{Class, ClassMask, FlowId, PortIx};
-use crate::model::interfaces::Interfaces;
+use crate::model::flags::NodeFlags;
+use crate::model::io::NodeIo;
 use crate::model::node::Node;
+use crate::model::pipeline::SwitchPipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
+use crate::model::tracing::{Tracer, charge_pauses};
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 
-impl Node {
-    fn endpoint_mut(&mut self) -> &mut Endpoint {
-        self.interfaces.endpoint.as_mut().expect("flows start and end at nodes with an endpoint")
+/// The host's side of a node while the node handles one input: its endpoint, and the pipeline that carries its packets.
+pub(crate) struct Nic<'n, 'e, S> {
+    node: &'n mut Node,
+    env: &'n mut Env<'e, S>,
+}
+
+impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
+    #[inline(always)]
+    pub(crate) fn new(node: &'n mut Node, env: &'n mut Env<'e, S>) -> Self {
+        Nic { node, env }
+    }
+
+    /// Returns the pipeline of the node.
+    #[inline(always)]
+    fn pipeline(&mut self) -> SwitchPipeline<'_, 'e, S> {
+        SwitchPipeline::new(self.node, self.env)
+    }
+
+    /// Reports to the trace and the ledger of the node.
+    fn tracer(&mut self) -> Tracer<'_, S> {
+        Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now)
+    }
+
+    /// Reports a queue pair that may have changed, if the node is traced.
+    #[inline(always)]
+    fn trace_pair(&mut self, slot: Slot) {
+        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+            let fabric = self.env.fabric;
+            self.tracer().pair_changed(slot, fabric);
+        }
     }
 
     /// Takes note of a flow that will start here, after all that it knows of, and asks to be woken for it.
-    pub fn expect_flow<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
-        let upcoming = &mut self.endpoint_mut().upcoming;
+    pub(crate) fn expect_flow(&mut self, flow: FlowId) {
+        let upcoming = &mut self.node.endpoint_mut().upcoming;
         upcoming.push_back(flow);
         if upcoming.len() == 1 {
-            env.sink.schedule(Wakeup::FlowStart(self.id), env.fabric.flow(flow).start);
+            self.env.sink.schedule(Wakeup::FlowStart(self.node.id), self.env.fabric.flow(flow).start);
         }
     }
 
     /// Starts every flow that is due, and asks to be woken for the next.
-    pub fn start_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let fabric = env.fabric;
-        while let Some(flow) = self.endpoint_mut().upcoming.front().copied() {
+    pub(crate) fn start_flows(&mut self) {
+        let fabric = self.env.fabric;
+        while let Some(flow) = self.node.endpoint_mut().upcoming.front().copied() {
             let entry = fabric.live_flow(flow);
             let spec = &entry.spec;
-            if spec.start > env.now {
-                env.sink.schedule(Wakeup::FlowStart(self.id), spec.start);
+            if spec.start > self.env.now {
+                self.env.sink.schedule(Wakeup::FlowStart(self.node.id), spec.start);
                 break;
             }
-            self.endpoint_mut().upcoming.pop_front();
+            self.node.endpoint_mut().upcoming.pop_front();
             let (port, route) = fabric.route(flow, spec, Direction::Data);
-            let line_rate = self.interfaces.ports[usize::from(port)].rate;
-            let busy_until = self.interfaces.ports[usize::from(port)].free_at();
+            let line_rate = self.node.io.ports[usize::from(port)].rate;
+            let busy_until = self.node.io.ports[usize::from(port)].free_at();
             let sender = SenderFacts { flow, ..fabric.sender(line_rate) };
-            let starting = self.starting(flow, spec.class, port, route, env);
+            let starting = self.starting(flow, spec.class, port, route);
             let mut queue = 0;
-            self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
-            let endpoint = self.endpoint_mut();
+            self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
+            let endpoint = self.node.endpoint_mut();
             let slot = endpoint.insert(QueuePair {
                 flow,
                 class: spec.class,
@@ -79,11 +109,11 @@ impl Node {
                 progress: Progress::default(),
                 recovery: fabric.spec.recovery.sender(&sender),
                 reaction: fabric.spec.congestion.reaction(&sender),
-                next_departure: env.now,
-                last_sent: env.now,
+                next_departure: self.env.now,
+                last_sent: self.env.now,
                 last_wire: 0,
                 reminded: Time::NEVER,
-                ready_since: env.now,
+                ready_since: self.env.now,
                 state: PairState::Idle,
                 timed_from: Time::NEVER,
                 look_at: Time::NEVER,
@@ -92,92 +122,90 @@ impl Node {
                 resent: 0,
             });
             entry.sender.set(Some(slot));
-            endpoint.place(slot, fabric, busy_until, env.now);
-            if self.is_watched() {
-                self.log_pair(slot, env);
-            }
-            self.remind(slot, env);
-            self.kick(port, env);
+            endpoint.place(slot, fabric, busy_until, self.env.now);
+            self.trace_pair(slot);
+            self.schedule_timer(slot);
+            self.pipeline().schedule(port);
         }
-        self.settle(env);
+        self.node.run_actions(self.env);
     }
 
     /// Asks to be woken when the reaction point of a queue pair wants to be called by the clock.
     #[inline(always)]
-    fn remind<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
-        if env.fabric.reactions_wake {
-            self.ask_for_reminder(slot, env);
+    fn schedule_timer(&mut self, slot: Slot) {
+        if self.env.fabric.reactions_wake {
+            self.push_timer(slot);
         }
     }
 
     #[inline(never)]
-    fn ask_for_reminder<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
-        let host = self.id;
-        let endpoint = self.endpoint_mut();
+    fn push_timer(&mut self, slot: Slot) {
+        let host = self.node.id;
+        let endpoint = self.node.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
         // A timer that is put off is looked at when it would have fired before.
         if at < pair.reminded {
             pair.reminded = at;
-            endpoint.remind((at, flow, slot), host, env);
+            endpoint.remind((at, flow, slot), host, self.env);
         }
     }
 
     /// Fires the timers of reaction points and notification points that are due.
-    pub(crate) fn fire_timers<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let Some(endpoint) = &mut self.interfaces.endpoint else { return };
+    pub(crate) fn fire_timers(&mut self) {
+        let Some(endpoint) = &mut self.node.io.endpoint else { return };
         // Timers that are set meanwhile ask for nothing: the first one does so in the end.
-        let before = std::mem::replace(&mut endpoint.reminded_at, env.now);
-        while let Some(Reverse(timer)) = self.endpoint_mut().reminders.peek().copied() {
-            let endpoint = self.endpoint_mut();
+        let before = std::mem::replace(&mut endpoint.reminded_at, self.env.now);
+        while let Some(Reverse(timer)) = self.node.endpoint_mut().reminders.peek().copied() {
+            let endpoint = self.node.endpoint_mut();
             let (at, flow, slot) = timer;
-            let is_set = endpoint.is_set(timer, env.fabric);
-            if is_set && at > env.now {
+            let is_set = endpoint.is_set(timer, self.env.fabric);
+            if is_set && at > self.env.now {
                 break;
             }
             endpoint.reminders.pop();
             if is_set && slot == NO_SLOT {
-                self.wake_receiver(flow, env);
+                self.wake_receiver(flow);
             } else if is_set {
-                self.wake_reaction(slot, env);
+                self.wake_reaction(slot);
             }
         }
-        let host = self.id;
-        let endpoint = self.endpoint_mut();
-        endpoint.reminded_at = if before > env.now { before } else { Time::NEVER };
+        let host = self.node.id;
+        let endpoint = self.node.endpoint_mut();
+        endpoint.reminded_at = if before > self.env.now { before } else { Time::NEVER };
         if let Some(Reverse((first, ..))) = endpoint.reminders.peek().copied() {
-            endpoint.wake(first, host, env);
+            endpoint.wake(first, host, self.env);
         }
     }
 
     /// Fires the timer of the reaction point in `slot`.
-    fn wake_reaction<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
-        let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
+    fn wake_reaction(&mut self, slot: Slot) {
+        let pair = &mut self.node.endpoint_mut().queue_pairs[slot as usize];
         pair.reminded = Time::NEVER;
-        if pair.reaction.wake_at() > env.now {
-            return self.remind(slot, env);
+        if pair.reaction.wake_at() > self.env.now {
+            return self.schedule_timer(slot);
         }
-        pair.reaction.on_wake(env.now);
-        debug_assert!(pair.reaction.wake_at() > env.now, "the clock goes on");
+        pair.reaction.on_wake(self.env.now);
+        debug_assert!(pair.reaction.wake_at() > self.env.now, "the clock goes on");
         let port = pair.port;
-        self.remind(slot, env);
-        self.review(slot, env);
-        self.kick(port, env);
+        self.schedule_timer(slot);
+        self.reschedule(slot);
+        self.pipeline().schedule(port);
     }
 
     /// The next data packet for an idle `port`, if any queue pair may send.
     #[inline]
-    pub(crate) fn pull<S: Sink>(&mut self, ix: PortIx, env: &mut Env<'_, S>) -> Option<Frame> {
-        let port = &self.interfaces.ports[usize::from(ix)];
-        let endpoint = self.interfaces.endpoint.as_mut()?;
-        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), env.now)?;
-        let fabric = env.fabric;
+    pub(crate) fn next_packet(&mut self, ix: PortIx) -> Option<Frame> {
+        let port = &self.node.io.ports[usize::from(ix)];
+        let endpoint = self.node.io.endpoint.as_mut()?;
+        let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), self.env.now)?;
+        let fabric = self.env.fabric;
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let psn = pair.recovery.next(&pair.progress, pair.packets).expect("a queue pair that is ready can send");
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
         let size = fabric.spec.framing.data(payload as u32, psn == 0, fabric.telemetry_bytes);
-        let path = if fabric.chooses_paths { pair.path(psn, env.now) } else { None };
+        let path = if fabric.chooses_paths { pair.path(psn, self.env.now) } else { None };
         let route = match path {
             Some(path) => fabric.route_by(pair.flow, fabric.flow(pair.flow), Direction::Data, ix, path),
             None => pair.route,
@@ -189,11 +217,11 @@ impl Node {
             queue: pair.queue.min(u8::MAX.into()) as u8,
             flow: pair.flow,
             psn,
-            sent_at: Timestamp::of(env.now),
+            sent_at: Timestamp::of(self.env.now),
             route,
         };
         let mut frame = Frame::new(Body::Packet(packet), size);
-        path.into_iter().for_each(|Entropy(path)| env.records.set_path(&mut frame.record, path));
+        path.into_iter().for_each(|Entropy(path)| self.env.records.set_path(&mut frame.record, path));
         let (queue, since) = (pair.queue, pair.ready_since);
         let may_have_waited = port.opened_after(since);
         if psn < pair.progress.highest {
@@ -202,24 +230,24 @@ impl Node {
         }
         pair.recovery.on_sent(psn, &mut pair.progress);
         let wire = u64::from(size.wire);
-        let rate = pair.reaction.rate(env.now);
-        pair.reaction.on_sent(env.now, wire);
-        pair.next_departure = env.now + pacing(fabric.spec.framing, rate, wire, port);
-        (pair.last_sent, pair.last_wire) = (env.now, size.wire);
+        let rate = pair.reaction.rate(self.env.now);
+        pair.reaction.on_sent(self.env.now, wire);
+        pair.next_departure = self.env.now + pacing(fabric.spec.framing, rate, wire, port);
+        (pair.last_sent, pair.last_wire) = (self.env.now, size.wire);
         pair.ready_since = pair.next_departure;
         if pair.timed_from == Time::NEVER {
-            endpoint.rearm(slot, self.id, env);
+            endpoint.rearm(slot, self.node.id, self.env);
         }
-        endpoint.place(slot, fabric, env.now + port.serialisation(size.wire), env.now);
-        self.remind(slot, env);
-        self.interfaces.counters.created += u64::from(size.charge);
+        endpoint.place(slot, fabric, self.env.now + port.serialisation(size.wire), self.env.now);
+        self.schedule_timer(slot);
+        self.node.io.counters.created += u64::from(size.charge);
         if may_have_waited {
-            self.log_pauses(ix, queue, since, &mut frame, env);
+            charge_pauses(&self.node.io.ports[usize::from(ix)], queue, since, &mut frame, self.env);
         }
-        if self.interfaces.stations.intersects(HookSet::ON_DEPARTURE) {
-            self.keep_trail(ix, &mut frame, env);
-            if self.interfaces.stations.intersects(HookSet::LOGGED_DEPARTURE) {
-                self.log_own_departure(ix, rate, &mut frame, env);
+        if self.node.io.flags.intersects(NodeFlags::DEPARTURE_WORK) {
+            self.node.extend_trail(ix, &mut frame, self.env);
+            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
+                self.account_for_departure(ix, rate, &mut frame);
             }
         }
         Some(frame)
@@ -227,52 +255,54 @@ impl Node {
 
     /// Own data leaves through `port`, where it counts as a turn, or is traced.
     #[inline(never)]
-    fn log_own_departure<S: Sink>(&mut self, port: PortIx, rate: Rate, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.interfaces.stations.intersects(HookSet::TURNS) {
-            let scheduler = env.fabric.spec.host.scheduler;
-            self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
+    fn account_for_departure(&mut self, port: PortIx, rate: Rate, frame: &mut Frame) {
+        if self.node.io.flags.intersects(NodeFlags::TURNS) {
+            let scheduler = self.env.fabric.spec.host.scheduler;
+            self.node.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
         }
-        if self.is_watched() {
-            self.log_sent(port, rate, frame, env);
+        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+            let Node { io, switch, .. } = &mut *self.node;
+            let Env { now, fabric, records, sink, .. } = &mut *self.env;
+            Tracer::new(io, switch, *sink, *now).sent(port, rate, frame, records, fabric);
         }
     }
 
     /// Whether an idle `port`, at which queues and own data take turns, sends own data next.
-    pub(crate) fn is_own_turn<S: Sink>(&mut self, ix: PortIx, env: &Env<'_, S>) -> bool {
-        let (port, endpoint) = (&self.interfaces.ports[usize::from(ix)], self.interfaces.endpoint.as_mut());
+    pub(crate) fn is_own_turn(&mut self, ix: PortIx) -> bool {
+        let (port, endpoint) = (&self.node.io.ports[usize::from(ix)], self.node.io.endpoint.as_mut());
         let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
-        let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= env.now);
+        let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= self.env.now);
         is_ready && endpoint.lanes[usize::from(ix)].turns.next() == Side::Own
     }
 
     /// A packet of `wire` bytes leaves a queue of a port at which queues and own data take turns.
-    pub(crate) fn took_queues_turn<S: Sink>(&mut self, port: PortIx, wire: u16, env: &Env<'_, S>) {
-        let scheduler = env.fabric.spec.host.scheduler;
-        self.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Queues, wire.into(), scheduler);
+    pub(crate) fn took_queues_turn(&mut self, port: PortIx, wire: u16) {
+        let scheduler = self.env.fabric.spec.host.scheduler;
+        self.node.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Queues, wire.into(), scheduler);
     }
 
     /// A packet for this node has arrived.
-    pub(crate) fn receive<S: Sink>(&mut self, port: PortIx, frame: &Frame, env: &mut Env<'_, S>) {
+    pub(crate) fn receive(&mut self, port: PortIx, frame: &Frame) {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
-            PacketKind::Data => self.receive_data(port, frame, packet, env),
+            PacketKind::Data => self.receive_data(port, frame, packet),
             PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => {
                 if packet.kind == PacketKind::Cnp {
-                    self.count_cnp(frame, &packet, env);
+                    self.count_cnp(frame, &packet);
                 }
                 // The only call, so that it is inlined.
-                self.receive_feedback(frame, packet, env);
+                self.receive_feedback(frame, packet);
             }
-            PacketKind::Notice => self.receive_notice(frame, packet, env),
+            PacketKind::Notice => self.receive_notice(frame, packet),
         }
     }
 
-    fn receive_data<S: Sink>(&mut self, port: PortIx, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
-        let fabric = env.fabric;
+    fn receive_data(&mut self, port: PortIx, frame: &Frame, packet: Packet) {
+        let fabric = self.env.fabric;
         let flow = fabric.live_flow(packet.flow);
         let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
-        let line_rate = self.interfaces.ports[usize::from(port)].rate;
-        let receiver = self.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
+        let line_rate = self.node.io.ports[usize::from(port)].rate;
+        let receiver = self.node.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         let reception = &mut receiver.reception;
         reception.arrived += 1;
         let degree = packet.psn.saturating_sub(receiver.expected);
@@ -284,21 +314,21 @@ impl Node {
         let notification = if is_over {
             Notification::default()
         } else {
-            receiver.notification.on_data(env.now, packet.marked, frame.size.wire.into())
+            receiver.notification.on_data(self.env.now, packet.marked, frame.size.wire.into())
         };
-        let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, env.now);
+        let verdict = receiver.recovery.on_data(packet.psn, receiver.expected, self.env.now);
         if let Verdict::Deliver { packets: in_order } = verdict {
             receiver.expected += in_order;
             reception.delivered = fabric.payload_before(receiver.expected, bytes);
-            if let Some(pauses) = env.records.pauses(frame.record) {
+            if let Some(pauses) = self.env.records.pauses(frame.record) {
                 reception.paused += pauses.paused.after(receiver.last_delivery);
                 reception.blocked += pauses.blocked.after(receiver.last_delivery);
             }
-            receiver.last_delivery = env.now;
+            receiver.last_delivery = self.env.now;
             if receiver.expected == packets {
-                reception.finish = Some(env.now);
-                reception.way = packet.route.whole(env.records.trail(frame.record).map(Trail::ports));
-                env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
+                reception.finish = Some(self.env.now);
+                reception.way = packet.route.whole(self.env.records.trail(frame.record).map(Trail::ports));
+                self.env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
             }
         }
         let is_last = receiver.expected == packets;
@@ -314,49 +344,50 @@ impl Node {
         if answer.is_some() {
             receiver.unacknowledged = 0;
         }
-        self.interfaces.counters.consumed += u64::from(frame.size.charge);
-        let path = env.records.path(frame.record);
+        self.node.io.counters.consumed += u64::from(frame.size.charge);
+        let path = self.env.records.path(frame.record);
         let followed = fabric.answer_path.zip(path.map(Entropy)).filter(|_| answer.is_some());
         if let Some((answers, path)) = followed {
-            let ports = [port, egress].map(|ix| self.interfaces.ports[usize::from(ix)].id);
-            let trail = env.records.trail(frame.record);
+            let ports = [port, egress].map(|ix| self.node.io.ports[usize::from(ix)].id);
+            let trail = self.env.records.trail(frame.record);
             (egress, route) = fabric.answer_route(answers, &flow.spec, &packet, trail, ports, path);
         }
         let reply = |kind, size, class| {
             let packet = Packet { kind, class, marked: notification.echo, psn: expected, route, ..packet };
             Frame::new(Body::Packet(packet), size)
         };
-        if self.is_watched() {
-            self.log_delivery(packet.flow, frame, verdict, is_last, env);
+        if self.node.io.flags.intersects(NodeFlags::TRACE) {
+            self.node.io.count_delivery(packet.flow, frame, verdict, is_last, self.env.records);
         }
         // The answer takes the telemetry along; whatever else the record holds has been read.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
         let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
-        env.records.free(done);
+        self.env.records.free(done);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
-            let mut record = env.records.turn_round(echo);
+            let mut record = self.env.records.turn_round(echo);
             if fabric.echoes {
-                *env.records.echo_mut(&mut record) =
+                *self.env.records.echo_mut(&mut record) =
                     Echo { arrived: packet.psn, hops: packet.route.links(), verdict: None, path };
             }
             if let Some((_, Entropy(path))) = followed {
-                env.records.set_path(&mut record, path);
+                self.env.records.set_path(&mut record, path);
             }
-            self.enqueue_own(egress, Frame { record, ..ack }, env);
+            self.pipeline().enqueue_own(egress, Frame { record, ..ack });
         }
         if let Some(cnp) = notification.cnp {
-            self.send_cnp(packet.flow, cnp, env);
+            self.send_cnp(packet.flow, cnp);
         }
         if fabric.receiver_timers && !is_last {
-            self.set_receiver_timer(packet.flow, env);
+            self.set_receiver_timer(packet.flow);
         }
     }
 
     /// Sends a CNP of the receiver of `flow`.
     #[inline(never)]
-    fn send_cnp<S: Sink>(&mut self, flow: FlowId, cnp: Cnp, env: &mut Env<'_, S>) {
-        let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("only receivers send CNPs");
+    fn send_cnp(&mut self, flow: FlowId, cnp: Cnp) {
+        let receiver =
+            self.node.endpoint_mut().receiver_of(self.env.fabric.live_flow(flow)).expect("only receivers send CNPs");
         let packet = Packet {
             kind: PacketKind::Cnp,
             class: Class::CONTROL,
@@ -364,58 +395,59 @@ impl Node {
             queue: Class::CONTROL.0,
             flow,
             psn: receiver.expected,
-            sent_at: Timestamp::of(env.now),
+            sent_at: Timestamp::of(self.env.now),
             route: receiver.route,
         };
         let egress = receiver.port;
         let mut record = RecordRef::NONE;
         if cnp != Cnp::Congested(None) {
-            env.records.echo_mut(&mut record).verdict = Some(cnp);
+            self.env.records.echo_mut(&mut record).verdict = Some(cnp);
         }
-        let size = env.fabric.spec.framing.cnp();
-        self.enqueue_own(egress, Frame { record, ..Frame::new(Body::Packet(packet), size) }, env);
+        let size = self.env.fabric.spec.framing.cnp();
+        self.pipeline().enqueue_own(egress, Frame { record, ..Frame::new(Body::Packet(packet), size) });
     }
 
     /// Sets the timer of the notification point of `flow`.
     #[inline(never)]
-    fn set_receiver_timer<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
-        let host = self.id;
-        let endpoint = self.endpoint_mut();
-        let receiver = endpoint.receiver_of(env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
+    fn set_receiver_timer(&mut self, flow: FlowId) {
+        let host = self.node.id;
+        let endpoint = self.node.endpoint_mut();
+        let receiver = endpoint.receiver_of(self.env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
         let at = receiver.notification.wake_at();
         if std::mem::replace(&mut receiver.timer, at) != at && at != Time::NEVER {
-            endpoint.remind((at, flow, NO_SLOT), host, env);
+            endpoint.remind((at, flow, NO_SLOT), host, self.env);
         }
     }
 
     /// Fires the timer of the notification point of `flow`.
-    fn wake_receiver<S: Sink>(&mut self, flow: FlowId, env: &mut Env<'_, S>) {
-        let receiver = self.endpoint_mut().receiver_of(env.fabric.live_flow(flow)).expect("a timer is set there");
-        let cnp = receiver.notification.on_wake(env.now);
-        cnp.into_iter().for_each(|cnp| self.send_cnp(flow, cnp, env));
-        self.set_receiver_timer(flow, env);
+    fn wake_receiver(&mut self, flow: FlowId) {
+        let receiver =
+            self.node.endpoint_mut().receiver_of(self.env.fabric.live_flow(flow)).expect("a timer is set there");
+        let cnp = receiver.notification.on_wake(self.env.now);
+        cnp.into_iter().for_each(|cnp| self.send_cnp(flow, cnp));
+        self.set_receiver_timer(flow);
     }
 
     /// Counts a CNP that has arrived.
     #[inline(never)]
-    fn count_cnp<S: Sink>(&self, frame: &Frame, packet: &Packet, env: &mut Env<'_, S>) {
-        let verdict = env.records.echo(frame.record).and_then(|echo| echo.verdict);
+    fn count_cnp(&mut self, frame: &Frame, packet: &Packet) {
+        let verdict = self.env.records.echo(frame.record).and_then(|echo| echo.verdict);
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
         let links = u64::from(packet.route.links());
         for (what, amount) in [("cnps_received", 1), ("cnps_not_congested", is_clear), ("cnp_links", links)] {
-            env.sink.note(Note::Count { node: self.id, what, amount });
+            self.env.sink.note(Note::Count { node: self.node.id, what, amount });
         }
     }
 
-    fn receive_feedback<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
-        let fabric = env.fabric;
-        let endpoint = self.interfaces.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
+    fn receive_feedback(&mut self, frame: &Frame, packet: Packet) {
+        let fabric = self.env.fabric;
+        let endpoint = self.node.io.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
         // Late answers come after the flow is done, or even forgotten.
         if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
             let pair = &mut endpoint.queue_pairs[slot as usize];
             let port = pair.port;
             let acked_before = pair.progress.acked;
-            let echo = env.records.echo(frame.record).copied();
+            let echo = self.env.records.echo(frame.record).copied();
             let is_answer = packet.kind != PacketKind::Cnp;
             let (arrived, path) = (echo.map(|echo| echo.arrived), echo.and_then(|echo| echo.path).map(Entropy));
             let has_lost = is_answer && {
@@ -426,36 +458,36 @@ impl Node {
                 let (packets, retransmitted) = (u64::from(pair.packets) + u64::from(pair.resent), pair.retransmitted);
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
-                self.log_end(slot);
-                env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
-                self.with_flow_control(env, |mechanism, node| {
+                self.node.io.count_end(slot);
+                self.env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
+                self.node.call_flow_control(self.env, |mechanism, node| {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
                 });
             } else {
                 if has_lost {
-                    pair.reaction.on_loss(env.now, LossSignal::Nack);
+                    pair.reaction.on_loss(self.env.now, LossSignal::Nack);
                 }
                 if packet.marked || !is_answer {
                     let cnp = echo.and_then(|echo| echo.verdict).unwrap_or(Cnp::Congested(None));
-                    pair.reaction.on_cnp(env.now, cnp);
+                    pair.reaction.on_cnp(self.env.now, cnp);
                 }
                 if is_answer {
                     if let (Some(paths), Some(path)) = (&mut pair.paths, path) {
-                        paths.on_answer(path, packet.marked, env.now);
+                        paths.on_answer(path, packet.marked, self.env.now);
                     }
-                    let telemetry = env.records.telemetry(frame.record);
+                    let telemetry = self.env.records.telemetry(frame.record);
                     let ack = AckView {
-                        now: env.now,
+                        now: self.env.now,
                         arrived,
                         acked_bytes: fabric.payload_before(packet.psn, pair.bytes),
                         sent_bytes: fabric.payload_before(pair.progress.next, pair.bytes),
-                        rtt: packet.sent_at.elapsed(env.now),
+                        rtt: packet.sent_at.elapsed(self.env.now),
                         hops: echo.map_or(0, |echo| echo.hops),
                         path,
                         telemetry,
                     };
-                    if let Some(ledger) = &mut self.interfaces.ledger
-                        && let Some(journey) = env.records.journey(frame.record)
+                    if let Some(ledger) = &mut self.node.io.ledger
+                        && let Some(journey) = self.env.records.journey(frame.record)
                         && let Some(signal) = pair.reaction.signal(&ack)
                     {
                         ledger.count_signal(packet.flow, signal, journey);
@@ -463,157 +495,148 @@ impl Node {
                     pair.reaction.on_ack(&ack);
                 }
                 if pair.progress.acked > acked_before || pair.progress.next == pair.progress.acked {
-                    endpoint.rearm(slot, self.id, env);
+                    endpoint.rearm(slot, self.node.id, self.env);
                 }
-                self.remind(slot, env);
-                self.review(slot, env);
-                if self.is_watched() {
-                    self.log_answer(slot, frame, env);
+                self.schedule_timer(slot);
+                self.reschedule(slot);
+                if self.node.io.flags.intersects(NodeFlags::TRACE) {
+                    self.node.io.count_answer(slot, frame, self.env.records);
                 }
             }
-            self.consume(frame, env);
-            self.kick(port, env);
+            self.node.consume(frame, self.env);
+            self.pipeline().schedule(port);
         } else {
-            self.consume(frame, env);
+            self.node.consume(frame, self.env);
         }
     }
 
     /// A notice has come to its end: mechanisms of a switch or relay hear it, and the sender of its flow.
-    fn receive_notice<S: Sink>(&mut self, frame: &Frame, packet: Packet, env: &mut Env<'_, S>) {
-        let delay = packet.sent_at.elapsed(env.now).ps() / 1000;
+    fn receive_notice(&mut self, frame: &Frame, packet: Packet) {
+        let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
         let links = u64::from(packet.route.links());
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
-            env.sink.note(Note::Count { node: self.id, what, amount });
+            self.env.sink.note(Note::Count { node: self.node.id, what, amount });
         }
-        let heard = self.hear(frame, env);
-        let slot = env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
-        let endpoint = self.interfaces.endpoint.as_mut().filter(|_| heard == NoticeAction::Forward);
+        let heard = self.pipeline().deliver_notice(frame);
+        let slot = self.env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
+        let endpoint = self.node.io.endpoint.as_mut().filter(|_| heard == NoticeAction::Forward);
         // The slot is one of the flow's source, and the notice may have been sent to anybody.
-        if let Some(notice) = env.records.notice(frame.record).copied()
+        if let Some(notice) = self.env.records.notice(frame.record).copied()
             && let (Some(slot), Some(endpoint)) = (slot, endpoint)
             && let Some(pair) = endpoint.queue_pairs.get_mut(slot as usize)
             && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
-            if let Some(ledger) = &mut self.interfaces.ledger
+            if let Some(ledger) = &mut self.node.io.ledger
                 && pair.reaction.tells_of_congestion(&notice)
             {
-                let delay = packet.sent_at.elapsed(env.now);
-                ledger.count_notice(packet.flow, notice.from, Time::from_ps(env.now.ps().saturating_sub(delay.ps())));
+                let delay = packet.sent_at.elapsed(self.env.now);
+                ledger.count_notice(
+                    packet.flow,
+                    notice.from,
+                    Time::from_ps(self.env.now.ps().saturating_sub(delay.ps())),
+                );
             }
-            pair.reaction.on_notice(env.now, &notice);
+            pair.reaction.on_notice(self.env.now, &notice);
             let port = pair.port;
-            self.remind(slot, env);
-            self.review(slot, env);
-            self.consume(frame, env);
-            return self.kick(port, env);
+            self.schedule_timer(slot);
+            self.reschedule(slot);
+            self.node.consume(frame, self.env);
+            return self.pipeline().schedule(port);
         }
-        self.consume(frame, env);
+        self.node.consume(frame, self.env);
     }
 
     /// Sends all flows that start or end here along the routes as they are now.
-    pub(crate) fn reroute_flows<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let (fabric, host) = (env.fabric, self.id);
+    pub(crate) fn reroute_flows(&mut self) {
+        let (fabric, host) = (self.env.fabric, self.node.id);
         let live = fabric.flows.iter().filter(|(_, flow)| flow.spec.src == host || flow.spec.dst == host);
         for (id, flow) in live {
             if flow.spec.dst == host {
                 if let Some(slot) = flow.receiver.get() {
-                    let receiver = &mut self.endpoint_mut().receivers[slot as usize];
+                    let receiver = &mut self.node.endpoint_mut().receivers[slot as usize];
                     (receiver.port, receiver.route) = fabric.route(id, &flow.spec, Direction::Ack);
                 }
             } else if let Some(slot) = flow.sender.get() {
-                self.reroute_flow(id, slot, env);
+                self.reroute_flow(id, slot);
             }
         }
     }
 
-    fn reroute_flow<S: Sink>(&mut self, flow: FlowId, slot: Slot, env: &mut Env<'_, S>) {
-        let (port, route) = env.fabric.route(flow, env.fabric.flow(flow), Direction::Data);
-        let pair = &mut self.endpoint_mut().queue_pairs[slot as usize];
+    fn reroute_flow(&mut self, flow: FlowId, slot: Slot) {
+        let (port, route) = self.env.fabric.route(flow, self.env.fabric.flow(flow), Direction::Data);
+        let pair = &mut self.node.endpoint_mut().queue_pairs[slot as usize];
         let (before, queue, class) = (pair.port, pair.queue, pair.class);
         let is_same = before == port && pair.route == route && route.destination().is_none();
         pair.route = route;
         if is_same {
             return;
         }
-        self.with_flow_control(env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
-        let starting = self.starting(flow, class, port, route, env);
+        self.node.call_flow_control(self.env, |mechanism, node| mechanism.on_flow_end(flow, before, queue, node));
+        let starting = self.starting(flow, class, port, route);
         let mut queue = 0;
-        self.with_flow_control(env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
-        let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-        let endpoint = self.endpoint_mut();
+        self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
+        let busy_until = self.node.io.ports[usize::from(port)].free_at();
+        let endpoint = self.node.endpoint_mut();
         endpoint.leave(slot);
         let pair = &mut endpoint.queue_pairs[slot as usize];
         (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
         endpoint.enter(slot);
-        endpoint.place(slot, env.fabric, busy_until, env.now);
-        if self.is_watched() {
-            self.log_pair(slot, env);
-        }
-        self.kick(port, env);
+        endpoint.place(slot, self.env.fabric, busy_until, self.env.now);
+        self.trace_pair(slot);
+        self.pipeline().schedule(port);
     }
 
     /// What flow control learns of a flow that starts here.
-    fn starting<'a, S: Sink>(
-        &self,
-        flow: FlowId,
-        class: Class,
-        port: PortIx,
-        route: Route,
-        env: &Env<'a, S>,
-    ) -> StartingFlow<'a> {
-        let route = env.fabric.common_route(env.fabric.flow(flow), route);
-        let onward = env.fabric.onward(flow, Direction::Data, route, self.interfaces.ports[usize::from(port)].id);
+    fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
+        let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
+        let onward = self.env.fabric.onward(flow, Direction::Data, route, self.node.io.ports[usize::from(port)].id);
         StartingFlow { flow, class, port, onward }
     }
 
     /// Looks at what a queue pair may do after its reaction point has learned something.
-    fn review<S: Sink>(&mut self, slot: Slot, env: &mut Env<'_, S>) {
-        let Interfaces { ports, endpoint, .. } = &mut self.interfaces;
+    fn reschedule(&mut self, slot: Slot) {
+        let NodeIo { ports, endpoint, .. } = &mut self.node.io;
         let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
         let pair = &mut endpoint.queue_pairs[slot as usize];
         let port = &ports[usize::from(pair.port)];
         if pair.reaction.repaces() {
-            let rate = pair.reaction.rate(env.now);
+            let rate = pair.reaction.rate(self.env.now);
             let wire = u64::from(pair.last_wire);
-            pair.next_departure = pair.last_sent + pacing(env.fabric.spec.framing, rate, wire, port);
+            pair.next_departure = pair.last_sent + pacing(self.env.fabric.spec.framing, rate, wire, port);
         }
-        endpoint.place(slot, env.fabric, port.free_at(), env.now);
-        if self.is_watched() {
-            self.log_pair(slot, env);
-        }
+        endpoint.place(slot, self.env.fabric, port.free_at(), self.env.now);
+        self.trace_pair(slot);
     }
 
     /// The retransmission timer of a queue pair may have run out.
-    pub fn retransmission_timer<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        let host = self.id;
-        if self.endpoint_mut().timers.wake_at > env.now {
+    pub(crate) fn fire_retransmissions(&mut self) {
+        let host = self.node.id;
+        if self.node.endpoint_mut().timers.wake_at > self.env.now {
             return;
         }
-        self.endpoint_mut().timers.wake_at = Time::NEVER;
-        while let Some((at, _, slot)) = self.endpoint_mut().next_look() {
-            let endpoint = self.endpoint_mut();
-            if at > env.now {
-                endpoint.timers.wake(at, host, env);
+        self.node.endpoint_mut().timers.wake_at = Time::NEVER;
+        while let Some((at, _, slot)) = self.node.endpoint_mut().next_look() {
+            let endpoint = self.node.endpoint_mut();
+            if at > self.env.now {
+                endpoint.timers.wake(at, host, self.env);
                 break;
             }
             endpoint.timers.looks.pop();
             let pair = &mut endpoint.queue_pairs[slot as usize];
             pair.look_at = Time::NEVER;
             let deadline = pair.deadline();
-            if deadline <= env.now {
+            if deadline <= self.env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
-                pair.reaction.on_loss(env.now, LossSignal::TimedOut);
+                pair.reaction.on_loss(self.env.now, LossSignal::TimedOut);
                 pair.timed_from = Time::NEVER;
                 let port = pair.port;
-                let busy_until = self.interfaces.ports[usize::from(port)].free_at();
-                self.endpoint_mut().place(slot, env.fabric, busy_until, env.now);
-                if self.is_watched() {
-                    self.log_pair(slot, env);
-                }
-                self.kick(port, env);
-                self.settle(env);
+                let busy_until = self.node.io.ports[usize::from(port)].free_at();
+                self.node.endpoint_mut().place(slot, self.env.fabric, busy_until, self.env.now);
+                self.trace_pair(slot);
+                self.pipeline().schedule(port);
+                self.node.run_actions(self.env);
             } else if deadline != Time::NEVER {
-                endpoint.timers.look(slot, pair, host, env);
+                endpoint.timers.look(slot, pair, host, self.env);
             }
         }
     }

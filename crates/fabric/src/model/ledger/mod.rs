@@ -6,7 +6,6 @@
 //! packet costs does not grow with the length of its queue.
 
 mod clock;
-mod hooks;
 mod pair;
 mod signals;
 
@@ -61,7 +60,7 @@ pub(crate) struct Ledger {
     /// Of the flows that start or end here: what is known of them at this end.
     flows: BTreeMap<FlowId, FlowAccount>,
     /// Of the data packet that has come last, until it is answered.
-    answered: Option<Box<Journey>>,
+    pub(super) answered: Option<Box<Journey>>,
 }
 
 #[derive(Debug)]
@@ -85,7 +84,7 @@ struct Wire {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum OnWire {
+pub(super) enum OnWire {
     LinkLocal,
     Packet(PacketKind, Class),
 }
@@ -114,7 +113,7 @@ struct PairLedger {
 }
 
 impl PortLedger {
-    fn gate(&self, queue: QueueIx) -> Option<Cause> {
+    pub(super) fn gate(&self, queue: QueueIx) -> Option<Cause> {
         self.queues.get(usize::from(queue)).and_then(|queue| queue.closed)
     }
 
@@ -246,7 +245,7 @@ impl Ledger {
     }
 
     /// A packet joins a queue, `forwarded` after it has come.
-    fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
+    pub(super) fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
         let port = &mut self.ports[usize::from(port)];
         if port.queue(queue).packets == 0 {
             port.queue(queue).clock.restart(now);
@@ -259,7 +258,7 @@ impl Ledger {
     }
 
     /// A packet of `class` leaves a queue.
-    fn leave(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
+    pub(super) fn leave(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
         let port = &mut self.ports[usize::from(port)];
         port.advance_queue(queue, now);
         let id = port.id;
@@ -271,7 +270,7 @@ impl Ledger {
     }
 
     /// A frame starts on the wire, and has left at `until`.
-    fn start(
+    pub(super) fn start(
         &mut self,
         port: PortIx,
         frame: OnWire,
@@ -288,7 +287,7 @@ impl Ledger {
     }
 
     /// What is known of a queue pair has changed.
-    fn pair(&mut self, slot: usize, facts: PairFacts, now: Time) {
+    pub(super) fn pair(&mut self, slot: usize, facts: PairFacts, now: Time) {
         if self.pairs.len() <= slot {
             self.pairs.resize(slot + 1, None);
         }
@@ -316,7 +315,7 @@ impl Ledger {
     }
 
     /// A queue pair begins to send packet `psn`, which has left at `until`: the journey of that packet, which began with the flow at `start`.
-    fn send(&mut self, slot: usize, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
+    pub(super) fn send(&mut self, slot: usize, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
         let pair = self.pairs.get_mut(slot)?.as_mut()?;
         let port = &self.ports[usize::from(pair.facts.port)];
         pair.advance(port, now);
@@ -328,12 +327,12 @@ impl Ledger {
     }
 
     /// A queue pair is done.
-    fn end(&mut self, slot: usize) {
+    pub(super) fn end(&mut self, slot: usize) {
         self.pairs.get_mut(slot).into_iter().for_each(|pair| *pair = None);
     }
 
     /// A data packet has been delivered; with the last one, its flow is complete.
-    fn deliver(&mut self, flow: FlowId, journey: &Journey, is_last: bool) {
+    pub(super) fn deliver(&mut self, flow: FlowId, journey: &Journey, is_last: bool) {
         let account = self.flows.entry(flow).or_default();
         account.delivered += 1;
         sum(&journey.spans, &mut account.packets);
@@ -343,7 +342,7 @@ impl Ledger {
     }
 
     /// An ACK has come whose packet, and itself, have spent their time as `journey` says: if it has opened a full window, that counts.
-    fn open_window(&mut self, slot: usize, journey: &Journey) {
+    pub(super) fn open_window(&mut self, slot: usize, journey: &Journey) {
         let Some(Some(pair)) = self.pairs.get(slot) else { return };
         if pair.has_opened {
             let account = self.flows.entry(pair.facts.flow).or_default();
@@ -353,7 +352,7 @@ impl Ledger {
     }
 
     /// Counts the ECN mark of a data packet of `flow` that has arrived, if it carries one.
-    fn count_mark(&mut self, flow: FlowId, journey: &Journey) {
+    pub(super) fn count_mark(&mut self, flow: FlowId, journey: &Journey) {
         if let Some((port, at)) = journey.marked {
             let signals = &mut self.flows.entry(flow).or_default().signals;
             signals::count(signals, SignalKind::Mark, port, at, Duration::ZERO);
@@ -416,7 +415,7 @@ impl PairLedger {
     }
 
     /// It goes on at another port.
-    fn leave(&mut self, port: PortId, now: Time) {
+    pub(super) fn leave(&mut self, port: PortId, now: Time) {
         let mut here = Journey::new(now);
         self.clock.tell(&Default::default(), self.facts.class, port, &mut here);
         add(&here.spans, &mut self.earlier);

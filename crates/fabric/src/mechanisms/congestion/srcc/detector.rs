@@ -3,8 +3,7 @@
 use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
 use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
-use crate::contract::{Carried, Passage, Site, View};
-use crate::frame::Packet;
+use crate::contract::{PacketContext, Site, View};
 use crate::ids::{CLASSES, PortIx};
 use crate::mechanisms::growth::Lengths;
 use backwater_engine::memory::HeapBytes;
@@ -99,26 +98,26 @@ impl Detector {
     }
 
     /// A packet has come to its egress queue, which holds `length` bytes with it.
-    pub(super) fn on_enqueue(&mut self, at: &Passage, length: u64, packet: &Carried<'_>, view: &mut View<'_>) {
+    pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
         let headers = *packet.packet();
-        let Some(lane) = self.lanes[at.came.index()] else { return };
+        let Some(lane) = self.lanes[packet.ingress_class.index()] else { return };
         let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (first_ingress + usize::from(at.ingress), usize::from(at.egress));
+        let (ingress, egress) = (first_ingress + usize::from(packet.ingress), usize::from(packet.egress));
         if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
             *last = now;
         }
         let port = &mut self.egress[egress];
         if self.config.threshold == Threshold::Eq5 {
-            let queue = usize::from(at.queue);
+            let queue = usize::from(packet.queue);
             if queue >= port.lengths.len() {
                 port.lengths.resize(queue + 1, Lengths::default());
             }
-            port.lengths[queue].measure(length - u64::from(at.bytes), now, self.rate_interval);
+            port.lengths[queue].measure(length - u64::from(packet.bytes), now, self.rate_interval);
         }
         let before = port.flows.count();
         let flow = port.flows.saw(headers.flow, now, self.count_window);
         if self.config.target == Target::Share {
-            port.flows.brings(flow, at.bytes.into(), now, self.count_window);
+            port.flows.brings(flow, packet.bytes.into(), now, self.count_window);
         }
         let after = port.flows.count();
         self.flows = self.flows + after - before;
@@ -128,20 +127,19 @@ impl Detector {
         }
 
         // Most queues are short: then nothing else needs to be known.
-        let congestion =
-            if length > self.least { self.congestion(at, first_ingress, length, &headers, view) } else { None };
+        let congestion = if length > self.least { self.congestion(packet, first_ingress, length, view) } else { None };
         let Some(Congestion { is_floored }) = congestion else {
-            return self.ingress[ingress].saw(at.egress, now);
+            return self.ingress[ingress].saw(packet.egress, now);
         };
-        if !self.is_shared(ingress, at.egress, now) {
+        if !self.is_shared(ingress, packet.egress, now) {
             return;
         }
-        let interval = self.config.notice_interval.unwrap_or_else(|| self.feedback_delay(at, &headers, view));
+        let interval = self.config.notice_interval.unwrap_or_else(|| self.feedback_delay(packet, view));
         if self.egress[egress].flows.is_due(flow, now, interval) {
-            let port = view.port(at.egress);
+            let port = view.port(packet.egress);
             let (from, target) = (port.id(), self.target(egress, flow, port.rate()));
             let trail = packet.trail().copied();
-            view.notify_source(&headers, trail.as_ref(), at.ingress, SRCC, from, words_of(target));
+            view.notify_source(&headers, trail.as_ref(), packet.ingress, SRCC, from, words_of(target));
             view.count("notices", 1);
             if is_floored {
                 view.count("floored_notices", 1);
@@ -150,49 +148,49 @@ impl Detector {
     }
 
     /// What a notice takes to the sender of a packet: N d.
-    fn feedback_delay(&self, at: &Passage, packet: &Packet, view: &View<'_>) -> Duration {
-        let delay = self.config.link_delay.unwrap_or_else(|| view.port(at.ingress).delay());
+    fn feedback_delay(&self, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
+        let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress).delay());
         // Its route counts the link that it is about to take already.
-        let links = u64::from(packet.route.links()).saturating_sub(1);
+        let links = u64::from(packet.packet().route.links()).saturating_sub(1);
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 
     /// What a packet intersects that finds its queue longer than the least threshold, with `length` bytes in it; `None` if it is not congested.
     fn congestion(
         &self,
-        at: &Passage,
+        packet: &PacketContext<'_>,
         first_ingress: usize,
         length: u64,
-        packet: &Packet,
         view: &View<'_>,
     ) -> Option<Congestion> {
-        if !self.config.notify_while_paused && view.port(at.egress).is_closed(at.queue) {
+        if !self.config.notify_while_paused && view.port(packet.egress).is_closed(packet.queue) {
             return None;
         }
         if self.config.threshold == Threshold::Static {
             return Some(Congestion { is_floored: false });
         }
         // Without a bound PFC does not act.
-        let bound = self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(at.ingress, at.came))?;
-        let delay = self.feedback_delay(at, packet, view);
+        let bound =
+            self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress, packet.ingress_class))?;
+        let delay = self.feedback_delay(packet, view);
         let span = if self.config.two_way { Duration::from_ps(delay.ps().saturating_mul(2)) } else { delay };
         let growth = if self.config.threshold == Threshold::Eq6 {
-            let others = self.arrivals(at, view.now).saturating_sub(1);
-            i128::from(view.port(at.egress).rate().bytes_in(span)) * i128::from(others)
+            let others = self.arrivals(packet, view.now).saturating_sub(1);
+            i128::from(view.port(packet.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
-            let lengths = self.egress[usize::from(at.egress)].lengths[usize::from(at.queue)];
+            let lengths = self.egress[usize::from(packet.egress)].lengths[usize::from(packet.queue)];
             lengths.growth(length, view.now, self.rate_interval, span)
         };
-        let threshold = i128::from(bound / self.egress_ports(at, first_ingress, view.now).max(1)) - growth;
+        let threshold = i128::from(bound / self.egress_ports(packet, first_ingress, view.now).max(1)) - growth;
         (i128::from(length) > threshold).then(|| Congestion { is_floored: threshold < i128::from(self.least) })
     }
 
     /// M.
-    fn egress_ports(&self, at: &Passage, first_ingress: usize, now: Time) -> u64 {
+    fn egress_ports(&self, packet: &PacketContext<'_>, first_ingress: usize, now: Time) -> u64 {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
             EgressPorts::Active => {
-                let of_ingress = (first_ingress + usize::from(at.ingress)) * self.ports;
+                let of_ingress = (first_ingress + usize::from(packet.ingress)) * self.ports;
                 let last = &self.last[of_ingress..of_ingress + self.ports];
                 last.iter().filter(|last| is_within(**last, self.window, now)).count() as u64
             }
@@ -200,12 +198,12 @@ impl Detector {
     }
 
     /// m.
-    fn arrivals(&self, at: &Passage, now: Time) -> u64 {
+    fn arrivals(&self, packet: &PacketContext<'_>, now: Time) -> u64 {
         match self.config.arrivals {
-            Arrivals::Flows => self.egress[usize::from(at.egress)].flows.count() as u64,
+            Arrivals::Flows => self.egress[usize::from(packet.egress)].flows.count() as u64,
             Arrivals::IngressPorts => {
                 let sends = |lane: &[Time], ingress: usize| {
-                    is_within(lane[ingress * self.ports + usize::from(at.egress)], self.window, now)
+                    is_within(lane[ingress * self.ports + usize::from(packet.egress)], self.window, now)
                 };
                 let lanes = || self.last.chunks(self.ports * self.ports);
                 (0..self.ports).filter(|ingress| lanes().any(|lane| sends(lane, *ingress))).count() as u64

@@ -14,8 +14,8 @@ use self::base::{Base, BaseNotification, BasePoint};
 use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
-    AnswerPath, Carried, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Options,
-    Passage, PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
+    AnswerPath, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Options,
+    PacketContext, PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
 };
 use crate::frame::Protocol;
 use backwater_engine::{Bytes, Duration, Rate};
@@ -432,11 +432,11 @@ impl PipelineHooks for SrccPoint {
         self.base.hooks() | HookSet::DATA_ENQUEUE
     }
 
-    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        self.detector.on_enqueue(at, queue_bytes, packet, view);
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
+        self.detector.on_enqueue(packet, queue_bytes, view);
     }
 
-    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        self.base.on_departure(at, queue_bytes, packet, view);
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
+        self.base.on_departure(packet, queue_bytes, view);
     }
 }

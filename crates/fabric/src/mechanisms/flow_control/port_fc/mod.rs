@@ -14,10 +14,10 @@ use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
     AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Joining, Options, Passage, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
+    Options, PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
 };
 use crate::frame::cause::{Cause, Causes};
-use crate::frame::{Control, Frame, Protocol, Signal};
+use crate::frame::{Control, Protocol, Signal};
 use crate::ids::{PortId, PortIx, QueueIx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -251,25 +251,25 @@ impl FlowControl for PortFc {
         AddedQueues { most, ..Default::default() }
     }
 
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
+    fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         let queue = match self {
-            PortFc::Switch(switch) => switch.queue(joining.egress, joining.onward),
-            PortFc::Server(server) => server.relay_queue(joining.egress),
+            PortFc::Switch(switch) => switch.queue(packet.egress, packet.remaining_hops(view)),
+            PortFc::Server(server) => server.relay_queue(packet.egress),
         };
-        joining.at(queue, 0)
+        packet.in_queue(queue, 0)
     }
 
     #[inline(never)]
-    fn on_enqueue(&mut self, passage: &Passage, _pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
-            switch.on_enqueue(passage, view);
+            switch.on_enqueue(packet, view);
         }
     }
 
     #[inline(never)]
-    fn on_dequeue(&mut self, passage: &Passage, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
-            switch.on_dequeue(passage, view);
+            switch.on_dequeue(packet, view);
         }
     }
 
@@ -331,9 +331,9 @@ impl FlowControlAccounts for PortFc {
         scope.unwrap_or(PauseScope::Queue(queue))
     }
 
-    fn keeps_stopped(&self, _ingress: PortIx, scope: PauseScope, _frame: &Frame, at: Passage) -> bool {
+    fn keeps_stopped(&self, _ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         match self {
-            PortFc::Switch(switch) => switch.message_of(&at).scope() == scope,
+            PortFc::Switch(switch) => switch.message_of(packet).scope() == scope,
             PortFc::Server(_) => false,
         }
     }

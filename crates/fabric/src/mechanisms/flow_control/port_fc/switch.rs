@@ -2,7 +2,7 @@
 
 use super::queues::Exits;
 use super::{Bdp, Message, PortFcConfig, Type};
-use crate::contract::{Passage, PauseScope, PortFacts, RemainingHops, Site, View};
+use crate::contract::{PacketContext, PauseScope, PortFacts, RemainingHops, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
@@ -70,31 +70,31 @@ impl Switch {
         }
     }
 
-    pub(super) fn on_enqueue(&mut self, passage: &Passage, view: &mut View<'_>) {
-        let port = &mut self.ports[usize::from(passage.egress)];
-        let of = port.type_of(passage.queue) as usize;
-        port.held[of] += u64::from(passage.bytes);
+    pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+        let port = &mut self.ports[usize::from(packet.egress)];
+        let of = port.type_of(packet.queue) as usize;
+        port.held[of] += u64::from(packet.bytes);
         if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
             port.stops[of] = true;
-            self.tell(passage, true, view);
+            self.tell(packet, true, view);
         }
     }
 
-    pub(super) fn on_dequeue(&mut self, passage: &Passage, view: &mut View<'_>) {
-        let port = &mut self.ports[usize::from(passage.egress)];
-        let of = port.type_of(passage.queue) as usize;
-        port.held[of] -= u64::from(passage.bytes);
+    pub(super) fn on_dequeue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+        let port = &mut self.ports[usize::from(packet.egress)];
+        let of = port.type_of(packet.queue) as usize;
+        port.held[of] -= u64::from(packet.bytes);
         if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
             port.stops[of] = false;
-            self.tell(passage, false, view);
+            self.tell(packet, false, view);
         }
     }
 
     /// Tells the servers at all other ports what has changed in the queues of a packet's type.
-    fn tell(&self, passage: &Passage, pauses: bool, view: &mut View<'_>) {
-        let message = Message { pauses, ..self.message_of(passage) };
-        for other in (0..self.ports.len() as PortIx).filter(|other| *other != passage.egress) {
-            self.send(other, message, passage.egress, view);
+    fn tell(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
+        let message = Message { pauses, ..self.message_of(packet) };
+        for other in (0..self.ports.len() as PortIx).filter(|other| *other != packet.egress) {
+            self.send(other, message, packet.egress, view);
         }
     }
 
@@ -133,9 +133,9 @@ impl Switch {
     }
 
     /// What is told when the queue is full in which a packet is.
-    pub(super) fn message_of(&self, at: &Passage) -> Message {
-        let port = &self.ports[usize::from(at.egress)];
-        Message { pauses: true, of: port.type_of(at.queue), port: port.id }
+    pub(super) fn message_of(&self, packet: &PacketContext<'_>) -> Message {
+        let port = &self.ports[usize::from(packet.egress)];
+        Message { pauses: true, of: port.type_of(packet.queue), port: port.id }
     }
 
     pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

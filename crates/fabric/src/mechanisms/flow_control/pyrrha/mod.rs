@@ -22,11 +22,11 @@ use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, EffectiveValues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
-    Footprint, Gauge, Joining, Neighbour, Options, Passage, PauseScope, PortView, Pressure, QueueChoice, SchemeContext,
+    Footprint, Gauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext,
     Shape, Site, Stage, StartingFlow, View, effective_values,
 };
 use crate::frame::cause::Causes;
-use crate::frame::{Control, Frame, Protocol};
+use crate::frame::{Control, Protocol};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
 use backwater_engine::memory::HeapBytes;
@@ -324,41 +324,41 @@ impl FlowControl for Pyrrha {
     }
 
     #[inline]
-    fn queue(&mut self, joining: Joining<'_>, _view: &View<'_>) -> QueueChoice {
+    fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         match &mut self.role {
-            Role::Switch(switch) => switch.place(joining, None),
-            Role::Host(_) | Role::Bystander => joining.by_class(),
+            Role::Switch(switch) => switch.place(packet, None, view),
+            Role::Host(_) | Role::Bystander => packet.by_class(),
         }
     }
 
-    fn next_queue(&mut self, joining: Joining<'_>, from: Passage, _view: &View<'_>) -> QueueChoice {
+    fn next_queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         match &mut self.role {
-            Role::Switch(switch) => switch.next_place(joining, from),
-            Role::Host(_) | Role::Bystander => joining.by_class(),
+            Role::Switch(switch) => switch.next_place(packet, view),
+            Role::Host(_) | Role::Bystander => packet.by_class(),
         }
     }
 
-    fn on_enqueue(&mut self, passage: &Passage, pressure: Pressure, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.joined(passage, view);
+            switch.joined(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(passage.ingress) {
-            pfc.on_enqueue(passage, pressure, view);
+        if let Some(pfc) = self.pfc_at(packet.ingress) {
+            pfc.on_enqueue(packet, pressure, view);
         }
     }
 
-    fn on_move(&mut self, from: &Passage, to: &Passage, view: &mut View<'_>) {
+    fn on_move(&mut self, packet: &PacketContext<'_>, from: QueueChoice, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.moved(from, to, view);
+            switch.moved(packet, from, view);
         }
     }
 
-    fn on_dequeue(&mut self, passage: &Passage, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
-            switch.left(passage, view);
+            switch.left(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(passage.ingress) {
-            pfc.on_dequeue(passage, gauge, view);
+        if let Some(pfc) = self.pfc_at(packet.ingress) {
+            pfc.on_dequeue(packet, gauge, view);
         }
     }
 
@@ -444,15 +444,13 @@ impl FlowControlAccounts for Pyrrha {
         }
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, frame: &Frame, at: Passage) -> bool {
+    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         match (&self.role, scope) {
-            (Role::Switch(switch), PauseScope::Root(root)) => switch.keeps_stopped(ingress, root, at),
+            (Role::Switch(switch), PauseScope::Root(root)) => switch.keeps_stopped(ingress, root, packet),
             _ => {
-                let from = frame.packet().map(|packet| PauseScope::Queue(packet.queue.into()));
-                let is_kept = || at.ingress == ingress && from == Some(scope);
-                self.foreign
-                    .as_ref()
-                    .map_or_else(is_kept, |foreign| foreign.pfc.keeps_stopped(ingress, scope, frame, at))
+                let from = PauseScope::Queue(packet.packet().queue.into());
+                let is_kept = || packet.ingress == ingress && from == scope;
+                self.foreign.as_ref().map_or_else(is_kept, |foreign| foreign.pfc.keeps_stopped(ingress, scope, packet))
             }
         }
     }

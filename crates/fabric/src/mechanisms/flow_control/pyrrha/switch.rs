@@ -10,7 +10,7 @@ use super::given_up;
 use super::queues::{Egress, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
-use crate::contract::{Joining, Neighbour, Passage, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
+use crate::contract::{Neighbour, PacketContext, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
 use crate::frame::cause::Cause;
 use crate::ids::{PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
@@ -79,102 +79,109 @@ impl Switch {
 
     // ---------------------------------------------------------------------------------------------------------- where packets go
 
-    pub(super) fn place(&mut self, joining: Joining<'_>, after: Option<PortId>) -> QueueChoice {
-        let egress = &mut self.egress[usize::from(joining.egress)];
+    pub(super) fn place(&mut self, packet: &PacketContext<'_>, after: Option<PortId>, view: &View<'_>) -> QueueChoice {
+        let egress = &mut self.egress[usize::from(packet.egress)];
         if egress.is_plain() {
-            return joining.by_class();
+            return packet.by_class();
         }
-        let here = self.ports[usize::from(joining.egress)].id;
-        let place = egress.place(ahead(here, joining.onward), after);
-        place.map_or(joining.by_class(), |(queue, note)| joining.at(queue, note))
+        let here = self.ports[usize::from(packet.egress)].id;
+        let place = egress.place(ahead(here, packet.remaining_hops(view)), after);
+        place.map_or(packet.by_class(), |(queue, note)| packet.in_queue(queue, note))
     }
 
-    pub(super) fn next_place(&mut self, joining: Joining<'_>, from: Passage) -> QueueChoice {
-        let root = self.egress[usize::from(from.egress)].roots_of(from.note).next();
-        self.place(joining, root)
+    pub(super) fn next_place(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
+        let root = self.egress[usize::from(packet.egress)].roots_of(packet.note).next();
+        self.place(packet, root, view)
     }
 
     // ------------------------------------------------------------------------------------------------------- queues grow and shrink
 
-    pub(super) fn joined(&mut self, at: &Passage, view: &mut View<'_>) {
-        self.add(at);
-        self.look_at_longer(at, view);
-        self.look_at_gates(at, view);
+    pub(super) fn joined(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+        self.add(packet);
+        self.look_at_longer(packet, view);
+        self.look_at_gates(packet.egress, packet.choice(), view);
     }
 
-    pub(super) fn left(&mut self, at: &Passage, view: &mut View<'_>) {
-        let roots = self.take(at);
-        self.look_at_shorter(at, roots, view);
-        self.look_at_gates(at, view);
+    pub(super) fn left(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+        let roots = self.take(packet, packet.choice());
+        self.look_at_shorter(packet.egress, packet.choice(), roots, view);
+        self.look_at_gates(packet.egress, packet.choice(), view);
     }
 
-    pub(super) fn moved(&mut self, from: &Passage, to: &Passage, view: &mut View<'_>) {
+    pub(super) fn moved(&mut self, packet: &PacketContext<'_>, from: QueueChoice, view: &mut View<'_>) {
+        let to = packet.choice();
         if from != to {
-            let roots = self.take(from);
-            self.add(to);
-            self.look_at_longer(to, view);
-            self.look_at_shorter(from, roots, view);
-            self.look_at_gates(from, view);
-            self.look_at_gates(to, view);
+            let roots = self.take(packet, from);
+            self.add(packet);
+            self.look_at_longer(packet, view);
+            self.look_at_shorter(packet.egress, from, roots, view);
+            self.look_at_gates(packet.egress, from, view);
+            self.look_at_gates(packet.egress, to, view);
         }
     }
 
-    fn add(&mut self, at: &Passage) {
-        let egress = &mut self.egress[usize::from(at.egress)];
-        egress.add(at.queue, at.note, at.bytes.into());
-        for root in egress.roots_of(at.note) {
-            self.roots.get_mut(root).expect("a root with a queue is known").add_load(at.ingress, at.bytes);
+    fn add(&mut self, packet: &PacketContext<'_>) {
+        let egress = &mut self.egress[usize::from(packet.egress)];
+        egress.add(packet.queue, packet.note, packet.bytes.into());
+        for root in egress.roots_of(packet.note) {
+            self.roots.get_mut(root).expect("a root with a queue is known").add_load(packet.ingress, packet.bytes);
         }
     }
 
     /// The roots for which the packet was isolated.
-    fn take(&mut self, at: &Passage) -> impl Iterator<Item = PortId> + Clone + use<> {
-        let egress = &mut self.egress[usize::from(at.egress)];
-        let roots = egress.roots_of(at.note);
-        egress.take(at.queue, at.note, at.bytes.into());
+    fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
+        let egress = &mut self.egress[usize::from(packet.egress)];
+        let roots = egress.roots_of(from.note);
+        egress.take(from.queue, from.note, packet.bytes.into());
         for root in roots.clone() {
-            self.roots.get_mut(root).expect("a root with a queue is known").take_load(at.ingress, at.bytes);
+            self.roots.get_mut(root).expect("a root with a queue is known").take_load(packet.ingress, packet.bytes);
         }
         roots
     }
 
     /// A packet has joined a queue: is that too long now?
-    fn look_at_longer(&mut self, at: &Passage, view: &mut View<'_>) {
-        let egress = &self.egress[usize::from(at.egress)];
-        let threshold = self.thresholds.get(at.egress, at.ingress).pause;
-        if at.note == 0 {
+    fn look_at_longer(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+        let egress = &self.egress[usize::from(packet.egress)];
+        let threshold = self.thresholds.get(packet.egress, packet.ingress).pause;
+        if packet.note == 0 {
             if egress.ordinary > threshold {
-                let id = self.ports[usize::from(at.egress)].id;
-                self.pause(id, 0, at.ingress, view);
+                let id = self.ports[usize::from(packet.egress)].id;
+                self.pause(id, 0, packet.ingress, view);
             }
             return;
         }
-        for root in egress.roots_of(at.note) {
-            let isolation = self.egress[usize::from(at.egress)].get(root);
+        for root in egress.roots_of(packet.note) {
+            let isolation = self.egress[usize::from(packet.egress)].get(root);
             let Some((isolation, entry)) = isolation.zip(self.roots.get(root)) else { continue };
             let load = match self.config.relay_metric {
                 RelayMetric::Queue => isolation.bytes,
-                RelayMetric::PerIngress => entry.load_of(at.ingress),
+                RelayMetric::PerIngress => entry.load_of(packet.ingress),
             };
             if load > threshold && isolation.state != State::SoftMerging {
                 let distance = entry.distance;
-                self.pause(root, distance, at.ingress, view);
+                self.pause(root, distance, packet.ingress, view);
             }
         }
     }
 
     /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
-    fn look_at_shorter(&mut self, at: &Passage, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
-        if at.note == 0 {
-            let id = self.ports[usize::from(at.egress)].id;
+    fn look_at_shorter(
+        &mut self,
+        port: PortIx,
+        from: QueueChoice,
+        roots: impl Iterator<Item = PortId>,
+        view: &mut View<'_>,
+    ) {
+        if from.note == 0 {
+            let id = self.ports[usize::from(port)].id;
             if self.roots.get(id).is_some() {
-                self.relieve(id, at.egress, view);
+                self.relieve(id, port, view);
             }
         }
         for root in roots {
-            let Some(isolation) = self.egress[usize::from(at.egress)].get(root) else { continue };
+            let Some(isolation) = self.egress[usize::from(port)].get(root) else { continue };
             let is_empty = isolation.bytes == 0;
-            self.relieve(root, at.egress, view);
+            self.relieve(root, port, view);
             if is_empty {
                 self.review(root, view);
             }
@@ -182,15 +189,15 @@ impl Switch {
     }
 
     /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
-    fn look_at_gates(&mut self, at: &Passage, view: &mut View<'_>) {
+    fn look_at_gates(&mut self, port: PortIx, of: QueueChoice, view: &mut View<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
         }
-        if at.note != 0 {
-            self.set_gate(at.egress, at.queue, view);
+        if of.note != 0 {
+            self.set_gate(port, of.queue, view);
         }
-        if self.egress[usize::from(at.egress)].any_waits() {
-            self.set_gates(at.egress, view);
+        if self.egress[usize::from(port)].any_waits() {
+            self.set_gates(port, view);
         }
     }
 
@@ -483,12 +490,13 @@ impl Switch {
     }
 
     /// What keeps a root paused upstream is in its isolation queues here, or in its ordinary queue if it is one of our ports.
-    pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, at: Passage) -> bool {
-        if at.note == 0 {
-            return self.ports[usize::from(at.egress)].id == root;
+    pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
+        if packet.note == 0 {
+            return self.ports[usize::from(packet.egress)].id == root;
         }
-        let is_isolated = self.egress[usize::from(at.egress)].roots_of(at.note).any(|isolated| isolated == root);
-        is_isolated && (self.config.relay_metric == RelayMetric::Queue || at.ingress == ingress)
+        let is_isolated =
+            self.egress[usize::from(packet.egress)].roots_of(packet.note).any(|isolated| isolated == root);
+        is_isolated && (self.config.relay_metric == RelayMetric::Queue || packet.ingress == ingress)
     }
 
     pub(super) fn leftover(&self) -> Option<String> {

@@ -14,7 +14,7 @@ use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    Passage, PortFacts, PortPressure, Pressure, SchemeContext, Site,
+    PacketContext, PortFacts, PortPressure, Pressure, SchemeContext, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::memory::HeapBytes;
@@ -297,8 +297,8 @@ impl Dsh {
 }
 
 impl BufferPolicy for Dsh {
-    fn admit(&mut self, arrival: &Passage, now: Time) -> Admission {
-        let (ingress, class, bytes) = (arrival.ingress, arrival.came, u64::from(arrival.bytes));
+    fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission {
+        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
         let admitted = if self.lossless.has(class) {
             self.admit_lossless(ingress, class, bytes)
         } else {
@@ -316,8 +316,8 @@ impl BufferPolicy for Dsh {
     }
 
     /// Insurance first, whichever queue of the port it was for; then shared, then private.
-    fn release(&mut self, departure: &Passage, _now: Time) {
-        let (ingress, class, bytes) = (departure.ingress, departure.came, u64::from(departure.bytes));
+    fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
+        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let before = queue.held;
         queue.held -= bytes;

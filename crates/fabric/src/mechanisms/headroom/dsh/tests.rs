@@ -4,7 +4,7 @@ use crate::ids::NodeId;
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::headroom::sih::SihConfig;
 use crate::network::fabric::Fabric;
-use crate::testing::{admit, fabric, passage, star};
+use crate::testing::{admit, fabric, packet, star};
 use backwater_engine::Rate;
 
 /// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom, 3,000 B private.
@@ -98,7 +98,7 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
     // It eases as soon as it is below: with no offset, at the very length.
     while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
-        dsh.release(&passage(0, CLASS, 1000), now);
+        dsh.release(&packet(0, CLASS, 1000), now);
     }
     assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
 }
@@ -112,7 +112,7 @@ fn what_a_queue_needs_follows_from_how_it_grows() {
     let need = |dsh: &Dsh| dsh.queues[0][CLASS.index()].need;
     assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 30_000));
     assert_eq!((admit(&mut dsh, 0, CLASS, 1000, now), need(&dsh)), (Ok(()), 30_000));
-    dsh.release(&passage(0, CLASS, 2000), now);
+    dsh.release(&packet(0, CLASS, 2000), now);
     assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 26_250));
 }
 
@@ -128,7 +128,7 @@ fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
     }
     let mut steps = Vec::new();
     while !dsh.pressure(0, CLASS).below_xon.has(CLASS) {
-        dsh.release(&passage(0, CLASS, 1000), now);
+        dsh.release(&packet(0, CLASS, 1000), now);
         steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
     }
     // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which T has changed by 63 each.
@@ -161,7 +161,7 @@ fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
     assert_eq!(dsh.occupancy().headroom, 1000);
     assert_eq!(told(&dsh), (class, none, PortPressure::Full));
     let mut after_one_less = || {
-        dsh.release(&passage(0, CLASS, 1000), now);
+        dsh.release(&packet(0, CLASS, 1000), now);
         told(&dsh)
     };
     assert_eq!(after_one_less(), (none, none, PortPressure::Between));
@@ -202,9 +202,9 @@ fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() 
         assert_eq!(arrive(&mut dsh, &mut now, ingress, CLASS), Ok(()));
     }
     assert_eq!((dsh.occupancy().shared, dsh.headroom(1, CLASS)), (10_000, 1000));
-    (0..10).for_each(|_| dsh.release(&passage(0, CLASS, 1000), now));
+    (0..10).for_each(|_| dsh.release(&packet(0, CLASS, 1000), now));
     assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
-    dsh.release(&passage(1, CLASS, 1000), now);
+    dsh.release(&packet(1, CLASS, 1000), now);
     assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
 }
 
@@ -234,7 +234,7 @@ fn a_class_that_has_the_port_for_itself_needs_no_shared_headroom() {
         }
         let length = dsh.beyond_private(0, CLASS);
         while dsh.held(0, CLASS) > 0 {
-            dsh.release(&passage(0, CLASS, 1000), *now);
+            dsh.release(&packet(0, CLASS, 1000), *now);
         }
         length
     };
@@ -271,12 +271,12 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     // Insurance is given back first, whichever queue a packet leaves; until then the port stays full.
     for left in (0..60).rev() {
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-        dsh.release(&passage(0, Class(5), 1000), now);
+        dsh.release(&packet(0, Class(5), 1000), now);
         assert_eq!(dsh.occupancy().headroom, left * 1000);
     }
     // Now the packet that made it full must leave again.
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-    dsh.release(&passage(0, Class(5), 1000), now);
+    dsh.release(&packet(0, Class(5), 1000), now);
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
 }
 
@@ -293,7 +293,7 @@ fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
-    dsh.release(&passage(0, CLASS, 1000), now);
+    dsh.release(&packet(0, CLASS, 1000), now);
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
 }
 
@@ -329,7 +329,7 @@ fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
         assert_eq!(admit(&mut dsh, 0, lossy, most[1], Time::ZERO), Ok(()));
         assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
         assert_eq!(admit(&mut dsh, 0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
-        dsh.release(&passage(0, lossy, most[0]), Time::ZERO);
+        dsh.release(&packet(0, lossy, most[0]), Time::ZERO);
         assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
     }
 }

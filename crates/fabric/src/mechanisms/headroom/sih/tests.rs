@@ -3,7 +3,7 @@ use crate::contract::note::DropCause;
 use crate::ids::{ClassMask, NodeId};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::network::fabric::Fabric;
-use crate::testing::{admit, fabric, passage, star};
+use crate::testing::{admit, fabric, packet, star};
 
 /// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom and 3,000 B private each.
 fn evaluation() -> (Fabric, SihConfig) {
@@ -43,7 +43,7 @@ fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
     // No other queue's pressure changes.
     assert_eq!(sih.pressure(0, Class(4)), Pressure::of_class(Class(4), false, true));
     assert_eq!(sih.pressure(1, CLASS), Pressure::of_class(CLASS, false, true));
-    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    sih.release(&packet(0, CLASS, 1000), Time::ZERO);
     assert_eq!(sih.occupancy().headroom, 0);
     assert_eq!(sih.pressure(0, CLASS), Pressure::of_class(CLASS, false, true));
 }
@@ -59,7 +59,7 @@ fn a_queue_eases_below_its_threshold_by_the_offset() {
     // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951: only the last is 2,000 below.
     let mut below_xon = Vec::new();
     for _ in 0..3 {
-        sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+        sih.release(&packet(0, CLASS, 1000), Time::ZERO);
         below_xon.push(!sih.pressure(0, CLASS).below_xon.is_empty());
     }
     assert_eq!(below_xon, [false, false, true]);
@@ -84,7 +84,7 @@ fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
     }
     assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
     assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
-    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    sih.release(&packet(0, CLASS, 1000), Time::ZERO);
     // 4,001 B, and T is 5,999: not far enough below.
     assert_eq!(sih.pressure(0, CLASS), Pressure::default());
 }
@@ -100,7 +100,7 @@ fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
     assert_eq!(sih.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(sih.occupancy(), Occupancy { used: 3064, shared: 0, headroom: 64, peak: 3064 });
     // Headroom is drained first.
-    sih.release(&passage(0, CLASS, 1000), Time::ZERO);
+    sih.release(&packet(0, CLASS, 1000), Time::ZERO);
     assert_eq!(sih.occupancy(), Occupancy { used: 2064, shared: 0, headroom: 0, peak: 3064 });
     assert_eq!(sih.pressure(0, CLASS).below_xon, ClassMask::of(CLASS));
 }

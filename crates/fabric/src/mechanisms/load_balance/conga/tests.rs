@@ -1,13 +1,12 @@
 use super::*;
 use crate::contract::FlowKey;
-use crate::contract::passage::OWN;
+use crate::contract::packet::NO_PORT;
 use crate::frame::framing::FrameSize;
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, PacketKind, Route};
-use crate::ids::Class;
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
-use crate::testing::{fabric, frame, network, passage};
+use crate::testing::{fabric, frame, network};
 
 /// A metric of 1 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
 fn config() -> CongaConfig {
@@ -68,9 +67,8 @@ impl Switch {
 
     /// The header of a packet when it leaves.
     fn depart(&mut self, mut frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<Header> {
-        let at = Passage { egress, ..passage(ingress, Class(3), 1000) };
-        let packet = &mut Carried { frame: &mut frame, records: &mut self.records };
-        self.conga.on_departure(&at, 0, packet, &mut self.node.view(now, &self.fabric));
+        let packet = &mut PacketContext::new(&mut frame, ingress, egress, &mut self.records);
+        self.conga.on_departure(packet, 0, &mut self.node.view(now, &self.fabric));
         self.header(&frame)
     }
 
@@ -83,8 +81,8 @@ impl Switch {
     /// A packet with this header has reached its destination.
     fn hear(&mut self, header: Header, now: Time) {
         let mut frame = self.packet(0, Some(header));
-        let packet = &mut Carried { frame: &mut frame, records: &mut self.records };
-        self.conga.on_last_hop(0, packet, &mut self.node.view(now, &self.fabric));
+        let packet = &mut PacketContext::new(&mut frame, 0, 0, &mut self.records);
+        self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
     /// From leaf 5 it is heard that our packets through `port` have met `metric`.
@@ -102,9 +100,9 @@ impl Switch {
         if let Body::Packet(packet) = &mut frame.body {
             packet.kind = kind;
         }
-        let packet = Carried { frame: &mut frame, records: &mut self.records };
+        let packet = PacketContext::new(&mut frame, ingress, NO_PORT, &mut self.records);
         let (key, destination) = (FlowKey(flow), NodeId(2));
-        let arrival = &mut RouteRequest { packet, ingress, destination, key, candidates: &UPLINKS };
+        let arrival = &mut RouteRequest { packet, destination, key, candidates: &UPLINKS };
         match self.conga.choose(arrival, &mut self.node.view(now, &self.fabric)) {
             Choice::Candidate(way) => UPLINKS[way],
             Choice::Route(route) => panic!("a whole route: {route:?}"),
@@ -154,7 +152,7 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     // What stays at the leaf and what the leaf has made itself has none.
     assert_eq!(leaf.send(1, 1, at(0)), None);
     let own = leaf.packet(2, None);
-    assert_eq!(leaf.depart(own, OWN, 3, at(0)), None);
+    assert_eq!(leaf.depart(own, NO_PORT, 3, at(0)), None);
 }
 
 /// The largest metric on the way stays; the link to the host does not count.
@@ -259,7 +257,7 @@ fn what_has_failed_is_no_path_however_idle_it_is() {
     leaf.feed_back(3, 2, at(0));
     leaf.feed_back(4, 3, at(0));
     assert_eq!(leaf.choose(1, at(0)), 2);
-    leaf.node.interfaces.ports[2].fail();
+    leaf.node.io.ports[2].fail();
     assert_eq!(leaf.choose(1, at(0)), 3);
     assert_shared(leaf.spread(at(0)), [false, true, false]);
 }

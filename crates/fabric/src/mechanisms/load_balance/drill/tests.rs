@@ -1,10 +1,10 @@
 use super::*;
 use crate::model::fifo::Frames;
-use crate::model::interfaces::Interfaces;
+use crate::model::io::NodeIo;
 use crate::testing::{choose, interfaces, port, queued};
 
 /// Ports with so many packets of 1000 B in their queues.
-fn ports(packets: &[u32]) -> Interfaces {
+fn ports(packets: &[u32]) -> NodeIo {
     let with = |count: &u32| {
         let (mut port, mut frames) = (port(100), Frames::default());
         (0..*count).for_each(|_| port.enqueue(3, &queued(3, 1000), &mut frames));
@@ -17,7 +17,7 @@ fn drill(samples: u32, memory: u32) -> Drill {
     Drill::new(&DrillConfig { samples, memory }, Seed(1), NodeId(3))
 }
 
-fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut Interfaces, packets: u32) -> Vec<u32> {
+fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut NodeIo, packets: u32) -> Vec<u32> {
     let mut counts = vec![0; candidates.len()];
     (0..packets).for_each(|_| counts[choose(drill, candidates, ports)] += 1);
     counts

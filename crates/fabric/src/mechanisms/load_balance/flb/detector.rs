@@ -2,8 +2,8 @@
 //! Appendix A).
 
 use super::{FlbConfig, Threshold};
-use crate::contract::{Carried, OutgoingNotice, Passage, PortFacts, Site, View};
-use crate::frame::{Notice, Packet, Route};
+use crate::contract::{OutgoingNotice, PacketContext, PortFacts, Site, View};
+use crate::frame::{Notice, Route};
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::growth::Lengths;
@@ -120,18 +120,18 @@ impl Detector {
     }
 
     /// A data packet has come to its queue, which holds `length` bytes with it; whether it is congested there.
-    pub(super) fn finds_congested(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
-        if self.threshold == Threshold::Adaptive && self.lossless.has(at.came) {
-            let lengths = self.lengths.entry((at.egress, at.queue)).or_default();
-            lengths.measure(length - u64::from(at.bytes), view.now, self.round[usize::from(at.egress)]);
+    pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
+        if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class) {
+            let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
+            lengths.measure(length - u64::from(packet.bytes), view.now, self.round[usize::from(packet.egress)]);
         }
-        length > self.floor && self.lossless.has(at.came) && self.is_above(at, length, packet, view)
+        length > self.floor && self.lossless.has(packet.ingress_class) && self.is_above(packet, length, view)
     }
 
     /// A data packet has come to its queue and is congested there; what is to be said about its flow.
-    pub(super) fn add(&mut self, at: &Passage, packet: &Carried<'_>, view: &View<'_>) -> Option<News> {
-        let (now, root) = (view.now, view.port(at.egress).id());
-        let congested = self.congested[usize::from(at.egress)].entry(at.queue).or_default();
+    pub(super) fn add(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> Option<News> {
+        let (now, root) = (view.now, view.port(packet.egress).id());
+        let congested = self.congested[usize::from(packet.egress)].entry(packet.queue).or_default();
         let flow = packet.packet().flow;
         if let Some(told) = congested.flows.get_mut(&flow) {
             told.last = now;
@@ -139,28 +139,30 @@ impl Detector {
                 return None;
             }
         }
-        let (to, route) = view.way_back(packet.packet(), packet.trail(), at.ingress)?;
-        let back = Back { to, port: at.ingress, route };
+        let (to, route) = view.way_back(packet.packet(), packet.trail(), packet.ingress)?;
+        let back = Back { to, port: packet.ingress, route };
         congested.flows.insert(flow, Told { at: now, last: now, back });
         let cnm = Cnm::Congested { flows: recent(congested, now, self.n_timeout) };
         Some(News { flow, root, cnm, back })
     }
 
     /// Whether flows are congested at a queue.
-    pub(super) fn is_congested(&self, at: &Passage) -> bool {
-        self.congested[usize::from(at.egress)].contains_key(&at.queue)
+    pub(super) fn is_congested(&self, packet: &PacketContext<'_>) -> bool {
+        self.congested[usize::from(packet.egress)].contains_key(&packet.queue)
     }
 
     /// A packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
-    pub(super) fn release(&mut self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> Vec<News> {
-        let root = view.port(at.egress).id();
-        if self.is_below(at, length, packet, view) {
-            let cleared = self.congested[usize::from(at.egress)].remove(&at.queue).unwrap_or_default();
+    pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<News> {
+        let root = view.port(packet.egress).id();
+        if self.is_below(packet, length, view) {
+            let cleared = self.congested[usize::from(packet.egress)].remove(&packet.queue).unwrap_or_default();
             let all = clears(root, recent(&cleared, view.now, self.n_timeout));
             return cleared.flows.into_iter().map(all).collect();
         }
         // Flows that have ended count no more, nor those that go elsewhere now.
-        let Some(congested) = self.congested[usize::from(at.egress)].get_mut(&at.queue) else { return Vec::new() };
+        let Some(congested) = self.congested[usize::from(packet.egress)].get_mut(&packet.queue) else {
+            return Vec::new();
+        };
         if view.now.since(congested.swept) < self.timeout {
             return Vec::new();
         }
@@ -179,49 +181,49 @@ impl Detector {
     }
 
     /// Whether a queue of `length` bytes is longer than K.
-    fn is_above(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
-        let egress = usize::from(at.egress);
+    fn is_above(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
+        let egress = usize::from(packet.egress);
         let is_long = match self.threshold {
-            Threshold::Delay => length > self.least[egress] || length > self.half_bound(at, view),
+            Threshold::Delay => length > self.least[egress] || length > self.half_bound(packet, view),
             Threshold::Static => length > self.least[egress],
-            Threshold::Adaptive => length > self.least[egress] && self.upper(at, length, packet, view) < length.into(),
+            Threshold::Adaptive => length > self.least[egress] && self.upper(packet, length, view) < length.into(),
         };
-        is_long && (self.notify_while_paused || !view.port(at.egress).is_closed(at.queue))
+        is_long && (self.notify_while_paused || !view.port(packet.egress).is_closed(packet.queue))
     }
 
     /// Whether one of `length` bytes, which was, is no longer.
-    fn is_below(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> bool {
-        let least = self.least[usize::from(at.egress)];
+    fn is_below(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
+        let least = self.least[usize::from(packet.egress)];
         match self.threshold {
-            Threshold::Delay => length < least && length < self.half_bound(at, view).max(self.floor),
+            Threshold::Delay => length < least && length < self.half_bound(packet, view).max(self.floor),
             Threshold::Static => length < least,
             Threshold::Adaptive => {
-                let lower = -self.growth(at, length, packet, view);
+                let lower = -self.growth(packet, length, view);
                 i128::from(length)
-                    < lower.clamp(i128::from(least), self.upper(at, length, packet, view).max(i128::from(least)))
+                    < lower.clamp(i128::from(least), self.upper(packet, length, view).max(i128::from(least)))
             }
         }
     }
 
     /// Half of what PFC lets the ingress queue of a packet hold: no K is more.
-    fn half_bound(&self, at: &Passage, view: &View<'_>) -> u64 {
-        view.threshold(at.ingress, at.came).map_or(u64::MAX, |bound| bound / 2)
+    fn half_bound(&self, packet: &PacketContext<'_>, view: &View<'_>) -> u64 {
+        view.threshold(packet.ingress, packet.ingress_class).map_or(u64::MAX, |bound| bound / 2)
     }
 
     /// By how much the queue of a packet grows while a notice reaches its source and what has been sent until then arrives: the integrals of Equation 4 less 2 d C.
-    fn growth(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> i128 {
-        let round = self.round[usize::from(at.egress)];
+    fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
+        let round = self.round[usize::from(packet.egress)];
         // Its route counts the link that it is about to take already.
-        let links = u64::from(packet.route.links()).saturating_sub(1);
-        let lengths = self.lengths.get(&(at.egress, at.queue)).copied().unwrap_or_default();
+        let links = u64::from(packet.packet().route.links()).saturating_sub(1);
+        let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
         lengths.growth(length, view.now, round, round * links)
     }
 
     /// The upper end of Equation 4: Q_PFC / n less the growth, with n the egress queues of the switch that are congested, that of the packet included.
-    fn upper(&self, at: &Passage, length: u64, packet: &Packet, view: &View<'_>) -> i128 {
-        let Some(bound) = view.threshold(at.ingress, at.came) else { return i128::MAX };
-        let others = (self.counts().1 - usize::from(self.is_congested(at))) as u64;
-        i128::from(bound / (others + 1)) - self.growth(at, length, packet, view)
+    fn upper(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
+        let Some(bound) = view.threshold(packet.ingress, packet.ingress_class) else { return i128::MAX };
+        let others = (self.counts().1 - usize::from(self.is_congested(packet))) as u64;
+        i128::from(bound / (others + 1)) - self.growth(packet, length, view)
     }
 
     /// How many flows of how many queues are congested.

@@ -15,10 +15,10 @@ use self::edge::Edge;
 use super::flowlets::by_hash;
 use super::paths::{is_edge, stamp_departure};
 use crate::contract::{
-    Carried, Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction,
-    Options, Passage, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
+    PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
-use crate::frame::{Notice, Packet, PacketKind};
+use crate::frame::{Notice, PacketKind};
 use crate::ids::{NodeId, PortIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use backwater_engine::{Bytes, Duration, Time};
@@ -302,24 +302,24 @@ pub struct Flb {
 impl Flb {
     /// A packet has come to its queue that this edge may measure with, or that may find `length` bytes there and be congested.
     #[inline(never)]
-    fn look_at(&mut self, at: &Passage, length: Option<u64>, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn look_at(&mut self, length: Option<u64>, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         if let Some(edge) = &mut self.edge {
-            edge.measuring.on_enqueue(at, packet, view);
+            edge.measuring.on_enqueue(packet, view);
         }
         if let (Some(detector), Some(length)) = (&mut self.detector, length)
-            && detector.finds_congested(at, length, packet.packet(), view)
+            && detector.finds_congested(packet, length, view)
         {
-            let news = detector.add(at, packet, view);
-            news.iter().for_each(|news| self.announce(news, at.egress, view));
+            let news = detector.add(packet, view);
+            news.iter().for_each(|news| self.announce(news, packet.egress, view));
         }
     }
 
     /// A packet has left a queue that was congested, and that now holds `length` bytes.
     #[inline(never)]
-    fn on_drained(&mut self, at: &Passage, length: u64, packet: &Packet, view: &mut View<'_>) {
+    fn on_drained(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
         let Some(detector) = &mut self.detector else { return };
-        let news = detector.release(at, length, packet, view);
-        news.iter().for_each(|news| self.announce(news, at.egress, view));
+        let news = detector.release(packet, length, view);
+        news.iter().for_each(|news| self.announce(news, packet.egress, view));
     }
 
     /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
@@ -355,20 +355,20 @@ impl PipelineHooks for Flb {
             | HookSet::OTHER_DEPARTURE.only_if(detects && self.acks_join)
     }
 
-    fn on_enqueue(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
+    fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         let is_data = packet.packet().kind == PacketKind::Data;
         let may_be = is_data && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(queue_bytes));
-        if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(at, packet)) {
-            self.look_at(at, may_be.then_some(queue_bytes), packet, view);
+        if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(packet)) {
+            self.look_at(may_be.then_some(queue_bytes), packet, view);
         }
     }
 
-    fn on_departure(&mut self, at: &Passage, queue_bytes: u64, packet: &mut Carried<'_>, view: &mut View<'_>) {
-        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(at.ingress)) {
+    fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
+        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress)) {
             stamp_departure(packet, view.now);
         }
-        if self.detector.as_ref().is_some_and(|detector| detector.is_congested(at)) {
-            self.on_drained(at, queue_bytes, packet.packet(), view);
+        if self.detector.as_ref().is_some_and(|detector| detector.is_congested(packet)) {
+            self.on_drained(packet, queue_bytes, view);
         }
     }
 
@@ -407,7 +407,7 @@ impl PipelineHooks for Flb {
 impl LoadBalance for Flb {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.ingress));
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }

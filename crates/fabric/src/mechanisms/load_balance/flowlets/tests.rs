@@ -1,6 +1,6 @@
 use super::*;
 use crate::ids::NodeId;
-use crate::model::interfaces::Interfaces;
+use crate::model::io::NodeIo;
 use crate::testing::{fabric, interfaces, port, star};
 use backwater_engine::random::Seed;
 
@@ -11,7 +11,7 @@ fn at(ns: u64) -> Time {
 }
 
 /// Four ports, of which some are down.
-fn ports(down: &[usize]) -> Interfaces {
+fn ports(down: &[usize]) -> NodeIo {
     let mut node = interfaces((0..4).map(|_| port(100)).collect());
     down.iter().for_each(|port| node.ports[*port].fail());
     node
@@ -27,7 +27,7 @@ fn with_gaps(gaps: Gaps) -> Flowlets {
 }
 
 /// What a packet finds: whether it starts a flowlet and the last way is remembered, and then takes `new`.
-fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut Interfaces, new: usize) -> (usize, Asked) {
+fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut NodeIo, new: usize) -> (usize, Asked) {
     let fabric = fabric(star(2));
     let mut asked = Asked::No;
     let view = View::new(now, &fabric, node);

@@ -3,7 +3,7 @@
 use super::delay::Measuring;
 use super::echo::{Echoes, Header, Stamp};
 use super::set::{Ascent, Paths};
-use crate::contract::{Carried, LbStat, Passage, PathState, Site, View};
+use crate::contract::{LbStat, PacketContext, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -48,29 +48,29 @@ impl MeasuringEdge {
 
     /// Whether [`on_enqueue`](Self::on_enqueue) may have anything to do.
     #[inline]
-    pub(in super::super) fn may_use(&self, at: &Passage, packet: &Carried<'_>) -> bool {
-        if self.is_to_host(at.egress) { packet.path_header().is_some() } else { self.echoes.is_waiting() }
+    pub(in super::super) fn may_use(&self, packet: &PacketContext<'_>) -> bool {
+        if self.is_to_host(packet.egress) { packet.path_header().is_some() } else { self.echoes.is_waiting() }
     }
 
     /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
     #[inline]
-    pub(in super::super) fn on_enqueue(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
-        if self.is_to_host(at.egress) {
+    pub(in super::super) fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
+        if self.is_to_host(packet.egress) {
             if let Some(header) = packet.path_header().copied() {
-                self.read(at, &header.into(), packet, view);
+                self.read(&header.into(), packet, view);
             }
-        } else if self.echoes.is_waiting() && self.is_to_host(at.ingress) {
-            self.report(at, packet, view);
+        } else if self.echoes.is_waiting() && self.is_to_host(packet.ingress) {
+            self.report(packet, view);
         }
     }
 
     /// A packet leaves for another edge: what waits to be reported there goes with it.
     #[inline(never)]
-    fn report(&mut self, at: &Passage, packet: &mut Carried<'_>, view: &View<'_>) {
+    fn report(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
         // The destination is read from the route: its flow may have been forgotten.
         let route = packet.packet().route;
         let to = route.destination().unwrap_or_else(|| {
-            let next = view.paths.neighbour(self.node(), at.egress);
+            let next = view.paths.neighbour(self.node(), packet.egress);
             route.ahead().fold(next, |node, port| view.paths.neighbour(node, port))
         });
         if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
@@ -86,7 +86,7 @@ impl MeasuringEdge {
 
     /// A packet with a header has come from another edge.
     #[inline(never)]
-    fn read(&mut self, at: &Passage, header: &Header, packet: &Carried<'_>, view: &View<'_>) {
+    fn read(&mut self, header: &Header, packet: &PacketContext<'_>, view: &View<'_>) {
         let edge = header.from;
         if let Some(report) = header.report
             && let Some(set) = self.paths.known_mut(edge)
@@ -95,7 +95,7 @@ impl MeasuringEdge {
             path.delay.hear(&report, view.now);
         }
         if let Some(stamp) = header.stamp {
-            let delay = view.now.since(stamp.at) + self.missing(at, edge, packet, view);
+            let delay = view.now.since(stamp.at) + self.missing(edge, packet, view);
             self.echoes.hear(edge, stamp, delay, self.over_all);
         }
     }
@@ -106,7 +106,7 @@ impl MeasuringEdge {
     }
 
     /// What a packet would have taken longer from `edge` to here, were it a full one.
-    fn missing(&self, at: &Passage, edge: NodeId, packet: &Carried<'_>, view: &View<'_>) -> Duration {
+    fn missing(&self, edge: NodeId, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let wire = packet.frame.size.wire;
         // Behind the source host, and before the port through which it leaves.
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
@@ -114,7 +114,7 @@ impl MeasuringEdge {
             None => packet.packet().route.behind().collect(),
         };
         let between = taken.get(1..).unwrap_or(&[]);
-        let between = between.strip_suffix(&[at.egress]).unwrap_or(between);
+        let between = between.strip_suffix(&[packet.egress]).unwrap_or(between);
         let time = |wire| view.paths.serialisation(edge, between, wire);
         time(self.full.max(wire)).saturating_sub(time(wire))
     }
@@ -145,16 +145,16 @@ impl MeasuringEdge {
 }
 
 /// Marks the stamp of a packet that starts on the wire now, where it is the departure that counts.
-pub(in super::super) fn stamp_departure(packet: &mut Carried<'_>, now: Time) {
+pub(in super::super) fn stamp_departure(packet: &mut PacketContext<'_>, now: Time) {
     rewrite_stamp(packet, |stamp| Stamp { at: now, ..stamp });
 }
 
 /// Has the stamp of a packet say that a link is so busy, if none before it was busier.
-pub(in super::super) fn stamp_busy(packet: &mut Carried<'_>, busy: u8) {
+pub(in super::super) fn stamp_busy(packet: &mut PacketContext<'_>, busy: u8) {
     rewrite_stamp(packet, |stamp| Stamp { busy: stamp.busy.max(busy), ..stamp });
 }
 
-fn rewrite_stamp(packet: &mut Carried<'_>, change: impl FnOnce(Stamp) -> Stamp) {
+fn rewrite_stamp(packet: &mut PacketContext<'_>, change: impl FnOnce(Stamp) -> Stamp) {
     if let Some(header) = packet.path_header().copied().map(Header::from)
         && let Some(stamp) = header.stamp
     {

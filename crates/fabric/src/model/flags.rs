@@ -1,0 +1,49 @@
+//! Flags of a node: what its mechanisms subscribe to, and what the model itself must do at a packet's way.
+
+use crate::contract::HookSet;
+use bitflags::bitflags;
+
+bitflags! {
+    /// Everything that takes a packet off the plain path, tested together: hooks of mechanisms in the low half, the model's
+    /// own flags in the high half.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct NodeFlags: u32 {
+        const ENQUEUE = HookSet::ENQUEUE.bits() as u32;
+        const LAST_HOP = HookSet::LAST_HOP.bits() as u32;
+        const NOTICE = HookSet::NOTICE.bits() as u32;
+        const GATE = HookSet::GATE.bits() as u32;
+
+        /// Packets record the ports that they pass, if their routes do not: notices follow these trails back.
+        const TRAIL = 1 << 16;
+        /// Packets take time between their ingress port and their queue.
+        const DELAY = 1 << 17;
+        /// The queues of a host's ports take turns with the data of its own flows.
+        const TURNS = 1 << 18;
+        /// Some ports have failed links that routes avoid.
+        const DEAD_ENDS = 1 << 19;
+        /// The node is traced, or keeps a ledger.
+        const TRACE = 1 << 20;
+        /// Some queues feed other queues.
+        const INNER_QUEUES = 1 << 21;
+        /// A host relays packets of others.
+        const RELAYS = 1 << 22;
+
+        /// Accounting of departures besides hooks.
+        const ACCOUNTED_DEPARTURE = Self::TURNS.bits() | Self::TRACE.bits() | Self::RELAYS.bits();
+        /// Work on departure besides hooks.
+        const DEPARTURE_WORK = Self::ACCOUNTED_DEPARTURE.bits() | Self::TRAIL.bits();
+    }
+}
+
+impl NodeFlags {
+    /// Returns the flags of a set of hooks.
+    #[inline]
+    pub(crate) const fn of(hooks: HookSet) -> NodeFlags {
+        NodeFlags::from_bits_retain(hooks.bits() as u32)
+    }
+
+    /// Returns the flags if `condition` holds, else none.
+    pub(crate) const fn only_if(self, condition: bool) -> NodeFlags {
+        if condition { self } else { NodeFlags::empty() }
+    }
+}

@@ -1,0 +1,267 @@
+//! Input and output of a node: its ports, its endpoint, and the actions that mechanisms request through a
+//! [`View`](crate::contract::View).
+
+use crate::contract::note::Note;
+use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
+use crate::contract::{BufferPolicy, NodeAccess, OutgoingNotice, PortView};
+use crate::frame::Control;
+use crate::frame::cause::{Cause, Causes};
+use crate::ids::{NodeId, PortIx, QueueIx};
+use crate::mechanisms::headroom::AnyBufferPolicy;
+use crate::model::flags::NodeFlags;
+use crate::model::host::Endpoint;
+use crate::model::ledger::Ledger;
+use crate::model::port::Port;
+use ambassador::Delegate;
+use backwater_engine::Time;
+use backwater_engine::memory::HeapBytes;
+use std::collections::VecDeque;
+
+/// Charged bytes that a node has handled: `received + created = sent + consumed + lost + held`, where `sent` is the sum over
+/// the node's ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes received over links.
+    pub received: u64,
+    /// Bytes of frames created by this node.
+    pub created: u64,
+    /// Bytes of frames consumed by this node.
+    pub consumed: u64,
+}
+
+/// Ports and endpoint of a node, and the actions that its mechanisms requested.
+#[repr(C)]
+pub(crate) struct NodeIo {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) counters: Counters,
+    pub(crate) actions: PendingActions,
+    pub(crate) endpoint: Option<Endpoint>,
+    /// Latency breakdown of packets, if recorded.
+    pub(crate) ledger: Option<Box<Ledger>>,
+    /// Hooks of mechanisms, and the model's own flags.
+    pub(crate) flags: NodeFlags,
+    /// Timer of each mechanism, by [`HookOwner`].
+    pub(crate) wakes: [Time; HookOwner::ALL.len()],
+    /// Wake-up scheduled for the first of these timers; [`Time::NEVER`] if none.
+    pub(crate) wake_at: Time,
+    /// Node that owns the ports.
+    pub(crate) node: NodeId,
+}
+
+/// Actions that hooks requested. The node runs them when the hook returns. The queues are reused, so nothing is
+/// allocated in steady state.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct PendingActions {
+    /// True if there may be any.
+    pub(crate) pending: bool,
+    /// Number of notes. Observers receive notes before any other action runs: a packet leaves a queue after the note that
+    /// the queue is open.
+    notes: u32,
+    /// Link-local frames to send; true if causes travel with the frame. They are queued before other actions run, so that
+    /// a resumed port does not send waiting packets first.
+    controls: VecDeque<(PortIx, Control, bool)>,
+    /// Causes, in the order of the frames.
+    causes: VecDeque<Causes>,
+    /// Notes first, then all other actions, each in order.
+    pub(crate) others: VecDeque<Action>,
+    /// Notices to send.
+    pub(crate) notices: VecDeque<OutgoingNotice>,
+    /// True if the content of full queues is recorded ([`Note::Full`]).
+    pub(crate) watches_full: bool,
+}
+
+/// An action that a hook requested.
+#[derive(Debug)]
+pub(crate) enum Action {
+    /// Schedule a port's next transmission.
+    Schedule(PortIx),
+    /// Move all packets of a queue to their next queues.
+    Flush(PortIx, QueueIx),
+    /// Schedule the wake-up for a port's timer.
+    Timer(PortIx),
+    /// Schedule the wake-up for a mechanism's timer.
+    WakeUp,
+    /// Notify the observers.
+    Note(Note),
+    /// Call the hooks for a gate that closed or opened (true).
+    Gate(PortIx, QueueIx, bool),
+}
+
+/// Mechanism of a node that a [`View`](crate::contract::View) serves. Its timer is the one that the view sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookOwner {
+    FlowControl,
+    CongestionPoint,
+    LoadBalance,
+}
+
+impl HookOwner {
+    pub(crate) const ALL: [HookOwner; 3] = [HookOwner::FlowControl, HookOwner::CongestionPoint, HookOwner::LoadBalance];
+}
+
+impl PendingActions {
+    fn note(&mut self, note: Note) {
+        self.pending = true;
+        self.others.insert(self.notes as usize, Action::Note(note));
+        self.notes += 1;
+    }
+
+    /// Takes the next note, or if there is none, the next other action.
+    pub(crate) fn next(&mut self) -> Option<Action> {
+        self.notes = self.notes.saturating_sub(1);
+        self.others.pop_front()
+    }
+
+    /// Takes the next note.
+    pub(crate) fn next_note(&mut self) -> Option<Note> {
+        match (self.notes > 0).then(|| self.next())?? {
+            Action::Note(note) => Some(note),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, effect: Action) {
+        self.pending = true;
+        self.others.push_back(effect);
+    }
+
+    /// Takes the next link-local frame to send, with its causes.
+    pub(crate) fn next_control(&mut self) -> Option<(PortIx, Control, Option<Causes>)> {
+        let (port, control, has_causes) = self.controls.pop_front()?;
+        Some((port, control, if has_causes { self.causes.pop_front() } else { None }))
+    }
+
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        let frames = self.controls.heap_bytes() + self.causes.heap_bytes() + self.notices.heap_bytes();
+        frames + self.others.heap_bytes()
+    }
+}
+
+impl NodeIo {
+    /// Returns the access of a congestion point or load balancer, which may read the buffer.
+    #[inline(always)]
+    pub(crate) fn access_for<'a>(&'a mut self, owner: HookOwner, buffer: &'a AnyBufferPolicy) -> ScopedAccess<'a> {
+        ScopedAccess { interfaces: self, buffer, owner }
+    }
+
+    /// Sets a mechanism's timer.
+    fn set_wake_up(&mut self, owner: HookOwner, at: Time) {
+        self.wakes[owner as usize] = at;
+        self.actions.pending = true;
+        self.actions.others.push_back(Action::WakeUp);
+    }
+
+    pub(crate) fn new(node: NodeId, ports: Vec<Port>, endpoint: Option<Endpoint>) -> NodeIo {
+        NodeIo {
+            node,
+            ports,
+            counters: Counters::default(),
+            actions: PendingActions::default(),
+            endpoint,
+            ledger: None,
+            flags: NodeFlags::empty(),
+            wakes: [Time::NEVER; HookOwner::ALL.len()],
+            wake_at: Time::NEVER,
+        }
+    }
+}
+
+/// Access of the flow control.
+impl MechanismAccess for NodeIo {
+    fn buffer(&self) -> Option<&dyn BufferPolicy> {
+        None
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.set_wake_up(HookOwner::FlowControl, at);
+    }
+}
+
+impl NodeAccess for NodeIo {
+    fn id(&self) -> NodeId {
+        self.node
+    }
+
+    fn port(&self, port: PortIx) -> &dyn PortView {
+        &self.ports[usize::from(port)]
+    }
+
+    fn send(&mut self, port: PortIx, control: Control, causes: Option<&Causes>) {
+        self.actions.pending = true;
+        self.actions.controls.push_back((port, control, causes.is_some()));
+        self.actions.causes.extend(causes);
+    }
+
+    fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
+        let was_open = self.ports[usize::from(port)].close(queue, now, cause);
+        self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
+        if was_open && self.flags.intersects(NodeFlags::TRACE) {
+            self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
+            let port = self.ports[usize::from(port)].id;
+            self.actions.note(Note::Stopped { port, queue, cause });
+        }
+        if was_open && self.flags.intersects(NodeFlags::GATE) {
+            self.actions.add(Action::Gate(port, queue, false));
+        }
+    }
+
+    fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
+        let port = &mut self.ports[usize::from(port)];
+        if let Some(closure) = port.open(queue, now) {
+            let (note, ix) = (Note::Paused { port: port.id, queue, closure }, port.ix);
+            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
+            self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
+            if self.flags.intersects(NodeFlags::GATE) {
+                self.actions.add(Action::Gate(ix, queue, true));
+            }
+            self.actions.note(note);
+            self.actions.add(Action::Schedule(ix));
+        }
+    }
+
+    fn flush(&mut self, port: PortIx, queue: QueueIx) {
+        self.actions.add(Action::Flush(port, queue));
+        self.actions.add(Action::Schedule(port));
+    }
+
+    fn set_timer(&mut self, port: PortIx, at: Time) {
+        let timer = &mut self.ports[usize::from(port)].timer_at;
+        if *timer != at {
+            *timer = at;
+            self.actions.add(Action::Timer(port));
+        }
+    }
+
+    fn emit(&mut self, notice: OutgoingNotice) {
+        self.actions.pending = true;
+        self.actions.notices.push_back(notice);
+    }
+
+    fn note(&mut self, note: Note) {
+        self.actions.note(note);
+    }
+
+    fn watches_full(&self) -> bool {
+        self.actions.watches_full
+    }
+}
+
+/// Access of a congestion point or load balancer.
+#[derive(Delegate)]
+#[delegate(NodeAccess, target = "interfaces")]
+pub(crate) struct ScopedAccess<'a> {
+    interfaces: &'a mut NodeIo,
+    buffer: &'a AnyBufferPolicy,
+    owner: HookOwner,
+}
+
+impl MechanismAccess for ScopedAccess<'_> {
+    fn buffer(&self) -> Option<&dyn BufferPolicy> {
+        Some(self.buffer)
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.interfaces.set_wake_up(self.owner, at);
+    }
+}

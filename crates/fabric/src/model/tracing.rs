@@ -1,0 +1,244 @@
+//! Tracing and accounting: reports packets and senders to the trace and to the ledger. Nothing here changes a packet's way.
+
+use crate::contract::note::{IngressHeld, Note};
+use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
+use crate::frame::journey::{Journey, Term};
+use crate::frame::record::Records;
+use crate::frame::{Body, Frame, Packet, PacketKind};
+use crate::ids::{FlowId, PortIx, QueueIx};
+use crate::mechanisms::headroom::AnyBufferPolicy;
+use crate::model::io::NodeIo;
+use crate::model::ledger::{OnWire, PairFacts};
+use crate::model::port::Port;
+use crate::model::sink::{Env, Sink};
+use crate::model::switch::Switch;
+use crate::network::fabric::Fabric;
+use backwater_engine::{Rate, Time};
+
+/// Reports of a node that is traced or keeps a ledger.
+pub(crate) struct Tracer<'a, S> {
+    io: &'a mut NodeIo,
+    buffer: Option<&'a AnyBufferPolicy>,
+    sink: &'a mut S,
+    now: Time,
+}
+
+impl<'a, S: Sink> Tracer<'a, S> {
+    pub(crate) fn new(io: &'a mut NodeIo, switch: &'a Option<Box<Switch>>, sink: &'a mut S, now: Time) -> Self {
+        Tracer { io, buffer: switch.as_ref().map(|switch| &switch.buffer), sink, now }
+    }
+
+    /// Reports a packet that joins its queue, which holds `queue_bytes` including the packet.
+    #[inline(never)]
+    pub(crate) fn enqueued(&mut self, at: &mut PacketContext<'_>, queue_bytes: u64) {
+        let Some(Packet { flow, psn, kind, .. }) = at.frame.packet().copied() else { return };
+        if self.sink.traces() {
+            let port = self.io.ports[usize::from(at.egress)].id;
+            let (queue, class, ingress) = (at.queue, at.egress_class, self.ingress_held(at, 0));
+            self.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
+        }
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.frame.record)) {
+            ledger.join(at.egress, at.queue, journey, self.now);
+        }
+    }
+
+    /// Reports a packet of this node that joins its queue. An answer continues the journey of the packet that it answers.
+    #[inline(never)]
+    pub(crate) fn own_enqueued(&mut self, at: &mut PacketContext<'_>) {
+        if let (Some(ledger), PacketKind::Ack | PacketKind::Nack) = (&mut self.io.ledger, at.packet().kind)
+            && let Some(journey) = ledger.answered.take()
+        {
+            at.records.set_journey(&mut at.frame.record, journey);
+        }
+        let bytes = self.io.ports[usize::from(at.egress)].queue_bytes(at.queue) + u64::from(at.bytes);
+        self.enqueued(at, bytes);
+    }
+
+    /// Returns the state of the packet's ingress queue without `less` bytes.
+    fn ingress_held(&self, at: &PacketContext<'_>, less: u64) -> Option<IngressHeld> {
+        let buffer = self.buffer.filter(|_| at.is_charged())?;
+        let (port, class) = (at.ingress, at.ingress_class);
+        let (bytes, threshold) = (buffer.held(port, class).saturating_sub(less), buffer.threshold(port, class));
+        Some(IngressHeld { port, class, bytes, threshold })
+    }
+
+    /// Reports a packet that has moved from one queue of its port to another.
+    #[inline(never)]
+    pub(crate) fn moved(&mut self, from: QueueChoice, to: &mut PacketContext<'_>) {
+        let Some(Packet { flow, psn, kind, .. }) = to.frame.packet().copied() else { return };
+        let port = self.io.ports[usize::from(to.egress)].id;
+        let QueueChoice { queue, class, .. } = from;
+        self.sink.note(Note::Moved { port, queue, to: to.queue, kind, class, flow, psn });
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.frame.record)) {
+            ledger.leave(to.egress, queue, class, journey, self.now);
+            journey.passed.push(queue);
+            ledger.join(to.egress, to.queue, journey, self.now);
+        }
+    }
+
+    fn dequeued(&mut self, at: &PacketContext<'_>) {
+        let Some(Packet { flow, psn, kind, class, .. }) = at.frame.packet().copied().filter(|_| self.sink.traces())
+        else {
+            return;
+        };
+        let (ingress, queue) = (self.ingress_held(at, at.bytes.into()), at.queue);
+        let port = &self.io.ports[usize::from(at.egress)];
+        let bytes = port.queue_bytes(queue);
+        self.sink.note(Note::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
+    }
+
+    /// Reports a packet that the congestion point marked on departure.
+    #[inline(never)]
+    pub(crate) fn marked(&mut self, at: &mut PacketContext<'_>) {
+        let (port, Packet { flow, psn, .. }) = (self.io.ports[usize::from(at.egress)].id, *at.packet());
+        self.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
+        if let Some(journey) = at.records.journey_mut(at.frame.record) {
+            journey.marked = Some((port, self.now));
+        }
+    }
+
+    /// Reports a packet that has left its queue and starts on the wire.
+    #[inline(never)]
+    pub(crate) fn started(&mut self, at: &mut PacketContext<'_>) {
+        let Packet { kind, class, .. } = *at.packet();
+        self.dequeued(at);
+        let port = &self.io.ports[usize::from(at.egress)];
+        let Some(ledger) = &mut self.io.ledger else { return };
+        let (record, until) = (at.frame.record, self.now + port.serialisation(at.frame.size.wire));
+        let mut journey = at.records.journey_mut(record);
+        if let Some(journey) = &mut journey {
+            ledger.leave(at.egress, at.queue, class, journey, self.now);
+        }
+        let passed = journey.as_ref().map_or(&[][..], |journey| &journey.passed);
+        ledger.start(at.egress, OnWire::Packet(kind, class), Some(at.queue), passed, until, self.now);
+        let stamps = at.records.telemetry(record).map_or(0, |telemetry| telemetry.stamps().len());
+        if let Some(journey) = at.records.journey_mut(record) {
+            if stamps > journey.stamped.len() {
+                journey.stamped.push((port.id, self.now));
+            }
+            journey.passed.clear();
+            add_wire_time(journey, port, until, self.now);
+        }
+    }
+
+    /// Reports a packet that is lost in its queue.
+    #[inline(never)]
+    pub(crate) fn abandoned(&mut self, at: &mut PacketContext<'_>) {
+        self.dequeued(at);
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.frame.record)) {
+            ledger.leave(at.egress, at.queue, at.egress_class, journey, self.now);
+        }
+    }
+
+    /// Reports a link-local frame that starts on the wire.
+    #[inline(never)]
+    pub(crate) fn link_local_started(&mut self, ix: PortIx, frame: &Frame) {
+        let until = self.now + self.io.ports[usize::from(ix)].serialisation(frame.size.wire);
+        if let Some(ledger) = &mut self.io.ledger {
+            ledger.start(ix, OnWire::LinkLocal, None, &[], until, self.now);
+        }
+    }
+
+    /// Reports a link that failed or recovered.
+    #[inline(never)]
+    pub(crate) fn link_changed(&mut self, ix: PortIx, up: bool) {
+        if let Some(ledger) = &mut self.io.ledger {
+            ledger.link(ix, up, self.now);
+        }
+        self.sink.note(Note::Link { port: self.io.ports[usize::from(ix)].id, up });
+    }
+
+    /// Reports a data packet that a queue pair sends; `rate` is the pair's rate from now on.
+    #[inline(never)]
+    pub(crate) fn sent(&mut self, ix: PortIx, rate: Rate, frame: &mut Frame, records: &mut Records, fabric: &Fabric) {
+        let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
+        let Some(slot) = fabric.live_flow(flow).sender.get() else { return };
+        let port = &self.io.ports[usize::from(ix)];
+        self.sink.note(Note::Rate { flow, port: port.id, rate });
+        let until = self.now + port.serialisation(frame.size.wire);
+        if let Some(ledger) = &mut self.io.ledger {
+            let journey = ledger.send(slot as usize, psn, until, fabric.flow(flow).start, self.now);
+            ledger.start(ix, OnWire::Packet(kind, class), None, &[], until, self.now);
+            if let Some(mut journey) = journey {
+                add_wire_time(&mut journey, port, until, self.now);
+                records.set_journey(&mut frame.record, Box::new(journey));
+            }
+        }
+        self.pair_changed(slot, fabric);
+    }
+
+    /// Reports a queue pair whose next departure or window may have changed.
+    #[inline(never)]
+    pub(crate) fn pair_changed(&mut self, slot: u32, fabric: &Fabric) {
+        let Some(endpoint) = &self.io.endpoint else { return };
+        let facts = endpoint.pair_facts(slot, fabric);
+        let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
+        let port = self.io.ports[usize::from(facts.port)].id;
+        self.sink.note(Note::Sender { flow, port, queue, next, in_flight, window, departure });
+        if let Some(ledger) = &mut self.io.ledger {
+            ledger.pair(slot as usize, facts, self.now);
+        }
+    }
+}
+
+impl NodeIo {
+    /// Credits an ACK with opening the window of the queue pair in `slot`.
+    #[inline(never)]
+    pub(crate) fn count_answer(&mut self, slot: u32, frame: &Frame, records: &Records) {
+        if let (Some(ledger), Some(journey)) = (&mut self.ledger, records.journey(frame.record)) {
+            ledger.open_window(slot as usize, journey);
+        }
+    }
+
+    /// Closes the account of a queue pair that is done.
+    #[inline(never)]
+    pub(crate) fn count_end(&mut self, slot: u32) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.end(slot as usize);
+        }
+    }
+
+    /// Accounts for a data packet on which the receiver gave `verdict`, and keeps the packet's journey for the answer.
+    #[inline(never)]
+    pub(crate) fn count_delivery(
+        &mut self,
+        flow: FlowId,
+        frame: &Frame,
+        verdict: Verdict,
+        is_last: bool,
+        records: &mut Records,
+    ) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let journey = records.take_journey(frame.record);
+        if let Some(journey) = &journey {
+            ledger.count_mark(flow, journey);
+            if matches!(verdict, Verdict::Deliver { .. } | Verdict::Keep | Verdict::Nack { is_kept: true }) {
+                ledger.deliver(flow, journey, is_last);
+            }
+        }
+        ledger.answered = journey;
+    }
+}
+
+/// Adds serialisation until `until` and propagation on the port's link.
+fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
+    journey.add(port.id, Term::Serialisation, None, until - now);
+    journey.add(port.id, Term::Propagation, None, port.delay);
+}
+
+/// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's record. Without a gate that
+/// opened since then ([`Port::opened_after`]) there is none.
+#[inline(never)]
+pub(crate) fn charge_pauses<S>(port: &Port, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
+    let Body::Packet(packet) = &frame.body else { return };
+    if packet.kind != PacketKind::Data {
+        return;
+    }
+    for wait in port.gate(queue).waits(since) {
+        let log = env.records.pauses_mut(&mut frame.record);
+        log.paused.add(wait.length, wait.end);
+        if !env.fabric.passes(packet, port.id, wait.cause) {
+            log.blocked.add(wait.length, wait.end);
+        }
+    }
+}
