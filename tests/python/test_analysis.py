@@ -73,7 +73,7 @@ def by_protocol(analysis: Analysis) -> dict[str, ProtocolAnalysis]:
     return {findings.protocol: findings for findings in analysis.protocols}
 
 
-def test_an_analysis_is_typed() -> None:
+def test_an_analysis_has_typed_fields() -> None:
     analysis = backwater.Scenario.from_dict(CONTENT).analyze(["leaf1:0"], ["pfc", "pyrrha"])
     assert (analysis.flows, analysis.congested, analysis.notes) == (4, ("leaf1:0",), ())
     pfc, pyrrha = analysis.protocols
@@ -89,7 +89,7 @@ def test_an_analysis_is_typed() -> None:
     assert Analysis.from_json(analysis.to_json()) == analysis
 
 
-def test_what_can_be_paused_is_named_on_request() -> None:
+def test_pausable_ports_queues_and_flows_are_named_on_request() -> None:
     scenario = backwater.Scenario.from_dict(CONTENT)
     analysis = scenario.analyze(["leaf1:0"], ["pfc"], names=True)
     [cause] = analysis.protocols[0].causes
@@ -160,7 +160,7 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     assert "no: the queue of relays to U:1 of T:1, fed by the relay queue of b:1 (flow 0 (a -> d))" in printed
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     with pytest.raises(backwater.ScenarioError) as caught:
         backwater.Scenario.from_dict(CONTENT).analyze(["laef1:0"], ["pyhrra"], flows=0)
     assert [entry["path"] for entry in caught.value.diagnostics] == ["protocol", "flows", "congested"]
@@ -180,7 +180,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
     assert "congested ports: leaf1:0." in outcome.stdout
 
 
-def test_analyze_names_in_json_alone(file: Path) -> None:
+def test_names_require_json(file: Path) -> None:
     outcome = command_line("analyze", file, "--names")
     assert outcome.exit_code == 2
     assert "--names requires --json" in outcome.stderr
@@ -217,7 +217,7 @@ def test_mistakes_are_exit_code_2(file: Path, arguments: list[str], words: str) 
     assert words in outcome.stderr
 
 
-def test_there_must_be_a_scenario() -> None:
+def test_a_missing_scenario_file_is_an_error() -> None:
     assert command_line("analyze", "missing.toml").exit_code == 2
 
 

@@ -46,7 +46,7 @@ def refusal() -> str:
     return str(refused.value)
 
 
-def test_it_is_the_backend_of_the_project() -> None:
+def test_the_project_uses_this_build_backend() -> None:
     system = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]
     assert (system["build-backend"], system["backend-path"]) == ("build_backend", ["release"])
 
@@ -54,7 +54,7 @@ def test_it_is_the_backend_of_the_project() -> None:
 @pytest.mark.parametrize(
     "version", [f"rustc {NEEDED}.0 (f2d3ce0bd 2026-03-21)", "rustc 1.200.1-nightly", "rustc 2.0.0"]
 )
-def test_with_rust_the_hooks_are_maturins_and_need_nothing_else(path: Path, version: str) -> None:
+def test_with_rust_the_hooks_are_those_of_maturin(path: Path, version: str) -> None:
     rust(path, version)
     hooks = backend()
     for name in ("wheel", "editable", "sdist"):
@@ -63,19 +63,19 @@ def test_with_rust_the_hooks_are_maturins_and_need_nothing_else(path: Path, vers
 
 
 @pytest.mark.parametrize("missing", ["cargo", "rustc"])
-def test_without_rust_it_says_what_is_missing(path: Path, missing: str) -> None:
+def test_without_rust_the_error_names_the_missing_tool(path: Path, missing: str) -> None:
     rust(path, f"rustc {NEEDED}.0")
     (path / missing).unlink()
     assert refusal() == f"{NEEDS}, but {missing} was not found: install it from https://rustup.rs, or install a wheel"
 
 
 @pytest.mark.parametrize("version", [BEFORE, "1.9", "0.100"])
-def test_a_rust_that_is_too_old_is_named(path: Path, version: str) -> None:
+def test_an_old_rust_is_reported_with_its_version(path: Path, version: str) -> None:
     rust(path, f"rustc {version}.0 (4a4ef493e 2026-03-02)")
     assert refusal() == f"{NEEDS}, but this is {version}: update it with `rustup update`, or install a wheel"
 
 
-def test_a_rust_that_does_not_work_is_quoted(path: Path) -> None:
+def test_the_error_quotes_a_broken_rustc(path: Path) -> None:
     rust(path, "")
     program(path / "rustc", "echo 'error: no default toolchain' >&2; echo 'help: run rustup default' >&2; exit 1")
     said = "'error: no default toolchain help: run rustup default'"

@@ -45,7 +45,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("small.toml")
 
 
-def test_a_run_writes_a_result_with_a_report_and_says_how_it_went(small: Path) -> None:
+def test_a_run_writes_result_and_report_and_prints_a_summary(small: Path) -> None:
     outcome = command_line("run", small)
     assert outcome.exit_code == 0, outcome.output
     assert sorted(path.name for path in Path("results/small-1").iterdir()) == sorted([*FILES, VIEW_DIRECTORY])
@@ -56,7 +56,7 @@ def test_a_run_writes_a_result_with_a_report_and_says_how_it_went(small: Path) -
     assert not Path("results/small-2/report.html").exists()
 
 
-def test_json_is_for_machines(small: Path) -> None:
+def test_run_prints_its_summary_as_json(small: Path) -> None:
     outcome = command_line("run", small, "--json", "--seed", "7", "-o", "out")
     document = json.loads(outcome.stdout)
     assert document["seed"] == 7
@@ -72,7 +72,7 @@ def test_overrides_reach_the_simulation(small: Path) -> None:
     assert "40 KB" in json.dumps(document["scenario"])
 
 
-def test_a_trace_of_flows_that_never_start_says_so(small: Path) -> None:
+def test_an_empty_trace_gives_a_warning(small: Path) -> None:
     words = "warning: probes.trace: no event matched its filters and time window"
     assert words in command_line("run", small, "--set", "probes.trace={ flows = [2] }").stderr
     assert words not in command_line("run", small, "--set", "probes.trace={ flows = [1] }").stderr
@@ -89,7 +89,7 @@ def test_the_same_scenario_gives_the_same_tables_on_any_number_of_threads(small:
     assert tables[0] == tables[1]
 
 
-def test_nothing_on_disk_is_lost(small: Path) -> None:
+def test_existing_files_are_not_overwritten(small: Path) -> None:
     Path("out").mkdir()
     Path("out/notes.txt").write_text("mine")
     refused = command_line("run", small, "-o", "out")
@@ -111,7 +111,7 @@ def endless(small: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_directory_takes_one_process_at_a_time_and_a_killed_one_leaves_it(small: Path) -> None:
+def test_a_directory_is_locked_by_one_process_and_released_if_it_is_killed(small: Path) -> None:
     with endless(small) as process:
         files = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
         small.write_text(SMALL)
@@ -128,7 +128,7 @@ def test_a_directory_takes_one_process_at_a_time_and_a_killed_one_leaves_it(smal
     assert sorted(path.name for path in Path("out").iterdir()) == sorted([*FILES, VIEW_DIRECTORY])
 
 
-def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_stays_locked_until_its_report_is_written(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def report(_: object) -> str:
         with pytest.raises(backwater.InUseError, match="another process is writing to out"):
             backwater.run(backwater.Scenario.load(small), "out")
@@ -141,9 +141,7 @@ def test_a_directory_is_owned_until_its_report_is_written(small: Path, monkeypat
         pass
 
 
-def test_processes_that_choose_a_directory_at_once_choose_different_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_runs_choose_different_default_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         chosen = [*pool.map(_next_directory, ["small"] * 64)]
@@ -161,7 +159,7 @@ def fails_with(outcome: Result, words: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "explain", "sweep"])
-def test_a_file_that_is_no_text_is_named(tmp_path: Path, command: str) -> None:
+def test_a_binary_scenario_file_is_reported(tmp_path: Path, command: str) -> None:
     file = tmp_path / "binary.toml"
     file.write_bytes(b"\xff")
     outcome = command_line(command, file)
@@ -172,7 +170,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [[b"x\xff.toml"], [b"small.toml", b"-o", b"o\xff"], [b"small.toml", b"--set=\xff=1"]]
 )
-def test_arguments_that_are_no_text_are_refused(small: Path, arguments: list[bytes]) -> None:
+def test_arguments_that_are_not_utf_8_are_errors(small: Path, arguments: list[bytes]) -> None:
     command: list[str | bytes] = [sys.executable, "-m", "backwater", "run", *arguments]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
@@ -182,11 +180,11 @@ def test_arguments_that_are_no_text_are_refused(small: Path, arguments: list[byt
 
 
 @pytest.mark.parametrize("output", ["small.toml/out", "/proc/out", "/dev/full/out"])
-def test_a_directory_that_cannot_be_made_is_code_7(small: Path, output: str) -> None:
+def test_a_directory_that_cannot_be_created_is_code_7(small: Path, output: str) -> None:
     fails_with(command_line("run", small, "-o", output), output)
 
 
-def test_a_default_directory_that_cannot_be_made_is_code_7(small: Path) -> None:
+def test_a_default_directory_that_cannot_be_created_is_code_7(small: Path) -> None:
     Path("results").touch()
     fails_with(command_line("run", small), "results")
 
@@ -241,7 +239,7 @@ def test_standard_output_on_a_full_disk_is_code_7(
     assert (done.returncode, done.stderr.strip()) == (7, "error: No space left on device")
 
 
-def test_a_pipe_that_nobody_reads_is_code_7(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_pipe_is_code_7(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     command = [sys.executable, "-m", "backwater", "schema"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -310,7 +308,7 @@ def test_numbers_out_of_range_name_key_origin_and_limit(small: Path) -> None:
         (["nonsense"], "nonsense"),
     ],
 )
-def test_mistakes_are_exit_code_2_and_a_sentence(small: Path, arguments: Sequence[str], words: str) -> None:
+def test_usage_errors_are_code_2_with_a_message(small: Path, arguments: Sequence[str], words: str) -> None:
     assert small.exists()
     outcome = command_line(*arguments)
     assert outcome.exit_code == 2
@@ -318,7 +316,7 @@ def test_mistakes_are_exit_code_2_and_a_sentence(small: Path, arguments: Sequenc
     assert "Traceback" not in outcome.output
 
 
-def test_all_mistakes_of_a_scenario_are_shown_at_once(small: Path) -> None:
+def test_all_errors_of_a_scenario_are_shown_at_once(small: Path) -> None:
     small.write_text(SMALL.replace("until", "untill").replace('"20 KB"', '"20 KG"'))
     outcome = command_line("run", small)
     assert outcome.exit_code == 2
@@ -328,7 +326,7 @@ def test_all_mistakes_of_a_scenario_are_shown_at_once(small: Path) -> None:
     assert not Path("results").exists()
 
 
-def test_an_internal_error_says_where_to_report_it(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_asks_for_a_report(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("unexpected")
 
@@ -348,7 +346,7 @@ def test_exit_codes_of_bad_outcomes(
     assert command_line("run", small, "-o", "out", "--no-report").exit_code == code
 
 
-def test_a_quiet_run_still_tells_what_went_wrong(small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_quiet_run_prints_errors(small: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     audit = {"verdict": "violated", "violations": ["2 us at s0: 12 B are missing"]}
     finished = write_result(tmp_path / "finished", outcome="violation", audit=audit)
     monkeypatch.setattr(simulation, "simulate", lambda *_: (backwater.Result.load(finished), False))
@@ -389,7 +387,7 @@ def test_explain_names_the_origin_of_every_value(small: Path) -> None:
     assert "default" in lines["run.seed"]
 
 
-def test_compare_puts_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_prints_a_column_per_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_result(Path("a/base"))
     write_result(Path("b/base"), scenario=RUN["scenario"] | {"traffic": [{"kind": "poisson", "load": 0.7}]})
@@ -401,7 +399,7 @@ def test_compare_puts_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.Monk
     assert command_line("compare", "a/base", "a/base").exit_code == 2
 
 
-def test_a_report_may_cover_several_runs(tmp_path: Path) -> None:
+def test_a_report_can_cover_several_runs(tmp_path: Path) -> None:
     directories = [write_result(tmp_path / name) for name in ("one", "two")]
     outcome = command_line("report", *directories, "-o", tmp_path / "both.html")
     assert outcome.exit_code == 0
@@ -425,7 +423,7 @@ def test_doctor_names_versions() -> None:
     assert "polars" in outcome.stdout
 
 
-def test_hpcc_files_there_and_back(tmp_path: Path) -> None:
+def test_hpcc_files_are_converted_in_both_directions(tmp_path: Path) -> None:
     (tmp_path / "topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
     (tmp_path / "flow.txt").write_text("1\n0 1 3 100 10000 2.0\n")
     scenario = tmp_path / "scenario.toml"

@@ -51,11 +51,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run sta", []),
     ],
 )
-def test_words_are_completed(words: str, found: list[str]) -> None:
+def test_options_and_arguments_are_completed(words: str, found: list[str]) -> None:
     assert sorted(completed(words)) == sorted(found)
 
 
-def test_papers_and_own_figures_are_completed(here: Path) -> None:
+def test_papers_and_user_figures_are_completed(here: Path) -> None:
     assert "pyrrha" in completed("reproduce py")
     (here / "papers/mine").mkdir(parents=True)
     shutil.copy(shipped.folder("papers") / "pyrrha/fig02.toml", here / "papers/mine/fig1.toml")
@@ -85,7 +85,7 @@ def test_every_kind_of_a_slot_is_completed() -> None:
     ("shell", "expected"),
     [("zsh", """_arguments '*: :(("congestion_control.kind=dcqcn"))'"""), ("fish", "congestion_control.kind=dcqcn")],
 )
-def test_other_shells_are_answered_as_they_ask(shell: str, expected: str) -> None:
+def test_zsh_and_fish_are_supported(shell: str, expected: str) -> None:
     environment = {
         "_BACKWATER_COMPLETE": f"complete_{shell}",
         "_TYPER_COMPLETE_ARGS": "backwater run f.toml --set congestion_control.kind=dc",
@@ -97,7 +97,7 @@ def test_other_shells_are_answered_as_they_ask(shell: str, expected: str) -> Non
 
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")
-def test_bash_completes_after_it_has_been_installed(here: Path) -> None:
+def test_bash_completes_after_installation(here: Path) -> None:
     (here / "bin").mkdir()
     command = here / "bin/backwater"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m backwater "$@"\n')

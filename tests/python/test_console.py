@@ -74,7 +74,7 @@ def test_quantities_have_units(text: str, expected: str) -> None:
     assert text == expected
 
 
-def test_one_thing_is_singular() -> None:
+def test_nouns_are_singular_for_one() -> None:
     counted = [style.counted(number, noun) for number, noun in ((1, "flow"), (0, "flow"), (2000, "lossless class"))]
     assert counted == ["1 flow", "0 flows", "2,000 lossless classes"]
 
@@ -93,7 +93,7 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
 
 
 @pytest.mark.parametrize("command", [("why",), ("why", "1")])
-def test_control_characters_of_names_are_shown_and_not_obeyed(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path, command: tuple[str, ...]) -> None:
     """As in a result with forged checksums: scenarios cannot have such names."""
     result = traced(tmp_path / "run")
     run = json.loads((result.directory / "run.json").read_text())

@@ -38,7 +38,7 @@ def counted(*reports: tuple[float, int], total: int = 20, quiet: bool = False) -
             tell(done, total)
 
 
-def test_what_takes_long_is_told_after_ten_seconds_and_whenever_the_time_has_doubled(
+def test_lines_appear_after_ten_seconds_and_at_each_doubling_of_the_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     counted((0, 0), (9.9, 1), (10, 2), (19.9, 3), (25, 5), (49, 7), (50, 10), (199, 19))
@@ -50,21 +50,21 @@ def test_what_takes_long_is_told_after_ten_seconds_and_whenever_the_time_has_dou
     )
 
 
-def test_what_was_there_already_says_nothing_of_the_time_that_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_earlier_results_do_not_affect_the_remaining_time(capsys: pytest.CaptureFixture[str]) -> None:
     counted((0, 10), (10, 10), (20, 11))
     assert capsys.readouterr().err == (
         "after 10 s: 10 of 20 runs (50 %)\nafter 20 s: 11 of 20 runs (55 %); about 3 min left\n"
     )
 
 
-def test_the_time_before_the_first_report_is_not_that_of_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_time_before_the_first_report_does_not_affect_the_rate(capsys: pytest.CaptureFixture[str]) -> None:
     counted((30, 0), (40, 10), (60, 15))
     assert capsys.readouterr().err == (
         "after 30 s: 0 of 20 runs (0 %)\nafter 60 s: 15 of 20 runs (75 %); about 10 s left\n"
     )
 
 
-def test_hours_are_hours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_times_are_in_hours(capsys: pytest.CaptureFixture[str]) -> None:
     counted((0, 0), (3600, 1), total=5)
     assert capsys.readouterr().err == "after 60 min: 1 of 5 runs (20 %); about 4 h left\n"
 
@@ -79,7 +79,7 @@ def simulated(quiet: bool, *reports: tuple[float, int]) -> None:
                 tell(state)
 
 
-def test_a_run_tells_the_simulated_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_reports_the_simulated_time(capsys: pytest.CaptureFixture[str]) -> None:
     simulated(False, (0, 0), (5, MS), (10, 2 * MS), (21, 6 * MS))
     assert capsys.readouterr().err == (
         "after 10 s: simulated 2 ms of 5 ms (40 %); about 15 s left\nafter 21 s: simulated 6 ms, draining\n"
@@ -89,7 +89,7 @@ def test_a_run_tells_the_simulated_time(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     "run", [lambda: counted((0, 0), (99, 5), quiet=True), lambda: simulated(True, (0, 0), (99, MS))]
 )
-def test_nothing_is_told_where_nothing_is_wanted(run: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_no_progress(run: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> None:
     run()
     assert capsys.readouterr().err == ""
 
@@ -102,7 +102,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return file
 
 
-def test_a_terminal_shows_how_far_a_run_is(terminal: io.StringIO) -> None:
+def test_a_terminal_shows_the_progress_of_a_run(terminal: io.StringIO) -> None:
     simulated(False, (0, 0), (1, 2 * MS))
     shown = terminal.getvalue()
     assert "building the network" in shown
@@ -111,7 +111,7 @@ def test_a_terminal_shows_how_far_a_run_is(terminal: io.StringIO) -> None:
     assert shown.endswith(CLEARED)
 
 
-def test_a_terminal_shows_how_many_runs_have_ended(terminal: io.StringIO) -> None:
+def test_a_terminal_shows_the_number_of_finished_runs(terminal: io.StringIO) -> None:
     counted((0, 0), (1, 7))
     shown = terminal.getvalue()
     assert "7/20" in shown
@@ -119,7 +119,7 @@ def test_a_terminal_shows_how_many_runs_have_ended(terminal: io.StringIO) -> Non
     assert shown.endswith(CLEARED)
 
 
-def test_a_sweep_reports_while_no_run_has_ended(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_reports_progress_before_the_first_run_ends(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_TELL_EVERY", 0.01)
     study = Study.plan(Experiment.load(tiny), "paper")
     reports: list[tuple[int, int]] = []

@@ -99,7 +99,7 @@ def test_packets_are_roce_with_the_numbers_of_their_flows(incast: Result, tmp_pa
     assert set(opcodes) == {0x06, 0x07, 0x08, 0x0A, 0x11, 0x81}
 
 
-def test_a_nack_names_the_packet_that_is_missing(tmp_path: Path) -> None:
+def test_a_nack_names_the_missing_packet(tmp_path: Path) -> None:
     result = traced(tmp_path / "lossy", topology=INCAST["topology"] | {"error_rate": 1e-2})
     nacks = Counter[int]()
     for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
@@ -112,7 +112,7 @@ def test_a_nack_names_the_packet_that_is_missing(tmp_path: Path) -> None:
     assert len(nacks) > 1
 
 
-def test_an_ack_that_echoes_a_mark_has_becn(tmp_path: Path) -> None:
+def test_an_ack_that_echoes_a_mark_sets_becn(tmp_path: Path) -> None:
     result = traced(tmp_path / "ack-bit", congestion_control=INCAST["congestion_control"] | {"cnp": "ack-bit"})
     seen = Counter[bool]()
     for (_, _, data), row in zip(capture(result, tmp_path / "x.pcapng"), sent(result), strict=True):
@@ -122,7 +122,7 @@ def test_an_ack_that_echoes_a_mark_has_becn(tmp_path: Path) -> None:
     assert set(seen) == {False, True}
 
 
-def test_scapy_finds_the_same_icrc_and_notices_a_wrong_one(incast: Result, tmp_path: Path) -> None:
+def test_the_icrc_is_that_of_scapy(incast: Result, tmp_path: Path) -> None:
     checked = 0
     for _, _, data in capture(incast, tmp_path / "x.pcapng")[::31]:
         frame = Ether(data)
@@ -145,7 +145,7 @@ def recomputed(data: bytes) -> bytes:
     return bytes(frame)
 
 
-def test_what_has_no_format_is_behind_an_experimental_type(tmp_path: Path) -> None:
+def test_frames_without_a_format_use_an_experimental_ethertype(tmp_path: Path) -> None:
     pyrrha = INCAST["switch"] | {"flow_control": {"kind": "pyrrha"}}
     del pyrrha["headroom"]
     result = traced(tmp_path / "pyrrha", switch=pyrrha, congestion_control={"kind": "hpcc"})
@@ -165,7 +165,7 @@ def test_what_has_no_format_is_behind_an_experimental_type(tmp_path: Path) -> No
     assert kinds["ack"] > 0
 
 
-def test_a_notice_says_whose_it_is(tmp_path: Path) -> None:
+def test_a_notice_names_its_mechanism(tmp_path: Path) -> None:
     result = traced(tmp_path / "srcc", congestion_control={"kind": "srcc"})
     notices = [
         data
@@ -199,7 +199,7 @@ def test_a_capture_needs_events_and_real_headers(tmp_path: Path) -> None:
     assert not (tmp_path / "x.pcapng").exists()
 
 
-def test_what_was_there_before_an_export_that_fails_is_still_there(incast: Result, tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_old_file(incast: Result, tmp_path: Path) -> None:
     untraced = traced(tmp_path / "untraced", probes={})
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(ResultError, match="has no events"):
@@ -218,7 +218,7 @@ def test_what_was_there_before_an_export_that_fails_is_still_there(incast: Resul
     assert sorted(path.name for path in tmp_path.iterdir()) == ["linked", "mine", "untraced"]
 
 
-def test_an_export_goes_into_files_and_through_links(incast: Result, tmp_path: Path) -> None:
+def test_an_export_writes_files_and_follows_links(incast: Result, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for place, what in ((tmp_path / "pipe", "not a file"), (tmp_path, "a directory")):
         with pytest.raises(ResultError, match=f"is {what}: choose a file"):
@@ -232,7 +232,7 @@ def test_an_export_goes_into_files_and_through_links(incast: Result, tmp_path: P
     Drawn(tmp_path / "target")
 
 
-def test_exports_at_once_are_each_whole(incast: Result, tmp_path: Path) -> None:
+def test_concurrent_exports_are_complete(incast: Result, tmp_path: Path) -> None:
     for kind in ("perfetto", "pcapng"):
         export(incast, kind, tmp_path / kind)
     whole = {(tmp_path / kind).read_bytes() for kind in ("perfetto", "pcapng")}
@@ -309,7 +309,7 @@ def _port(result: Result, node: str, port: int) -> tuple[str, str]:
     return node, f"{node}:{port} to {result.topology.ports[node, port]}"
 
 
-def test_every_frame_is_a_slice_as_long_as_it_took(incast: Result, drawn: Drawn) -> None:
+def test_every_frame_is_a_slice_with_its_duration(incast: Result, drawn: Drawn) -> None:
     expected: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
     for row in sent(incast):
         expected[*_port(incast, row["node"], row["port"]), "wire"].append((row["time_ps"], row["until_ps"]))
@@ -369,7 +369,7 @@ def test_flows_queues_and_senders_are_drawn(incast: Result, drawn: Drawn) -> Non
     assert sum(len(events) for name, events in drawn.instants.items() if name[-1] == "events") == marks > 0
 
 
-def test_probes_of_paths_are_of_no_flow(tmp_path: Path) -> None:
+def test_path_probes_belong_to_no_flow(tmp_path: Path) -> None:
     balance = {"kind": "proteus", "probe_period": "5 us"}
     result = traced(tmp_path / "probed", topology=INCAST["topology"] | {"spines": 2}, load_balance=balance)
     notices = result.events.filter(pl.col("frame") == "notice")
@@ -395,7 +395,7 @@ def test_without_events_a_trace_has_pauses_flows_and_samples(tmp_path: Path) -> 
     assert found[max(found)] == 0
 
 
-def test_an_endless_flow_and_an_open_pause_last_to_the_end(tmp_path: Path) -> None:
+def test_endless_flows_and_open_pauses_last_to_the_end(tmp_path: Path) -> None:
     flows: list[dict[str, Any]] = [{"src": f"h{number}", "dst": "h4", "bytes": "10 MB"} for number in range(4)]
     endless = {"kind": "flows", "flows": [{"src": "h6", "dst": "h4"}]}
     traffic = [{"kind": "flows", "flows": flows}, endless]
@@ -410,7 +410,7 @@ def test_an_endless_flow_and_an_open_pause_last_to_the_end(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["pcapng", "perfetto"])
-def test_a_full_disk_names_the_file_that_was_asked_for(
+def test_errors_of_a_full_disk_name_the_requested_file(
     incast: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
     made = tempfile.mkdtemp
@@ -433,13 +433,13 @@ def test_a_full_disk_names_the_file_that_was_asked_for(
     assert caught.value.filename == str(tmp_path / "x.out")
 
 
-def test_a_place_where_nothing_can_be_made_is_told_by_the_file_that_was_asked_for() -> None:
+def test_errors_of_an_unwritable_folder_name_the_requested_file() -> None:
     with pytest.raises(OSError, match=r".") as caught, atomic_output(Path("/proc/x.out"), []):
         pass
     assert caught.value.filename == "/proc/x.out"
 
 
-def test_a_table_with_a_forged_checksum_is_named(tmp_path: Path) -> None:
+def test_a_table_with_a_forged_checksum_is_reported(tmp_path: Path) -> None:
     """Rows that name a port that is not in the network, and bytes that are no table."""
     result = traced(tmp_path / "run")
     run = json.loads((result.directory / "run.json").read_text())

@@ -95,7 +95,7 @@ def test_the_example_is_short() -> None:
     assert around + len(used) < 60
 
 
-def test_it_runs_is_reported_and_compared(crate: Crate) -> None:
+def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate) -> None:
     crate.done("run", "incast.toml", "-o", "on-off")
     crate.done("run", "incast.toml", "-o", "pfc", "--set", 'switch.flow_control={kind="pfc"}')
     ours, pfc = (Result.load(crate.folder / name) for name in ("on-off", "pfc"))
@@ -132,7 +132,7 @@ def points(crate: Crate, store: Path) -> set[str]:
     return {point.name for point in (store / "points").iterdir()}
 
 
-def test_the_key_of_a_result_has_the_module_that_ran(crate: Crate, tmp_path: Path) -> None:
+def test_the_key_of_a_result_depends_on_the_module(crate: Crate, tmp_path: Path) -> None:
     store = tmp_path / "store"
     first = points(crate, store)
     assert len(first) == 2
@@ -148,7 +148,7 @@ def test_the_key_of_a_result_has_the_module_that_ran(crate: Crate, tmp_path: Pat
     assert summary.plug_ins == {"flow_control.on-off": Crate.version}
 
 
-def test_mistakes_are_told_as_those_of_built_in_mechanisms_are(crate: Crate) -> None:
+def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> None:
     for old, new, told in (
         (
             '"on-off"',
@@ -176,7 +176,7 @@ def test_mistakes_are_told_as_those_of_built_in_mechanisms_are(crate: Crate) -> 
     assert 'switch.flow_control.kind = "on-off": unknown name' in process.stderr
 
 
-def test_a_module_that_is_none_is_refused(crate: Crate) -> None:
+def test_a_module_that_is_no_core_is_an_error(crate: Crate) -> None:
     for module, told in (("on_of", "No module named 'on_of'"), ("json", "is no extension module of Backwater")):
         process = crate.backwater("doctor", module=module)
         assert process.returncode != 0
@@ -185,7 +185,7 @@ def test_a_module_that_is_none_is_refused(crate: Crate) -> None:
         assert last.endswith(told)
 
 
-def test_a_key_has_the_versions_of_mechanisms_and_the_file_of_the_core(
+def test_a_key_depends_on_versions_of_mechanisms_and_the_core_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def keys(checksum: str) -> list[str]:

@@ -37,12 +37,12 @@ def exists(prefix: str, name: str) -> bool:
     return any(re.search(rf"\bfn {function}\(", file.read_text(encoding="utf-8")) for file in files)
 
 
-def test_every_test_that_the_page_of_guarded_rules_names_exists() -> None:
+def test_every_test_named_in_guarded_rules_exists() -> None:
     tests = [*named()]
     assert len(tests) > 400
     assert [name for prefix, name in tests if not exists(prefix, name)] == []
 
 
 @pytest.mark.parametrize("name", ["pfc::no_such_test", "no_such_file::test", "mechanisms::pfc::tests::no_such_test"])
-def test_a_test_that_does_not_exist_is_noticed(name: str) -> None:
+def test_a_missing_test_is_reported(name: str) -> None:
     assert not exists("", name)

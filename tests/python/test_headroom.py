@@ -25,7 +25,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------------------------ plan
 
 
-def test_the_switch_of_dsh() -> None:
+def test_the_switch_of_dsh_has_the_headroom_of_the_paper() -> None:
     plan = HeadroomPlan.of(Switch(10**11, units.picoseconds("2 us")))
     assert plan.equation_1 == 56_840
     sih, dsh, adaptive, oversubscribed = plan.schemes
@@ -84,7 +84,7 @@ def test_plan_shows_needs_and_schemes(tmp_path: Path) -> None:
     assert (tmp_path / "chips.svg").exists()
 
 
-def test_quantities_are_those_of_scenarios() -> None:
+def test_options_accept_the_quantities_of_scenarios() -> None:
     spelled = [
         ["--rate", "400 Gbps", "--buffer", "113 MiB", "--delay", "1 us", "--mtu", "4096 B"],
         ["--rate", "400G", "--buffer", "113MiB", "--delay", "1000ns", "--mtu", "4KiB"],

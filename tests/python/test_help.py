@@ -25,13 +25,13 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 300)
 
 
-def test_there_are_commands_in_groups() -> None:
+def test_commands_of_groups_are_found() -> None:
     assert ("headroom", "plan") in COMMANDS
     assert ("run",) in COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_help_shows_parameters_as_people_write_them(command: tuple[str, ...]) -> None:
+def test_help_shows_readable_placeholders(command: tuple[str, ...]) -> None:
     outcome = command_line(*command, "--help")
     assert outcome.exit_code == 0, outcome.output
     text = outcome.stdout
@@ -44,7 +44,7 @@ def test_help_shows_parameters_as_people_write_them(command: tuple[str, ...]) ->
     assert re.search(r"--help\s+Show this message and exit\.", text)
 
 
-def test_flags_take_nothing_and_options_have_the_name_of_what_they_take() -> None:
+def test_flags_have_no_placeholder_and_options_have_names() -> None:
     text = command_line("run", "--help").stdout
     for line in (
         r"Usage: \S+ run \[OPTIONS\] FILE",
@@ -62,13 +62,13 @@ def test_flags_take_nothing_and_options_have_the_name_of_what_they_take() -> Non
     assert "[OPTIONS] RESULT...\n" in re.sub(" +\n", "\n", command_line("view", "--help").stdout)
 
 
-def test_help_is_folded_at_the_end_of_a_line_and_nowhere_else() -> None:
+def test_help_text_folds_only_at_the_terminal_width() -> None:
     text = command_line("run", "--help").stdout
     (codes,) = (line for line in text.splitlines() if "Exit codes" in line)
     assert codes.strip().endswith("the partial result is valid).")
 
 
-def test_what_is_missing_is_named_as_in_help() -> None:
+def test_a_missing_argument_is_named_as_in_help() -> None:
     outcome = command_line("run")
     assert outcome.exit_code == 2
     assert "Missing argument 'FILE'" in outcome.stderr

@@ -67,7 +67,7 @@ def test_flows_keep_their_type(tmp_path: Path) -> None:
     assert types(backwater.run(mixed), tmp_path / "mixed") == [("1000", "100"), ("20000", "200"), ("20000", "200")]
 
 
-def test_addresses_carry_on_beyond_256_nodes() -> None:
+def test_addresses_continue_beyond_256_nodes() -> None:
     assert [f"{hpcc.address(node):08x}" for node in (0, 1, 255, 256, 300)] == [
         "0b000001",
         "0b000101",
@@ -116,7 +116,7 @@ def fabrics(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(fabrics())
-def test_routes_are_those_that_a_search_from_the_sender_finds_first(document: dict[str, Any]) -> None:
+def test_routes_are_the_first_shortest_paths_from_the_sender(document: dict[str, Any]) -> None:
     topology = Topology(json.dumps(document))
     hosts = [node["name"] for node in document["nodes"] if node["kind"] != "switch"]
     for source, target in itertools.permutations(hosts, 2):
@@ -128,7 +128,7 @@ def test_routes_are_those_that_a_search_from_the_sender_finds_first(document: di
             assert topology.shortest_paths([(source, target)]) == [expected]
 
 
-def test_of_equal_paths_the_first_ports_tell_the_rate() -> None:
+def test_among_equal_paths_the_first_ports_determine_the_rate() -> None:
     links = [(4 * 10**9, 2_000_999), (10**9, 1_000_999)]
     route = hpcc.Route.of(links, 1000)
     # Delays and times of packets are cut to whole ns, link by link.

@@ -67,7 +67,7 @@ def simulates(directory: Path) -> None:
 
 
 @BOTH
-def test_a_run_that_is_stopped_leaves_a_valid_result(how: signal.Signals) -> None:
+def test_a_stopped_run_leaves_a_valid_result(how: signal.Signals) -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
         process.send_signal(how)
@@ -81,7 +81,7 @@ def test_a_run_that_is_stopped_leaves_a_valid_result(how: signal.Signals) -> Non
     assert names(Path("out")) == {*FILES, "view"}
 
 
-def test_signals_to_a_process_and_to_its_group_are_one() -> None:
+def test_signals_to_a_process_and_its_group_count_as_one() -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
         # As `timeout` does, and batch systems do.
@@ -112,7 +112,7 @@ except KeyboardInterrupt as error:
     ],
 )
 @BOTH
-def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: str, source: str, here: Path) -> None:
+def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: str, source: str, here: Path) -> None:
     (here / f"{module}.py").write_text(source, encoding="utf-8")
     options = {"PYTHONPATH": str(here)} | ({VARIABLE: module} if module == "extension" else {})
     with started("-m", "backwater", "run", START, "-o", "out", "--quiet", **options) as process:
@@ -126,9 +126,7 @@ def test_a_signal_ends_a_command_that_is_imported(how: signal.Signals, module: s
 
 @pytest.mark.parametrize("file", ["report.html", "switches.parquet.partial"])
 @BOTH
-def test_a_second_signal_ends_a_run_at_once_that_writes_its_report_or_its_tables(
-    how: signal.Signals, file: str
-) -> None:
+def test_a_second_signal_ends_a_run_while_it_writes_report_or_tables(how: signal.Signals, file: str) -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
         # The run waits for a reader of this file.
@@ -145,7 +143,7 @@ def test_a_second_signal_ends_a_run_at_once_that_writes_its_report_or_its_tables
     assert Path("out", RUN_FILE).exists() == (file == "report.html")
 
 
-def test_a_signal_while_a_run_starts_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_during_the_start_of_a_run_leaves_no_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted:
         def start(self, output: str, *_: object) -> None:
             for name in PARTIAL_FILES:
@@ -162,7 +160,7 @@ def test_a_signal_while_a_run_starts_leaves_nothing(here: Path, monkeypatch: pyt
 
 
 @BOTH
-def test_a_command_that_is_stopped_leaves_no_temporary_files(how: signal.Signals, here: Path) -> None:
+def test_a_stopped_command_leaves_no_temporary_files(how: signal.Signals, here: Path) -> None:
     command = ["-m", "backwater", "explain", "endless.toml", "--memory"]
     with started(*command) as process:
         eventually(lambda: any(path.name == ".reserve" for path in here.glob("backwater-*/.reserve")))
@@ -217,7 +215,7 @@ PHASES = {
 
 @pytest.mark.parametrize("phase", PHASES)
 @BOTH
-def test_in_every_phase_two_signals_end_a_process_without_a_traceback(how: signal.Signals, phase: str) -> None:
+def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.Signals, phase: str) -> None:
     # As a module, which Python ends otherwise than a script.
     Path("script.py").write_text(SCRIPT.replace("BODY", PHASES[phase]), encoding="utf-8")
     with started("-m", "script") as process:
@@ -246,7 +244,7 @@ ORDERLY = """
 
 
 @BOTH
-def test_a_command_that_a_signal_ends_in_order_says_all_that_it_has_to_say(how: signal.Signals) -> None:
+def test_a_command_stopped_by_a_signal_flushes_its_output(how: signal.Signals) -> None:
     with started("-c", SCRIPT.replace("BODY", ORDERLY)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -255,7 +253,7 @@ def test_a_command_that_a_signal_ends_in_order_says_all_that_it_has_to_say(how: 
 
 
 @BOTH
-def test_no_signal_is_lost_before_a_command_begins(how: signal.Signals) -> None:
+def test_signals_before_a_command_starts_are_not_lost(how: signal.Signals) -> None:
     sent = f"os.kill(os.getpid(), {int(how)}); interrupts.run(command)"
     script = SCRIPT.replace("BODY", "endless()").replace("interrupts.run(command)", sent)
     with started("-c", script) as process:
@@ -275,7 +273,7 @@ def test_a_signal_ends_the_worker_of_a_sweep_without_a_result(how: signal.Signal
     assert "run.json" not in names(directory)
 
 
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     body = "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupts.install()"
     with started("-c", SCRIPT.replace("BODY", "ready(); endless()").replace("interrupts.install()", body)) as process:
         assert process.stdout is not None
@@ -287,7 +285,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
         assert ended(process)[0] == 130
 
 
-def test_the_library_sets_no_handlers() -> None:
+def test_importing_the_library_sets_no_handlers() -> None:
     code = f"""
 import signal, backwater, backwater.cli.app, backwater.cli.main, backwater.cli.batch
 backwater.run(backwater.Scenario.load({str(START)!r}))

@@ -46,7 +46,7 @@ def listed(text: str) -> dict[str, list[str]]:
     }
 
 
-def test_the_starting_scenario_lists_every_kind_of_every_slot(here: Path) -> None:
+def test_the_default_template_lists_every_kind_of_every_slot(here: Path) -> None:
     assert command_line("new").exit_code == 0
     definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
     kinds = {
@@ -58,7 +58,7 @@ def test_the_starting_scenario_lists_every_kind_of_every_slot(here: Path) -> Non
     assert text.count("# kinds:") == len(SLOTS)
 
 
-def test_the_commands_that_are_printed_go_and_show_a_victim(here: Path) -> None:
+def test_the_printed_commands_work_and_show_a_victim(here: Path) -> None:
     outcome = command_line("new", "mine")
     assert outcome.exit_code == 0, outcome.output
     assert "Written: mine.toml" in outcome.stdout
@@ -75,7 +75,7 @@ def test_the_commands_that_are_printed_go_and_show_a_victim(here: Path) -> None:
     assert (here / "results/mine/run.json").is_file()
 
 
-def test_the_starting_experiment_is_swept_and_reproduced(here: Path) -> None:
+def test_the_default_experiment_template_can_be_swept_and_reproduced(here: Path) -> None:
     outcome = command_line("new", "--experiment")
     assert outcome.exit_code == 0, outcome.output
     experiment = Experiment.load(here / "sweep.toml")
@@ -91,7 +91,7 @@ def test_the_starting_experiment_is_swept_and_reproduced(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*shipped.scenarios()])
-def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
+def test_every_scenario_is_a_template(here: Path, name: str) -> None:
     outcome = command_line("new", "folder/mine.toml", "--like", name)
     assert outcome.exit_code == 0, outcome.output
     copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(shipped.scenarios()[name])
@@ -101,7 +101,7 @@ def test_every_scenario_can_be_started_from(here: Path, name: str) -> None:
     assert not (here / f"{name}.toml").exists()
 
 
-def test_a_figure_of_a_paper_can_be_started_from(here: Path) -> None:
+def test_a_figure_of_a_paper_is_a_template(here: Path) -> None:
     outcome = command_line("new", "--experiment", "--like", "pyrrha/fig14")
     assert outcome.exit_code == 0, outcome.output
     copy, origin = Experiment.load("fig14.toml"), Experiment.load(shipped.experiments()["pyrrha/fig14"])
@@ -134,7 +134,7 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
 
 
 @pytest.mark.parametrize("paper", ["srcc", "flb", "portfc"])
-def test_a_copy_of_any_figure_can_be_read(here: Path, paper: str) -> None:
+def test_a_copy_of_any_figure_is_valid(here: Path, paper: str) -> None:
     for name in filter(lambda name: name.startswith(f"{paper}/"), shipped.experiments()):
         copy = f"{name}/mine.toml"
         assert command_line("new", copy, "--experiment", "--like", name).exit_code == 0, name
@@ -142,7 +142,7 @@ def test_a_copy_of_any_figure_can_be_read(here: Path, paper: str) -> None:
         assert Experiment.load(here / copy, readings.LITERAL).content == origin.content
 
 
-def test_what_can_be_started_from_names_no_files() -> None:
+def test_templates_refer_to_no_files() -> None:
     """A copy of it in another folder would not find them."""
     for file in (*shipped.scenarios().values(), *shipped.experiments().values()):
         assert not re.search(r"\bpath *= *[\"'][^\"']*(/|\.(txt|csv|toml))", file.read_text(encoding="utf-8")), file
@@ -159,13 +159,13 @@ def test_what_can_be_started_from_names_no_files() -> None:
         (["--like", "victim"], "victim.toml"),
     ],
 )
-def test_names_of_files(here: Path, arguments: list[str], path: str) -> None:
+def test_file_names_are_derived_from_arguments(here: Path, arguments: list[str], path: str) -> None:
     outcome = command_line("new", *arguments)
     assert outcome.exit_code == 0, outcome.output
     assert [str(file.relative_to(here)) for file in here.rglob("*.toml")] == [path]
 
 
-def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
+def test_existing_files_are_replaced_only_with_force(here: Path) -> None:
     (here / "mine.toml").write_text("mine")
     refused = command_line("new", "mine")
     assert refused.exit_code == 2
@@ -190,7 +190,7 @@ def test_nothing_is_replaced_unless_it_is_asked_for(here: Path) -> None:
         (["choices"], "choices.toml is reserved for the choices of a paper"),
     ],
 )
-def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], words: str) -> None:
+def test_errors_of_new_name_the_remedy(here: Path, arguments: list[str], words: str) -> None:
     (here / "there.toml").mkdir()
     outcome = command_line("new", *arguments)
     assert outcome.exit_code == 2
@@ -198,13 +198,13 @@ def test_what_cannot_be_written_is_refused(here: Path, arguments: list[str], wor
     assert [*here.rglob("*")] == [here / "there.toml"]
 
 
-def test_what_is_started_from_is_shipped() -> None:
+def test_templates_are_shipped() -> None:
     for name in ("scenarios", "experiments", "papers"):
         assert shipped.folder(name) == Path(__file__).parents[2] / name
 
 
 @pytest.mark.parametrize("name", ["..", ".", ".toml", "folder/.."])
-def test_a_name_that_is_none_is_refused(here: Path, name: str) -> None:
+def test_invalid_file_names_are_errors(here: Path, name: str) -> None:
     outcome = command_line("new", name)
     assert outcome.exit_code == 2
     assert f"{name!r} is not a file name" in outcome.stderr

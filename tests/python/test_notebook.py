@@ -14,7 +14,7 @@ from backwater.experiment.sweep_results import Sweep
 HOSTILE = "<script>alert(1)</script>"
 
 
-def test_a_scenario_shows_itself() -> None:
+def test_a_scenario_has_an_html_summary() -> None:
     flows = [{"src": "h0", "dst": "h1", "bytes": "1 KB"}]
     content = {
         "topology": {"kind": "star", "hosts": 2},
@@ -47,7 +47,7 @@ def test_a_scenario_shows_its_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert '<p class="alarm">beware of &lt;script&gt;' in scenario._repr_html_()
 
 
-def test_a_result_shows_who_suffered_and_a_chart(result: Result, quiet_result: Result) -> None:
+def test_the_html_summary_of_a_result_has_victims_and_a_chart(result: Result, quiet_result: Result) -> None:
     result.flows = result.flows.with_columns(tag=pl.lit(HOSTILE))
     html = result._repr_html_()
     assert "Main cause of PAUSE: s0:0, the port to h0" in html
@@ -61,7 +61,7 @@ def test_a_result_shows_who_suffered_and_a_chart(result: Result, quiet_result: R
     assert "Worst victim" not in quiet
 
 
-def test_what_a_picture_is_called_is_escaped() -> None:
+def test_alternative_texts_are_escaped() -> None:
     html = notebook.fragment([], picture="<svg/>", alt=f'"{HOSTILE}')
     assert 'alt="&#34;&lt;script&gt;alert(1)&lt;/script&gt;">' in html
 
@@ -84,7 +84,7 @@ def test_a_sweep_shows_its_measures(tiny: Path) -> None:
     assert counts == [(2, 2)]
 
 
-def test_a_sweep_shows_what_failed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_shows_failed_runs(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backwater.experiment.executors.local._WORKER", ("-c", "raise SystemExit(3)"))
     swept = Sweep.run(tiny, "paper", {"scheme": ["PFC"], "bytes": ["10"]}, executor=Local(1))
     (failure,) = swept.failures
@@ -92,7 +92,7 @@ def test_a_sweep_shows_what_failed(tiny: Path, monkeypatch: pytest.MonkeyPatch) 
     assert swept.frame["outcome"].to_list() == [None]
 
 
-def test_a_sweep_of_what_does_not_exist_is_refused(tiny: Path) -> None:
+def test_a_sweep_of_a_missing_file_is_an_error(tiny: Path) -> None:
     with pytest.raises(ValueError, match="no scale 'large': it has small, paper"):
         Sweep.run(tiny, "large")
     with pytest.raises(ValueError, match="no axis 'scheme' with a point 'BFC'"):

@@ -67,9 +67,7 @@ def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
 
 
 @pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
-def test_users_get_charts_that_altair_has_checked(
-    result: Result, quiet_result: Result, troubled: Result, name: str
-) -> None:
+def test_users_receive_valid_altair_charts(result: Result, quiet_result: Result, troubled: Result, name: str) -> None:
     for subject in (result, quiet_result, troubled):
         chart, drawn = getattr(subject.plot, name)(), spec(subject, name)
         assert isinstance(chart, alt.LayerChart if "layer" in drawn else alt.Chart)
@@ -78,7 +76,7 @@ def test_users_get_charts_that_altair_has_checked(
         assert [layer["encoding"] for layer in layers(checked)] == [layer["encoding"] for layer in layers(drawn)]
 
 
-def test_data_that_layers_share_are_in_a_chart_once(result: Result) -> None:
+def test_shared_data_is_included_once(result: Result) -> None:
     chart = spec(result, "topology")
     shared = [layer["data"]["name"] for layer in layers(chart)]
     assert shared == ["data-0"] * 2 + ["data-1"] * 2 + ["data-2"] * 2
@@ -103,7 +101,7 @@ def test_a_node_has_one_colour_in_all_charts(result: Result) -> None:
     assert outlines == {"h0": orange, "h1": style.REFERENCE_COLOUR, "h2": style.REFERENCE_COLOUR, "s0": blue}
 
 
-def test_what_is_no_node_has_not_the_colour_of_one(result: Result) -> None:
+def test_series_other_than_nodes_have_other_colours(result: Result) -> None:
     assert [*range_of(result, "paused_queues").values()] == [style.REFERENCE_COLOUR]
     assert not {*style.LAYER_COLOURS} & {*style.PALETTE}
 
@@ -123,14 +121,14 @@ def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
     assert [*range_of(result, "buffer")] == names[:8]
 
 
-def test_colours_go_in_turns_to_buffers_headroom_queues_and_causes(result: Result) -> None:
+def test_colours_alternate_between_buffers_headroom_queues_and_causes(result: Result) -> None:
     buffers = [(10 * US, "full", 2, 0, 0), (10 * US, "absorbing", 1, 0, 1)]
     result.buffers = frame("buffers", buffers)
     result.queues = result.queues.with_columns(node=pl.lit("queueing"))
     assert [*node_style.of_result(result).nodes] == ["full", "absorbing", "queueing", "s0"]
 
 
-def test_the_seven_ports_that_caused_most_have_names() -> None:
+def test_the_seven_largest_causes_are_named() -> None:
     names = [f"s0:{number}" for number in range(8)]
     columns = {"queue": "h0:0", "cause": names, "start_ps": 0, "end_ps": US, "paused_ps": range(8), "pauses": 1}
     eight = pl.DataFrame(columns)
@@ -292,7 +290,7 @@ def test_links_and_nodes_are_wide_for_the_pointer(result: Result) -> None:
 
 
 @pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
-def test_axes_have_words(troubled: Result, name: str) -> None:
+def test_axes_have_titles(troubled: Result, name: str) -> None:
     chart = spec(troubled, name)
     for axis in (layers(chart)[0]["encoding"][channel] for channel in "xy"):
         if axis["type"] == "quantitative" and axis.get("axis", True):
@@ -300,7 +298,7 @@ def test_axes_have_words(troubled: Result, name: str) -> None:
     assert not [title for title in words(chart) if re.search("FCT|_|:[QN]|^series$", title)]
 
 
-def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
+def test_nouns_in_reports_are_singular_for_one(result: Result, tmp_path: Path) -> None:
     counts = {"total": 1, "finished": 1, "unfinished": 0, "endless": 0}
     one = Result.load(write_result(tmp_path / "one", flows=counts, pause_frames=1))
     one.flows = frame("flows", FLOW_ROWS[4:5])
@@ -313,6 +311,6 @@ def test_one_of_a_thing_is_singular(result: Result, tmp_path: Path) -> None:
     assert (style.counted(1, "switch"), style.counted(2, "switch")) == ("1 switch", "2 switches")
 
 
-def test_the_distribution_of_one_flow_can_be_seen(result: Result) -> None:
+def test_the_distribution_of_one_flow_is_visible(result: Result) -> None:
     result.flows = result.flows.head(1)
     assert [(row["value"], row["fraction"]) for row in rows(spec(result, "slowdown_cdf"))] == [(2, 0), (2, 1)]

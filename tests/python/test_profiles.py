@@ -28,7 +28,7 @@ def test_tests_and_extension_need_their_packages_with_the_same_features() -> Non
     assert extension - tests == set()
 
 
-def test_a_key_of_results_has_the_sources_of_all_crates_that_make_them() -> None:
+def test_the_key_of_a_result_covers_the_sources_of_all_its_crates() -> None:
     tree = packages("--package", "backwater-runner", "--edges", "normal,build")
     made = {line.split()[0].removeprefix("backwater-") for line in tree if line.startswith("backwater-")}
     build = (ROOT / "crates/identity/build.rs").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_wheels_are_built_for_speed_and_editable_installs_are_built_fast() -> No
     assert {profiles["dist"]["opt-level"], *(options["opt-level"] for options in packages.values())} == {3}
 
 
-def test_no_crate_has_examples_that_are_not_run() -> None:
+def test_no_crate_has_untested_examples() -> None:
     """`doctest = false` spares rustdoc the search for examples in crates that have none."""
     for manifest in ROOT.glob("crates/*/Cargo.toml"):
         assert tomllib.loads(manifest.read_text(encoding="utf-8"))["lib"]["doctest"] is False

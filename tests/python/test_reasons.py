@@ -75,7 +75,7 @@ def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Resul
     assert "pacing 74%" in listed.stdout
 
 
-def test_why_names_the_ports_that_marked_and_who_shared_them(paced: Result) -> None:
+def test_why_names_marking_ports_and_their_sharers(paced: Result) -> None:
     found = paced.why(4)
     sentences = render.sentences(found)
     assert sentences[1] == "Pacing took 562.2 µs (74%): the flow's congestion control allowed no packet yet."
@@ -88,7 +88,7 @@ def test_why_names_the_ports_that_marked_and_who_shared_them(paced: Result) -> N
     assert [row[:3] for row in table.rows] == [("mark", "leaf0:4 to spine0", "13"), ("mark", "spine0:1 to leaf1", "13")]
 
 
-def test_sharers_are_counted_by_what_left_the_port_until_its_last_signal(paced: Result, tmp_path: Path) -> None:
+def test_sharers_are_counted_until_the_last_signal(paced: Result, tmp_path: Path) -> None:
     """A run with a trace of everything tells the same as one that is made again."""
     document = paced.summary.scenario | {"probes": EVERYTHING}
     traced = backwater.run(Scenario.from_dict(document), tmp_path / "traced")
@@ -112,7 +112,7 @@ def test_sharers_are_counted_by_what_left_the_port_until_its_last_signal(paced: 
         ([], "–", "–"),
     ],
 )
-def test_flows_without_a_port_to_blame(paced: Result, terms: list[tuple[str, int]], largest: str, blamed: str) -> None:
+def test_flows_without_a_culprit_port(paced: Result, terms: list[tuple[str, int]], largest: str, blamed: str) -> None:
     victim = victims.slowest(paced, 1, recorded=why.recorded(paced, [paced.flows.row(0, named=True)]))[0]
     reasons = tuple(Reason(term, share * victim.taken_ps // 100, None) for term, share in terms)
     none = replace(victim, reasons=reasons, signals=(), ports=(), suspects=())

@@ -83,7 +83,7 @@ def test_a_release_that_fails_leaves_nothing(repository: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("file", ["CHANGELOG.md", "new.txt"])
-def test_what_is_not_committed_prevents_it_and_stays(repository: Path, file: str) -> None:
+def test_uncommitted_changes_prevent_a_release_and_are_kept(repository: Path, file: str) -> None:
     with (repository / file).open("a", encoding="utf-8") as changed:
         changed.write("- More.\n")
     with pytest.raises(release.ReleaseError, match=rf"uncommitted changes:\n.*{file}\nCommit them"):
@@ -92,7 +92,7 @@ def test_what_is_not_committed_prevents_it_and_stays(repository: Path, file: str
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
-def test_what_is_changed_while_it_is_built_prevents_it_and_stays(
+def test_changes_during_the_build_prevent_a_release_and_are_kept(
     repository: Path, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
     def build(_: str) -> Path:
@@ -113,7 +113,7 @@ def test_what_is_changed_while_it_is_built_prevents_it_and_stays(
     assert log == (["Second", "Version 1.0.0", "First"] if is_committed else ["First"])
 
 
-def test_a_tag_that_is_there_prevents_it(repository: Path) -> None:
+def test_an_existing_tag_prevents_a_release(repository: Path) -> None:
     git(repository, "tag", "v1.0.0")
     with pytest.raises(release.ReleaseError, match=r"tag v1\.0\.0 already exists"):
         release.release("1.0.0")

@@ -46,7 +46,7 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
     assert "&#34;sample_interval&#34;: &#34;10 us&#34;" in html
 
 
-def test_the_shipped_script_is_that_of_the_installed_vl_convert() -> None:
+def test_the_shipped_script_matches_the_installed_vl_convert() -> None:
     shipped = (Path(report.__file__).parent / "templates/vega.js").read_bytes()
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     # The script is an element of a page.
@@ -59,7 +59,7 @@ def test_a_report_is_the_same_every_time(result: Result, troubled: Result) -> No
     assert report.report(runs) == report.report(runs)
 
 
-def test_a_report_about_two_runs_shares_the_library(result: Result) -> None:
+def test_a_report_of_two_runs_includes_the_library_once(result: Result) -> None:
     html = report.report({"one": result, "two": result})
     assert charts_of(html) == 2 * len(CHARTS)
     assert html.count("window.vegaEmbed=") == 1
@@ -105,7 +105,7 @@ def bcube(n: int, k: int, *without: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return fabric(kinds, *(link for link in links if not {*link, "-".join(link)} & {*without}))
 
 
-def test_hosts_stand_under_their_switches() -> None:
+def test_hosts_are_drawn_below_their_switches() -> None:
     kinds = {"h0": ("host", 0), "h1": ("host", 0), "h2": ("host", 0), "l0": ("switch", 1), "l1": ("switch", 1)}
     placed = place(*fabric(kinds, ("h0", "l1"), ("h1", "l0"), ("h2", "l1"), ("l0", "l1")))
     assert placed["name"].to_list() == ["h1", "h0", "h2", "l0", "l1"]
@@ -114,7 +114,7 @@ def test_hosts_stand_under_their_switches() -> None:
     assert placed["role"].unique(maintain_order=True).to_list() == ["host", "switch, layer 1"]
 
 
-def test_servers_stand_between_the_layers_of_a_bcube() -> None:
+def test_servers_are_drawn_between_the_layers_of_a_bcube() -> None:
     placed = place(*bcube(4, 1))
     where = {name: (x * 16, y) for name, x, y in placed.select("name", "x", "y").iter_rows()}
     # Each switch of layer 0 is below the middle of its four servers; those of layer 1 are as far apart, above.
@@ -127,7 +127,7 @@ def test_servers_stand_between_the_layers_of_a_bcube() -> None:
     assert rows == [(-1, "switch, layer 0"), (1, "switch, layer 1"), (2, "switch, layer 2")]
 
 
-def test_what_has_failed_leaves_the_others_of_a_bcube_in_their_rows() -> None:
+def test_failures_do_not_move_other_nodes_of_a_bcube() -> None:
     intact = dict(place(*bcube(4, 1)).select("name", "y").iter_rows())
     nodes, links = bcube(4, 1, "h1.2", "s0.3", "h0.0-s0.0")
     placed = place(nodes, links)
@@ -135,7 +135,7 @@ def test_what_has_failed_leaves_the_others_of_a_bcube_in_their_rows() -> None:
     assert placed.filter(name="h1.2")["x"].to_list() == pytest.approx([6.5 / 16])
 
 
-def test_layers_are_not_those_of_ports_where_switches_have_links_or_no_host_relays() -> None:
+def test_layers_follow_ports_only_in_server_centric_fabrics() -> None:
     switches = {"l0": ("switch", 1), "l1": ("switch", 1)}
     ends = [("h0", "l0"), ("h0", "l1"), ("h1", "l0"), ("h1", "l1")]
     kinds = {"h0": ("relay", 0), "h1": ("relay", 0), **switches, "top": ("switch", 2)}
@@ -145,7 +145,7 @@ def test_layers_are_not_those_of_ports_where_switches_have_links_or_no_host_rela
     assert placed["y"].to_list() == [0, 0, 1, 1]
 
 
-def test_hosts_have_their_names_where_they_fit(result: Result) -> None:
+def test_hosts_have_names_if_they_fit(result: Result) -> None:
     load = {"peak_utilisation": 0.5, "mean_utilisation": 0.5, "paused_share": 0.0}
     for n, names in ((4, 16 + 8), (8, 16)):
         nodes, links = bcube(n, 1)
@@ -190,7 +190,7 @@ def test_a_box_of_one_host_is_one_host() -> None:
     assert collapse_hosts(nodes, links)[0]["name"].to_list() == ["1 host of s0", "s0"]
 
 
-def test_what_is_said_of_the_links_of_a_box_is_listed() -> None:
+def test_annotations_of_merged_links_are_listed() -> None:
     nodes, links = fabric({"h0": ("host", 0), "h1": ("host", 0), "s0": ("switch", 1)}, ("h0", "s0"), ("h1", "s0"))
     texts = {"link": ["x", "y"], "down": [None, "now"], "stuck": [None, None]}
     told = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
@@ -198,7 +198,7 @@ def test_what_is_said_of_the_links_of_a_box_is_listed() -> None:
     assert merged.select(*texts).rows() == [("x and y", "now", None)]
 
 
-def test_areas_of_hosts_for_the_pointer_are_as_wide_as_there_is_room(result: Result) -> None:
+def test_pointer_areas_of_hosts_fill_the_available_width(result: Result) -> None:
     nodes, links = bcube(8, 1)
     result.topology.nodes, result.topology.links = nodes, links.with_columns(rate_bps=100, delay_ps=1000)
     load = dict.fromkeys(("peak_utilisation", "mean_utilisation", "paused_share"), pl.lit(0.0))

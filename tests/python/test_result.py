@@ -11,7 +11,7 @@ from backwater.summary import Outcome
 from small_result import END, RUN, seal, write_result
 
 
-def test_summary_is_typed(result: Result) -> None:
+def test_a_summary_has_typed_fields(result: Result) -> None:
     summary = result.summary
     assert (summary.name, summary.outcome, summary.flows, summary.unfinished_flows) == ("small", "completed", 6, 1)
     assert (summary.simulated_ps, summary.sample_interval_ps) == (END, 10_000_000)
@@ -19,7 +19,7 @@ def test_summary_is_typed(result: Result) -> None:
     assert summary.alarms() == []
 
 
-def test_a_scenario_that_has_a_name_gives_it_to_its_result(tmp_path: Path) -> None:
+def test_a_result_has_the_name_of_its_scenario(tmp_path: Path) -> None:
     named = write_result(tmp_path / "dir", scenario=RUN["scenario"] | {"name": "incast study"})
     assert Result.load(named).summary.name == "incast study"
 
@@ -43,7 +43,7 @@ def test_a_violated_audit_is_code_3_unless_the_run_was_cut_off(tmp_path: Path, o
     assert "Audit: 12 us: leaf0 port 3: 1048 B dropped in lossless class 3" in summary.alarms()
 
 
-def test_a_deadlock_is_told_by_its_cycle(tmp_path: Path) -> None:
+def test_a_deadlock_is_described_by_its_cycle(tmp_path: Path) -> None:
     flow = {"id": 4, "src": "h0", "dst": "h2"}
     cycle = [
         {"node": "a", "port": 1, "name": "a:eth1", "peer": "b", "queue": 3, "bytes": 20_000, "flows": [flow]},
@@ -68,7 +68,7 @@ def test_drops_and_unfinished_flows_always_show(tmp_path: Path) -> None:
     assert facts["PAUSE frames"] == ("3", "plain")
 
 
-def test_drops_that_nobody_promised_to_prevent_are_told(tmp_path: Path) -> None:
+def test_drops_under_best_effort_are_reported(tmp_path: Path) -> None:
     summary = Result.load(write_result(tmp_path, unpromised_drops=1234)).summary
     facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
     assert facts["Lossless"] == ("1,234 dropped: not promised with this flow control and headroom", "bad")
@@ -138,7 +138,7 @@ def test_a_summary_without_a_checksum_is_refused(result_directory: Path) -> None
         Result.load(result_directory)
 
 
-def test_tables_of_form_2_have_the_ideal_time_with_telemetry_alone(tmp_path: Path) -> None:
+def test_tables_of_version_2_have_ideal_times_with_telemetry_only(tmp_path: Path) -> None:
     path = write_result(tmp_path / "old") / "flows.parquet"
     present = Result.load(path.parent).flows
     pl.read_parquet(path).drop("ideal_fct_with_telemetry_ps").write_parquet(path)
@@ -192,7 +192,7 @@ flows = [
 """
 
 
-def test_a_violation_says_what_the_promise_rests_on(tmp_path: Path) -> None:
+def test_a_violation_names_the_assumptions_of_the_guarantee(tmp_path: Path) -> None:
     (tmp_path / "backlog.toml").write_text(BACKLOG)
     scenario = backwater.Scenario.load(tmp_path / "backlog.toml")
     assert scenario.warnings == []

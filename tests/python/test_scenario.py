@@ -16,7 +16,7 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def test_a_scenario_can_be_made_of_a_dict() -> None:
+def test_a_scenario_can_be_created_from_a_dict() -> None:
     groups = [{"switches": "*", "headroom": {"kind": "static"}}]
     overrides = {"network.mtu": "4096 B", "topology": {"hosts": 4}, "groups": groups}
     scenario = backwater.Scenario.from_dict(CONTENT, overrides=overrides, seed=3)
@@ -73,7 +73,7 @@ def test_the_scenario_that_a_run_stores_gives_the_same_run(changes: dict[str, An
     assert (scenario.resolved(), again.summary.effective) == (stored, first.summary.effective)
 
 
-def test_a_run_stores_what_was_in_force() -> None:
+def test_a_run_stores_effective_values() -> None:
     effective = backwater.run(backwater.Scenario.from_dict(FULL)).summary.effective
     assert "null" not in json.dumps(effective)
     assert effective["congestion_control.byte_counter"] == "32767 B"
@@ -84,14 +84,14 @@ def test_a_run_stores_what_was_in_force() -> None:
     assert effective["traffic[1].hosts"] == "all"
 
 
-def test_a_wrong_dict_tells_all_its_mistakes() -> None:
+def test_an_invalid_dict_reports_all_errors() -> None:
     with pytest.raises(backwater.ScenarioError) as caught:
         backwater.Scenario.from_dict(CONTENT | {"run": {"untill": "20 us"}, "switch": {"bufer": "1 MiB"}})
     assert [entry["path"] for entry in caught.value.diagnostics] == ["run.untill", "switch.bufer"]
     assert len(str(caught.value).splitlines()) == 2
 
 
-def test_a_run_without_an_output_lives_as_long_as_its_result() -> None:
+def test_a_temporary_result_is_deleted_with_its_object() -> None:
     result = backwater.run(backwater.Scenario.from_dict(CONTENT))
     directory = result.directory
     assert result.summary.finished_flows == result.flows.height == 2
@@ -109,7 +109,7 @@ def test_a_result_is_not_overwritten(tmp_path: Path) -> None:
         backwater.run(scenario, tmp_path)
 
 
-def test_progress_is_reported_and_an_interruption_keeps_what_was_done() -> None:
+def test_progress_is_reported_and_an_interrupted_run_keeps_its_result() -> None:
     endless = CONTENT | {
         "run": {"until": "10 s"},
         "traffic": [{"kind": "long-lived", "pairs": [["h0", "h2"], ["h1", "h2"]]}],
@@ -164,14 +164,14 @@ def test_tables_agree_with_each_other(contended: backwater.Result) -> None:
 @pytest.mark.parametrize(
     "path", sorted((Path(__file__).parent / "data/headroom").iterdir()), ids=lambda path: path.stem
 )
-def test_default_headroom_covers_what_once_was_lost(path: Path) -> None:
+def test_default_headroom_prevents_a_former_loss(path: Path) -> None:
     """Random networks without private buffers, in which Equation 1 of DSH alone is too little."""
     summary = backwater.run(backwater.Scenario.from_dict(json.loads(path.read_text()))).summary
     assert (summary.outcome, summary.audit_ok, sum(summary.drops.values())) == ("completed", True, 0)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_a_number_that_is_none_is_refused_with_its_path(number: float) -> None:
+def test_non_finite_numbers_are_reported_with_their_paths(number: float) -> None:
     content = {"traffic": [{"kind": "permutation"}, {"kind": "poisson", "load": number}]}
     with pytest.raises(backwater.ScenarioError, match=r"traffic\[1\]\.load = (nan|inf): must be a finite") as caught:
         backwater.Scenario.from_dict(content)

@@ -16,12 +16,12 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["data", "experiments", "papers", "scenarios"])
-def test_in_a_checkout_the_folders_are_those_at_its_root(name: str) -> None:
+def test_shipped_folders_of_a_checkout_are_at_its_root(name: str) -> None:
     assert shipped.folder(name) == ROOT / name
     assert shipped.is_checkout()
 
 
-def test_in_an_installed_package_they_are_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_folders_of_a_package_are_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "papers" / "srcc", tmp_path / "shipped" / "papers" / "srcc")
     installed(tmp_path / "shipped", monkeypatch)
     monkeypatch.chdir(tmp_path)
@@ -30,9 +30,7 @@ def test_in_an_installed_package_they_are_copies(tmp_path: Path, monkeypatch: py
     assert tmp_path / "shipped" / "papers" / "srcc" / "fig02.toml" in [figure.file for figure in targets.figures()]
 
 
-def test_a_folder_that_is_missing_is_named_with_those_that_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_folder_is_reported_with_the_existing_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path / "shipped", monkeypatch)
     (tmp_path / "shipped" / "__pycache__").mkdir()
     with pytest.raises(FileNotFoundError, match=r"no folder 'papers' at .*/shipped/papers; .*, none are there"):

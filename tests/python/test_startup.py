@@ -92,7 +92,7 @@ def test_the_package_imports_nothing_until_a_name_is_used() -> None:
     assert not imported(code="import backwater; backwater.run, backwater.Result") & SLOW
 
 
-def test_public_names_are_there_and_others_are_not() -> None:
+def test_public_names_exist_and_others_do_not() -> None:
     assert {*backwater.__all__} <= {*dir(backwater)}
     assert all(getattr(backwater, name) is not None for name in backwater.__all__)
     assert backwater.units.size("1 KB") == 1000
@@ -102,7 +102,7 @@ def test_public_names_are_there_and_others_are_not() -> None:
             getattr(backwater, name)
 
 
-def test_a_library_that_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lacking.py").write_text("import no_such_library\n", encoding="utf-8")
     monkeypatch.setattr(backwater, "__path__", [*backwater.__path__, str(tmp_path)])
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
@@ -110,7 +110,7 @@ def test_a_library_that_a_module_lacks_is_named(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("command", commands(), ids=lambda command: "-".join(command._words))
-def test_the_line_in_the_help_of_a_group_is_the_first_of_the_command(command: Later) -> None:
+def test_summaries_of_groups_match_the_help_of_commands(command: Later) -> None:
     loaded = command.load()
     assert (loaded.name, loaded.help.split("\n\n")[0]) == (command.name, command.help)
 

@@ -26,7 +26,7 @@ def touched(diff: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("diff", DIFFS, ids=[diff.stem for diff in DIFFS])
-def test_a_mechanism_is_its_file_and_two_lines(diff: Path) -> None:
+def test_a_mechanism_is_one_file_and_two_lines(diff: Path) -> None:
     lines = touched(diff)
     [own] = [file for file in lines if not file.endswith("/mod.rs")]
     slot = str(Path(own).parent)
@@ -63,13 +63,13 @@ def cargo(folder: Path, *arguments: str) -> str:
     return process.stdout
 
 
-def test_they_compile(tmp_path: Path) -> None:
+def test_the_example_mechanisms_compile(tmp_path: Path) -> None:
     copy(tmp_path)
     cargo(tmp_path, "check", "--quiet", "--package", "backwater-fabric")
 
 
 @pytest.mark.long
-def test_they_keep_the_contract(tmp_path: Path) -> None:
+def test_the_example_mechanisms_pass_the_contract_tests(tmp_path: Path) -> None:
     """Takes long: compiles the fabric and all its tests, for minutes. The test above checks that the diffs fit."""
     copy(tmp_path)
     tests = ("--test", "it", "--", "contract::", "pairs::")

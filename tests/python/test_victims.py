@@ -11,7 +11,7 @@ from backwater import Result, Scenario, console, victims
 from small_result import frame, seal, write_result
 
 
-def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
+def test_slowest_flows_and_their_culprits(victim: Result) -> None:
     found = {one.flow["id"]: one for one in victims.slowest(victim)}
     assert list(found) == [1, 0, 3, 2]
     assert {one.root for one in found.values()} == {("leaf1", 0)}
@@ -35,7 +35,7 @@ def test_the_slowest_flows_and_who_is_to_blame(victim: Result) -> None:
 
 
 @pytest.mark.parametrize("last_links", [1, 2])
-def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_path: Path, last_links: int) -> None:
+def test_per_packet_routing_leaves_only_the_last_port_known(tmp_path: Path, last_links: int) -> None:
     """Sprayed flows of two hosts meet at their receiver, which one link leads to, or two."""
     last = [("s1", "h2"), ("s2", "h2")] if last_links == 2 else [("s1", "s3"), ("s2", "s3"), ("s3", "h2")]
     ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1"), ("s0", "s2"), *last]
@@ -63,7 +63,7 @@ def test_where_ways_differ_by_packet_the_last_port_is_known_if_there_is_one(tmp_
         assert blamed == ["unknown path"] * 2
 
 
-def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -> None:
+def test_without_a_pause_the_shared_port_is_named(tmp_path: Path) -> None:
     flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
     document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
     result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
@@ -73,7 +73,7 @@ def test_where_nobody_paused_the_port_where_flows_met_is_named(tmp_path: Path) -
     assert victims.worst_victim(result) is None
 
 
-def test_flows_are_blamed_by_what_they_can_have_delivered_meanwhile(tmp_path: Path) -> None:
+def test_culprits_are_ranked_by_bytes_delivered_meanwhile(tmp_path: Path) -> None:
     """Flow 0 is the largest, but most of it has been delivered before flow 2 begins."""
     flows = [
         {"src": "h0", "dst": "h3", "bytes": "1 MB"},
@@ -92,7 +92,7 @@ def test_flows_are_blamed_by_what_they_can_have_delivered_meanwhile(tmp_path: Pa
     assert blamed == "s0:3 to h3: h1 → h3 (flow 1) and h0 → h3 (flow 0)"
 
 
-def test_of_many_flows_to_blame_the_largest_are_named(victim: Result) -> None:
+def test_only_the_largest_culprits_are_named(victim: Result) -> None:
     one = victims.slowest(victim, 1)[0]
     many = dataclasses.replace(one, suspects=tuple(victims.Suspect(flow, "h1", "h4", 9) for flow in range(7)))
     assert victims.table(victim, [many]).rows[0][2] == (
@@ -100,7 +100,7 @@ def test_of_many_flows_to_blame_the_largest_are_named(victim: Result) -> None:
     )
 
 
-def test_added_queues_are_no_classes(result_directory: Path) -> None:
+def test_added_queues_are_not_shown_as_classes(result_directory: Path) -> None:
     """Of the PAUSEs of the small result, those of s0:0 are made to be of two added queues."""
     pauses = pl.read_parquet(result_directory / "pauses.parquet").to_dicts()
     added = [row | {"queue": queue} for row in pauses if row["cause_port"] == 0 for queue in (8, 9)]
@@ -115,14 +115,14 @@ def test_added_queues_are_no_classes(result_directory: Path) -> None:
         assert victims.causes(result).rows[0][2] == text
 
 
-def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_suggested_command_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = tmp_path / ("a directory whose name is " + "very " * 20 + "long")
     result = Result.load(write_result(directory))
     console.out.print(console.summary(result), crop=False)
     assert f"backwater why '{directory}' 1" in [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_hot_spots_tell_neighbour_class_and_flows(victim: Result) -> None:
+def test_hot_spots_name_neighbour_class_and_flows(victim: Result) -> None:
     assert victims.main_cause(victim).startswith(
         "Main cause of PAUSE: leaf1:0, the port to h4, with 100% of all paused time"
     )

@@ -94,7 +94,7 @@ def test_levels_of_a_long_run_in_several_chunks(long_result: Result, table: str)
     view = view_files.prepare(long_result)
     values = {"queues": ("bytes", "paused_queues"), "ports": ("tx_bytes",)}[table]
     check_levels(long_result, pl.read_parquet(view / f"{table}.parquet"), table, None, values, ())
-    test_rows_stand_in_chunks_by_place_queue_and_bin(view)
+    test_chunks_are_sorted_by_place_queue_and_bin(view)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_levels_of_a_long_run_in_several_chunks(long_result: Result, table: str)
         ("ports", None, ("tx_bytes",), ()),
     ],
 )
-def test_every_level_has_the_minima_and_maxima_of_what_was_sampled(
+def test_every_level_has_the_minima_and_maxima_of_the_samples(
     result: Result, view: Path, table: str, queue: str | None, values: tuple[str, ...], unknown: tuple[str, ...]
 ) -> None:
     written = pl.read_parquet(view / f"{table}.parquet")
@@ -156,7 +156,7 @@ def test_buffers_are_those_of_nodes(result: Result, view: Path) -> None:
     }
 
 
-def test_all_ports_together_are_a_place_of_their_own(result: Result, view: Path) -> None:
+def test_the_total_of_all_ports_is_a_separate_place(result: Result, view: Path) -> None:
     interval = result.summary.sample_interval_ps
     written = pl.read_parquet(view / "queues.parquet").filter(level=0, place=-1)
     sums = result.queues.group_by("time_ps").agg(pl.col("bytes", "paused_queues").sum()).sort("time_ps")
@@ -199,7 +199,7 @@ def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
     assert found == {1: (True, False), 3: (False, True)}
 
 
-def test_rows_stand_in_chunks_by_place_queue_and_bin(view: Path) -> None:
+def test_chunks_are_sorted_by_place_queue_and_bin(view: Path) -> None:
     """Where the order begins anew, so do bins that are later than all before them."""
     for table in ("queues", "egress", "ingress", "ports", "buffers"):
         for rows in pl.read_parquet(view / f"{table}.parquet").partition_by("level"):
@@ -216,7 +216,7 @@ def test_rows_stand_in_chunks_by_place_queue_and_bin(view: Path) -> None:
                 assert chunks > 1
 
 
-def test_pauses_are_all_there_at_the_level_of_their_length(result: Result, view: Path) -> None:
+def test_every_pause_is_at_the_level_of_its_length(result: Result, view: Path) -> None:
     end, width = result.summary.simulated_ps, result.summary.sample_interval_ps
     numbers = {(node, port): place for place, node, port in ports(result).iter_rows()}
     rows = []
@@ -272,7 +272,7 @@ def test_shares_of_bins_are_those_of_the_pauses_up_to_their_level(result: Result
         assert len(found) > 100
 
 
-def test_flows_are_in_order_and_know_where_their_waits_and_signals_are(result: Result, view: Path) -> None:
+def test_flows_are_sorted_and_refer_to_their_waits_and_signals(result: Result, view: Path) -> None:
     written = pl.read_parquet(view / "flows.parquet")
     nodes = result.topology.nodes["name"].to_list()
     places = {(node, port): place for place, node, port in ports(result).iter_rows()}
@@ -304,7 +304,7 @@ def test_flows_are_in_order_and_know_where_their_waits_and_signals_are(result: R
             assert count == table.filter(flow=row["id"]).height
 
 
-def test_causes_are_in_order_of_the_time_that_others_stood(result: Result, view: Path) -> None:
+def test_causes_are_sorted_by_the_time_they_paused_others(result: Result, view: Path) -> None:
     found = json.loads((view / _core.VIEW_INDEX).read_text())["pauses"]
     numbers = {(node, port): place for place, node, port in ports(result).iter_rows()}
     sums: Counter[int] = Counter()

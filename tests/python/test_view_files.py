@@ -18,7 +18,7 @@ from small_result import seal
 from traced import INCAST
 
 
-def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) -> None:
+def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
@@ -65,7 +65,7 @@ def test_what_is_there_is_used_and_what_is_older_is_made_anew(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("where", ["making", "moving"])
-def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
+def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Read-only, or full, when the files are made, or only when they are moved to where they belong."""
@@ -93,7 +93,7 @@ def test_a_result_that_cannot_be_written_is_viewed_from_elsewhere(
     assert not view.exists()
 
 
-def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
+def test_unrelated_files_in_the_view_folder_are_kept(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     place = result.directory / "view"
     place.mkdir()
@@ -114,7 +114,7 @@ def test_what_others_keep_in_that_folder_stays(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_files_of_another_run_are_made_anew(tmp_path: Path) -> None:
+def test_files_of_another_run_are_rebuilt(tmp_path: Path) -> None:
     """As those that stay in a directory in which another run is written."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
@@ -125,7 +125,7 @@ def test_files_of_another_run_are_made_anew(tmp_path: Path) -> None:
     assert not (view / "queues.parquet").exists()
 
 
-def test_two_that_make_them_at_once_leave_them_whole(tmp_path: Path) -> None:
+def test_two_concurrent_builds_leave_complete_files(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     view = result.directory / "view"
     kept = tmp_path / "kept"
@@ -143,7 +143,7 @@ def test_two_that_make_them_at_once_leave_them_whole(tmp_path: Path) -> None:
     assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
 
 
-def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
+def test_a_view_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()
     place = result.directory / "view"
@@ -158,7 +158,7 @@ def test_something_else_of_that_name_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", view_files.MADE_FILES)
-def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> None:
+def test_incomplete_files_are_rebuilt(tmp_path: Path, name: str) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     view = view_files.prepare(result)
     whole = (view / name).read_bytes()
@@ -169,7 +169,7 @@ def test_files_that_are_not_whole_are_made_anew(tmp_path: Path, name: str) -> No
         assert (view / name).read_bytes() == whole
 
 
-def test_work_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_build_leaves_no_files(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
 
     def stop(_done: int, _total: int) -> None:
@@ -188,7 +188,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
         view_files.prepare(result)
 
 
-def test_what_a_killed_process_has_left_is_cleared_and_what_others_make_stays(tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Its lock tells a process that is alive, also if the files are there already."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     program = """

@@ -67,12 +67,12 @@ def ask(server: Server, path: str, method: str = "GET", **headers: str) -> tuple
     return answer.status, dict(answer.getheaders()), content
 
 
-def test_the_server_listens_on_this_machine_alone(server: Server) -> None:
+def test_the_server_listens_on_this_machine_only(server: Server) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert server.address == f"http://127.0.0.1:{server.server_port}/"
 
 
-def test_the_page_may_ask_this_server_alone(server: Server) -> None:
+def test_the_page_may_connect_to_this_server_only(server: Server) -> None:
     status, headers, content = ask(server, "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
@@ -146,7 +146,7 @@ def test_whole_files_and_their_heads(server: Server, result: Result) -> None:
         "/runs/0/why/x",
     ],
 )
-def test_there_is_no_way_to_other_files(server: Server, result: Result, path: str) -> None:
+def test_other_files_cannot_be_read(server: Server, result: Result, path: str) -> None:
     (result.directory.parent / "secret").write_text("secret")
     status, _, content = ask(server, path)
     assert status == 404
@@ -155,7 +155,7 @@ def test_there_is_no_way_to_other_files(server: Server, result: Result, path: st
     assert b"PAR1" not in content
 
 
-def test_no_link_leads_out_of_the_result(result: Result, tmp_path: Path) -> None:
+def test_links_out_of_the_result_are_not_followed(result: Result, tmp_path: Path) -> None:
     """Only names that the viewer knows are served, and only what is in the result."""
     run = shown(result)[0]
     (tmp_path / "outside").write_text("outside")
@@ -205,7 +205,7 @@ def test_the_server_answers_and_changes_nothing(server: Server) -> None:
         assert ask(server, "/runs.json", method)[0] == 501
 
 
-def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
+def test_the_explanation_is_that_of_the_command(server: Server, result: Result) -> None:
     status, _, content = ask(server, "/runs/0/why/3")
     found = json.loads(content)
     assert status == 200
@@ -216,14 +216,14 @@ def test_why_is_what_the_command_says(server: Server, result: Result) -> None:
     assert (status, b"no flow 99" in content) == (422, True)
 
 
-def test_what_is_not_there_is_not_answered(server: Server) -> None:
+def test_missing_runs_are_404(server: Server) -> None:
     for path in ("/runs/1/why/3", "/runs/1/frames.pcapng?from=0&until=1", "/runs/1/topology.json"):
         status, _, content = ask(server, path)
         assert (status, content) == (404, b"run 1 does not exist")
     assert ask(server, "/runs/0/frames.pcapng?from=5&until=2")[0] == 404
 
 
-def test_answers_are_neither_kept_nor_taken_for_something_else(server: Server) -> None:
+def test_answers_are_not_cached_and_have_a_fixed_type(server: Server) -> None:
     for path in ("/", "/runs.json", "/runs/0/view/queues.parquet"):
         headers = ask(server, path)[1]
         assert headers["Cache-Control"] == "no-store"
@@ -231,7 +231,7 @@ def test_answers_are_neither_kept_nor_taken_for_something_else(server: Server) -
         assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-def test_another_run_in_the_same_place_is_not_mistaken_for_the_one_shown(tmp_path: Path) -> None:
+def test_a_replaced_run_is_a_conflict(tmp_path: Path) -> None:
     viewed = traced(tmp_path / "run")
     with serving(shown(viewed)) as server:
         assert ask(server, "/runs/0/run.json")[0] == 200
@@ -241,7 +241,7 @@ def test_another_run_in_the_same_place_is_not_mistaken_for_the_one_shown(tmp_pat
         assert (status, b"now contains another run: restart backwater view" in content) == (409, True)
 
 
-def test_a_connection_that_breaks_is_not_reported(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_connection_is_not_reported(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port)) as idle:
         # Closed with a reset, not in good order.
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -252,7 +252,7 @@ def test_a_connection_that_breaks_is_not_reported(server: Server, capfd: pytest.
 @pytest.mark.parametrize(
     ("is_remote", "option", "opens"), [(False, (), 1), (False, ("--no-browser",), 0), (True, (), 0)]
 )
-def test_a_browser_is_opened_where_there_is_one(
+def test_a_browser_is_opened_unless_there_is_none(
     result: Result, monkeypatch: pytest.MonkeyPatch, is_remote: bool, option: tuple[str, ...], opens: int
 ) -> None:
     opened: list[str] = []
@@ -270,7 +270,7 @@ def test_a_browser_is_opened_where_there_is_one(
     assert ("ssh -L" in done.output) == is_remote
 
 
-def test_runs_of_one_name_are_told_apart_by_their_directories(result: Result) -> None:
+def test_runs_with_the_same_name_are_labelled_by_directory(result: Result) -> None:
     assert command._labels([Path("a"), Path("b")], [result, result]) == ["a", "b"]
     assert command._labels([Path("a")], [result]) == ["incast"]
 
@@ -331,7 +331,7 @@ def test_a_window_from_the_command_line(result: Result, tmp_path: Path) -> None:
         assert command_line("export", kind, str(result.directory), *window).exit_code == 2
 
 
-def test_a_page_that_stands_alone_holds_the_files(result: Result) -> None:
+def test_a_standalone_page_contains_the_files(result: Result) -> None:
     runs = shown(result)
     page = standalone.html(runs)
     found = dict(
@@ -346,7 +346,7 @@ def test_a_page_that_stands_alone_holds_the_files(result: Result) -> None:
     assert page.index('id="runs"') < page.index("</head>")
 
 
-def test_names_cannot_end_the_script_they_stand_in(result: Result) -> None:
+def test_names_cannot_end_their_script_element(result: Result) -> None:
     runs = [Shown("</script><script>alert(1)</script>", result, view_files.prepare(result), Path())]
     (listing,) = re.findall(r'<script type="application/json" id="runs">(.*?)</script>', standalone.html(runs))
     assert json.loads(listing)["runs"][0]["label"] == "</script><script>alert(1)</script>"
@@ -366,7 +366,7 @@ def test_the_command_writes_a_page(result: Result, tmp_path: Path) -> None:
     assert command_line("view", *[str(result.directory)] * 3).exit_code == 2
 
 
-def test_what_cannot_be_viewed_says_why(tmp_path: Path) -> None:
+def test_unviewable_results_are_explained(tmp_path: Path) -> None:
     nothing, half, older = tmp_path / "nothing", tmp_path / "half", tmp_path / "older"
     nothing.mkdir()
     half.mkdir()
@@ -383,7 +383,7 @@ def test_what_cannot_be_viewed_says_why(tmp_path: Path) -> None:
         assert message in " ".join(done.stderr.split())
 
 
-def test_a_port_in_use_is_an_error_if_it_was_asked_for(result: Result) -> None:
+def test_a_requested_port_in_use_is_an_error(result: Result) -> None:
     with serving(shown(result)) as server:
         done = command_line("view", str(result.directory), "--port", str(server.server_port), "--no-browser")
         assert done.exit_code == 2
@@ -408,14 +408,14 @@ def test_the_command_serves_until_it_is_interrupted(result: Result, how: signal.
         assert process.wait(timeout=60) == 0
 
 
-def test_without_a_wish_another_port_is_taken(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_requested_port_a_free_one_is_used(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(shown(result)) as server:
         monkeypatch.setattr(command, "PORT", server.server_port)
         with command._server(shown(result), None) as other:
             assert other.server_port != server.server_port
 
 
-def test_a_run_makes_the_files_of_the_viewer_and_goes_well_without(
+def test_a_run_writes_the_viewer_files_and_succeeds_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = tmp_path / "incast.toml"

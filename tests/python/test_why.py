@@ -26,7 +26,7 @@ def why(victim: Result) -> Explanation:
     return victim.why(3)
 
 
-def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, victim: Result) -> None:
+def test_the_victim_of_the_readme_has_its_root_and_culprits(why: Explanation, victim: Result) -> None:
     assert sum(step.length_ps for step in why.steps) == why.total_ps == victim.flows.filter(id=3)["fct_ps"].item()
     (root,) = why.roots
     assert (root.port, root.is_on_path) == (("leaf1", 0), False)
@@ -45,7 +45,7 @@ def test_the_victim_of_the_readme_its_root_and_its_culprits(why: Explanation, vi
     )
 
 
-def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting(why: Explanation) -> None:
+def test_culprits_are_ranked_by_bytes_that_left_the_root_during_its_pauses(why: Explanation) -> None:
     """All bytes of three flows leave leaf1:0; some of them while the packet of h2 did not wait."""
     sizes = {culprit.flow: culprit.bytes for culprit in why.roots[0].culprits}
     on_wire = 2_000_000 + 1954 * 62 + 16
@@ -55,14 +55,14 @@ def test_culprits_are_counted_by_what_left_the_root_while_it_kept_others_waiting
     assert abs(total - why.roots[0].length_ps) < 0.15 * why.roots[0].length_ps
 
 
-def test_the_example_is_told_as_the_readme_has_it(why: Explanation) -> None:
+def test_the_explanation_matches_the_readme(why: Explanation) -> None:
     told = " ".join(render.sentences(why))
     for page in ("README.md", "docs/guide/why.md"):
         (shown,) = re.findall(r"```text\n(Flow 3, .*?)```", (ROOT / page).read_text(), re.DOTALL)
         assert " ".join(shown.split()) == told, page
 
 
-def test_culprits_are_those_of_closures_while_the_packet_waited() -> None:
+def test_culprits_are_counted_while_the_packet_waited() -> None:
     """It waits from 10 to 40, and is on the wire and the link until 90; gates close at its port, and at another one."""
     port, root = ("s0", 1), ("s1", 2)
     steps = [
@@ -107,7 +107,7 @@ def _late(spines: int, way: str) -> Scenario:
 
 
 @pytest.mark.parametrize(("spines", "way"), [(1, "ecmp"), (2, "spray")])
-def test_who_has_not_come_to_the_root_on_its_way_yet_is_no_victim(tmp_path: Path, spines: int, way: str) -> None:
+def test_a_flow_whose_path_leads_to_the_root_is_no_victim(tmp_path: Path, spines: int, way: str) -> None:
     """Of a flow that is sprayed and not complete it is only known where it ends: at the port to its receiver."""
     result = backwater.run(_late(spines, way), tmp_path / "late")
     assert (result.flows.filter(id=4)["path"].item() is None) == (way == "spray")
@@ -117,13 +117,13 @@ def test_who_has_not_come_to_the_root_on_its_way_yet_is_no_victim(tmp_path: Path
     assert "victim" not in " ".join(render.sentences(found))
 
 
-def test_where_the_way_is_not_known_nobody_is_called_a_victim(why: Explanation) -> None:
+def test_a_flow_with_unknown_path_is_not_called_a_victim(why: Explanation) -> None:
     (root,) = why.roots
     unknown = dataclasses.replace(why, roots=(dataclasses.replace(root, is_on_path=None),))
     assert "victim" not in " ".join(render.sentences(unknown))
 
 
-def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why: Explanation) -> None:
+def test_the_largest_reason_is_first_even_with_several_roots(why: Explanation) -> None:
     """Of 100 parts, 40 for the flow's own data, and 25 and 35 behind PAUSEs of two roots."""
     (root,) = why.roots
     other = dataclasses.replace(root, port=("leaf0", 4))
@@ -138,7 +138,7 @@ def test_the_reason_with_most_time_is_told_first_though_it_has_several_roots(why
     ]
 
 
-def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
+def test_shared_ports_are_listed_with_the_flows_that_pass_them(why: Explanation) -> None:
     (root,) = why.roots
     first, *others = root.culprits
     culprits = (dataclasses.replace(first, shared=(("spine0", 1),)), *others)
@@ -148,7 +148,7 @@ def test_ports_are_shared_with_those_who_pass_them(why: Explanation) -> None:
     )
 
 
-def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) -> None:
+def test_a_root_on_the_path_is_shown_with_its_senders(victim: Result) -> None:
     found = victim.why(1)
     assert [(root.port, root.is_on_path) for root in found.roots] == [(("leaf1", 0), True)]
     text = " ".join(render.sentences(found))
@@ -161,7 +161,7 @@ def test_a_root_on_the_own_way_is_told_with_those_who_filled_it(victim: Result) 
     assert "the port to h4, congested by h6 (100%)." in " ".join(render.sentences(one))
 
 
-def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> None:
+def test_forgotten_roots_are_shown_as_unknown(tmp_path: Path) -> None:
     """Flow 0 of the small result takes 2 µs: half of it behind closures of which only the total is known."""
     rows = [
         (0, "completion", 1, step, node, port, term, None, None, US // 2)
@@ -180,7 +180,7 @@ def test_roots_that_a_queue_has_forgotten_are_told_as_such(tmp_path: Path) -> No
     assert render.tables(found)[0].rows[-1][1] == "behind a PAUSE rooted at an unknown port"
 
 
-def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
+def test_flows_are_selected_by_number_or_by_hosts(victim: Result) -> None:
     assert [flow_called(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
     for name, message in (
         ("h2", "'h2' is not a flow: use a number, or two hosts such as h2->h5"),
@@ -195,7 +195,7 @@ def test_flows_are_called_by_number_or_by_their_hosts(victim: Result) -> None:
             victim.why(3, threads)
 
 
-def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path: Path) -> None:
+def test_the_longest_wait_of_a_full_window_is_explained(tmp_path: Path) -> None:
     """Two flows with windows of a base round trip share a port: their windows are full most of the time."""
     hpcc = {"kind": "swift", "base_target": "1 us"}
     flows = [{"src": src, "dst": "h2", "bytes": "300 KB"} for src in ("h0", "h1")]
@@ -211,7 +211,7 @@ def test_where_a_window_limits_a_flow_it_says_where_its_packets_waited(tmp_path:
     assert f"It was opened by {found.openings} ACKs; each, with its packet, waited " in sentence
 
 
-def test_ports_go_by_their_names_where_they_have_any(tmp_path: Path) -> None:
+def test_ports_are_shown_by_interface_name(tmp_path: Path) -> None:
     names = [
         {"nodes": "leaf*", "names": ["Ethernet0"], "step": 4},
         {"nodes": "h4", "names": ["eth0"]},
@@ -240,7 +240,7 @@ def test_the_command_line_explains(victim: Result) -> None:
     assert command_line("why", directory, "--json").exit_code == 2
 
 
-def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> None:
+def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
     """Two hosts send to one behind a slow link, for a little and for long: the larger flow holds up itself most."""
     document = VICTIM | {
         "topology": {"kind": "star", "hosts": 3, "rate": "40 Gbps"},
@@ -260,7 +260,7 @@ def test_a_flow_that_fills_the_root_itself_is_named_as_well(tmp_path: Path) -> N
     )
 
 
-def test_culprits_have_every_frame_that_was_on_the_wire_meanwhile() -> None:
+def test_culprits_count_every_frame_on_the_wire_meanwhile() -> None:
     """Closures from 10 to 20, 15 to 30 and 50 to 60; of a frame that was on the wire in part, all counts."""
     frames = pl.DataFrame(
         [
@@ -279,7 +279,7 @@ def test_culprits_have_every_frame_that_was_on_the_wire_meanwhile() -> None:
     assert bytes_during(frames, []) == {}
 
 
-def test_a_link_that_comes_back_is_no_congestion(tmp_path: Path) -> None:
+def test_a_recovered_link_is_not_congestion(tmp_path: Path) -> None:
     document = {
         "run": {"until": "50 us"},
         "topology": {"kind": "star", "hosts": 3},

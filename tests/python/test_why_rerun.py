@@ -22,16 +22,14 @@ def why(victim: Result) -> Explanation:
     return victim.why(3)
 
 
-def test_a_result_with_probes_is_explained_without_running_it_again(
-    why: Explanation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_with_probes_needs_no_rerun(why: Explanation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True, "trace": {}}}), tmp_path / "probed")
     monkeypatch.setattr(Rerun, "run", None)
     again = probed.why(3)
     assert (again.steps, again.roots, again.packets) == (why.steps, why.roots, why.packets)
 
 
-def test_a_result_of_a_version_without_signals_is_explained_by_running_again(why: Explanation, tmp_path: Path) -> None:
+def test_a_result_without_signals_needs_a_rerun(why: Explanation, tmp_path: Path) -> None:
     probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": {"flows": True}}), tmp_path / "probed")
     older = Result.load(probed.directory)
     files = {name: sums for name, sums in older.summary.files.items() if name != "signals.parquet"}
@@ -43,7 +41,7 @@ def test_a_result_of_a_version_without_signals_is_explained_by_running_again(why
     assert recorded(probed, rows) is probed
 
 
-def test_flows_that_are_listed_take_the_time_of_the_result_or_are_refused(victim: Result) -> None:
+def test_listed_flows_must_have_the_same_time_in_a_rerun(victim: Result) -> None:
     rows = victim.flows.sort("id").to_dicts()
     again = recorded(victim, rows)
     assert set(again.waits["flow"]) == {0, 1, 2, 3}
@@ -52,7 +50,7 @@ def test_flows_that_are_listed_take_the_time_of_the_result_or_are_refused(victim
         recorded(victim, rows)
 
 
-def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanation, tmp_path: Path) -> None:
+def test_unrecorded_pauses_need_a_rerun(why: Explanation, tmp_path: Path) -> None:
     probes = {"probes": {"flows": True, "pauses": False}}
     blind = backwater.run(Scenario.from_dict(VICTIM | probes), tmp_path / "blind")
     assert blind.pauses.is_empty()
@@ -60,7 +58,7 @@ def test_pauses_that_no_probe_recorded_are_found_by_running_again(why: Explanati
     assert (found.steps, found.roots) == (why.steps, why.roots)
 
 
-def test_without_a_pause_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_pause_no_rerun_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = VICTIM | {
         "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h4", "bytes": "10 KB"}]}],
         "probes": {"flows": True, "pauses": False},
@@ -70,7 +68,7 @@ def test_without_a_pause_none_is_looked_for(tmp_path: Path, monkeypatch: pytest.
     assert alone.why(0).roots == ()
 
 
-def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) -> None:
+def test_an_incomplete_flow_is_explained_up_to_the_end(tmp_path: Path) -> None:
     document = VICTIM | {"run": {"until": "100 us", "drain": "20 us"}}
     result = backwater.run(Scenario.from_dict(document), tmp_path / "cut")
     found = result.why(3)
@@ -79,7 +77,7 @@ def test_a_flow_that_is_not_complete_is_explained_up_to_the_end(tmp_path: Path) 
     assert render.sentences(found)[0].startswith("Flow 3, h2 → h5, 2 MB: incomplete after 120 µs, ")
 
 
-def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_explained_up_to_its_end(tmp_path: Path) -> None:
     scenario = Scenario.from_dict(VICTIM | {"run": {"until": "1 ms"}})
     run = scenario.plan.start(str(tmp_path / "cut"), 1)
     while run.advance(0.5).time_ps < 100_000_000:
@@ -91,7 +89,7 @@ def test_an_interrupted_run_is_explained_up_to_where_it_came(tmp_path: Path) -> 
     assert sum(step.length_ps for step in found.steps) == found.total_ps == result.summary.simulated_ps
 
 
-def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None:
+def test_a_different_time_in_a_rerun_is_an_error(victim: Result) -> None:
     result = Result.load(victim.directory)
     result.summary.scenario["topology"]["delay"] = "2 us"
     result.summary.scenario["topology"]["host_delay"] = "2 us"
@@ -99,7 +97,7 @@ def test_another_time_than_that_of_the_result_is_refused(victim: Result) -> None
         result.why(3)
 
 
-def test_a_window_may_open_after_the_flow_is_complete(tmp_path: Path) -> None:
+def test_a_window_can_open_after_completion(tmp_path: Path) -> None:
     """Packets are sent again long before their ACKs can come: the last of these come when all has arrived."""
     document = {
         "run": {"until": "1 ms"},
@@ -115,7 +113,7 @@ def test_a_window_may_open_after_the_flow_is_complete(tmp_path: Path) -> None:
     assert (again.openings, again.window) == (probed.openings, probed.window)
 
 
-def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -> None:
+def test_files_of_the_scenario_are_relative_to_base(tmp_path: Path) -> None:
     (tmp_path / "sizes.cdf").write_text("1000 0\n20000 100\n")
     traffic = {"kind": "poisson", "load": 0.5, "sizes": {"path": "sizes.cdf"}}
     document = {"run": {"until": "20 us"}, "topology": {"kind": "star", "hosts": 3}, "traffic": [traffic]}
@@ -127,7 +125,7 @@ def test_files_of_the_scenario_are_looked_for_where_it_is_said(tmp_path: Path) -
     assert command_line("why", str(result.directory), "0", "--base", str(tmp_path)).exit_code == 0
 
 
-def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: Path) -> None:
+def test_old_and_partial_results_are_errors(tmp_path: Path) -> None:
     old = write_result(tmp_path / "old", schema_version=1)
     with pytest.raises(ResultError, match=r"has tables of version 1, written by Backwater 0\.1\.0; this one reads"):
         Result.load(old)
@@ -138,14 +136,14 @@ def test_results_of_other_versions_and_halves_of_results_are_refused(tmp_path: P
         Result.load(half)
 
 
-def test_a_run_with_a_trace_of_its_roots_tells_the_same_as_one_with_everything(victim: Result, tmp_path: Path) -> None:
+def test_a_trace_of_the_roots_gives_the_same_explanation(victim: Result, tmp_path: Path) -> None:
     probes = {"trace": {}, "flows": True}
     probed = backwater.run(Scenario.from_dict(VICTIM | {"probes": probes}), tmp_path / "probed")
     for flow in range(4):
         assert probed.why(flow).roots == victim.why(flow).roots
 
 
-def test_the_run_of_an_interrupted_result_stops_where_it_was(tmp_path: Path) -> None:
+def test_the_rerun_of_an_interrupted_result_stops_at_its_end(tmp_path: Path) -> None:
     """Neither a warm-up nor traffic that was still to come matters."""
     later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
     traffic = [VICTIM["traffic"][0], later]

@@ -111,7 +111,7 @@ def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> No
     assert viewer.number("dd[data-readout=queued]") == sum(port_bytes(result, time).values())
 
 
-def test_trees_that_hold_most_come_first(opened: Opened, runs: Runs) -> None:
+def test_the_largest_trees_are_first(opened: Opened, runs: Runs) -> None:
     def held(tree: tuple[int, list[Branch]]) -> int:
         def of(branches: list[Branch]) -> int:
             return sum(bytes_held + of(behind) for _, _, bytes_held, behind in branches)
@@ -132,7 +132,7 @@ def test_trees_that_hold_most_come_first(opened: Opened, runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("name", ["quickstart", "deadlock", "bcube", LARGE, "failing"])
-def test_an_instant_is_what_the_tables_say(opened: Opened, runs: Runs, name: str) -> None:
+def test_an_instant_matches_the_tables(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]
     viewer, draw = opened(name), random.Random(name)
     end, interval = result.summary.simulated_ps, result.summary.sample_interval_ps
@@ -187,7 +187,7 @@ def test_a_deadlock_is_shown_from_its_onset_on(opened: Opened, runs: Runs) -> No
     viewer.picture("deadlock")
 
 
-def test_a_run_without_deadlock_does_not_speak_of_one(opened: Opened) -> None:
+def test_a_run_without_deadlock_shows_none(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="fabric")
     assert viewer.page.locator(".deadlock").count() == 0
@@ -213,7 +213,7 @@ def test_links_of_the_picture_can_be_clicked(opened: Opened, runs: Runs) -> None
     assert found <= set().union(*ends)
 
 
-def test_what_is_not_known_is_not_shown_as_zero(opened: Opened) -> None:
+def test_unknown_values_are_not_shown_as_zero(opened: Opened) -> None:
     unknown = {"queued": "NaN", "paused": "NaN", "trees": "NaN"}
 
     def shown(viewer: Viewer) -> dict[str, str]:
@@ -246,7 +246,7 @@ def test_what_is_not_known_is_not_shown_as_zero(opened: Opened) -> None:
     assert coarse.number(".tree", "bytes") > 0
 
 
-def test_of_a_large_tree_the_rest_is_counted(opened: Opened) -> None:
+def test_the_rest_of_a_large_tree_is_counted(opened: Opened) -> None:
     viewer = opened("star")
     viewer.show(view="fabric", t=100_000_000)
     paused = int(viewer.number("dd[data-readout=paused]"))
@@ -255,7 +255,7 @@ def test_of_a_large_tree_the_rest_is_counted(opened: Opened) -> None:
     assert f"and {paused - 200} branches more" in viewer.page.locator(".tree").inner_text()
 
 
-def test_a_cause_has_the_same_colour_wherever_one_has_looked_before(opened: Opened) -> None:
+def test_the_colour_of_a_cause_is_independent_of_navigation(opened: Opened) -> None:
     def colours(times: list[int]) -> dict[str, str]:
         viewer, found = opened("bcube"), {}
         viewer.show(view="fabric")

@@ -12,7 +12,7 @@ from viewing import LARGE, Opened, Runs
 
 
 @pytest.mark.parametrize("name", ["readme", "bcube"])
-def test_steps_are_those_of_the_waits(opened: Opened, runs: Runs, name: str) -> None:
+def test_steps_match_the_waits(opened: Opened, runs: Runs, name: str) -> None:
     result, draw = runs[name], random.Random(1)
     viewer = opened(name)
     for number in draw.sample(result.flows["id"].to_list(), min(4, result.flows.height)):
@@ -40,7 +40,7 @@ def test_steps_are_those_of_the_waits(opened: Opened, runs: Runs, name: str) -> 
     viewer.picture(f"flow-{name}")
 
 
-def test_congestion_signals_are_those_of_the_table(opened: Opened, runs: Runs) -> None:
+def test_congestion_signals_match_the_table(opened: Opened, runs: Runs) -> None:
     result, viewer = runs["marked"], opened("marked")
     for number in result.flows["id"]:
         viewer.show(view="flow", flow=number)
@@ -72,7 +72,7 @@ def test_any_flow_is_found_by_its_number(opened: Opened, runs: Runs, name: str) 
     assert viewer.page.locator("h2[data-flow]").count() == 0
 
 
-def test_why_is_asked_and_answered(opened: Opened) -> None:
+def test_why_is_requested_and_shown(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="flow", flow=3)
     viewer.page.click("[data-key=why]")
@@ -85,7 +85,7 @@ def test_why_is_asked_and_answered(opened: Opened) -> None:
     viewer.picture("flow-why")
 
 
-def test_a_flow_without_its_waits_says_what_to_set_and_why_finds_them(opened: Opened) -> None:
+def test_a_flow_without_waits_names_the_probe_and_offers_why(opened: Opened) -> None:
     viewer = opened("deadlock")
     viewer.show(view="flow", flow=2)
     assert "probes.flows = true" in viewer.page.locator("main").inner_text()
@@ -97,7 +97,7 @@ def test_a_flow_without_its_waits_says_what_to_set_and_why_finds_them(opened: Op
     assert sum(lengths) == viewer.number("dd[data-readout=taken]")
 
 
-def test_rates_and_windows_are_those_of_the_trace(opened: Opened, runs: Runs) -> None:
+def test_rates_and_windows_match_the_trace(opened: Opened, runs: Runs) -> None:
     result = runs["readme"]
     senders = result.events.filter(pl.col("event") == "sender", pl.col("flow") == 3)
     time = senders["time_ps"][senders.height // 2]
@@ -109,7 +109,7 @@ def test_rates_and_windows_are_those_of_the_trace(opened: Opened, runs: Runs) ->
 
 
 @pytest.mark.parametrize("flow", [0, 3])
-def test_frames_are_those_of_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
+def test_frames_match_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
     result = runs["readme"]
     start, end = 100_000_000, 103_000_000
     viewer = opened("readme")
@@ -157,7 +157,7 @@ def test_frames_are_those_of_the_trace(opened: Opened, runs: Runs, flow: int) ->
     viewer.picture(f"packets-{flow}")
 
 
-def test_the_window_can_be_had_as_a_capture(opened: Opened, runs: Runs, tmp_path: Path) -> None:
+def test_the_window_can_be_exported_as_a_capture(opened: Opened, runs: Runs, tmp_path: Path) -> None:
     viewer = opened("readme")
     viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 103_000_000})
     with viewer.page.expect_download() as download:
@@ -167,14 +167,14 @@ def test_the_window_can_be_had_as_a_capture(opened: Opened, runs: Runs, tmp_path
     assert download.value.path().read_bytes() == expected.read_bytes()
 
 
-def test_frames_without_real_headers_are_offered_as_no_capture(opened: Opened) -> None:
+def test_frames_without_real_headers_have_no_capture(opened: Opened) -> None:
     viewer = opened("narrow")
     viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 101_000_000})
     assert viewer.page.locator("tr[data-kind]").count() > 10
     assert viewer.page.locator("[data-key=capture]").count() == 0
 
 
-def test_a_long_window_offers_a_short_one(opened: Opened) -> None:
+def test_a_long_window_offers_a_shorter_one(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="packets", flow=3, t=200_000_000)
     viewer.page.click("[data-key=closer]")
@@ -192,7 +192,7 @@ def test_a_run_without_a_trace_says_so(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("name", ["readme", "quickstart", LARGE])
-def test_victims_are_those_of_the_report(opened: Opened, runs: Runs, name: str) -> None:
+def test_victims_match_the_report(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]
     viewer = opened(name)
     viewer.show(view="victims", order="slowdown")
@@ -213,7 +213,7 @@ def test_victims_are_those_of_the_report(opened: Opened, runs: Runs, name: str) 
     viewer.picture(f"victims-{name}")
 
 
-def test_a_victim_opens_at_the_moment_it_stood(opened: Opened, runs: Runs) -> None:
+def test_a_victim_opens_at_the_time_of_its_wait(opened: Opened, runs: Runs) -> None:
     """The cursor is within a pause of its host by a port that it does not pass."""
     result = runs["readme"]
     viewer = opened("readme")

@@ -19,7 +19,7 @@ def test_the_page_is_below_500_kb() -> None:
     assert len(server.page().encode()) < 500_000
 
 
-def test_a_brush_on_any_chart_is_followed_by_all(opened: Opened) -> None:
+def test_a_brush_on_one_chart_moves_all_charts(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="ports", port="leaf0:4")
     chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
@@ -46,7 +46,7 @@ def test_a_brush_on_any_chart_is_followed_by_all(opened: Opened) -> None:
     assert viewer.state["from"] == "0"
 
 
-def test_the_cursor_goes_where_one_clicks_and_the_wheel_zooms_around_it(opened: Opened) -> None:
+def test_a_click_moves_the_cursor_and_the_wheel_zooms_around_it(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="ports", port="leaf0:4")
     chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
@@ -63,7 +63,7 @@ def test_the_cursor_goes_where_one_clicks_and_the_wheel_zooms_around_it(opened: 
     assert (530_000_000 * 0.4 - start) / (end - start) == pytest.approx(0.4, abs=0.01)
 
 
-def test_the_address_opens_what_it_says_and_survives_nonsense(opened: Opened) -> None:
+def test_the_address_restores_the_view_and_ignores_invalid_parts(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="ports", port="leaf1:0", t=123_000_000, **{"from": 100_000_000, "to": 200_000_000})
     assert viewer.page.locator("main").get_attribute("data-view") == "ports"
@@ -155,7 +155,7 @@ def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
     assert state.items() <= viewer.state.items()
 
 
-def test_search_offers_ports_beside_their_node_and_is_not_held_up_by_blanks(opened: Opened) -> None:
+def test_search_offers_ports_of_a_node_and_ignores_blanks(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="fabric")
     box = viewer.page.locator("input[type=search]")
@@ -173,7 +173,7 @@ def test_search_offers_ports_beside_their_node_and_is_not_held_up_by_blanks(open
     viewer.page.wait_for_selector("[role=option][data-kind=flow]")
 
 
-def test_keys_of_the_browser_are_left_to_it(opened: Opened) -> None:
+def test_shortcuts_of_the_browser_are_kept(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="fabric", t=100_000_000)
     for modifier in ("Control", "Alt", "Meta"):
@@ -183,7 +183,7 @@ def test_keys_of_the_browser_are_left_to_it(opened: Opened) -> None:
     assert viewer.number("[data-readout=time]") == 100_000_000
 
 
-def test_what_could_not_be_read_is_read_again(opened: Opened) -> None:
+def test_failed_reads_are_repeated(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="fabric", t=200_000_000)
     viewer.page.route("**/view/flows.parquet", lambda route: route.abort())
@@ -259,7 +259,7 @@ def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
         assert panes.count() == 2
 
 
-def test_a_page_that_stands_alone_opens_from_disk(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
+def test_a_standalone_page_opens_from_disk(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
     result = runs["readme"]
     page = tmp_path / "run.html"
     page.write_text(standalone.html([Shown("readme", result, view_files.prepare(result), ROOT)]), encoding="utf-8")
@@ -276,7 +276,7 @@ def test_a_page_that_stands_alone_opens_from_disk(context: BrowserContext, runs:
     assert viewer.complaints == []
 
 
-def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
+def test_names_are_shown_as_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
     """Whatever a run is called, it is no markup."""
     result = runs["readme"]
     name = "<img src=x onerror=\"document.title='broken'\">"
@@ -290,7 +290,7 @@ def test_names_are_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_a_large_run_opens_and_is_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_large_run_opens_and_can_be_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     """Prints how long that takes; what is shown, other tests check."""
     result = runs["large"]
     view_files.clear(result.directory)

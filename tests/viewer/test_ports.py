@@ -31,7 +31,7 @@ def value(table: pl.DataFrame, port: Port, time: int, column: str = "bytes", **o
         ("quickstart", None),
     ],
 )
-def test_queues_are_those_of_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
+def test_queues_match_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
     """With every sample on the screen; where no port is given, that with the most bytes in headroom at a time."""
     result = runs[name]
     interval = result.summary.sample_interval_ps
@@ -79,7 +79,7 @@ def test_pauses_add_up_by_cause(opened: Opened, runs: Runs) -> None:
 
 
 @pytest.mark.long
-def test_where_there_are_too_many_pauses_their_shares_add_up(opened: Opened, runs: Runs) -> None:
+def test_shares_of_merged_pauses_add_up(opened: Opened, runs: Runs) -> None:
     """Of a port of the large run, over all of it and over a part: the time paused is that of the table."""
     result = runs["large"]
     end = result.summary.simulated_ps
@@ -149,7 +149,7 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
     assert viewer.state["port"] == expected[1][0]
 
 
-def test_a_port_is_chosen_among_those_that_hold_something(opened: Opened, runs: Runs) -> None:
+def test_ports_with_data_can_be_selected(opened: Opened, runs: Runs) -> None:
     viewer = opened("readme")
     viewer.show(view="ports", t=200_000_000)
     names: Locator = viewer.page.locator("tr[data-port]")
@@ -174,7 +174,7 @@ def test_between_two_samples_the_last_one_counts(opened: Opened, runs: Runs) -> 
         assert viewer.number("dd[data-readout=queued]") == total
 
 
-def test_a_brush_over_pauses_selects_a_range_and_no_pause(opened: Opened) -> None:
+def test_a_brush_over_pauses_selects_a_range(opened: Opened) -> None:
     viewer = opened("readme")
     viewer.show(view="ports", port="leaf0:4", t=200_000_000)
     box = viewer.page.locator("[data-chart=pauses] canvas").bounding_box()

@@ -140,7 +140,7 @@ def expected() -> set[str]:
 
 
 @pytest.mark.parametrize("wheel", WHEELS, ids=arch)
-def test_a_wheel_has_the_package_and_all_that_is_shipped(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wheel_contains_the_package_and_shipped_folders(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {name for name in names(wheel) if not name.startswith(f"backwater-{VERSION}.dist-info/")} == expected()
     with capsys.disabled():
         print(f"\n{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
@@ -173,7 +173,7 @@ def test_the_core_is_for_the_processor_and_the_c_library_of_the_tag(wheel: Path)
     assert len(core) < 30e6, "it was not stripped"
 
 
-def test_the_source_distribution_has_the_crates_the_package_and_all_that_is_shipped(tmp_path: Path) -> None:
+def test_the_source_distribution_contains_crates_package_and_shipped_folders(tmp_path: Path) -> None:
     sources = unpacked(tmp_path)
     files = {path.relative_to(sources).as_posix() for path in sources.rglob("*") if path.is_file()}
     alone = {
@@ -202,7 +202,7 @@ def test_the_source_distribution_needs_no_file_of_the_clone(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_installed_is_the_package_and_all_that_is_shipped(installed: Path) -> None:
+def test_the_package_and_shipped_folders_are_installed(installed: Path) -> None:
     where = called(installed, "python", "-c", "import backwater; print(backwater.__file__)")
     assert where.returncode == 0, where.stdout
     package = Path(where.stdout.strip()).parent
@@ -211,7 +211,7 @@ def test_what_is_installed_is_the_package_and_all_that_is_shipped(installed: Pat
     assert {path.as_posix() for path in files if "__pycache__" not in path.parts} == expected()
 
 
-def test_results_have_the_keys_that_they_have_in_the_clone(installed: Path) -> None:
+def test_results_have_the_same_keys_as_in_the_clone(installed: Path) -> None:
     asked = called(installed, "python", "-c", "from backwater import _core; print(_core.build_info()['source'])")
     assert asked.stdout.strip() == _core.build_info()["source"]
 
@@ -226,12 +226,12 @@ def test_commands_work(installed: Path) -> None:
     assert (installed / "empty" / "page.html").is_file()
 
 
-def test_a_copy_of_the_folders_is_no_checkout(installed: Path) -> None:
+def test_an_installed_package_is_not_a_checkout(installed: Path) -> None:
     asked = called(installed, "python", "-c", "from backwater import shipped; print(shipped.is_checkout())")
     assert asked.stdout.strip() == "False"
 
 
-def test_without_rust_pip_ends_the_output_of_the_backend_with_what_is_missing(tmp_path: Path) -> None:
+def test_without_rust_pip_shows_the_missing_tool(tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     done = pip_install(tmp_path, SDIST, ())
     assert done.returncode == 1

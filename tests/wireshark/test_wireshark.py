@@ -45,7 +45,7 @@ def number(text: str) -> int:
 @pytest.mark.parametrize(
     ("topology", "kinds"), [({}, ("data", "ack", "cnp", "pfc")), ({"error_rate": 0.01}, ("data", "ack", "nack"))]
 )
-def test_tshark_reads_what_the_events_say(topology: dict[str, Any], kinds: tuple[str, ...], tmp_path: Path) -> None:
+def test_tshark_output_matches_the_events(topology: dict[str, Any], kinds: tuple[str, ...], tmp_path: Path) -> None:
     result = traced(tmp_path / "r", topology=INCAST["topology"] | topology)
     export(result, "pcapng", tmp_path / "x.pcapng")
     frames, expected = dissected(tmp_path / "x.pcapng", FIELDS), sent(result)
@@ -137,7 +137,7 @@ def test_the_dissector_reads_frames_of_pyrrha_and_telemetry(tmp_path: Path) -> N
     assert min(seen[kind] for kind in ("pyrrha", "data", "ack", "stamped")) > 0
 
 
-def test_the_dissector_knows_whose_frames_they_are(tmp_path: Path) -> None:
+def test_the_dissector_names_the_mechanism_of_a_frame(tmp_path: Path) -> None:
     bfc = traced(
         tmp_path / "bfc", switch=INCAST["switch"] | {"flow_control": {"kind": "bfc"}, "headroom": {"kind": "sih"}}
     )
