@@ -105,7 +105,7 @@ def test_no_mechanism_is_forgotten(leaves: Schemes, relays: Schemes) -> None:
 
 def test_changes_that_a_mechanism_needs_are_found_and_named(leaves: Schemes) -> None:
     schemes = {(scheme.slot, scheme.kind): scheme for scheme in leaves.others}
-    assert schemes["flow control", "pyrrha"].beside == ()
+    assert schemes["flow control", "pyrrha"].changes == ()
     assert schemes["congestion control", "mp-rdma"].name == "mp-rdma with recovery mp-rdma"
     assert schemes["congestion control", "flb-rc"].name == "flb-rc with load_balance flb"
     assert schemes["flow control", "pfc-star"].name == "pfc-star with switch.lossless [3, 4, 5]"
@@ -180,7 +180,7 @@ def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
     outcome = command_line("compare-schemes", scenario, "--slot", "load balancing")
     assert outcome.exit_code == 0, outcome.output
     note = " ".join(outcome.stdout.split())
-    assert re.search("Without effect here, as every run comes out as in the file: spray, drill, letflow", note)
+    assert re.search("No effect, every run is identical to the unchanged scenario: spray, drill, letflow", note)
 
 
 @pytest.mark.parametrize(

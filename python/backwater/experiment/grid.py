@@ -144,7 +144,7 @@ class Experiment:
             for place in places
             if not any(matches(place, where) for where in left_out)
             and (not self.only or readings.is_written(self.only, place))
-            and (not of_paper or any(claim.asks_for(place) for claim in of_paper))
+            and (not of_paper or any(claim.needs(place) for claim in of_paper))
             for seed in at_scale.seeds
         ]
 

@@ -1,4 +1,4 @@
-"""What came of one scenario under many mechanisms: a table and a picture."""
+"""Results of one scenario with many mechanisms: a table and a chart."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OWN = "as in the file"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one scheme, over its seeds.
+    """The results of a scheme.
 
     Attributes:
         scheme: The scheme.
-        results: Those of its runs that have one.
+        results: The results of its runs, without failed runs.
     """
 
     scheme: Scheme
@@ -34,16 +34,16 @@ class Outcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every run has a result."""
+        """True if every run has a result."""
         return len(self.results) == len(self.scheme.jobs)
 
     @property
     def prints(self) -> list[str]:
-        """The fingerprints of its runs."""
+        """Fingerprints of the runs."""
         return [result.summary.fingerprint for result in self.results]
 
     def slowdown(self, quantile: float | None = None, tag: str | None = None) -> Estimate | None:
-        """A percentile of the slowdown of finished flows, of a tag or of all, without one the mean; over the seeds."""
+        """Returns the mean or a percentile of the slowdown of finished flows, of one tag or of all, over the seeds."""
         values = []
         for result in self.results:
             flows = tables.finished(result.flows)
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def outcomes(schemes: Schemes, store: Store) -> list[Outcome]:
-    """What a store has of every scheme, the scenario's own first."""
+    """Returns the results of all schemes in a store, the unchanged scenario first."""
     return [
         Outcome(scheme, [result for job in scheme.jobs if (result := store.result(job)) is not None])
         for scheme in schemes.all
@@ -64,7 +64,7 @@ def outcomes(schemes: Schemes, store: Store) -> list[Outcome]:
 
 
 def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
-    """A row per scheme; percentages are against the scenario as it stands."""
+    """Returns a table with a row per scheme; percentages are relative to the unchanged scenario."""
     own = found[0]
     mean, p99 = own.slowdown(), own.slowdown(0.99)
     rows = []
@@ -85,11 +85,11 @@ def table(schemes: Schemes, found: Sequence[Outcome]) -> View:
                 _total([summary.total_drops for summary in summaries]),
             )
         )
-    headers = ("slot", "mechanism", "runs", "not done", "mean slowdown", "p99 slowdown", "PAUSE frames", "drops")
+    headers = ("slot", "mechanism", "runs", "unfinished", "mean slowdown", "p99 slowdown", "PAUSE frames", "drops")
     seeds = len(own.scheme.jobs)
-    notes = ["Not done, PAUSE frames and drops: of all seeds together."] if seeds > 1 else []
+    notes = ["Unfinished flows, PAUSE frames and drops are sums over all seeds."] if seeds > 1 else []
     if same := [each.scheme.name for each in found[1:] if own.is_complete and each.prints == own.prints]:
-        notes.append(f"Without effect here, as every run comes out as in the file: {listed(same, len(same))}.")
+        notes.append(f"No effect, every run is identical to the unchanged scenario: {listed(same, len(same))}.")
     return View(f"{schemes.name} under {len(found)} schemes", headers, rows, text_columns=3, note=" ".join(notes))
 
 
@@ -98,7 +98,7 @@ def _total(numbers: Sequence[int]) -> str:
 
 
 def _shown(value: Estimate | None, own: Estimate | None = None) -> str:
-    """A slowdown over seeds, and how much more or less it is than that of the scenario as it stands."""
+    """Returns a slowdown over seeds, with its change relative to the unchanged scenario."""
     if value is None:
         return "–"
     change = f" ({value.mean / own.mean - 1:+.0%})" if own is not None and own.mean else ""
@@ -106,13 +106,13 @@ def _shown(value: Estimate | None, own: Estimate | None = None) -> str:
 
 
 def refusals(schemes: Schemes) -> View:
-    """Which mechanisms cannot run there, and why."""
+    """Returns a table of the mechanisms that cannot run, with the reasons."""
     rows = [(slot, kind, reason) for (slot, kind), reason in schemes.refused.items()]
-    return View("Not applicable here", ("slot", "mechanism", "why"), rows, text_columns=3)
+    return View("Not applicable", ("slot", "mechanism", "reason"), rows, text_columns=3)
 
 
 def picture(schemes: Schemes, found: Sequence[Outcome]) -> Spec:
-    """The slowdown of every part of the traffic under every scheme: mean and 99th percentile."""
+    """Draws mean and 99th percentile of the slowdown, by scheme and part of the traffic."""
     tags = sorted({tag for each in found for result in each.results for tag in plots.by_tag(result.flows)})
     rows = [
         {
@@ -148,4 +148,4 @@ def picture(schemes: Schemes, found: Sequence[Outcome]) -> Spec:
         "spec": {"layer": layers, "width": style.CHART_WIDTH, "height": {"step": 18}},
         "resolve": {"scale": {"y": "independent"}},
     }
-    return vega.themed(chart, title, "tick: mean, dot: 99th percentile, of the flows that have finished")
+    return vega.themed(chart, title, "tick: mean, dot: 99th percentile, of finished flows")

@@ -1,4 +1,4 @@
-"""One scenario under every mechanism that the registries of the core know, a slot at a time."""
+"""One scenario with every mechanism of the core, one slot at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from backwater.experiment.store import Job
 from backwater.scenario import Scenario
 from backwater.schema_kinds import kinds_by_path
 
-# Where a scenario says which mechanism is in a slot.
+# Key of each slot's mechanism.
 SLOTS: Final = {
     "flow control": "switch.flow_control",
     "headroom": "switch.headroom",
@@ -21,41 +21,41 @@ SLOTS: Final = {
     "load balancing": "load_balance",
     "loss recovery": "recovery",
 }
-# More lossless classes than one, for mechanisms that need a class per hop.
+# Sets of several lossless classes, for mechanisms that need a class per hop.
 _LOSSLESS: Final = tuple([*range(3, 8)][:count] for count in range(2, 6))
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A scenario with one slot filled in another way.
+    """A scenario with another mechanism in one slot.
 
     Attributes:
-        slot: The slot; empty for the scenario as it stands.
-        kind: The mechanism in it.
-        beside: What else has to be other than in the file, as overrides.
-        jobs: Its runs, one per seed.
+        slot: The slot; empty for the unchanged scenario.
+        kind: The mechanism in the slot.
+        changes: Further overrides that the mechanism needs.
+        jobs: The runs, one per seed.
     """
 
     slot: str
     kind: str
-    beside: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     jobs: Sequence[Job] = ()
 
     @property
     def name(self) -> str:
-        """The mechanism, and what has to be changed with it."""
-        return f"{self.kind} with {', '.join(map(_in_short, self.beside))}" if self.beside else self.kind
+        """The mechanism with its further changes."""
+        return f"{self.kind} with {', '.join(map(_short, self.changes))}" if self.changes else self.kind
 
 
 @dataclass(frozen=True)
 class Schemes:
-    """What there is to compare.
+    """Schemes to compare.
 
     Attributes:
-        name: Of the scenario.
-        own: The scenario as it stands.
-        others: Those that can run there, slot by slot.
-        refused: Those that cannot, and why.
+        name: Name of the scenario.
+        own: The unchanged scenario.
+        others: Schemes with another mechanism, slot by slot.
+        refused: Mechanisms that cannot run in the scenario, with the reasons.
     """
 
     name: str
@@ -65,16 +65,16 @@ class Schemes:
 
     @classmethod
     def of(cls, path: Path, overrides: Sequence[str], count: int, slots: Sequence[str]) -> Schemes:
-        """Finds what can run in place of what a scenario file has in some slots.
+        """Finds the mechanisms that can run in some slots of a scenario.
 
         Args:
-            path: The file.
+            path: Scenario file.
             overrides: Values that replace those of the file.
-            count: How many runs of each, with seeds that follow that of the scenario.
+            count: Number of runs per scheme, with consecutive seeds from the scenario's.
             slots: The slots.
 
         Raises:
-            ScenarioError: If the scenario itself is wrong.
+            ScenarioError: If the unchanged scenario has errors.
         """
         loaded = Scenario.load(path, overrides)
         resolved = loaded.resolved()
@@ -88,11 +88,11 @@ class Schemes:
                 if kind == present[slot]:
                     continue
                 try:
-                    beside = _beside(path, overrides, slot, kind, resolved)
+                    changes = _needed_changes(path, overrides, slot, kind, resolved)
                 except _core.ScenarioError as error:
                     refused[slot, kind] = str(error.diagnostics[0]["message"])
                 else:
-                    others.append(Scheme(slot, kind, beside))
+                    others.append(Scheme(slot, kind, changes))
         return cls(
             loaded.name,
             _with_jobs(own, path, overrides, seeds),
@@ -102,7 +102,7 @@ class Schemes:
 
     @property
     def all(self) -> list[Scheme]:
-        """The scenario's own first."""
+        """All schemes, the unchanged scenario first."""
         return [self.own, *self.others]
 
 
@@ -112,8 +112,8 @@ def _at(resolved: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     return resolved
 
 
-def _in_short(override: str) -> str:
-    """An override in words: `load_balance flb`."""
+def _short(override: str) -> str:
+    """Returns an override as a short text, such as `load_balance flb`."""
     path, _, value = override.partition("=")
     kind = re.fullmatch(r'{ kind = "([^"]+)" }', value)
     return f"{path} {kind[1] if kind else value}"
@@ -123,34 +123,36 @@ def _override(slot: str, kind: str) -> str:
     return f'{SLOTS[slot]}={{ kind = "{kind}" }}'
 
 
-def _beside(path: Path, overrides: Sequence[str], slot: str, kind: str, resolved: Mapping[str, Any]) -> tuple[str, ...]:
-    """The first change beside a mechanism with which it can run; none where it can without.
+def _needed_changes(
+    path: Path, overrides: Sequence[str], slot: str, kind: str, resolved: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Returns the first further change with which a mechanism can run; nothing if it needs none.
 
     Raises:
-        ScenarioError: If it can run with none of them, with what is then wrong where that is least.
+        ScenarioError: If the mechanism runs with none of the changes; the error with the fewest diagnostics.
     """
     with_kind = [*overrides, _override(slot, kind)]
     errors = []
-    for beside in [(), *((change,) for change in _changes(slot, kind, resolved))]:
+    for changes in [(), *((change,) for change in _changes(slot, kind, resolved))]:
         try:
-            Scenario.load(path, [*with_kind, *beside])
+            Scenario.load(path, [*with_kind, *changes])
         except _core.ScenarioError as error:
             errors.append(error)
         else:
-            return beside
+            return changes
     raise min(errors, key=lambda error: len(error.diagnostics))
 
 
 def _changes(slot: str, kind: str, resolved: Mapping[str, Any]) -> Iterator[str]:
-    """What may have to be changed together with a slot, one thing at a time; first to what has the same name."""
+    """Yields changes that a mechanism may need, one at a time; mechanisms of the same name first."""
     others = [(other, name) for other, path in SLOTS.items() if other != slot for name in kinds_by_path()[path]]
     yield from (_override(*other) for other in sorted(others, key=lambda other: other[1] != kind))
-    # For flow controls that bound queues rather than what comes in by a port.
+    # For flow controls that bound queues rather than ingress ports.
     yield f'switch.headroom={{ kind = "static", xoff = "{resolved["switch"]["buffer"]}", headroom = "0 B" }}'
     yield from (f"switch.lossless={classes}" for classes in _LOSSLESS)
 
 
 def _with_jobs(scheme: Scheme, path: Path, overrides: Sequence[str], seeds: Sequence[int]) -> Scheme:
-    chosen = [*overrides, *([_override(scheme.slot, scheme.kind)] if scheme.slot else []), *scheme.beside]
+    chosen = [*overrides, *([_override(scheme.slot, scheme.kind)] if scheme.slot else []), *scheme.changes]
     jobs = [Job.of(f"{scheme.name}, seed {seed}", Scenario.load(path, chosen, seed), path.parent) for seed in seeds]
-    return Scheme(scheme.slot, scheme.kind, scheme.beside, jobs)
+    return Scheme(scheme.slot, scheme.kind, scheme.changes, jobs)

@@ -160,7 +160,7 @@ class FigureRuns:
         first = experiment.content.scales[scale].seeds[0]
         places = [point.place for point in experiment.points(scale) if point.seed == first]
         grid = [Point(place, seed) for place in places for seed in seeds]
-        points = [point for point in grid if any(claim.asks_for(point.place) for claim in [*wanted, *guards])]
+        points = [point for point in grid if any(claim.needs(point.place) for claim in [*wanted, *guards])]
         planned = experiment.plan(scale, points)
         jobs = {point: each.job for point, each in planned.items()}
         study = Study(experiment, scale, points, jobs, {point: each.analyses for point, each in planned.items()})

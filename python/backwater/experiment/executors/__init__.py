@@ -1,1 +1,1 @@
-"""Where the runs of a sweep take place: in processes of this machine, or on others."""
+"""Executors of a sweep's runs: processes of this machine, Ray, or a batch system."""

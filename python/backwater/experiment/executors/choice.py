@@ -1,4 +1,4 @@
-"""The executors, by name."""
+"""Executors by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backwater.experiment.executors.local import Local
 
 
 class Kind(StrEnum):
-    """Where runs take place: on this machine, on a Ray cluster, or as jobs of a batch system."""
+    """Kind of executor: this machine, a Ray cluster, or jobs of a batch system."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -22,22 +22,22 @@ def executor(kind: Kind, width: int | None = None, options: Mapping[str, str] | 
     """Makes an executor.
 
     Args:
-        kind: Which one.
-        width: How many runs at once; by default what the executor finds.
-        options: What is passed on to Ray's `init`, or to submitit's executor; whole numbers are passed as such.
+        kind: Kind of the executor.
+        width: Number of parallel runs; by default the executor decides.
+        options: Options of Ray's `init`, or of submitit's executor. Whole numbers are passed as numbers.
 
     Raises:
-        ExecutorError: If it cannot be had, or there is no such option.
+        ExecutorError: If the executor is not available, or if an option is unknown.
     """
     passed: dict[str, Any] = {key: int(text) if text.isdecimal() else text for key, text in (options or {}).items()}
     try:
         match kind:
             case Kind.LOCAL:
                 if passed:
-                    raise ExecutorError(f"the executor local has no options, but {', '.join(passed)} is given")
+                    raise ExecutorError(f"the executor local has no options, remove {', '.join(passed)}")
                 return Local(width)
             case Kind.RAY:
-                from backwater.experiment.executors.ray_cluster import RayCluster  # noqa: PLC0415 - not always there
+                from backwater.experiment.executors.ray_cluster import RayCluster  # noqa: PLC0415 - not always installed
 
                 return RayCluster(width, passed)
             case Kind.SUBMITIT:
@@ -45,4 +45,4 @@ def executor(kind: Kind, width: int | None = None, options: Mapping[str, str] | 
 
                 return Submitit(width, passed)
     except ModuleNotFoundError as error:
-        raise ExecutorError(f"{error}: pip install 'backwater[{kind}]' installs it") from None
+        raise ExecutorError(f"{error}: install it with pip install 'backwater[{kind}]'") from None

@@ -1,4 +1,4 @@
-"""What a sweep asks of those who make its runs."""
+"""Interface of executors."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from backwater.errors import BackwaterError
 
 
 class LostError(Exception):
-    """What made a run is gone, or was killed: the run is none of the fault, and can be made again."""
+    """The worker of a run was lost or killed. The run is not at fault and can be repeated."""
 
 
 class StoppedError(Exception):
-    """The executor has been stopped, and with it the run."""
+    """The executor was stopped, and the run with it."""
 
 
 class ExecutorError(BackwaterError):
-    """Runs cannot be made in this way."""
+    """The executor cannot run any job."""
 
 
 def unseen(traceback: str, directory: Path) -> str:
-    """What went wrong on another machine, by its traceback: its last line that names an error, and what to look at."""
+    """Returns the error of another machine's traceback: the last line that names one, and perhaps a remedy."""
     lines = [line.strip() for line in traceback.splitlines()]
     reason = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), lines[-1])
     if "FileNotFoundError" in reason:
-        reason += f": all machines must see {directory.parent}"
+        reason += f": all machines must have access to {directory.parent}"
     return reason
 
 
 class Executor(Protocol):
-    """Makes runs, several at once.
+    """Runs jobs in parallel.
 
     Attributes:
-        width: How many at once.
+        width: Number of parallel runs.
     """
 
     width: int
 
     def perform(self, directory: Path, base_dir: Path) -> int:
-        """Makes the run that lies in a directory, to its end; called from several threads.
+        """Runs the job in a directory, and waits for its end. Several threads call it.
 
         Args:
-            directory: Where `point.json` is, and its result will be.
-            base_dir: Where relative paths in the scenario start.
+            directory: Directory of `point.json` and of the result.
+            base_dir: Directory to which paths in the scenario are relative.
 
         Returns:
-            The exit code of its process; below 0 the signal that ended it.
+            The exit code of the process; a negative number is the signal that ended it.
 
         Raises:
-            LostError: If it was not brought to an end.
-            StoppedError: If that is because of `stop`.
-            ExecutorError: If no run can be made.
+            LostError: If the run did not end by itself.
+            StoppedError: If `stop` ended the run.
+            ExecutorError: If no job can run.
         """
 
     def stop(self) -> None:
-        """Ends all runs, and lets none begin."""
+        """Ends all runs and prevents further runs."""

@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster, whose machines see the same files."""
+"""Executor that runs jobs on a Ray cluster, whose machines share their files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from backwater.experiment.executors.executor import ExecutorError, LostError, un
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
-# How long a cluster may take to answer.
+# Longest time until a cluster responds.
 _PATIENCE_SECONDS: Final = 10.0
 
 
 class RayCluster(Stoppable[Any]):
-    """Makes every run in a task that takes a core; one that is lost with its worker or machine is made again."""
+    """Runs each job in a task on one core. Runs that are lost with their worker or machine are repeated."""
 
     def __init__(self, width: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Joins a cluster, or starts one on this machine if there is none.
+        """Joins a cluster, or starts one on this machine.
 
         Args:
-            width: Runs at once; as many as the cluster has cores if it is not given.
-            options: Those of `ray.init`.
+            width: Number of parallel runs; by default the cluster's number of cores.
+            options: Options of `ray.init`.
 
         Raises:
-            ExecutorError: If there is no such cluster.
+            ExecutorError: If the cluster is not reachable.
         """
         _check_reachable(str((options or {}).get("address", os.environ.get("RAY_ADDRESS", ""))))
         chosen = os.environ.get(extension.VARIABLE)
@@ -42,7 +42,7 @@ class RayCluster(Stoppable[Any]):
             except (ConnectionError, RuntimeError, TypeError, ValueError) as error:
                 raise ExecutorError(f"Ray: {error}") from error
         super().__init__(width or max(1, int(ray.cluster_resources().get("CPU", 1))))
-        # Ray does not make it again by itself: every attempt has a directory of its own.
+        # Ray does not retry: every attempt needs its own directory.
         self._perform = ray.remote(num_cpus=1, max_retries=0)(perform)
 
     def _begin(self, directory: Path, base_dir: Path) -> Any:  # noqa: ANN401 - as Ray has it
@@ -62,11 +62,11 @@ class RayCluster(Stoppable[Any]):
 
 
 def _check_reachable(address: str) -> None:
-    """Raises ExecutorError if nothing listens at an address: Ray would try for minutes. Other words than one pass."""
+    """Raises ExecutorError if an address does not respond, since Ray would try for minutes. Ignores other texts."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         return
     try:
         socket.create_connection((host, int(port)), _PATIENCE_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise ExecutorError(f"Ray: nothing answers at {address}: {error}") from None
+        raise ExecutorError(f"Ray: {address} does not respond: {error}") from None

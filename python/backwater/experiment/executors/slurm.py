@@ -1,4 +1,4 @@
-"""Runs as jobs of a batch system such as Slurm, by submitit; its machines see the same files."""
+"""Executor that runs jobs on a batch system such as Slurm, with submitit; its machines share their files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from backwater.experiment.executors.executor import ExecutorError, LostError, un
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
-# Jobs in the queue at once, unless it is asked for another number.
+# Default number of jobs in the queue.
 _WIDTH: Final = 64
 
 
 @contextmanager
 def _detached() -> Iterator[None]:
-    """Has submitit start jobs on this machine in sessions of their own, so that ^C at a terminal reaches none of them.
+    """Makes submitit start local jobs in their own sessions, so that they do not receive ^C.
 
-    A job is ended by SIGINT, for which its process prints a traceback. One that is left holds no pipe of the sweep.
+    SIGINT would end a job with a traceback. Jobs hold no pipe of the sweep, in case they outlive it.
     """
     none = subprocess.DEVNULL
     popen = partial(subprocess.Popen, start_new_session=True, stdin=none, stdout=none, stderr=none)
@@ -38,18 +38,18 @@ def _detached() -> Iterator[None]:
 
 
 class Submitit(Stoppable[Any]):
-    """Makes every run in a job; one that is lost, preempted or timed out is made again."""
+    """Runs each job as a batch job. Runs that are lost, preempted or timed out are repeated."""
 
     def __init__(self, width: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Finds the batch system.
 
         Args:
-            width: Jobs in the queue at once.
-            options: `folder`, where submitit writes its logs; `cluster`, by default that which is found; all others
-                are parameters of submitit's executor, such as `timeout_min` or `slurm_partition`.
+            width: Number of jobs in the queue.
+            options: `folder` for submitit's logs; `cluster`, by default the detected one; other options are parameters
+                of submitit's executor, such as `timeout_min` or `slurm_partition`.
 
         Raises:
-            ExecutorError: If there is no such batch system, or it has no such parameter.
+            ExecutorError: If the batch system or a parameter is unknown.
         """
         super().__init__(width or _WIDTH)
         parameters: dict[str, Any] = dict(options or {})
@@ -68,14 +68,14 @@ class Submitit(Stoppable[Any]):
     def _wait(self, run: Any, directory: Path) -> int:  # noqa: ANN401 - as above
         run.wait()
         if self._stopped:
-            # A job that was cancelled leaves no result, which submitit would wait for.
+            # submitit would wait for the result of a cancelled job.
             raise LostError(f"its job {run.job_id} was cancelled")
         try:
             exit_code: int = run.result()
         except FailedJobError as error:
-            # It holds the traceback of the other machine, in which a job that ran out of time, say, is lost.
+            # The text is the traceback of the other machine. A timeout is an UncompletedJobError there.
             if "UncompletedJobError" in str(error):
-                raise LostError(f"its job {run.job_id} was not brought to an end") from error
+                raise LostError(f"its job {run.job_id} did not end") from error
             raise ExecutorError(f"submitit: {unseen(str(error), directory)}") from None
         except UncompletedJobError as error:
             raise LostError(f"its job {run.job_id} was lost") from error

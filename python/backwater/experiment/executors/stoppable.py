@@ -1,4 +1,4 @@
-"""What all executors of Backwater have in common: runs that go on, and an end of all of them."""
+"""Base class of executors: tracks running jobs and stops them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Run = TypeVar("Run")
 
 
 class Stoppable(ABC, Generic[Run]):
-    """An executor that can be asked to begin a run, to wait for its end, and to end it.
+    """An executor whose subclasses begin a run, wait for its end, and end it.
 
     Attributes:
-        width: How many runs at once.
+        width: Number of parallel runs.
     """
 
     def __init__(self, width: int) -> None:
@@ -27,18 +27,18 @@ class Stoppable(ABC, Generic[Run]):
 
     @abstractmethod
     def _begin(self, directory: Path, base_dir: Path) -> Run:
-        """Begins the run that lies in a directory."""
+        """Begins the run of the job in a directory."""
 
     @abstractmethod
     def _wait(self, run: Run, directory: Path) -> int:
-        """The exit code of a run, at its end. Raises LostError, also if it was ended, and ExecutorError."""
+        """Waits for a run; returns its exit code. Raises LostError, also after `_end`, or ExecutorError."""
 
     @abstractmethod
     def _end(self, run: Run) -> None:
         """Ends a run."""
 
     def perform(self, directory: Path, base_dir: Path) -> int:
-        """Makes a run."""
+        """Runs the job in a directory."""
         with self._lock:
             if self._stopped:
                 raise StoppedError
@@ -57,8 +57,8 @@ class Stoppable(ABC, Generic[Run]):
         return exit_code
 
     def stop(self) -> None:
-        """Ends all runs, and lets none begin any more."""
-        # Before the lock, for which others may wait, each to begin a run.
+        """Ends all runs and prevents further runs."""
+        # Set before the lock is acquired: threads that wait for it would begin runs.
         self._stopped = True
         with self._lock:
             for run in self._runs:

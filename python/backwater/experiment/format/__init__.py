@@ -1,1 +1,1 @@
-"""What an experiment file says: the models that it is checked against, from which every error gets its line."""
+"""Models of experiment files and of files of choices."""

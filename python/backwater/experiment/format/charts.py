@@ -37,30 +37,30 @@ class Bars(_OfMeasure):
     """A bar per point.
 
     Attributes:
-        measure: Its height.
-        x: The axis along the bottom.
-        series: The axis told apart by colour.
-        facet: The axis with a panel for each of its points.
-        log: Whether the scale is logarithmic.
+        measure: Measure of the bars' height.
+        x: Horizontal axis.
+        series: Axis whose points have different colours.
+        facet: Axis with a panel per point.
+        log: True for a logarithmic scale, with points instead of bars.
     """
 
     kind: Literal["bars"]
 
 
 class Lines(_OfMeasure):
-    """A line over an axis whose points are numbers; keys as those of bars."""
+    """A line over an axis with numeric points, with the keys of `bars`."""
 
     kind: Literal["lines"]
 
 
 class Cdf(_Chart, FlowFilter):
-    """Distributions over flows, those of all seeds together.
+    """Distributions over the flows of all seeds.
 
     Attributes:
-        value: As of the measure `flows`.
-        series: The axis told apart by colour.
-        facet: The axis with a panel for each of its points.
-        log: Whether the values' scale is logarithmic.
+        value: Value of flows, as for the measure `flows`.
+        series: Axis whose points have different colours.
+        facet: Axis with a panel per point.
+        log: True for a logarithmic scale of values.
     """
 
     kind: Literal["cdf"]
@@ -71,12 +71,12 @@ class Cdf(_Chart, FlowFilter):
 
 
 class IngressCdf(_Chart, Ingress):
-    """Distributions of what the probe of ingress queues saw, in the runs of all seeds together.
+    """Distributions of values of the ingress probe, over the runs of all seeds.
 
     Attributes:
-        series: The axis told apart by colour.
-        facet: The axis with a panel for each of its points.
-        log: Whether the values' scale is logarithmic.
+        series: Axis whose points have different colours.
+        facet: Axis with a panel per point.
+        log: True for a logarithmic scale of values.
     """
 
     kind: Literal["ingress"]
@@ -86,13 +86,13 @@ class IngressCdf(_Chart, Ingress):
 
 
 class OverSeeds(_Chart):
-    """Distribution of a measure over seeds; runs that do not have it count among all.
+    """Distributions of a measure over seeds. Runs without a value count in the total.
 
     Attributes:
-        measure: What is distributed.
-        series: The axis told apart by colour.
-        facet: The axis with a panel for each of its points.
-        log: Whether the values' scale is logarithmic.
+        measure: The measure.
+        series: Axis whose points have different colours.
+        facet: Axis with a panel per point.
+        log: True for a logarithmic scale of values.
     """
 
     kind: Literal["seeds"]
@@ -103,11 +103,11 @@ class OverSeeds(_Chart):
 
 
 class _OverTime(_Chart, Window):
-    """What all charts over time have: they draw the run with the first seed.
+    """Base class of charts over time, which draw the run with the first seed.
 
     Attributes:
-        series: The axis with a line for each of its points.
-        facet: The axis with a panel for each of its points.
+        series: Axis with a line per point.
+        facet: Axis with a panel per point.
     """
 
     series: str | None = None
@@ -118,8 +118,7 @@ class OverTime(_OverTime):
     """Throughput over time.
 
     Attributes:
-        groups: What is drawn, by name: lines of their own, or one for each point of `series`. All are rates, or all
-            shares.
+        groups: Lines by name; with `series`, a line of each group per point. All groups are rates, or all are shares.
     """
 
     kind: Literal["throughput"]
@@ -128,12 +127,12 @@ class OverTime(_OverTime):
     @pydantic.model_validator(mode="after")
     def _one_axis(self) -> Self:
         if len({group.as_ or "rate" for group in self.groups.values()}) > 1:
-            raise ValueError("groups must all be rates or all be shares: they have one scale")
+            raise ValueError("groups must be all rates or all shares, since they have one scale")
         return self
 
     @property
     def of_shares(self) -> bool:
-        """Whether it draws shares of links' rates."""
+        """True for a chart of shares of links' rates."""
         return all(group.as_ == "share" for group in self.groups.values())
 
 
@@ -150,12 +149,12 @@ class PausedLinksOverTime(_OverTime, PausedLinks):
 
 
 class BalancingOverTime(_OverTime, Balancing):
-    """How much load balancers hold over time."""
+    """Entries of load balancers over time."""
 
     kind: Literal["balancing"]
 
 
-# The charts whose horizontal axis is time.
+# Charts over time.
 ChartOverTime = OverTime | QueueOverTime | PausedLinksOverTime | BalancingOverTime
 Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | ChartOverTime, Field(discriminator="kind")]
 CHARTS: Final = models_by_kind(Chart)

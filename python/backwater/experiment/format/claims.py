@@ -1,4 +1,4 @@
-"""What an experiment file compares: its claims and tables."""
+"""Claims and comparison tables of an experiment file."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Annotated, Final, Literal
 
 from backwater.experiment.fields import Compare, Some, Table, Texts, Where, matches
 
-# Beginning of `paper` in claims for which the paper gives no figure.
+# Start of `paper` in our own claims, for which the paper gives no number.
 NO_FIGURE: Final = "no figure"
 
 
 class Comparison(Table):
-    """A table of measures, or of what they are compared with others.
+    """A table of measures, or of measures compared with a baseline.
 
     Attributes:
-        title: Its heading.
-        measures: What it is about; a column for each.
-        rows: The axis with a row for each of its points. Of the others, every combination is listed in a cell.
-        at: Where: axis and point, or axis and points. Axes that are not named take all their points.
-        to: What it is compared with: the same place, but for these axes; a column for each of them, if several.
-        compare: As of claims.
-        left_out: Where one side of a comparison is left out of the grid: the point of an axis that is taken instead.
+        title: The heading.
+        measures: A column for each measure.
+        rows: Axis with a row per point. A cell lists all combinations of the other axes.
+        at: Points of axes to include; axes that are not named keep all their points.
+        to: Points of the baseline; all other axes are the same. Several baselines have a column each.
+        compare: Comparison with the baseline, as for claims.
+        left_out: Points to use in place of a side of the comparison that the grid leaves out.
     """
 
     title: str
@@ -34,11 +34,11 @@ class Comparison(Table):
 
 
 class Range(Table):
-    """The smallest and the largest effect that a paper gives.
+    """The smallest and the largest effect in a paper.
 
     Attributes:
-        least: What every place must reach.
-        greatest: What the greatest of them must reach.
+        least: Bound for every place.
+        greatest: Bound for the place with the greatest effect.
     """
 
     least: float
@@ -46,26 +46,25 @@ class Range(Table):
 
 
 class Claim(Table):
-    """What the paper says, and what makes it true of our results.
+    """A statement of the paper, and the condition for our results.
 
     Attributes:
-        text: The claim.
-        paper: The paper's figure, in words.
-        measure: What it is about.
-        at: Where: axis and point, or axis and points. Axes that are not named take all their points.
-        to: What it is compared with: the same place, but for these axes; each of them, if several.
-        to_measure: The measure there, if it is another.
-        compare: `value` of the measure; `ratio` or `difference` of that at `at` and that at `to`; `reduction`, which is
-            1 - ratio.
-        take: What of several points must meet the expectation: `every` one, the `least`, the `greatest` or the `mean`.
-        at_least: The claim is reached from here on.
-        at_most: The claim is reached up to here.
-        range: In place of these two and of `take`: the smallest and the largest effect.
-        neutral: Where neither the claim nor its opposite holds, for the verdict "same direction". Default: 1 for a
-            ratio, 0 for a difference and a reduction, none for a value.
-        unit: Unit of a value or a difference, for readers; `yes/no` for a measure that is 1 or 0 in every run.
-        reason: Why it is not reached; one text, or one per scale.
-        scales: Where it is checked. Default: at every scale.
+        text: The statement.
+        paper: The paper's number, as text.
+        measure: The measure.
+        at: Points of axes at which the measure is taken; axes that are not named keep all their points.
+        to: Points of the baseline; all other axes are the same. Each of several baselines is compared.
+        to_measure: Measure of the baseline, if it is another one.
+        compare: `value` of the measure; its `ratio` to, or `difference` from, the baseline; `reduction`, 1 - ratio.
+        take: With several places, `every` place must meet the bound, or the `least` or `greatest`, or the `mean`.
+        at_least: Lower bound.
+        at_most: Upper bound.
+        range: Bounds for every place and for the best, in place of `at_least`, `at_most` and `take`.
+        neutral: Value without any effect, for the verdict "same direction". Default: 1 for a ratio, 0 for a difference
+            or a reduction, none for a value.
+        unit: Unit of a value or difference, for readers; `yes/no` for a measure that is 1 or 0 in every run.
+        reason: Reason why the claim is not reached; one text, or one per scale.
+        scales: Scales at which the claim is checked; by default all.
     """
 
     text: str
@@ -86,10 +85,10 @@ class Claim(Table):
 
     @property
     def is_ours(self) -> bool:
-        """True if the paper gives no figure for it, so that the bound is ours."""
+        """True for our own claim: the paper gives no number."""
         return self.paper.startswith(NO_FIGURE)
 
-    def asks_for(self, place: Mapping[str, str]) -> bool:
-        """True of a place that it is about, or compares with."""
+    def needs(self, place: Mapping[str, str]) -> bool:
+        """True if the claim needs a place, as a value or as a baseline."""
         other = {axis: names for axis, names in self.at.items() if axis not in self.to} | self.to
         return matches(place, self.at) or (bool(self.to) and matches(place, other))

@@ -1,4 +1,4 @@
-"""A whole experiment file: its sections, what it is about, and its scales."""
+"""Model of an experiment file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from backwater.experiment.measures.registry import AnyMeasure
 
 
 class About(Table):
-    """What the experiment is about.
+    """Description of the experiment.
 
     Attributes:
         title: One line.
-        shows: What it shows and how, for readers.
-        skip: Combinations that are left out, each as axis and point, or axis and points.
+        shows: Description for readers, in Markdown.
+        skip: Places to leave out of the grid.
     """
 
     title: str
@@ -28,13 +28,13 @@ class About(Table):
 
 
 class Scale(Table):
-    """A size at which the experiment can be run.
+    """A size of the experiment.
 
     Attributes:
         seeds: Seeds of every point.
-        set: Values written over the scenario, before those of the axes.
-        axes: Values written over the scenario after those of the axes, at the points named.
-        skip: Combinations left out at this scale.
+        set: Values that override the scenario, before those of the axes.
+        axes: Values that override the scenario at some points, after those of the axes.
+        skip: Places to leave out at this scale.
     """
 
     seeds: Annotated[list[Annotated[int, Field(ge=0)]], Some]
@@ -44,7 +44,7 @@ class Scale(Table):
 
 
 class Content(Table):
-    """A whole experiment file."""
+    """An experiment file."""
 
     experiment: About
     scenario: dict[str, Any]
@@ -57,20 +57,20 @@ class Content(Table):
 
     @property
     def first_scale(self) -> str:
-        """The scale that is taken where none is asked for."""
+        """The default scale."""
         return next(iter(self.scales))
 
     def claims_at(self, scale: str) -> list[Claim]:
-        """The claims that are checked at a scale."""
+        """Returns the claims that are checked at a scale."""
         return [claim for claim in self.claims if claim.scales is None or scale in claim.scales]
 
     def of_paper(self, scale: str) -> list[Claim]:
-        """Of these, the claims of the paper."""
+        """Returns the claims of the paper that are checked at a scale."""
         return [claim for claim in self.claims_at(scale) if not claim.is_ours]
 
     @property
     def needs_runs(self) -> bool:
-        """Whether anything has to be simulated; analyses alone need no run."""
+        """False if all measures are analyses, and charts draw nothing else."""
         is_static = not any(isinstance(measure, ResultMeasure) for measure in self.measures.values())
         drawn = Cdf | IngressCdf | ChartOverTime
         draws_runs = any(isinstance(chart, drawn) for chart in self.charts)

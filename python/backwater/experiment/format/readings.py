@@ -1,4 +1,4 @@
-"""A file `choices.toml`: the open choices of a paper, and the rule by which readings are scored."""
+"""Model of a file `choices.toml`: the choices of a paper, and the rule for scoring readings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from backwater.experiment.format.claims import Claim
 
 
 class Edit(Table):
-    """Values that an option of a choice writes.
+    """Values that an option of a choice changes.
 
     Attributes:
-        figures: Experiments in which it does, by name; all of them, if none is named.
-        at: Axis and point, or axis and points. Experiments without such an axis or point are left alone.
-        set: Values of the scenario by dotted key, which replace what is there.
-        measures: Keys of measures by the measure's name, which replace what is there.
+        figures: Experiments to change, by name; by default all.
+        at: Points to change. Experiments without these axes or points are not changed.
+        set: Values of the scenario by dotted key.
+        measures: Keys of measures, by the measure's name.
     """
 
     figures: Texts | None = None
@@ -27,16 +27,16 @@ class Edit(Table):
 
 
 class Choice(Table):
-    """Something that a paper leaves open, or that is done otherwise than the paper says.
+    """A detail that a paper leaves open, or a deviation from the paper.
 
     Attributes:
-        about: The choice, the reason for it, and sources.
-        kind: `open`, if the paper does not say; `deviates`, if it says otherwise; `measure`, if it is about what is
-            counted. Only open ones are sampled.
-        literal: The option of the literal reading.
-        record: The option of the reading of record.
-        rivals: True if it is about rivals of the paper's scheme alone.
-        options: Each option by its name, and what it writes.
+        about: The choice, its reason, and sources.
+        kind: `open` if the paper is silent; `deviates` if the paper says otherwise; `measure` for a choice of what is
+            counted. Only open choices are sampled.
+        literal: Option of the literal reading.
+        record: Option of the reading of record.
+        rivals: True if the choice affects only rivals of the paper's scheme.
+        options: Edits of each option, by the option's name.
     """
 
     about: str
@@ -48,7 +48,7 @@ class Choice(Table):
 
 
 class Part(Table):
-    """A part of a paper on which readings are scored.
+    """A part of a paper for scoring readings.
 
     Attributes:
         figures: Experiments by name.
@@ -60,7 +60,7 @@ class Part(Table):
 
 
 class Guard(Claim):
-    """A claim of ours that takes from the score of a reading where its mean over seeds is not as expected.
+    """An own claim that lowers a reading's score if its mean over seeds is not as expected.
 
     Attributes:
         figure: The experiment with the measure.
@@ -70,13 +70,13 @@ class Guard(Claim):
 
 
 class Score(Table):
-    """The rule by which readings are scored.
+    """The rule for scoring readings.
 
     Attributes:
-        samples: Number of readings that are drawn.
+        samples: Number of readings to draw.
         seed: Seed of the sample.
-        choose: Part on which they are scored to choose from.
-        confirm: Part on which they are scored again, with other seeds or figures.
+        choose: Part whose scores choose the reading.
+        confirm: Part with other seeds or figures, whose scores confirm the choice.
         guards: Costs that a reading must not have.
     """
 
@@ -88,13 +88,13 @@ class Score(Table):
 
 
 class Readings(Table):
-    """A whole file.
+    """A file of choices.
 
     Attributes:
-        score: The rule; a copy of choices for one experiment has none.
+        score: The rule; a copy for one experiment has none.
         choices: The choices, by name.
-        reference: Edits of the reference, beside the options of record: the paper's scheme with something else in its
-            place, such as no control and a large buffer.
+        reference: Edits of the reference, in addition to the options of record. They replace the paper's scheme, for
+            example with no control and a large buffer.
     """
 
     score: Score | None = None
