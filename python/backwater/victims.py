@@ -272,7 +272,7 @@ def _with_flows(places: str, victim: Victim) -> str:
     return f"{places}: {listed(flows, FEW)}" if flows else places
 
 
-# ------------------------------------------------------------------------------------------------------ hot spots
+# --- hot spots
 
 
 def _flows_through(result: ResultDirectory) -> dict[Port, list[Suspect]]:

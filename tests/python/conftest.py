@@ -1,4 +1,4 @@
-"""Fixtures that several files share, and a small experiment."""
+"""Shared fixtures, and a small experiment."""
 
 import os
 import tomllib
@@ -22,7 +22,7 @@ from small_result import END, US, write_result
 
 # Cases of each property; `make test-long` asks for more.
 EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "100"))
-# The same cases every time, and as long as it takes: machines that run tests may be busy.
+# Deterministic cases without a deadline, because test machines may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("backwater")
 
@@ -39,20 +39,20 @@ def result(result_directory: Path) -> Result:
 
 @pytest.fixture
 def quiet_result(tmp_path: Path) -> Result:
-    """A result in which nothing happened."""
+    """Returns a result without any events."""
     counts = {"total": 0, "finished": 0, "unfinished": 0, "endless": 0}
     return Result.load(write_result(tmp_path / "nothing", is_empty=True, flows=counts))
 
 
 @pytest.fixture(scope="session")
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The example of the README, without a probe."""
+    """Returns a result of the README's example, without probes."""
     return backwater.run(Scenario.from_dict(VICTIM), tmp_path_factory.mktemp("victim"))
 
 
 @pytest.fixture
 def troubled(tmp_path: Path) -> Result:
-    """The small result with links that failed, one of them after the end, and a deadlock of two queues since 30 µs."""
+    """Returns the small result with link failures, one after the end, and a deadlock of two queues from 30 µs on."""
     result = Result.load(write_result(tmp_path / "troubled"))
     faults = [(0, 20 * US, 60 * US), (0, 80 * US, None), (1, END, None)]
     result.topology.faults = pl.DataFrame(faults, schema=result.topology.faults.schema, orient="row")
@@ -67,8 +67,8 @@ def troubled(tmp_path: Path) -> Result:
 # --- a small experiment
 
 LOSING = 'flow_control = { kind = "pfc" }\nbuffer = "9 MB"'
-# No scenario is known that breaks a promise in so small a network: the worker reports a violation
-# for any that has this buffer.
+# No small scenario is known that violates a guarantee, so the worker reports a violation for any
+# scenario with this buffer.
 _VIOLATING = """
 import json, pathlib, runpy, sys
 point = json.loads((pathlib.Path(sys.argv[1]) / "point.json").read_text())
@@ -152,13 +152,13 @@ def command_line(*arguments: str | Path) -> CommandResult:
 
 @pytest.fixture
 def losing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has runs with LOSING end with a violation."""
+    """Makes runs with the buffer LOSING end with a violation."""
     monkeypatch.setattr(local, "_WORKER", ("-c", _VIOLATING))
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An experiment file in the current directory, which is also that of a paper."""
+    """Writes an experiment file into the current directory, which is also the folder of a paper."""
     monkeypatch.chdir(tmp_path)
     path = Path("papers/someone/fig1.toml")
     path.parent.mkdir(parents=True)
@@ -176,6 +176,6 @@ def edited(path: Path, *changes: tuple[str, str]) -> Path:
 
 
 def content_of(text: str) -> Content:
-    """An experiment without a scenario and with `text`."""
+    """Writes an experiment without a scenario, with `text`."""
     head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
     return Content.model_validate(tomllib.loads(head + text))

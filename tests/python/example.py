@@ -1,4 +1,4 @@
-"""The example of the README: a flow that is held up by others."""
+"""The README's example: a flow delayed by others."""
 
 from typing import Any, Final
 

@@ -1,7 +1,10 @@
-"""Where the time of flows has gone, worked out again from `events.parquet`.
+"""Terms of flows' time, recomputed from `events.parquet`.
+Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
 
 Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
-backwards. Each wait is cut where anything changes at its port, and each piece gets the first reason that holds.
+The code shares nothing with the core. The core keeps clocks per queue during the run; the replay reads
+the complete history backwards. Each wait is split at every change at its port, and each part is
+attributed to the first applicable reason.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ PACKETS = ("data", "ack", "nack", "cnp", "notice")
 
 
 class Frame(NamedTuple):
-    """A frame on the wire of a port."""
+    """Frame on the wire of a port."""
 
     start: int
     until: int
@@ -31,13 +34,13 @@ class Frame(NamedTuple):
     cls: int
     flow: int | None
     psn: int | None
-    # Queues of the port that it has been in, the last one last; none if it has been in none.
+    # Queues of the port that contained the frame, in order.
     queues: tuple[int, ...]
 
 
 @dataclass
 class Visit:
-    """A packet in the queues of a port: from when to when in which."""
+    """Packet in the queues of a port, with the time in each."""
 
     flow: int
     psn: int
@@ -45,17 +48,17 @@ class Visit:
     cls: int
     port: Port
     came: int
-    # The port that it came in through, if that is known.
+    # Ingress port, if known.
     ingress: int | None
-    # Queues, and from when to when.
+    # Queues with start and end.
     stays: list[tuple[int, int, int]]
-    # The frame in which it left.
+    # Frame in which the packet left.
     frame: Frame | None = None
 
 
 @dataclass
 class History:
-    """What has happened at a port. States hold from their time on."""
+    """History of a port. Each state is valid from its time on."""
 
     frames: list[Frame] = field(default_factory=list)
     down: list[tuple[int, bool]] = field(default_factory=list)
@@ -63,7 +66,7 @@ class History:
 
 
 class Sender(NamedTuple):
-    """What a sender may do from a time on."""
+    """State of a sender from a time on."""
 
     time: int
     port: Port
@@ -74,41 +77,41 @@ class Sender(NamedTuple):
     departure: int
 
     def is_full(self) -> bool:
-        """Whether there is something to send that the window does not allow for."""
+        """True if the window blocks data."""
         return self.psn is not None and self.in_flight >= self.window
 
 
 def _at(states: list[Any], time: int) -> Any:  # noqa: ANN401 - of any kind
-    """The last of `states`, which begin with their time, that has begun by `time`."""
+    """Returns the state at `time`; states start with their time."""
     index = bisect.bisect_right(states, time, key=lambda state: state[0])
     return states[index - 1] if index else None
 
 
 class Replay:
-    """The history of a run that was traced from beginning to end."""
+    """History of a fully traced run."""
 
     def __init__(self, result: Result) -> None:
         self.end = result.summary.simulated_ps
         self.mtu = units.size(result.summary.scenario["network"]["mtu"])
         recovery = result.summary.scenario["recovery"]
-        # How far from the next in order a packet may be that a receiver keeps.
+        # Reordering window of a receiver.
         self.room = 1 if recovery["kind"] == "go-back-n" else recovery.get("bitmap") or recovery.get("room") or FOREVER
         self.flows = {flow["id"]: flow for flow in result.flows.iter_rows(named=True)}
         links = result.topology.egress_ports.iter_rows(named=True)
         self.links = {(link["node"], link["port"]): (link["peer"], link["delay_ps"]) for link in links}
         self.ports: dict[Port, History] = defaultdict(History)
         self.senders: dict[int, list[Sender]] = defaultdict(list)
-        # Of each node, and packet, in order of time.
+        # By node and packet, in order of time.
         self.visits: dict[tuple[str, int, int, str], list[Visit]] = defaultdict(list)
-        # Those that have left, by the port and the start of their frames.
+        # Departed packets, by port and start of their frame.
         self.left: dict[tuple[Port, int], Visit] = {}
-        # Own data of a host, by flow: frames and the ports that they left through.
+        # A host's own data frames and their egress ports, by flow.
         self.own: dict[int, list[tuple[Frame, Port]]] = defaultdict(list)
         self.received: dict[int, tuple[int, int]] = {}
-        # What has been lost, by the port that it came in through, and when.
+        # Lost packets, by ingress port and time.
         self.lost: set[tuple[Port, str | None, int | None, int | None, int]] = set()
         self._read(result)
-        # Of each node, flow, packet and kind: when copies came, and the frames that they came in, in order.
+        # Arrivals of copies and their frames in order, by node, flow, packet and kind.
         self.arrivals: dict[tuple[str, int, int, str], list[tuple[int, Frame, Port]]] = defaultdict(list)
         ends = list(result.topology.links.select("a", "a_port", "b", "b_port").iter_rows())
         self.others = {(a, i): (b, j) for a, i, b, j in [*ends, *((b, j, a, i) for a, i, b, j in ends)]}
@@ -119,7 +122,7 @@ class Replay:
                     arrival = frame.until + delay
                     if (self.others[port], frame.kind, frame.flow, frame.psn, arrival) not in self.lost:
                         self.arrivals[peer, frame.flow, frame.psn, frame.kind].append((arrival, frame, port))
-        # Data packets that reached the receiver, and answers that reached the sender, by flow, in order.
+        # Data packets at the receiver and answers at the sender, by flow, in order.
         self.data: dict[int, list[tuple[int, Frame, Port]]] = defaultdict(list)
         self.answers: dict[int, list[tuple[int, Frame, Port]]] = defaultdict(list)
         for (node, flow, _, kind), arrivals in self.arrivals.items():
@@ -186,7 +189,7 @@ class Replay:
     def _pieces(
         self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()
     ) -> Iterator[tuple[int, int]]:
-        """The time from `start` to `end`, cut wherever anything changes at a port, or at `more`."""
+        """Splits the time from `start` to `end` at every change at a port, and at `more`."""
         history = self.ports[port]
         first = bisect.bisect_right(history.frames, start, key=lambda frame: frame.until)
         last = bisect.bisect_left(history.frames, end, key=lambda frame: frame.start)
@@ -210,7 +213,7 @@ class Replay:
         return bool(state and state[1])
 
     def in_queue(self, port: Port, queue: int, cls: int, start: int, end: int) -> Counter[Term]:
-        """What a packet of a class waits for in a queue."""
+        """Returns the reason for which a packet of a class waits in a queue."""
         waits: Counter[Term] = Counter()
         for begin, until in self._pieces(port, [queue], start, end):
             frame, gate = self._on_wire(port, begin), self._gate(port, queue, begin)
@@ -232,7 +235,7 @@ class Replay:
         return waits
 
     def at_source(self, flow: int, end: int) -> Counter[Term]:
-        """What the sender of a flow does and waits for from its start on."""
+        """Returns the activities and waits of a flow's sender from its start on."""
         start, cls = self.flows[flow]["start_ps"], self.flows[flow]["class"]
         states = self.senders[flow]
         own = sorted((frame.start, frame.until, frame.psn or 0) for frame, _ in self.own[flow])
@@ -279,19 +282,19 @@ class Replay:
     # ------------------------------------------------------------------------------------------------ whole journeys
 
     def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
-        """The frame in which a packet came that is in a queue: copies come and join queues in the same order."""
+        """Returns the frame in which a queued packet arrived. Copies arrive and join queues in the same order."""
         node = visit.port[0]
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]
         found = arrivals[next(i for i, other in enumerate(same) if other is visit)]
-        # Of several at one instant, that which came in where this one did.
+        # Among simultaneous arrivals, choose that at the same ingress port.
         through = (
             arrival for arrival in arrivals if arrival[0] == found[0] and self.others[arrival[2]][1] == visit.ingress
         )
         return next(through, found)
 
     def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
-        """What a packet did and waited for from its first wire until it arrived in `frame`; when it left, and where."""
+        """Returns a packet's terms from its first wire until its arrival in `frame`, and its departure."""
         waits: Counter[Term] = Counter()
         while True:
             waits[(*port, "serialisation", None, None)] += min(frame.until, arrived) - frame.start
@@ -301,12 +304,12 @@ class Replay:
                 return waits, frame.start, port
             waits += self._stays(visit, frame.start)
             is_answer = visit.kind != "data" and visit.port[0] == self.flows[visit.flow]["dst"]
-            # An answer goes on with the time of the packet that has come at that instant.
+            # An answer continues the time of the packet that arrived at that instant.
             arrived, frame, port = self._data_at(visit.flow, visit.came) if is_answer else self._before(visit)
             waits += self._forwarding(visit, arrived)
 
     def _data_at(self, flow: int, time: int) -> tuple[int, Frame, Port]:
-        """The data packet of a flow that came to its receiver at `time`."""
+        """Returns the data packet of a flow that arrived at its receiver at `time`."""
         arrivals = self.data[flow]
         first = bisect.bisect_left(arrivals, time, key=lambda arrival: arrival[0])
         last = bisect.bisect_right(arrivals, time, key=lambda arrival: arrival[0])
@@ -323,7 +326,7 @@ class Replay:
         return Counter({(*visit.port, "forwarding", None, None): visit.came - arrived})
 
     def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
-        """How many packets of a flow were delivered, and what they did and waited for from their first wires on."""
+        """Returns the number of delivered packets of a flow, and their terms from the first wire on."""
         expected, seen, waits = 0, set[int](), Counter[Term]()
         for arrived, frame, port in self.data[flow]:
             assert frame.psn is not None
@@ -336,7 +339,7 @@ class Replay:
         return len(seen), {term: length for term, length in waits.items() if length}
 
     def window(self, flow: int) -> tuple[int, dict[Term, int]]:
-        """How many ACKs opened a window that was full, and what these and their packets did and waited for."""
+        """Returns the number of ACKs that opened a full window, and the terms of these ACKs and their packets."""
         count, waits, states = 0, Counter[Term](), self.senders[flow]
         for arrived, frame, port in self.answers[flow]:
             before = _at(states, arrived - 1)
@@ -348,7 +351,7 @@ class Replay:
         return count, {term: length for term, length in waits.items() if length}
 
     def completion(self, flow: int) -> dict[Term, int]:
-        """The terms of the packet that completed a flow, or of the one that it waits for, or of its sender."""
+        """Returns the terms of the packet that completed a flow, or of the expected packet, or of the sender."""
         if flow in self.received:
             time, psn = self.received[flow]
             arrived, frame, port = self._data_at(flow, time)
@@ -376,7 +379,7 @@ class Replay:
             joined = len(self.visits.get((node, flow, psn, "data"), ()))
             for arrived, frame, before in arrivals[joined:] if packet == [flow, psn, "data"] else ():
                 if node != self.flows[flow]["dst"] and arrived < self.end:
-                    # A server has yet to bring it to the queue that the other packets of the flow join there.
+                    # The server still forwards the packet to the flow's queue.
                     others = (visits for (at, of, *_), visits in self.visits.items() if (at, of) == (node, flow))
                     port = next(visit.port for visits in others for visit in visits if visit.kind == "data")
                     waits, left, _ = self.journey(frame, before, arrived)

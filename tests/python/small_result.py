@@ -1,4 +1,4 @@
-"""A small result directory with round numbers, from which expected figures follow by hand.
+"""A small result directory with round numbers, for expectations computed by hand.
 
 Three hosts on one switch with 100 Gb/s links of 1 µs; 100 µs simulated, sampled every 10 µs.
 """
@@ -131,7 +131,7 @@ QUEUE_ROWS = [
     (10 * US, "s0", 2, 1000, 1, 0, 0),
     (20 * US, "h0", 0, 0, 0, 8, 1),
 ]
-# In 1 µs a link carries 12,500 B.
+# A link carries 12,500 B in 1 µs.
 STOP_ROWS = [
     ("s0", 0, "h0", 3, 1 * US, 2 * US, US, 12_500, 12_500, 1000, 1, 1),
     ("s0", 0, "h0", 3, 10 * US, 20 * US, US, 12_500, 2_500, 3000, 1, 2),

@@ -8,7 +8,7 @@ import backwater
 from backwater.analysis import Analysis, Counterexample, EgressQueue, Overflow, ProtocolAnalysis
 from conftest import command_line
 
-# An incast to h4 from both leaves, and a flow from h2 to h5, the neighbour of h4.
+# An incast to h4 from both leaves, and a flow from h2 to h5, h4's neighbour.
 CONTENT: dict[str, Any] = {
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4},
     "traffic": [
@@ -23,7 +23,7 @@ topology = { kind = "leaf-spine", leaves = 2, spines = 1, hosts_per_leaf = 4 }
 kind = "long-lived"
 pairs = [["h0", "h4"], ["h6", "h4"], ["h2", "h5"]]
 """
-# Three switches in a ring, and flows that are pinned to go round it (figure 13 of the Pyrrha paper).
+# Three switches in a ring, and flows pinned around it (figure 13 of the Pyrrha paper).
 RING: dict[str, Any] = {
     "topology": {
         "kind": "custom",
@@ -45,7 +45,7 @@ RING: dict[str, Any] = {
         }
     ],
 }
-# The same ring with one flow that goes round it (figure 12).
+# Ring with a single flow around it (figure 12).
 LOOP = """\
 [topology]
 kind = "custom"
@@ -124,7 +124,8 @@ def test_a_loop_needs_the_own_root_rule(tmp_path: Path) -> None:
         assert "1 flow returns to a port" in outcome.stderr
 
 
-# Four servers that relay, in a row with three switches between them: class A of the second can overflow under PortFC.
+# Four relaying servers and three switches in a row. Class A of the second server can overflow
+# under PortFC.
 ROW = """\
 [topology]
 kind = "custom"
@@ -194,7 +195,7 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
     assert document["notes"] == ["only the first 2 flows were considered; there are more"]
     assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
-    # The third flow shares the uplink, which has room for two of them if it is faster.
+    # The third flow shares the uplink, which carries two of the flows if it is faster.
     for rate, congested in (("100 Gbps", ["leaf0:4", "leaf1:0"]), ("400 Gbps", ["leaf1:0"])):
         outcome = command_line("analyze", file, "--json", "--set", f"topology.uplink_rate={rate}")
         assert json.loads(outcome.stdout)["congested"] == congested

@@ -13,7 +13,7 @@ NEEDS = f"Backwater needs Rust {NEEDED} or later to be built from source"
 
 @pytest.fixture(autouse=True)
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder in which programs are found."""
+    """Sets PATH to a single folder."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("MATURIN_STRIP", "")
     monkeypatch.delenv("MATURIN_STRIP")
@@ -31,7 +31,7 @@ def rust(path: Path, version: str) -> None:
 
 
 def backend() -> ModuleType:
-    """Imports the backend, as a frontend does before it calls a hook."""
+    """Imports the backend, as a frontend does before it calls hooks."""
     specification = importlib.util.spec_from_file_location("build_backend", ROOT / "release" / "build_backend.py")
     assert specification is not None
     assert specification.loader is not None

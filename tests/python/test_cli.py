@@ -39,7 +39,7 @@ receivers = "h2"
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A scenario file in the current directory."""
+    """Writes a scenario file into the current directory."""
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SMALL)
     return Path("small.toml")
@@ -103,7 +103,7 @@ def test_existing_files_are_not_overwritten(small: Path) -> None:
 
 
 def endless(small: Path) -> subprocess.Popen[str]:
-    """A process that writes to the directory `out` until it is ended."""
+    """Starts a process that writes to the directory `out` until it is killed."""
     small.write_text(SMALL.replace('until = "20 us"', 'until = "10 s"').replace("[[traffic]]", ENDLESS))
     command = [sys.executable, "-m", "backwater", "run", str(small), "-o", "out", "--no-report"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -119,7 +119,7 @@ def test_a_directory_is_locked_by_one_process_and_released_if_it_is_killed(small
         left = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
         assert process.poll() is None
         process.kill()
-    # The process itself may have begun more of them.
+    # The process may have created more of them.
     assert files
     assert files.items() <= left.items()
     assert refused.exit_code == 2

@@ -15,7 +15,7 @@ BASH = shutil.which("bash")
 
 
 def completed(words: str) -> list[str]:
-    """What the last word can become, as the shell bash asks."""
+    """Returns the completions of the last word, as requested by bash."""
     environment = {
         "_BACKWATER_COMPLETE": "complete_bash",
         "COMP_WORDS": f"backwater {words}",
@@ -47,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("reproduce pyrrha/fig1", [f"pyrrha/fig{number}" for number in (10, 12, 13, 14, 15)]),
         ("sweep pyrrha/fig02", ["pyrrha/fig02"]),
         ("sweep pyrrh", [name for name in shipped.experiments() if name.startswith("pyrrha/")]),
-        # The shell goes on with files.
+        # The shell completes files.
         ("run sta", []),
     ],
 )

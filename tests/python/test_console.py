@@ -94,7 +94,7 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
 
 @pytest.mark.parametrize("command", [("why",), ("why", "1")])
 def test_control_characters_in_names_are_escaped(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """As in a result with forged checksums: scenarios cannot have such names."""
+    """Names from a result with forged checksums; scenarios cannot have such names."""
     result = traced(tmp_path / "run")
     run = json.loads((result.directory / "run.json").read_text())
     del run["checksum"]

@@ -15,12 +15,12 @@ from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 
 MS = 10**9
-# The line of a bar is gone.
+# Erases the line of a progress bar.
 CLEARED = "\x1b[2K"
 
 
 class Clock:
-    """A clock that stands still until it is set."""
+    """Clock that is set by hand."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -30,7 +30,7 @@ class Clock:
 
 
 def counted(*reports: tuple[float, int], total: int = 20, quiet: bool = False) -> None:
-    """Counts up to a number at each of these seconds."""
+    """Reports progress up to a number at each of these seconds."""
     clock = Clock()
     with console.counting(quiet, clock=clock) as tell:
         for second, done in reports:
@@ -96,7 +96,7 @@ def test_quiet_prints_no_progress(run: Callable[[], None], capsys: pytest.Captur
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """A terminal in place of standard error."""
+    """Replaces standard error by a terminal."""
     file = io.StringIO()
     monkeypatch.setattr(console, "err", Console(file=file, force_terminal=True, width=120))
     return file
@@ -120,7 +120,7 @@ def test_a_terminal_shows_the_number_of_finished_runs(terminal: io.StringIO) -> 
 
 
 def test_a_sweep_reports_progress_before_the_first_run_ends(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "_TELL_EVERY", 0.01)
+    monkeypatch.setattr(sweep, "_REPORT_SECONDS", 0.01)
     study = Study.plan(Experiment.load(tiny), "paper")
     reports: list[tuple[int, int]] = []
     assert (

@@ -1,4 +1,4 @@
-"""Exports, read back by tools that are not ours: scapy, and the descriptors of Perfetto."""
+"""Exports, read by independent tools: scapy, and Perfetto's descriptors."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def incast(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def capture(result: Result, path: Path) -> list[tuple[int, str, bytes]]:
-    """Time in ps, interface and bytes of every frame of the capture of a result."""
+    """Returns time (ps), interface and bytes of every frame in a result's capture."""
     count = export(result, "pcapng", path)
     frames: list[tuple[int, str, bytes]] = []
     with RawPcapNgReader(str(path)) as reader:
@@ -131,7 +131,7 @@ def test_the_icrc_is_that_of_scapy(incast: Result, tmp_path: Path) -> None:
         assert recomputed(data) == data
         for at in (14 + 20 + 8 + 4, frame[IP].len + 14 - 5, frame[IP].len + 14 - 1):
             wrong = bytearray(data)
-            # A byte of the BTH that counts, of what follows it, and of the ICRC itself.
+            # A covered byte of the BTH, one after it, and one of the ICRC.
             wrong[at + (1 if at < 60 else 0)] ^= 1
             assert recomputed(bytes(wrong)) != bytes(wrong)
         checked += 1
@@ -139,7 +139,7 @@ def test_the_icrc_is_that_of_scapy(incast: Result, tmp_path: Path) -> None:
 
 
 def recomputed(data: bytes) -> bytes:
-    """A frame with the ICRC that scapy finds."""
+    """Returns a frame with the ICRC computed by scapy."""
     frame = Ether(data)
     frame[roce.BTH].icrc = None
     return bytes(frame)
@@ -156,7 +156,7 @@ def test_frames_without_a_format_use_an_experimental_ethertype(tmp_path: Path) -
             assert data[:6] == bytes.fromhex("0180c2000001")
             assert (data[12:14], data[14:32]) == (b"\x88\xb5", row["header"])
         else:
-            # Of HPCC's header 42 bytes; what follows is the packet.
+            # The packet follows 42 bytes of HPCC's header.
             assert (data[12:14], data[14:56]) == (b"\x88\xb5", row["header"])
             # Scapy takes a millisecond for an ICRC.
             assert number % 10 or recomputed(data[:12] + b"\x08\x00" + data[56:])[14:] == data[56:]
@@ -244,11 +244,11 @@ def test_concurrent_exports_are_complete(incast: Result, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pcapng", "perfetto", "x"]
 
 
-# ---------------------------------------------------------------------------------------------------- Perfetto
+# --- Perfetto
 
 
 class Drawn:
-    """A trace, checked: every slice ends, and those of one track follow each other."""
+    """Perfetto trace. Checks that every slice ends, and that slices of a track do not overlap."""
 
     def __init__(self, path: Path) -> None:
         trace = Trace()
@@ -257,7 +257,7 @@ class Drawn:
         self.slices: dict[tuple[str, ...], list[tuple[int, int, str]]] = defaultdict(list)
         self.instants: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
         self.counters: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
-        # By arrow: where it begins, and where it ends, and when.
+        # Start, end and time by arrow.
         self.arrows_from: dict[int, tuple[tuple[str, ...], int]] = {}
         self.arrows_to: dict[int, tuple[tuple[str, ...], int]] = {}
         opened: dict[int, list[tuple[int, str]]] = defaultdict(list)
@@ -339,7 +339,7 @@ def test_every_pause_is_a_slice_and_has_an_arrow_from_its_cause(incast: Result, 
     assert found == {name: sorted(spans) for name, spans in expected.items()}
     arrows = {drawn.arrows_to[arrow]: drawn.arrows_from[arrow] for arrow in drawn.arrows_to}
     assert arrows == causes
-    # Trees of pauses, not only single ones.
+    # Trees of pauses as well as single pauses.
     assert any("paused" in cause[0][-1] for cause in causes.values())
     assert any(cause[0][-1] == "congested" for cause in causes.values())
 
@@ -391,7 +391,7 @@ def test_without_events_a_trace_has_pauses_flows_and_samples(tmp_path: Path) -> 
     assert {time: held for time, held in found.items() if held} == {
         time: held for time, held in expected.items() if held
     }
-    # A sample that leaves the port out says that it was empty.
+    # A port missing in a sample was empty.
     assert found[max(found)] == 0
 
 
@@ -440,7 +440,7 @@ def test_errors_of_an_unwritable_folder_name_the_requested_file() -> None:
 
 
 def test_a_table_with_a_forged_checksum_is_reported(tmp_path: Path) -> None:
-    """Rows that name a port that is not in the network, and bytes that are no table."""
+    """Rows with a nonexistent port, and bytes that are no table."""
     result = traced(tmp_path / "run")
     run = json.loads((result.directory / "run.json").read_text())
     del run["checksum"]

@@ -1,4 +1,4 @@
-"""A crate with a mechanism of its own, as somebody else would make it: from an empty folder to runs and sweeps."""
+"""A user's crate with a mechanism: from an empty folder to runs and sweeps."""
 
 import json
 import os
@@ -16,20 +16,22 @@ from backwater.extension import VARIABLE
 from backwater.result import Result
 from conftest import edited
 
-# One worker builds the crate, once.
+# Build the crate once, in one worker.
 pytestmark = pytest.mark.xdist_group("machine")
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/on-off"
-# Of the example's files, all but the mechanism.
+# Files of the example except the mechanism.
 AROUND_THE_MECHANISM = ("Cargo.toml", "pyproject.toml", "incast.toml", "sweep.toml")
 
 
 def build(folder: Path) -> Path:
-    """Builds the crate in a folder as `pip install` would, and says where its module is.
+    """Builds the crate in a folder as `pip install` would. Returns the path of its module.
+    The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
 
     The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
-    once more, as libraries from outside the workspace, without optimisation: 50 s of CPU time where they have changed.
+    The target directory is that of the Rust tests, which contains the built libraries. Backwater's crates are built
+    again, as libraries from outside the workspace, without optimisation: 50 s of CPU time after a change.
     """
     env = os.environ | {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
     wheels, site = folder / "wheels", folder / "site"
@@ -44,7 +46,7 @@ def build(folder: Path) -> Path:
 
 
 def profile() -> str:
-    """Returns a configuration of Cargo with which libraries are built as for the tests in Rust."""
+    """Returns a Cargo configuration that builds libraries as for the Rust tests."""
     dev = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]["dev"]
     packages = dev.pop("package")
     lines = [f"profile.dev.{key} = {json.dumps(value)}" for key, value in dev.items()]
@@ -55,14 +57,14 @@ def profile() -> str:
 
 
 class Crate:
-    """A folder with a copy of the example, built once, with a version that Backwater does not have."""
+    """Builds a copy of the example once, with a version that differs from Backwater's."""
 
     version = "0.7.3"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("target"))
-        # The versions that Backwater itself was built with, which are there already.
+        # Locked versions of Backwater's own build, which are already downloaded.
         shutil.copy(ROOT / "Cargo.lock", folder)
         own = ('version = "0.1.0"', f'version = "{self.version}"')
         edited(folder / "Cargo.toml", ("../../crates", f"{ROOT}/crates"), own)
@@ -71,13 +73,13 @@ class Crate:
         self.site = build(folder)
 
     def backwater(self, *arguments: str | Path, module: str = "on_off") -> subprocess.CompletedProcess[str]:
-        """The command line with the crate's module."""
+        """Runs the command line with the crate's module."""
         env = os.environ | {"PYTHONPATH": str(self.site), VARIABLE: module, "COLUMNS": "200"}
         command = [sys.executable, "-m", "backwater", *map(str, arguments)]
         return subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
 
     def done(self, *arguments: str | Path) -> str:
-        """The output of a command that must succeed."""
+        """Returns the output of a command that must succeed."""
         process = self.backwater(*arguments)
         assert process.returncode == 0, process.stdout + process.stderr
         return process.stdout
@@ -105,7 +107,7 @@ def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate
     for result in (ours, pfc):
         assert result.summary.outcome == "completed"
         assert (result.summary.audit_ok, result.summary.total_drops) == (True, 0)
-    # The mechanism has counted, and has stopped the other class with the one of the incast.
+    # The mechanism has counted, and has stopped the other class together with the incast's class.
     assert ours.summary.counters["stops"] > 0
     assert "stops" not in pfc.summary.counters
 
@@ -114,7 +116,7 @@ def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate
 
     assert bystander_us(pfc) < 40
     assert bystander_us(ours) > 80
-    # An option does what it says: with a longer hold, there are fewer stops.
+    # The option works: a longer hold gives fewer stops.
     crate.done("run", "incast.toml", "-o", "longer", "--set", "switch.flow_control.hold=20 us")
     assert Result.load(crate.folder / "longer").summary.counters["stops"] < ours.summary.counters["stops"]
 
@@ -126,7 +128,7 @@ def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate
 
 
 def points(crate: Crate, store: Path) -> set[str]:
-    """What a store holds after a sweep in which both flow controls have a result."""
+    """Returns the store's keys after a sweep with both flow controls."""
     output = crate.done("sweep", "sweep.toml", "--store", store)
     assert "2 completed" in output
     return {point.name for point in (store / "points").iterdir()}
@@ -137,7 +139,7 @@ def test_the_key_of_a_result_depends_on_the_module(crate: Crate, tmp_path: Path)
     first = points(crate, store)
     assert len(first) == 2
     assert points(crate, store) == first
-    # With another file of the module, the mechanism is run again, and PFC is not.
+    # After a change of the module's file, only the mechanism is run again, not PFC.
     [module] = crate.site.glob("on_off/*.so")
     with module.open("ab") as file:
         file.write(b"built again")
@@ -170,7 +172,7 @@ def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> 
         assert process.returncode == 2
         for text in told:
             assert text in process.stderr, process.stderr
-    # Backwater alone does not know it.
+    # Unknown without the extension.
     process = crate.backwater("explain", "incast.toml", module="")
     assert process.returncode == 2
     assert 'switch.flow_control.kind = "on-off": unknown name' in process.stderr
@@ -194,7 +196,7 @@ def test_a_key_depends_on_versions_of_mechanisms_and_the_core_file(
         return [Job("a", {"name": "a"}, tmp_path, each).key for each in versions]
 
     before, after = keys("before"), keys("after")
-    # Runs with built-in mechanisms alone have the same key in every build.
+    # Runs with built-in mechanisms only have the same key in every build.
     assert before[0] == after[0]
-    # Versions are forgotten; a module that was built again is another one.
+    # Versions can be forgotten, so a rebuilt module has another key.
     assert len({*before, *after}) == 5

@@ -1,4 +1,4 @@
-"""The page of guarded rules names tests: each of them must exist."""
+"""Every test named on the page of guarded rules must exist."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ FABRIC = ROOT / "crates" / "fabric"
 
 
 def named() -> Iterator[tuple[str, str]]:
-    """The tests that the page names, each with the path of unit tests that its section states."""
+    """Returns the tests named on the page, with the path of unit tests from their section."""
     prefix = ""
     for line in (ROOT / "docs" / "guarded-rules.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -24,7 +24,7 @@ def named() -> Iterator[tuple[str, str]]:
 
 
 def sources(path: list[str]) -> list[Path]:
-    """The files in which a test with such a path may be."""
+    """Returns the files that can contain a test with this path."""
     inside = FABRIC / "src" / "/".join(path[:-1])
     unit = [inside.with_suffix(".rs"), inside / "mod.rs", inside / "tests.rs"] if path[-1:] == ["tests"] else []
     return [*unit, FABRIC / "tests" / "it" / f"{path[-1]}.rs"] if path else [*(FABRIC / "tests").glob("*.rs")]

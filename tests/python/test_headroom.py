@@ -1,4 +1,4 @@
-"""Sizing headroom, and checking configurations of SONiC."""
+"""Headroom plans, and checks of SONiC configurations."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "240")
 
 
-# ------------------------------------------------------------------------------------------------------------ plan
+# --- plan
 
 
 def test_the_switch_of_dsh_has_the_headroom_of_the_paper() -> None:
@@ -39,7 +39,8 @@ def test_chips_are_those_of_figure_4_of_dsh() -> None:
     known = chips()
     like = Switch(10**11, units.picoseconds("1.5 us"), classes=8)
     shares = {name: of_chip(chip, like).schemes[0].headroom / chip.buffer for name, chip in known.items()}
-    # Section III-A: 43 % and 157 us for the first chip, 67 % and 37 us for the last; Trident2: 44.4 %.
+    # Section III-A: 43 % and 157 us for the first chip, 67 % and 37 us for the last one.
+    # Trident2: 44.4 %.
     assert round(100 * shares["trident-plus"]) == 43
     assert round(shares["trident2"], 3) == 0.444
     assert round(100 * shares["tomahawk4"]) in {67, 68}
@@ -62,7 +63,7 @@ def test_schemes_use_the_exact_need_if_equation_1_is_too_small() -> None:
         sih, dsh, adaptive, _ = plan.schemes
         assert plan.exact > plan.equation_1
         assert (sih.headroom, dsh.headroom) == (32 * 7 * plan.exact, 32 * plan.exact)
-        # Links are measured to a few ns.
+        # Link delays are exact to a few ns.
         assert sih.headroom <= adaptive.headroom < 1.01 * sih.headroom
 
 
@@ -125,7 +126,7 @@ def test_invalid_plan_options_are_reported(arguments: list[str], message: str) -
     assert message.split("; ", maxsplit=1)[0] in outcome.output, outcome.output
 
 
-# ----------------------------------------------------------------------------------------------------------- SONiC
+# --- SONiC
 
 
 def check(*arguments: str | Path) -> Result:
@@ -169,7 +170,7 @@ def test_headroom_is_read_from_a_configuration() -> None:
         "pg_lossless_400000_5m_profile": (1, 2, 86_016),
     }
     for each in covers.values():
-        # The profiles are those of SONiC's own formula, and cover what this model needs.
+        # The profiles match SONiC's formula and cover the exact need.
         assert each.sonic == each.group.profile.xoff == each.headroom
         assert each.group.profile.size == each.group.profile.xoff + each.group.profile.xon
         assert each.missing == 0
@@ -188,7 +189,7 @@ def test_a_headroom_pool_is_compared_with_the_need_of_all_queues(tmp_path: Path)
     assert outcome.exit_code == 1
     assert f"{missing / 1e6:.3f} MB short of" in outcome.stdout
     assert f"of {2_058_240 // 64:,} B used, packets dropped" in outcome.stdout
-    # A byte more than enough, and a byte less.
+    # Exactly enough, and one byte less.
     for spare, code in ((0, 0), (-1, 1)):
         size = str(64 * found.plan.exact + spare)
         path = edited(tmp_path, put("BUFFER_POOL", "ingress_lossless_pool", "xoff", size), "7050cx3.json")
@@ -220,7 +221,7 @@ def test_profiles_made_at_boot_come_from_the_lookup_table(tmp_path: Path) -> Non
     with pytest.raises(sonic.SonicError, match="no profile for 100000 Mb/s and 300 m; give pg_profile_lookup"):
         sonic.read(path)
 
-    # A port without a cable gets no headroom; one whose cable is not known cannot be told.
+    # A port without cable has no headroom; an unknown cable length is an error.
     document = json.loads(path.read_text())
     (length,) = document["CABLE_LENGTH"].values()
     length["Ethernet4"] = "0m"
@@ -261,7 +262,7 @@ def test_too_little_headroom_is_reported_and_shown_by_simulation(tmp_path: Path)
     assert short.missing > 0
     assert worst_case.simulate(short.plan.switch, short.headroom).drops
     assert f"{short.missing:,} B short" in outcome.stdout
-    # With enough of it nothing is dropped, and no more is used than the exact need.
+    # Enough headroom: no drops, and at most the exact need is used.
     for enough in covers.values():
         case = worst_case.simulate(enough.plan.switch, enough.headroom)
         assert not case.drops
@@ -437,7 +438,8 @@ def test_the_formula_names_unknown_speeds_and_chips() -> None:
 
 
 def test_the_formula_for_eight_lanes_and_for_small_packets() -> None:
-    # Worked by hand from SONiC's script: 394 quanta, 40 m, 9100 B, 0.8 KiB; cells of 192 B hold small packets of 64 B.
+    # By hand from SONiC's script: 394 quanta, 40 m, 9100 B, 0.8 KiB; small packets of 64 B in cells
+    # of 192 B.
     delays = 9100 + 2 * 40 * 100_000 * 1e9 / 198e6 / 8192 + 0.8 * 1024 + 394 * 64
 
     def of(share: int) -> int:
@@ -445,6 +447,6 @@ def test_the_formula_for_eight_lanes_and_for_small_packets() -> None:
 
     assert spectrum(Spectrum(100_000, 40)).xoff == of(100)
     assert spectrum(Spectrum(100_000, 40, small_packets=10)).xoff == of(10) == 49_152
-    # Eight lanes: two pipelines less a KiB, and a frame more, in whole KiB.
+    # Eight lanes: two pipelines minus 1 KiB, plus a frame, in whole KiB.
     wide = spectrum(Spectrum(100_000, 40, small_packets=10, eight_lanes=True))
     assert (wide.xoff, wide.xon, wide.size) == (49_152, 37 * 1024, (48 + 37 + 9) * 1024)

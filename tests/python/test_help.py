@@ -11,7 +11,7 @@ from conftest import command_line
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - a class of Typer
-    """The words by which every command and group is called."""
+    """Yields the words of every command and group."""
     yield path
     for name, command in getattr(group, "commands", {}).items():
         yield from commands(command, (*path, name))
@@ -35,7 +35,7 @@ def test_help_shows_readable_placeholders(command: tuple[str, ...]) -> None:
     outcome = command_line(*command, "--help")
     assert outcome.exit_code == 0, outcome.output
     text = outcome.stdout
-    # What Typer would show: types, and braces around what is required.
+    # Typer's default would show types, and braces around required arguments.
     assert not re.search(r"(?<!/)<(?:bool|str|int|float|path|file|list)[^>]*>|[{}]|range>", text), text
     assert "....." not in text
     usage = next(line for line in text.splitlines() if "Usage:" in line)

@@ -12,8 +12,9 @@ import backwater
 from backwater import Result, _core, hpcc
 from backwater.topology import Topology
 
-# Alone from h0 to h2: 2 x 2 µs of propagation, 2 x 80 ns for a 1000 B packet, (10,000 + 10 x 48) B at 100 Gb/s.
-# The flow from h0 to h1 has one packet more, of 1 B.
+# Stand-alone time from h0 to h2: 2 x 2 µs of propagation, 2 x 80 ns for a 1000 B packet,
+# (10,000 + 10 x 48) B at 100 Gb/s.
+# The flow from h0 to h1 has an additional packet of 1 B.
 FCT = """\
 0b000001 0b000201 10000 100 10000 0 4000 4998
 0b000101 0b000201 10000 100 10000 0 6000 4998
@@ -37,7 +38,7 @@ def test_a_result_is_written_in_the_formats_of_the_hpcc_family(result: Result, t
 
 
 def types(result: Result, output: Path) -> list[tuple[str, str]]:
-    """Bytes and destination port of every flow of `fct.txt`."""
+    """Returns bytes and destination port of every flow in `fct.txt`."""
     hpcc.export(result, output)
     lines = [line.split() for line in (output / "fct.txt").read_text().splitlines()]
     return sorted((line[4], line[3]) for line in lines)
@@ -78,7 +79,7 @@ def test_addresses_continue_beyond_256_nodes() -> None:
 
 
 def fabric(kinds: list[str], links: list[tuple[int, int]]) -> dict[str, Any]:
-    """Nodes of these kinds, named by their numbers, and links between them."""
+    """Returns a topology of nodes of these kinds, named by number, and links."""
     ports = [0] * len(kinds)
 
     def end(side: str, node: int) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def fabric(kinds: list[str], links: list[tuple[int, int]]) -> dict[str, Any]:
 
 
 def found_one_by_one(topology: dict[str, Any], source: str) -> dict[str, list[int]]:
-    """The links to every node that can be reached, found in the order of their ports."""
+    """Returns the links on the first shortest path to every reachable node, in port order."""
     forwards = {node["name"]: node["kind"] != "host" for node in topology["nodes"]}
     found: dict[str, list[int]] = {source: []}
     frontier = deque([source])
@@ -109,7 +110,7 @@ def found_one_by_one(topology: dict[str, Any], source: str) -> dict[str, list[in
 @st.composite
 def fabrics(draw: st.DrawFn) -> dict[str, Any]:
     kinds = draw(st.lists(st.sampled_from(["host", "relay", "switch"]), min_size=4, max_size=9))
-    # Hosts that do not relay are linked to switches alone, as wherever all hosts reach each other.
+    # Hosts that do not relay are linked to switches only, so that all hosts can reach each other.
     pairs = itertools.permutations(range(len(kinds)), 2)
     ends = [(a, b) for a, b in pairs if "switch" in (kinds[a], kinds[b]) or kinds[a] == kinds[b] == "relay"]
     return fabric(kinds, draw(st.lists(st.sampled_from(ends), min_size=6, max_size=20)) if ends else [])
@@ -131,7 +132,7 @@ def test_routes_are_the_first_shortest_paths_from_the_sender(document: dict[str,
 def test_among_equal_paths_the_first_ports_determine_the_rate() -> None:
     links = [(4 * 10**9, 2_000_999), (10**9, 1_000_999)]
     route = hpcc.Route.of(links, 1000)
-    # Delays and times of packets are cut to whole ns, link by link.
+    # Delays and packet times are truncated to whole ns, link by link.
     assert route == hpcc.Route(2000 + 1000, 2000 + 8000, 10**9)
     # Two packets of 1000 B and one of 1 B, each with its header, over the slowest link.
     assert route.stand_alone_ns(2001, 1000) == 2 * 3000 + 10_000 + (2001 + 3 * 48) * 8

@@ -1,4 +1,4 @@
-"""^C and SIGTERM: real processes that are signalled in every phase of a command."""
+"""^C and SIGTERM: real processes, signalled in every phase of a command."""
 
 import os
 import re
@@ -28,7 +28,7 @@ run = { until = "100 s" }
 traffic = [{ kind = "poisson", sizes = "websearch-dctcp", load = 0.5 }]
 """
 BOTH = pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-# Signals further apart than half a second are two.
+# Signals more than half a second apart count as two.
 APART = 0.7
 
 
@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def started(*arguments: str | Path, **options: str) -> Iterator[subprocess.Popen[str]]:
-    """A process with its output, which is killed if it does not end."""
+    """Yields a process with its output, and kills the process if it does not end."""
     command = [sys.executable, *map(str, arguments)]
     env = os.environ | {"TMPDIR": str(Path.cwd()), **options}
     pipe = subprocess.PIPE
@@ -53,7 +53,7 @@ def started(*arguments: str | Path, **options: str) -> Iterator[subprocess.Popen
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """The exit code and the output of a process that is to end soon, without a traceback."""
+    """Waits for a process. Returns exit code and output, which must have no traceback."""
     output, errors = process.communicate(timeout=60)
     assert "Traceback" not in errors, errors
     assert "internal error" not in errors, errors
@@ -61,7 +61,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def simulates(directory: Path) -> None:
-    """Waits until a run has started, and simulated something."""
+    """Waits until a run has started and made progress."""
     eventually(lambda: names(directory) >= WHILE_IT_RUNS)
     time.sleep(0.3)
 
@@ -84,7 +84,7 @@ def test_a_stopped_run_leaves_a_valid_result(how: signal.Signals) -> None:
 def test_signals_to_a_process_and_its_group_count_as_one() -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
-        # As `timeout` does, and batch systems do.
+        # As `timeout` and batch systems do.
         for _ in range(3):
             process.send_signal(signal.SIGTERM)
             time.sleep(0.02)
@@ -120,7 +120,7 @@ def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: 
         assert process.stdout.readline() == "ready\n"
         process.send_signal(how)
         assert ended(process) == (130, "", "")
-    # The last two are imported for the report.
+    # The report imports the last two.
     assert names(Path("out")) == ({*FILES} - {"report.html"} if module in {"polars", "jinja2"} else set())
 
 
@@ -129,7 +129,7 @@ def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: 
 def test_a_second_signal_ends_a_run_while_it_writes_report_or_tables(how: signal.Signals, file: str) -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
-        # The run waits for a reader of this file.
+        # The run blocks until this file is read.
         os.mkfifo(f"out/{file}")
         process.send_signal(how)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -216,7 +216,7 @@ PHASES = {
 @pytest.mark.parametrize("phase", PHASES)
 @BOTH
 def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.Signals, phase: str) -> None:
-    # As a module, which Python ends otherwise than a script.
+    # Python ends modules and scripts differently.
     Path("script.py").write_text(SCRIPT.replace("BODY", PHASES[phase]), encoding="utf-8")
     with started("-m", "script") as process:
         assert process.stdout is not None
@@ -232,7 +232,7 @@ def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.
     assert errors.startswith("interrupted again") != is_over
 
 
-# It ends before the thread that receives the signal has its turn.
+# The command may end before the signal thread runs.
 ORDERLY = """
     atexit.register(time.sleep, 0.2)
     try:
@@ -265,7 +265,7 @@ def test_a_signal_ends_the_worker_of_a_sweep_without_a_result(how: signal.Signal
     store, job = Store(Path("store")), Job.of("endless", Scenario.load("endless.toml"), Path())
     store.open()
     directory = store.begin(job)
-    # It ends with its standard input.
+    # The worker ends with its standard input.
     with started("-m", "backwater.experiment.worker", directory, ".") as process:
         simulates(directory)
         process.send_signal(how)

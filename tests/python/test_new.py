@@ -12,7 +12,7 @@ from backwater.experiment import readings
 from backwater.experiment.grid import Experiment
 from conftest import command_line
 
-# The slots of the starting scenario, and the definitions of the schema that hold their kinds.
+# Slots of the default template, and the schema definitions of their kinds.
 SLOTS = {
     "topology": "TopologyConfig",
     "flow_control": "FlowControlConfig",
@@ -32,14 +32,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def printed(output: str) -> Iterator[list[str]]:
-    """The commands that an output says to type."""
+    """Returns the commands that an output suggests."""
     for line in output.splitlines():
         if line.startswith("  backwater "):
             yield shlex.split(line)[1:]
 
 
 def listed(text: str) -> dict[str, list[str]]:
-    """The kinds that comments of a scenario list, slot by slot."""
+    """Returns the kinds listed in a scenario's comments, by slot."""
     return {
         slot: kinds.split(", ")
         for kinds, slot in re.findall(r"^# kinds: (.*)\n\[*(\w+)(?:\]+| = )", text, re.MULTILINE)
@@ -119,11 +119,11 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     assert points == origin.points("small")
     for point in points:
         assert copy.scenario("small", point).resolved() == origin.scenario("small", point).resolved()
-    # Another experiment of the folder is not read by them.
+    # Another experiment in the folder does not use them.
     (here / "other.toml").write_text((here / "mine.toml").read_text())
     assert Experiment.load("other.toml", reading).edits == []
     (here / "other.toml").unlink()
-    # The choices of another file are not replaced. A copy's readings have no rule to be scored by.
+    # Choices of another file are not replaced. The readings of a copy have no scoring rule.
     outcome = command_line("new", "--experiment", "--like", "flb/fig08")
     assert outcome.exit_code == 2
     assert "choices.toml already exists, and flb/fig08 has its own choices" in outcome.output
@@ -143,7 +143,7 @@ def test_a_copy_of_any_figure_is_valid(here: Path, paper: str) -> None:
 
 
 def test_templates_refer_to_no_files() -> None:
-    """A copy of it in another folder would not find them."""
+    """A copy in another folder would not find such files."""
     for file in (*shipped.scenarios().values(), *shipped.experiments().values()):
         assert not re.search(r"\bpath *= *[\"'][^\"']*(/|\.(txt|csv|toml))", file.read_text(encoding="utf-8")), file
 

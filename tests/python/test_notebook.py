@@ -1,4 +1,4 @@
-"""What objects show of themselves in a notebook."""
+"""HTML representations of objects in notebooks."""
 
 import re
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_a_sweep_shows_its_measures(tiny: Path) -> None:
     assert html.count("<tr>") == 3
     assert "seed 1; 2 completed" in html
     assert "alarm" not in re.sub("<style>.*?</style>", "", html, flags=re.DOTALL)
-    # What has been run is not run again.
+    # Finished runs are reused.
     counts: list[tuple[int, int]] = []
     Sweep.run(tiny, "paper", {"scheme": ["PFC"]}, report=lambda done, total: counts.append((done, total)))
     assert counts == [(2, 2)]

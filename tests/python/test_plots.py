@@ -1,4 +1,4 @@
-"""What charts show: colours, axes, words, and what the pointer finds."""
+"""Charts: colours, axes, titles and tooltips."""
 
 import json
 import re
@@ -31,14 +31,14 @@ def layers(chart: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
-    """The data of a layer."""
+    """Returns the data of a layer."""
     data: dict[str, Any] = layers(chart)[layer].get("data") or chart["data"]
     found: list[dict[str, Any]] = data["values"] if "values" in data else chart["datasets"][data["name"]]
     return found
 
 
 def encoding(result: Result, name: str, channel: str) -> Any:  # noqa: ANN401 - JSON
-    """What the first layer of a chart has on a channel."""
+    """Returns a channel of a chart's first layer."""
     return layers(spec(result, name))[0]["encoding"].get(channel)
 
 
@@ -48,12 +48,12 @@ def range_of(result: Result, name: str, channel: str = "color") -> dict[str, Any
 
 
 def in_page(html: str) -> list[dict[str, Any]]:
-    """The charts of a page."""
+    """Returns the charts of a page."""
     return [json.loads(text) for text in re.findall(r'vega\+json"[^>]*>(.*?)</script>', html)]
 
 
 def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """All titles in a chart."""
+    """Returns all titles in a chart."""
     if isinstance(value, dict):
         if isinstance(value.get("title"), str):
             yield value["title"]
@@ -92,7 +92,7 @@ def test_a_node_has_one_colour_in_all_charts(result: Result) -> None:
     result.queues = result.queues.with_columns(bytes=pl.when(at_host).then(300).otherwise("bytes"))
     assert range_of(result, "buffer") == {"s0": blue}
     assert range_of(result, "headroom") == {"s0": blue}
-    # Further ports of a node are lighter, and their lines are dashed.
+    # Further ports of a node have lighter colours and dashed lines.
     lighter = [style.mixed(blue, "#ffffff", share) for share in (0.3, 0.5)]
     assert range_of(result, "queues") == {"s0:2": blue, "s0:1": lighter[1], "h0:0": orange}
     assert range_of(result, "queues", "strokeDash") == {"s0:2": [1, 0], "s0:1": [2, 2], "h0:0": [1, 0]}
@@ -116,7 +116,7 @@ def test_no_two_nodes_share_a_colour_but_grey(result: Result) -> None:
     assert len(own) == len({*own}) == 24
     grey = [look.dash for look in found.nodes.values() if look.colour == style.OTHER_COLOUR]
     assert (len(grey), len({*grey})) == (7, 6)
-    # Charts show the first eight of these switches, and the one of all queues and causes.
+    # Charts show the first eight of these switches, and the switch of all queues and causes.
     assert found.shown.keys() == {*names[:8], "s0"}
     assert [*range_of(result, "buffer")] == names[:8]
 
@@ -147,7 +147,7 @@ def test_a_run_has_one_colour_in_a_comparison(result: Result, tmp_path: Path) ->
     assert len(colours) == 2 * 2 + 3
     for colour in colours:
         assert colour["scale"] == {"domain": ["one", "two"], "range": [*style.PALETTE[:2]]}
-    # Of the first four, each has the traffic of one run alone.
+    # Each of the first four has the traffic of one run only.
     assert [colour["legend"]["values"] for colour in colours[:4]] == [["one"]] * 2 + [["two"]] * 2
 
 
@@ -170,7 +170,7 @@ def test_the_axes_of_a_comparison_span_the_longest_run(result: Result, tmp_path:
 
 
 def zooms(result: Result, name: str) -> set[str]:
-    """The signals that hold what range of an axis is shown."""
+    """Returns the signals that contain the visible range of an axis."""
     compiled: dict[str, Any] = vl_convert.vegalite_to_vega(spec(result, name))
     return {signal["name"] for signal in compiled["signals"] if signal["name"].startswith("zoom_")}
 
@@ -243,12 +243,12 @@ def test_each_scale_of_the_topology_has_a_legend(result: Result, share: float) -
 
 def test_failed_links_are_dashed_and_say_when_they_were_down(result: Result, troubled: Result) -> None:
     chart = spec(troubled, "topology")
-    # The fault of the second comes when the run has ended.
+    # The second link fails after the end of the run.
     down = {row["link"]: row["down"] for row in rows(chart)}
     assert down == {"h0 – s0:0": "20 µs to 60 µs and from 80 µs on", "h1 – s0:1": None, "h2 – s0:2": None}
     assert layers(chart)[0]["encoding"]["strokeDash"]["scale"] == {"domain": ["was down"], "range": [[5, 4]]}
     assert "was down" in [*words(layers(chart)[1])]
-    # A cross is in the middle of the link.
+    # A cross marks the middle of the link.
     where = {row["name"]: (row["x"], row["y"]) for row in rows(chart, 5)}
     (cross,) = rows(chart, 2)
     assert (cross["x"], cross["y"]) == pytest.approx(

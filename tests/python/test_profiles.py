@@ -1,4 +1,4 @@
-"""Builds are shared by all tests, and each profile is used for what it is good for."""
+"""Cargo profiles: tests share builds, and each profile has its purpose."""
 
 import os
 import re
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-# Cargo holds locks.
+# Cargo locks its target directory.
 pytestmark = pytest.mark.xdist_group("machine")
 
 ROOT = Path(__file__).parents[2]
 
 
 def packages(*selection: str) -> set[str]:
-    """The packages that a build needs, each with its features."""
+    """Returns the packages of a build with their features."""
     command = ["cargo", "tree", "--locked", "--offline", "--prefix", "none", "--format", "{p} {f}", *selection]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return {line.removesuffix(" (*)") for line in listed.splitlines()}
@@ -40,13 +40,13 @@ def test_wheels_are_built_for_speed_and_editable_installs_are_built_fast() -> No
     profiles = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
     assert profiles[maturin["profile"]]["lto"] == "fat"
     assert profiles[maturin["editable-profile"]]["lto"] == "off"
-    # The settings of `release` for a package hold in `dist` as well.
+    # `dist` inherits the settings of `release` for packages.
     packages = profiles["release"]["package"] | profiles["dist"]["package"]
     assert {profiles["dist"]["opt-level"], *(options["opt-level"] for options in packages.values())} == {3}
 
 
 def test_no_crate_has_untested_examples() -> None:
-    """`doctest = false` spares rustdoc the search for examples in crates that have none."""
+    """Crates without examples set `doctest = false`, which saves rustdoc's search."""
     for manifest in ROOT.glob("crates/*/Cargo.toml"):
         assert tomllib.loads(manifest.read_text(encoding="utf-8"))["lib"]["doctest"] is False
         for source in manifest.parent.glob("src/**/*.rs"):
@@ -55,6 +55,6 @@ def test_no_crate_has_untested_examples() -> None:
 
 
 def test_tests_of_a_group_run_one_after_the_other(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist adds the group to the name of a test. With a pytest that it does not know, it silently does not."""
+    """pytest-xdist appends the group to a test's name, but silently fails to with unsupported versions of pytest."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         assert request.node.nodeid.endswith("@machine"), "run pytest with --dist loadgroup, and with pytest before 9.2"

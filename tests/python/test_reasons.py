@@ -1,4 +1,4 @@
-"""The largest reason of each flow, and the ports that slowed it, against the tables and the trace of the run."""
+"""Largest reasons and culprit ports of flows, compared with tables and trace."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from backwater.why import render
 from conftest import EXAMPLES, command_line
 from example import VICTIM
 
-# Flows that are explained, per congestion control.
+# Number of explained flows per congestion control.
 FLOWS: Final = 50
 KINDS: Final = ("dcqcn", "hpcc", "swift", "timely", "srcc")
 EVERYTHING: Final = {"flows": True, "trace": {}}
@@ -47,7 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 
 @pytest.fixture(scope="module")
 def paced(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """DCQCN paces h2 → h5 since ports before leaf1:0, which h2 does not pass, mark its packets."""
+    """DCQCN paces h2 → h5, because ports before leaf1:0 mark its packets; h2 does not pass leaf1:0."""
     flows = [{"src": f"h{src}", "dst": "h4", "bytes": "2 MB"} for src in (0, 1, 6, 7)]
     document = VICTIM | {
         "congestion_control": {"kind": "dcqcn"},
@@ -57,7 +57,7 @@ def paced(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Result) -> None:
-    """The result has no probe: `why` runs the scenario again."""
+    """The result has no probe, so `why` reruns the scenario."""
     rows = [victim.flow for victim in victims.slowest(paced)]
     recorded = why.recorded(paced, rows)
     assert (are_recorded(paced), are_recorded(recorded)) == (False, True)
@@ -89,7 +89,7 @@ def test_why_names_marking_ports_and_their_sharers(paced: Result) -> None:
 
 
 def test_sharers_are_counted_until_the_last_signal(paced: Result, tmp_path: Path) -> None:
-    """A run with a trace of everything tells the same as one that is made again."""
+    """A fully traced run gives the same explanation as a rerun."""
     document = paced.summary.scenario | {"probes": EVERYTHING}
     traced = backwater.run(Scenario.from_dict(document), tmp_path / "traced")
     found = traced.why(4)
@@ -120,7 +120,7 @@ def test_flows_without_a_culprit_port(paced: Result, terms: list[tuple[str, int]
 
 
 def test_the_port_where_most_time_went_is_blamed_for_other_reasons(tmp_path: Path) -> None:
-    """Without control and PAUSEs, packets of h0 and h1 wait in the queue of the port to h2."""
+    """Without congestion control and PAUSEs, packets of h0 and h1 wait in the queue of the port to h2."""
     flows = [{"src": src, "dst": "h2", "bytes": "100 KB"} for src in ("h0", "h1")]
     document = {
         "topology": {"kind": "star", "hosts": 4},
@@ -135,7 +135,7 @@ def test_the_port_where_most_time_went_is_blamed_for_other_reasons(tmp_path: Pat
 
 
 def _largest(result: Result, flow: int) -> tuple[str, int]:
-    """The term with most time, from the table alone."""
+    """Returns the term with most time, from the table only."""
     sums: Counter[str] = Counter()
     for row in result.waits.filter(pl.col("flow") == flow, pl.col("of") == "completion").iter_rows(named=True):
         sums[row["term"]] += row["length_ps"]
@@ -163,18 +163,18 @@ def test_the_reason_named_first_is_the_largest_term(runs: dict[str, Result], kin
     assert {_largest(result, victim.flow["id"])[0] for victim in found} & {*CONTROLLED, "paused"}
 
 
-# By kind of signal and port: how many, or of delays how long.
+# Number of signals (for delays, their time) by kind and port.
 _Traced = dict[tuple[str, Port], int]
 
 
 def _stamps(header: bytes) -> list[tuple[int, int, int]]:
-    """Of each stamp of a header: time in ps, bytes sent, and bytes in the queue."""
+    """Returns time (ps), bytes sent and queue length of each telemetry entry of a header."""
     words = [int.from_bytes(header[at : at + 8]) for at in range(2, 2 + 8 * header[1], 8)]
     return [((word >> 36 & 0xFFFFFF) * 1000, (word >> 16 & 0xFFFFF) * 128, (word & 0xFFFF) * 80) for word in words]
 
 
 def _loads(result: Result, flow: dict[str, Any]) -> Counter[Port]:
-    """HPCC's busiest hop in each ACK that its sender got, where it is above 0.95 (Algorithm 1, MeasureInflight)."""
+    """Returns HPCC's busiest hop in each ACK, if above 0.95 (Algorithm 1, MeasureInflight)."""
     rates = {
         (node, port): rate
         for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
@@ -191,7 +191,7 @@ def _loads(result: Result, flow: dict[str, Any]) -> Counter[Port]:
     window = line * base_rtt // (8 * 10**12)
     found: Counter[Port] = Counter()
     previous: list[tuple[int, int, int]] = []
-    # The last ACK ends the flow.
+    # The last ACK completes the flow.
     for header in acks["header"].to_list()[:-1]:
         stamps, loads = _stamps(header), {}
         for port, (now, sent, queue), (before, sent_before, queue_before) in zip(
@@ -208,7 +208,7 @@ def _loads(result: Result, flow: dict[str, Any]) -> Counter[Port]:
 
 
 def _notices(result: Result, flow: dict[str, Any]) -> Counter[Port]:
-    """The ports of the notices that reached the sender before the flow was acknowledged."""
+    """Returns the ports of the notices that reached the sender before the last ACK."""
     events = result.events.filter(pl.col("flow") == flow["id"])
     done = events.filter(pl.col("event") == "acknowledged")["time_ps"].item()
     last = result.topology.ports[result.topology.ports_of(flow)[0]]
@@ -224,7 +224,7 @@ def _notices(result: Result, flow: dict[str, Any]) -> Counter[Port]:
 
 
 def _waited(result: Result, flow: dict[str, Any]) -> Counter[Port]:
-    """By port: how long the packets and ACKs of a flow waited there in all."""
+    """Returns the total waiting time of a flow's packets and ACKs by port."""
     key = ["node", "port", "frame", "psn"]
     events = result.events.filter(pl.col("flow") == flow["id"], pl.col("frame").is_in(["data", "ack"]))
     came, left = (
@@ -239,7 +239,7 @@ def _waited(result: Result, flow: dict[str, Any]) -> Counter[Port]:
 
 
 def _traced(result: Result, flow: dict[str, Any]) -> _Traced:
-    """The signals that a flow got, from the trace alone."""
+    """Returns the signals of a flow, from the trace only."""
     kind = result.summary.scenario["congestion_control"]["kind"]
     marks = result.events.filter(pl.col("event") == "mark", pl.col("flow") == flow["id"])
     found: _Traced = {("mark", port): count for port, count in Counter(marks.select("node", "port").rows()).items()}
@@ -253,7 +253,7 @@ def _traced(result: Result, flow: dict[str, Any]) -> _Traced:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_signals_and_the_ports_that_they_blame_are_those_of_the_trace(runs: dict[str, Result], kind: str) -> None:
-    """Of delays, those that told the sender to slow down are some of all."""
+    """Delays that slowed the sender are a subset of all delays."""
     result, seen, named = runs[kind], Counter[str](), 0
     victims_of = {victim.flow["id"]: victim for victim in victims.slowest(result, FLOWS, recorded=result)}
     for flow in result.flows.iter_rows(named=True):

@@ -29,7 +29,7 @@ CHANGELOG = "# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n\n## 0.9.0
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository at version 0.9.0, whose builds take no time."""
+    """Creates a repository at version 0.9.0 with instant builds."""
     (tmp_path / "fuzz").mkdir()
     files = {"Cargo.toml": MANIFEST, "Cargo.lock": LOCK, "fuzz/Cargo.lock": LOCK, "CHANGELOG.md": CHANGELOG}
     for name, content in files.items():

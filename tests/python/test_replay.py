@@ -1,4 +1,4 @@
-"""Where the time of flows goes: what a run says of it, against a replay of its events."""
+"""Terms of flows' time in a run, compared with a replay of its events."""
 
 import random
 from collections import Counter
@@ -19,7 +19,7 @@ WITHOUT_RELAYS = ("pfc", "pyrrha", "pyrrha", "bfc", "per-flow", "none")
 RECOVERIES = ("go-back-n", "in-any-order", "irn", "mp-rdma")
 SCHEDULERS = ("round-robin", "lowest-first", "dwrr")
 HOST_SCHEDULERS = ("relay-first", "fair", "dwrr")
-# Fabrics with terms that few have: two in which packets wait for order, and two with a failed link.
+# Fabrics with rare terms: two in which packets wait for order, and two with a failed link.
 RARE = (168, 223, 71, 170)
 SEEDS = sorted({*range(EXAMPLES // 2), *RARE})
 
@@ -29,7 +29,7 @@ class Account(NamedTuple):
 
     waits: Counter[Term]
     packets: int
-    # Ports of the links that the packet crossed.
+    # Egress ports on the packet's path.
     path: list[int]
 
 
@@ -37,7 +37,7 @@ NOTHING: Final = Account(Counter(), 0, [])
 
 
 def accounts(result: Result) -> dict[tuple[int, str], Account]:
-    """Returns the accounts of a run by flow and kind."""
+    """Returns the waits of a run by flow and kind."""
     found: dict[tuple[int, str], Account] = {}
     columns = ["flow", "of", "packets", "node", "port", "term", "cause_node", "cause_port", "length_ps"]
     for flow, of, packets, *term, length in result.waits.select(columns).iter_rows():
@@ -81,7 +81,7 @@ def _hosts(topology: dict[str, Any]) -> list[str]:
 
 
 def scenario(seed: int) -> dict[str, Any]:
-    """A random small fabric, with any mechanisms, and links that may fail."""
+    """Returns a small random fabric with random mechanisms and link failures."""
     draw = random.Random(seed)
     topology = _topology(draw)
     hosts = _hosts(topology)
@@ -100,7 +100,7 @@ def scenario(seed: int) -> dict[str, Any]:
     if flow_control["kind"] == "pyrrha":
         flow_control["organisation"] = draw.choice(("hierarchical", "single-tier"))
         if draw.random() < 0.7:
-            # Congested soon, so that queues wait for each other.
+            # Small thresholds, so that queues wait for each other.
             flow_control |= {"organisation": "single-tier", "pause": 0.05, "resume": 0.02, "isolation_queues": 100}
             for flow in flows:
                 flow["bytes"] = f"{draw.randrange(20_000, 90_000)} B"
@@ -162,7 +162,7 @@ def scenario(seed: int) -> dict[str, Any]:
 
 
 def _differences(result: Result) -> list[str]:
-    """What a run says of its flows that is not so."""
+    """Returns the differences between a run's waits and a replay."""
     replay, wrong, told = Replay(result), [], accounts(result)
     for flow in result.flows.iter_rows(named=True):
         number = flow["id"]
@@ -186,7 +186,7 @@ def _differences(result: Result) -> list[str]:
 
 
 class Checked(NamedTuple):
-    """What has come of the random fabrics: differences by seed, and what was there in how many."""
+    """Outcome of the random fabrics: differences by seed, and the number of fabrics with each feature."""
 
     wrong: dict[int, list[str]]
     seen: Counter[str]
@@ -194,7 +194,7 @@ class Checked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """Runs the random fabrics: some 50 in 8 s of CPU time, since rare mechanisms must occur in some."""
+    """Runs the random fabrics: about 50 in 8 s of CPU time, enough for rare mechanisms to occur."""
     found = Checked({}, Counter())
     for number in SEEDS:
         document = scenario(number)
@@ -219,7 +219,7 @@ def test_every_term_matches_a_replay_of_the_events(checked: Checked) -> None:
 
 
 def test_random_fabrics_cover_all_mechanisms(checked: Checked) -> None:
-    """Three of four can run, and among them every mechanism and scheduler; every term is met in some."""
+    """At least three quarters can run. Every mechanism, scheduler and term occurs in some fabric."""
     seen = checked.seen
     assert seen["all"] > 0.75 * len(SEEDS)
     wanted = {*WITH_RELAYS, *WITHOUT_RELAYS, *RECOVERIES, *SCHEDULERS, *(f"host {kind}" for kind in HOST_SCHEDULERS)}

@@ -24,7 +24,7 @@ CHARTS = (
     "paused_queues",
     "topology",
 )
-# What would make a browser ask the network: attributes and style rules with an address, and script that fetches one.
+# Attributes, style rules and scripts that would make a browser access the network.
 LOADS = re.compile(r"""(?:src|href|action)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import""")
 
 
@@ -49,7 +49,7 @@ def test_the_report_is_one_file_that_needs_no_network(result: Result) -> None:
 def test_the_shipped_script_matches_the_installed_vl_convert() -> None:
     shipped = (Path(report.__file__).parent / "templates/vega.js").read_bytes()
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # The script is an element of a page.
+    # The script is inside an HTML element.
     made = made.replace("</script", "<\\/script")
     assert shipped == made.encode(), "vl-convert-python has another version: run make docs"
 
@@ -80,7 +80,7 @@ def test_a_comparison_shows_change_against_the_first_run(result: Result) -> None
 
 
 def fabric(kinds: dict[str, tuple[str, int]], *ends: tuple[str, str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Nodes with kind and layer, and links between them; ports are numbered in the order of the links."""
+    """Returns nodes with kind and layer, and links; ports are numbered in the order of the links."""
     nodes = pl.DataFrame([(name, *of) for name, of in kinds.items()], schema=["name", "kind", "layer"], orient="row")
     ports = Counter[str]()
     links = []
@@ -92,7 +92,7 @@ def fabric(kinds: dict[str, tuple[str, int]], *ends: tuple[str, str]) -> tuple[p
 
 
 def bcube(n: int, k: int, *without: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """BCube(n, k) without some links, `h0.0-s0.0`, or all those of a node."""
+    """Returns BCube(n, k) without some links, e.g. `h0.0-s0.0`, or without all links of a node."""
     servers = list(itertools.product(range(n), repeat=k + 1))
     called = ["h" + ".".join(map(str, server)) for server in servers]
     links = []
@@ -117,7 +117,8 @@ def test_hosts_are_drawn_below_their_switches() -> None:
 def test_servers_are_drawn_between_the_layers_of_a_bcube() -> None:
     placed = place(*bcube(4, 1))
     where = {name: (x * 16, y) for name, x, y in placed.select("name", "x", "y").iter_rows()}
-    # Each switch of layer 0 is below the middle of its four servers; those of layer 1 are as far apart, above.
+    # Switches of layer 0 are centred below their four servers; switches of layer 1 have the same
+    # distances, above.
     assert [where[f"h{a}.{b}"] for a in range(4) for b in range(4)] == [(i + 0.5, 0) for i in range(16)]
     assert [where[f"s0.{i}"] for i in range(4)] == [(2, -1), (6, -1), (10, -1), (14, -1)]
     assert [where[f"s1.{i}"] for i in range(4)] == [(2, 1), (6, 1), (10, 1), (14, 1)]

@@ -1,4 +1,4 @@
-"""Figures that are reproduced: what a command runs, draws, checks and writes."""
+"""Reproduction of figures: runs, charts, checks and files of a command."""
 
 from pathlib import Path
 

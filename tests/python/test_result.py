@@ -81,7 +81,7 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
 
 
 def flip(path: Path, at: int) -> None:
-    """Changes a bit of one byte."""
+    """Flips a bit of one byte."""
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     path.write_bytes(content)
@@ -166,8 +166,9 @@ def test_a_notebook_shows_verdicts_and_completion_times(result: Result) -> None:
     assert "<script" not in html
 
 
-# Two servers receive and relay at line rate through the same port. Their ACKs go first, and what they relay piles up;
-# later it comes to one port in spite of PAUSEs, and the buffer is just what planning asks for.
+# Two servers receive and relay at line rate through the same port. Their ACKs have priority, so
+# relayed packets accumulate. Later they arrive at one port despite PAUSEs, and the buffer has only
+# the planned size.
 BACKLOG = """
 topology = { kind = "bcube", n = 6, delay = "100 ns" }
 run = { until = "2 ms", drain = "20 ms" }

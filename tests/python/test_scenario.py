@@ -134,7 +134,7 @@ def test_progress_is_reported_and_an_interrupted_run_keeps_its_result() -> None:
 
 @pytest.fixture
 def contended() -> backwater.Result:
-    """Three hosts at full rate into one: PAUSE frames for certain."""
+    """Three hosts send at full rate to one, which certainly causes PAUSE frames."""
     traffic = [{"kind": "incast", "degree": 3, "size": "2 MB", "receivers": "h3"}]
     content = {
         "run": {"until": "1 ms"},
@@ -165,7 +165,7 @@ def test_tables_agree_with_each_other(contended: backwater.Result) -> None:
     "path", sorted((Path(__file__).parent / "data/headroom").iterdir()), ids=lambda path: path.stem
 )
 def test_default_headroom_prevents_a_former_loss(path: Path) -> None:
-    """Random networks without private buffers, in which Equation 1 of DSH alone is too little."""
+    """Random networks without private buffers, for which Equation 1 of DSH is too small."""
     summary = backwater.run(backwater.Scenario.from_dict(json.loads(path.read_text()))).summary
     assert (summary.outcome, summary.audit_ok, sum(summary.drops.values())) == ("completed", True, 0)
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the shipped folders be those in `folder`, as they are in an installed package."""
+    """Replaces the shipped folders by those in `folder`, as in an installed package."""
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(shipped, "_HERE", folder)
 
@@ -33,9 +33,9 @@ def test_shipped_folders_of_a_package_are_copies(tmp_path: Path, monkeypatch: py
 def test_a_missing_folder_is_reported_with_the_existing_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path / "shipped", monkeypatch)
     (tmp_path / "shipped" / "__pycache__").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"no folder 'papers' at .*/shipped/papers; .*, none are there"):
+    with pytest.raises(FileNotFoundError, match=r"folder 'papers' is missing at .*/shipped/papers \(found: none\)"):
         shipped.folder("papers")
     (tmp_path / "shipped" / "data").mkdir()
     (tmp_path / "shipped" / "papers").symlink_to(tmp_path / "papers")
-    with pytest.raises(FileNotFoundError, match=rf"no folder 'papers' at {tmp_path}/papers; .*, data are there"):
+    with pytest.raises(FileNotFoundError, match=rf"folder 'papers' is missing at {tmp_path}/papers \(found: data\)"):
         shipped.folder("papers")

@@ -1,4 +1,4 @@
-"""Imports: each command loads the libraries that it needs, and no others."""
+"""Each command imports only the libraries that it needs."""
 
 import importlib
 import inspect
@@ -14,20 +14,20 @@ from backwater.cli.app import app
 from backwater.cli.group import Commands, Later
 
 SCENARIO = Path(__file__).parents[2] / "scenarios/start.toml"
-# Libraries, and parts of Backwater, that take long to import.
+# Libraries and parts of Backwater that are slow to import.
 SLOW = {"altair", "jinja2", "jsonschema", "narwhals", "polars", "pydantic", "rich.progress", "vl_convert"}
 CORE = "backwater._core"
-# Typer, and what it imports; where there are arguments, it takes pydantic to read them.
+# Typer and its dependencies; Typer reads arguments with pydantic.
 TYPER = {"annotated_doc", "rich", "shellingham", "typer"}
 HELP = {"attr", "markdown_it", "mdurl", "pygments"}
 ARGUMENTS = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"}
 REPORT = {"_polars_runtime_32", "jinja2", "markupsafe", "polars"}
-# A module of a command that needs pydantic models, and the viewer's server.
+# Modules of pydantic models, and the viewer's server.
 PARTS = {"backwater.experiment.format.content", "backwater.compare.groups", "backwater.viewer.server"}
 
 
 def imported(*arguments: str | Path, code: str = "from backwater.cli.main import main; main()") -> set[str]:
-    """The modules of a fresh interpreter at its end: after a command, or other code."""
+    """Returns the modules that a fresh interpreter has loaded after a command or other code."""
     said = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
     command = [sys.executable, "-c", said + code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -35,13 +35,13 @@ def imported(*arguments: str | Path, code: str = "from backwater.cli.main import
 
 
 def libraries(modules: set[str]) -> set[str]:
-    """The packages that come neither with Python nor with Backwater. Names with an underscore are of installations."""
+    """Returns the third-party packages. Names with an underscore belong to installation hooks."""
     packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - {"backwater"}
     return {name for name in packages if not name.startswith("_") or name in REPORT}
 
 
 def later(group: Commands) -> list[Later]:
-    """The commands of a group and its groups that are imported when they are called."""
+    """Returns the deferred commands of a group and its subgroups."""
     found: list[Later] = []
     for command in group.commands.values():
         assert isinstance(command, Commands | Later)
@@ -96,7 +96,7 @@ def test_public_names_exist_and_others_do_not() -> None:
     assert {*backwater.__all__} <= {*dir(backwater)}
     assert all(getattr(backwater, name) is not None for name in backwater.__all__)
     assert backwater.units.size("1 KB") == 1000
-    # The second would be the command line.
+    # The second is the command line.
     for name in ("nothing", "__main__", "a.b"):
         with pytest.raises(AttributeError, match=f"module 'backwater' has no attribute '{name}'"):
             getattr(backwater, name)
@@ -116,7 +116,7 @@ def test_summaries_of_groups_match_the_help_of_commands(command: Later) -> None:
 
 
 def test_every_command_is_in_a_group() -> None:
-    """Finds the functions of the modules of `backwater.cli` that have the name of their module."""
+    """Finds the command functions in `backwater.cli`, named like their modules."""
     package = Path(inspect.getfile(importlib.import_module("backwater.cli"))).parent
     words = [path.relative_to(package).with_suffix("").parts for path in package.rglob("*.py")]
     modules = {each: importlib.import_module(".".join(("backwater.cli", *each))) for each in words}

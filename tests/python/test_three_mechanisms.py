@@ -1,4 +1,4 @@
-"""The three mechanisms of the guide: what they touch, and that they keep to what every mechanism must."""
+"""The three example mechanisms of the guide: files they change, and contract tests."""
 
 import os
 import re
@@ -17,7 +17,7 @@ DIFFS = sorted((GUIDE / "three-mechanisms").glob("*.diff"))
 
 
 def touched(diff: Path) -> dict[str, int]:
-    """The lines added to each file; nothing may be taken away."""
+    """Returns the lines added to each file. Removed lines are an error."""
     command = ["git", "apply", "--numstat", str(diff)]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t") for line in output.splitlines()]
@@ -32,16 +32,16 @@ def test_a_mechanism_is_one_file_and_two_lines(diff: Path) -> None:
     slot = str(Path(own).parent)
     assert Path(slot).parent == Path(MECHANISMS)
     assert lines == {own: lines[own], f"{slot}/mod.rs": 2}
-    # The page says as much.
+    # The page states these numbers.
     page = (GUIDE / "three-mechanisms.md").read_text()
     [row] = re.findall(rf"three-mechanisms/{diff.name}\).*\| `(.*)` \| (\d+) \|", page)
     assert row == (str(Path(own).relative_to(MECHANISMS)), str(lines[own]))
 
 
 def copy(folder: Path) -> None:
-    """Copies the workspace, with all three mechanisms, and under another version.
+    """Copies the workspace, adds the three mechanisms, and changes its version.
 
-    So the target directory of the workspace, which has the libraries built, keeps the crates of the two apart.
+    The other version separates the crates in the shared target directory, which contains the built libraries.
     """
     assert len(DIFFS) == 3
     for part in ("crates", "benches", "data"):
@@ -56,7 +56,7 @@ def copy(folder: Path) -> None:
 
 
 def cargo(folder: Path, *arguments: str) -> str:
-    """Runs Cargo in a copy. Returns its output."""
+    """Runs Cargo in a copy; returns its output."""
     env = os.environ | {"CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))}
     process = subprocess.run(["cargo", *arguments], cwd=folder, env=env, check=False, capture_output=True, text=True)
     assert process.returncode == 0, process.stdout[-5000:] + process.stderr[-5000:]
@@ -70,7 +70,7 @@ def test_the_example_mechanisms_compile(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_example_mechanisms_pass_the_contract_tests(tmp_path: Path) -> None:
-    """Takes long: compiles the fabric and all its tests, for minutes. The test above checks that the diffs fit."""
+    """Compiles the fabric and all its tests, for minutes. The test above checks that the diffs apply."""
     copy(tmp_path)
     tests = ("--test", "it", "--", "contract::", "pairs::")
     output = cargo(tmp_path, "test", "--quiet", "--package", "backwater-fabric", *tests)

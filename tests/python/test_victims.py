@@ -1,4 +1,4 @@
-"""The slowest flows of a run, and the ports and flows that are to blame."""
+"""Slowest flows of a run, with culprit ports and flows."""
 
 import dataclasses
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_slowest_flows_and_their_culprits(victim: Result) -> None:
 
 @pytest.mark.parametrize("last_links", [1, 2])
 def test_per_packet_routing_leaves_only_the_last_port_known(tmp_path: Path, last_links: int) -> None:
-    """Sprayed flows of two hosts meet at their receiver, which one link leads to, or two."""
+    """Sprayed flows of two hosts share a receiver with one or two links."""
     last = [("s1", "h2"), ("s2", "h2")] if last_links == 2 else [("s1", "s3"), ("s2", "s3"), ("s3", "h2")]
     ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1"), ("s0", "s2"), *last]
     topology = {
@@ -74,7 +74,7 @@ def test_without_a_pause_the_shared_port_is_named(tmp_path: Path) -> None:
 
 
 def test_culprits_are_ranked_by_bytes_delivered_meanwhile(tmp_path: Path) -> None:
-    """Flow 0 is the largest, but most of it has been delivered before flow 2 begins."""
+    """Flow 0 is the largest, but is mostly delivered before flow 2 starts."""
     flows = [
         {"src": "h0", "dst": "h3", "bytes": "1 MB"},
         {"src": "h1", "dst": "h3", "bytes": "300 KB", "start": "84 us"},
@@ -101,7 +101,7 @@ def test_only_the_largest_culprits_are_named(victim: Result) -> None:
 
 
 def test_added_queues_are_not_shown_as_classes(result_directory: Path) -> None:
-    """Of the PAUSEs of the small result, those of s0:0 are made to be of two added queues."""
+    """Changes the PAUSEs caused by s0:0 in the small result to two added queues."""
     pauses = pl.read_parquet(result_directory / "pauses.parquet").to_dicts()
     added = [row | {"queue": queue} for row in pauses if row["cause_port"] == 0 for queue in (8, 9)]
     for rows, text in (

@@ -1,4 +1,4 @@
-"""The files that the viewer reads, recomputed from the tables of the result."""
+"""Viewer files, compared with the tables of the result."""
 
 import json
 from collections import Counter, defaultdict
@@ -12,11 +12,11 @@ import backwater
 from backwater import Result, Scenario, _core, victims, view_files
 from traced import INCAST
 
-# One worker simulates the runs, once.
+# Simulate the runs once, in one worker.
 pytestmark = pytest.mark.xdist_group("view")
 
 BRANCHING, CHUNK = 4, 64
-# Four levels of samples, pauses of all lengths, and flows that do not end.
+# Four levels of samples, pauses of all lengths, and unfinished flows.
 SCENARIO: dict[str, Any] = {
     "run": {"until": "100 us", "drain": "20 us"},
     "topology": {"kind": "leaf-spine", "leaves": 3, "spines": 2, "hosts_per_leaf": 4},
@@ -41,14 +41,14 @@ def view(result: Result) -> Path:
 
 
 def ports(result: Result) -> pl.DataFrame:
-    """Every port and its number: node by node, in the order of the nodes."""
+    """Returns the number of every port, node by node."""
     order = result.topology.nodes.with_row_index("at").select(node="name", at="at")
     egress = result.topology.egress_ports.select("node", "port").join(order, on="node").sort("at", "port")
     return egress.select("node", "port").with_row_index("place")
 
 
 def placed(result: Result, table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the number of the port of each row."""
+    """Adds port numbers to a table."""
     named = table.with_columns(pl.col("node").cast(pl.String))
     return named.join(ports(result), on=["node", "port"], maintain_order="left")
 
@@ -56,7 +56,7 @@ def placed(result: Result, table: pl.DataFrame) -> pl.DataFrame:
 def expected(
     samples: pl.DataFrame, count: int, level: int, unknown: tuple[str, ...]
 ) -> dict[tuple[int, int, int], list[tuple[float | None, float | None]]]:
-    """Minima and maxima by place, queue and bin of a level; what was not sampled is zero, but for `unknown` values."""
+    """Returns minima and maxima by place, queue and bin of a level. Missing samples are 0, except `unknown` values."""
     names = [name for name in samples.columns if name not in {"place", "queue", "bin"}]
     width = BRANCHING**level
     rows: dict[tuple[int, int, int], list[tuple[Any, ...]]] = defaultdict(list)
@@ -75,7 +75,7 @@ def expected(
     return bounds
 
 
-# As many samples as several chunks of several levels have, and events as several row groups have.
+# Enough samples for several chunks in several levels, and events for several row groups.
 LONG: dict[str, Any] = {
     "run": {"until": "1 ms", "drain": "0 s"},
     "topology": {"kind": "star", "hosts": 3},
@@ -166,7 +166,7 @@ def test_the_total_of_all_ports_is_a_separate_place(result: Result, view: Path) 
 
 
 def test_single_queues_add_up_to_ports_and_to_buffers(result: Result) -> None:
-    """What `egress` and `ingress` sample is what the tables of ports and switches have."""
+    """Samples of `egress` and `ingress` match the tables of ports and switches."""
     key = ["time_ps", "node", "port"]
     egress = result.egress.group_by(key).agg(pl.col("bytes").sum()).sort(key)
     assert egress.equals(result.queues.filter(pl.col("bytes") > 0).select(*key, "bytes").sort(key))
@@ -176,12 +176,12 @@ def test_single_queues_add_up_to_ports_and_to_buffers(result: Result) -> None:
     of_ports = result.ingress.group_by("time_ps", "node").agg(pl.col("headroom_bytes").sum()).sort("time_ps", "node")
     assert of_ports["headroom_bytes"].to_list() == result.buffers.sort("time_ps", "node")["headroom_bytes"].to_list()
     assert of_ports["headroom_bytes"].max() > 0  # type: ignore[operator]
-    # Queues of the lossless class have a threshold, and those that use headroom are of it.
+    # Only queues of the lossless class have a threshold and use headroom.
     assert result.ingress.filter(pl.col("headroom_bytes") > 0, pl.col("threshold_bytes").is_null()).is_empty()
 
 
 def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
-    """Whatever their port uses: DSH has headroom by the port."""
+    """DSH allocates headroom by port, not by queue."""
     incast = {"kind": "incast", "degree": 8, "size": "400 KB", "receivers": "h0", "bursts": 1}
     scenario = {
         "run": {"until": "200 us"},
@@ -200,7 +200,7 @@ def test_queues_that_never_fill_up_use_no_headroom(tmp_path: Path) -> None:
 
 
 def test_chunks_are_sorted_by_place_queue_and_bin(view: Path) -> None:
-    """Where the order begins anew, so do bins that are later than all before them."""
+    """Bins restart with each chunk's order."""
     for table in ("queues", "egress", "ingress", "ports", "buffers"):
         for rows in pl.read_parquet(view / f"{table}.parquet").partition_by("level"):
             before: tuple[int, int, int] | None = None

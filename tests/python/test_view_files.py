@@ -1,4 +1,4 @@
-"""When the files of the viewer are made, used as they are, made anew, and removed."""
+"""Creation, reuse, rebuilding and removal of the viewer's files."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> Non
     told.clear()
     assert view_files.prepare(result, tell) == view
     assert not told
-    # Without the table of single queues, as older versions wrote none; and with other content than before.
+    # Without the table of single queues, as in older versions, and with changed content.
     (result.directory / "egress.parquet").unlink()
     shutil.rmtree(view)
     seal(
@@ -68,7 +68,7 @@ def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> Non
 def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """Read-only, or full, when the files are made, or only when they are moved to where they belong."""
+    """Read-only or full file systems, while files are written or moved."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     before = sorted(result.directory.iterdir())
     build = _core.build_view
@@ -115,13 +115,13 @@ def test_unrelated_files_in_the_view_folder_are_kept(tmp_path: Path) -> None:
 
 
 def test_files_of_another_run_are_rebuilt(tmp_path: Path) -> None:
-    """As those that stay in a directory in which another run is written."""
+    """Stale files in a directory to which another run is written."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
     shutil.copytree(view_files.prepare(result), other.directory / "view")
     view = view_files.prepare(other)
     assert view_files.is_current(view, other)
-    # There are no samples: their files have gone.
+    # Without samples, their files are removed.
     assert not (view / "queues.parquet").exists()
 
 
@@ -137,7 +137,7 @@ def test_two_concurrent_builds_leave_complete_files(tmp_path: Path) -> None:
                 assert place == view
                 assert view_files.is_current(place, result)
     made = {path.name: path.stat().st_ino for path in view.iterdir()}
-    # Whoever comes late leaves what is there, which may be in use.
+    # The slower process keeps the existing files, which may be in use.
     shutil.copytree(view, kept)
     view_files._move(kept, view, result)
     assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
@@ -189,7 +189,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    """Its lock tells a process that is alive, also if the files are there already."""
+    """A lock protects a live process, even if the files already exist."""
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     program = """
 import os, signal, sys

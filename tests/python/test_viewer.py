@@ -1,4 +1,4 @@
-"""The server of the viewer, its command, and pages that stand alone; what is in the page, tests/viewer looks at."""
+"""Server of the viewer, its command, and standalone pages. tests/viewer tests the content of pages."""
 
 import base64
 import http.client
@@ -55,7 +55,7 @@ def server(result: Result) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and content of an answer; the path goes out as it is."""
+    """Sends a raw path. Returns status, headers and content of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     connection.putrequest(method, path, skip_host="Host" in headers)
     for name, value in headers.items():
@@ -156,7 +156,7 @@ def test_other_files_cannot_be_read(server: Server, result: Result, path: str) -
 
 
 def test_links_out_of_the_result_are_not_followed(result: Result, tmp_path: Path) -> None:
-    """Only names that the viewer knows are served, and only what is in the result."""
+    """Only known names inside the result are served."""
     run = shown(result)[0]
     (tmp_path / "outside").write_text("outside")
     for name in ("view/link.parquet", "view/x.json", "link.parquet"):
@@ -187,7 +187,7 @@ def test_links_out_of_the_result_are_not_followed(result: Result, tmp_path: Path
         ("/runs.json", {"Sec_Fetch_Site": "same-site"}, 403),
         ("/runs/0/why/3", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 403),
         ("/", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"}, 403),
-        # A link in a mail opens the page.
+        # A link in an e-mail opens the page.
         ("/", {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 200),
         ("/", {"Host": "example.com:PORT", "Sec_Fetch_Site": "none"}, 403),
         ("/runs.json", {"Host": "localhost:PORT"}, 200),
@@ -243,7 +243,7 @@ def test_a_replaced_run_is_a_conflict(tmp_path: Path) -> None:
 
 def test_a_closed_connection_is_not_reported(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port)) as idle:
-        # Closed with a reset, not in good order.
+        # Reset the connection instead of closing it.
         idle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert ask(server, "/runs.json")[0] == 200
     assert capfd.readouterr().err == ""
@@ -342,7 +342,7 @@ def test_a_standalone_page_contains_the_files(result: Result) -> None:
         assert base64.b64decode(content) == runs[0].files[name].read_bytes()
     (listing,) = re.findall(r'<script type="application/json" id="runs">(.*?)</script>', page)
     assert json.loads(listing)["runs"][0]["label"] == "in/cast"
-    # Before the scripts of the page, which look for them.
+    # Data must precede the page's scripts.
     assert page.index('id="runs"') < page.index("</head>")
 
 
@@ -423,7 +423,7 @@ def test_a_run_writes_the_viewer_files_and_succeeds_without_them(
     made = tmp_path / "made"
     assert command_line("run", scenario, "-o", made, "--no-report").exit_code == 0
     assert view_files.is_current(made / "view", Result.load(made))
-    # What an earlier run has left is replaced.
+    # Files of an earlier run are replaced.
     before = (made / "view" / _core.VIEW_INDEX).read_bytes()
     again = command_line("run", scenario, "-o", made, "--no-report", "--force", "--seed", "9")
     assert again.exit_code == 0

@@ -1,4 +1,4 @@
-"""Why a flow is slow, in words: the example of the README, and what cannot be explained."""
+"""Explanations of slow flows: the README's example, and unexplainable cases."""
 
 import dataclasses
 import json
@@ -46,11 +46,11 @@ def test_the_victim_of_the_readme_has_its_root_and_culprits(why: Explanation, vi
 
 
 def test_culprits_are_ranked_by_bytes_that_left_the_root_during_its_pauses(why: Explanation) -> None:
-    """All bytes of three flows leave leaf1:0; some of them while the packet of h2 did not wait."""
+    """All bytes of three flows leave leaf1:0, some of them while h2's packet does not wait."""
     sizes = {culprit.flow: culprit.bytes for culprit in why.roots[0].culprits}
     on_wire = 2_000_000 + 1954 * 62 + 16
     assert all(0 < size < on_wire for size in sizes.values())
-    # The port is busy all the time: what leaves it fits the time of the pauses, but for a frame at either end of each.
+    # The port is always busy, so the bytes match the pauses, up to a frame at either end.
     total = sum(sizes.values()) * 8 * 10
     assert abs(total - why.roots[0].length_ps) < 0.15 * why.roots[0].length_ps
 
@@ -63,7 +63,7 @@ def test_the_explanation_matches_the_readme(why: Explanation) -> None:
 
 
 def test_culprits_are_counted_while_the_packet_waited() -> None:
-    """It waits from 10 to 40, and is on the wire and the link until 90; gates close at its port, and at another one."""
+    """The packet waits from 10 to 40 and is in transit until 90. Gates close at its port and at another one."""
     port, root = ("s0", 1), ("s1", 2)
     steps = [
         Wait(("h0", 0), "sending", None, 10),
@@ -90,7 +90,7 @@ def test_culprits_are_counted_while_the_packet_waited() -> None:
 
 
 def _late(spines: int, way: str) -> Scenario:
-    """Five flows to h5, cut short: the packet of the one that begins last stands at the first switch."""
+    """Five flows to h5, cut short while the last flow's packet is at the first switch."""
     flows = [
         {"src": f"h{src}", "dst": "h5", "bytes": "2 MB", "start": "30 us" if src == 4 else "0 s"} for src in range(5)
     ]
@@ -108,7 +108,7 @@ def _late(spines: int, way: str) -> Scenario:
 
 @pytest.mark.parametrize(("spines", "way"), [(1, "ecmp"), (2, "spray")])
 def test_a_flow_whose_path_leads_to_the_root_is_no_victim(tmp_path: Path, spines: int, way: str) -> None:
-    """Of a flow that is sprayed and not complete it is only known where it ends: at the port to its receiver."""
+    """Of an incomplete sprayed flow, only the port to its receiver is known."""
     result = backwater.run(_late(spines, way), tmp_path / "late")
     assert (result.flows.filter(id=4)["path"].item() is None) == (way == "spray")
     found = result.why(4)
@@ -124,7 +124,7 @@ def test_a_flow_with_unknown_path_is_not_called_a_victim(why: Explanation) -> No
 
 
 def test_the_largest_reason_is_first_even_with_several_roots(why: Explanation) -> None:
-    """Of 100 parts, 40 for the flow's own data, and 25 and 35 behind PAUSEs of two roots."""
+    """Shares of 100: 40 for the flow's own data, 25 and 35 for PAUSEs of two roots."""
     (root,) = why.roots
     other = dataclasses.replace(root, port=("leaf0", 4))
     lengths = (("sending", None, 40), ("paused", root.port, 25), ("paused", other.port, 35))
@@ -162,7 +162,7 @@ def test_a_root_on_the_path_is_shown_with_its_senders(victim: Result) -> None:
 
 
 def test_forgotten_roots_are_shown_as_unknown(tmp_path: Path) -> None:
-    """Flow 0 of the small result takes 2 µs: half of it behind closures of which only the total is known."""
+    """Flow 0 of the small result takes 2 µs, half of it behind closures without a known root."""
     rows = [
         (0, "completion", 1, step, node, port, term, None, None, US // 2)
         for step, (node, port, term) in enumerate(
@@ -196,7 +196,7 @@ def test_flows_are_selected_by_number_or_by_hosts(victim: Result) -> None:
 
 
 def test_the_longest_wait_of_a_full_window_is_explained(tmp_path: Path) -> None:
-    """Two flows with windows of a base round trip share a port: their windows are full most of the time."""
+    """Two flows with windows of one base RTT share a port, so their windows are mostly full."""
     hpcc = {"kind": "swift", "base_target": "1 us"}
     flows = [{"src": src, "dst": "h2", "bytes": "300 KB"} for src in ("h0", "h1")]
     document = {
@@ -241,7 +241,7 @@ def test_the_command_line_explains(victim: Result) -> None:
 
 
 def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
-    """Two hosts send to one behind a slow link, for a little and for long: the larger flow holds up itself most."""
+    """Two hosts send to one behind a slow link. The larger flow mostly delays itself."""
     document = VICTIM | {
         "topology": {"kind": "star", "hosts": 3, "rate": "40 Gbps"},
         "traffic": [
@@ -261,7 +261,7 @@ def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
 
 
 def test_culprits_count_every_frame_on_the_wire_meanwhile() -> None:
-    """Closures from 10 to 20, 15 to 30 and 50 to 60; of a frame that was on the wire in part, all counts."""
+    """Closures from 10 to 20, 15 to 30 and 50 to 60. A frame that overlaps a closure counts in full."""
     frames = pl.DataFrame(
         [
             (0, 10, 1, 1),

@@ -1,4 +1,4 @@
-"""Runs that are made again, for what no probe recorded of a flow."""
+"""Reruns for data that no probe recorded."""
 
 import dataclasses
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_a_different_time_in_a_rerun_is_an_error(victim: Result) -> None:
 
 
 def test_a_window_can_open_after_completion(tmp_path: Path) -> None:
-    """Packets are sent again long before their ACKs can come: the last of these come when all has arrived."""
+    """Packets are retransmitted long before their ACKs, so the last ACKs arrive after all data."""
     document = {
         "run": {"until": "1 ms"},
         "topology": {"kind": "star", "hosts": 2, "delay": "20 us"},
@@ -144,7 +144,7 @@ def test_a_trace_of_the_roots_gives_the_same_explanation(victim: Result, tmp_pat
 
 
 def test_the_rerun_of_an_interrupted_result_stops_at_its_end(tmp_path: Path) -> None:
-    """Neither a warm-up nor traffic that was still to come matters."""
+    """Neither warm-up nor later traffic matters."""
     later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
     traffic = [VICTIM["traffic"][0], later]
     document = VICTIM | {"run": {"until": "3 ms", "warmup": "1 ms"}, "traffic": traffic}

@@ -1,4 +1,4 @@
-"""Runs that tests of exports look at."""
+"""Traced runs for tests of exports."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -8,7 +8,7 @@ import polars as pl
 import backwater
 from backwater import Result, Scenario
 
-# An incast over two leaves, with a flow that it blocks: PAUSE, marks and CNPs.
+# An incast over two leaves and a blocked flow: PAUSEs, marks and CNPs.
 INCAST: Final[dict[str, Any]] = {
     "run": {"until": "100 us", "seed": 3},
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "100 Gbps"},
@@ -31,10 +31,10 @@ INCAST: Final[dict[str, Any]] = {
 
 
 def traced(directory: Path, **changes: Any) -> Result:  # noqa: ANN401 - any part of a scenario
-    """A run of the incast with other parts."""
+    """Runs the incast with changes."""
     return backwater.run(Scenario.from_dict(INCAST | changes), directory)
 
 
 def sent(result: Result) -> list[dict[str, Any]]:
-    """The frames that a run has traced, in order."""
+    """Returns the traced frames of a run, in order."""
     return result.events.filter(pl.col("event") == "sent").to_dicts()

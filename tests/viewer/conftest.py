@@ -1,4 +1,4 @@
-"""A browser, and pages in it that show results; Chromium must be there."""
+"""Fixtures: a browser (Chromium), and pages with results."""
 
 import threading
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def opened(context: BrowserContext, runs: Runs) -> Iterator[Opened]:
-    """Opens results by name; at the end, checks that no request has left the machine and that no script has failed."""
+    """Opens results by name. At the end, checks that no request left the machine and no script failed."""
     servers: list[Server] = []
     viewers: list[Viewer] = []
 

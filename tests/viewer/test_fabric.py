@@ -1,4 +1,4 @@
-"""The fabric at an instant: what the page says beside the picture is what the tables say."""
+"""Fabric view: values in the page match the tables."""
 
 import math
 import random
@@ -12,30 +12,30 @@ from backwater import Result
 from backwater.topology import Port
 from viewing import LARGE, Opened, Runs, Viewer
 
-# Branch of a tree: port, queue, bytes, and the branches behind it.
+# Branch of a tree: port, queue, bytes, and further branches.
 Branch = tuple[str, int, int, list[Any]]
 
 
 def active(result: Result, time: int) -> list[dict[str, Any]]:
-    """The pauses in force at a time."""
+    """Returns the active pauses at a time."""
     end = pl.col("end_ps").fill_null(result.summary.simulated_ps + 1)
     return result.pauses.filter(pl.col("start_ps") <= time, end > time).to_dicts()
 
 
 def sampled(result: Result, time: int) -> int:
-    """The time of the last sample up to `time`."""
+    """Returns the time of the last sample up to `time`."""
     interval = result.summary.sample_interval_ps
     return min(time, result.summary.simulated_ps) // interval * interval
 
 
 def held(result: Result, time: int) -> dict[tuple[str, int, int], int]:
-    """Bytes of egress queues at the last sample up to a time."""
+    """Returns the bytes of egress queues at the last sample up to a time."""
     rows = result.egress.filter(time_ps=sampled(result, time))
     return {(row["node"], row["port"], row["queue"]): row["bytes"] for row in rows.to_dicts()}
 
 
 def expected_trees(result: Result, time: int) -> dict[str, tuple[int, list[Branch]]]:
-    """By the name of the root: bytes there, and its branches, from the tables alone."""
+    """Returns bytes and branches by root, from the tables only."""
     name, bytes_of, pauses = result.topology.port_name, held(result, time), active(result, time)
     known = {(row["node"], row["port"], row["queue"], row["start_ps"]): row for row in pauses}
 
@@ -92,7 +92,7 @@ def shown_trees(viewer: Viewer) -> dict[str, tuple[int, list[Branch]]]:
 
 @pytest.mark.parametrize("time_us", [100, 200, 300])
 def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> None:
-    """Root leaf1's port to h4, its leaves the senders, among them the victim h2, which sends elsewhere."""
+    """The root is leaf1's port to h4. The leaves are the senders, including the victim h2."""
     result, time = runs["readme"], time_us * 1_000_000
     viewer = opened("readme")
     viewer.show(view="fabric", t=time)
@@ -154,7 +154,7 @@ def test_an_instant_matches_the_tables(opened: Opened, runs: Runs, name: str) ->
         if node not in result.topology.nodes["name"]:
             continue
         viewer.show(view="fabric", t=time, node=node)
-        # At the very end, the interval before; after the last sample, nothing is known.
+        # At the end: the last interval. After the last sample: unknown.
         last = end // interval * interval
         after = result.ports.filter(time_ps=(min(time, last - 1) // interval + 1) * interval)
         sent = {(row["node"], row["port"]): row["tx_bytes"] for row in after.to_dicts()}
@@ -194,7 +194,7 @@ def test_a_run_without_deadlock_shows_none(opened: Opened) -> None:
 
 
 def test_links_of_the_picture_can_be_clicked(opened: Opened, runs: Runs) -> None:
-    """At some height the canvas is crossed by the links of all hosts; each opens one of its ports."""
+    """A horizontal line through the canvas crosses the links of all hosts. Each link opens one of its ports."""
     viewer = opened("readme")
     viewer.show(view="fabric", t=200_000_000)
     canvas = viewer.page.locator("canvas").first
@@ -219,7 +219,7 @@ def test_unknown_values_are_not_shown_as_zero(opened: Opened) -> None:
     def shown(viewer: Viewer) -> dict[str, str]:
         return {name: value for name, value in viewer.rows("dl.facts dd", "readout", "value") if value == "NaN"}
 
-    # Before the first sample, which is of 10 µs, pauses are known.
+    # Pauses are known before the first sample at 10 µs.
     viewer = opened("readme")
     viewer.show(view="fabric", t=9_000_000)
     assert shown(viewer) == {"queued": "NaN"}

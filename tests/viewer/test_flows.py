@@ -1,4 +1,4 @@
-"""Flows, packets and victims: what the page says is what the tables say."""
+"""Views of flows, packets and victims match the tables."""
 
 import random
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_frames_match_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
         for row in on_wire
     ]
     assert set(shown) <= set(expected)
-    # Of many, the table has the first.
+    # A long table shows the first rows.
     assert len(shown) == min(len(expected), 300)
     viewer.picture(f"packets-{flow}")
 
@@ -214,7 +214,7 @@ def test_victims_match_the_report(opened: Opened, runs: Runs, name: str) -> None
 
 
 def test_a_victim_opens_at_the_time_of_its_wait(opened: Opened, runs: Runs) -> None:
-    """The cursor is within a pause of its host by a port that it does not pass."""
+    """The cursor is inside a pause of the flow's host, caused by a port off its path."""
     result = runs["readme"]
     viewer = opened("readme")
     viewer.show(view="victims")

@@ -1,4 +1,4 @@
-"""The page as a whole: one clock, the address, keys, search, themes, two runs, and a page that stands alone."""
+"""The whole page: clock, address, keys, search, themes, two runs, and standalone pages."""
 
 import statistics
 import time
@@ -36,7 +36,7 @@ def test_a_brush_on_one_chart_moves_all_charts(opened: Opened) -> None:
     assert int(state["to"]) == pytest.approx(end * 0.5, rel=0.01)
     shown = viewer.page.locator("[data-readout=range]").get_attribute("data-value")
     assert shown == f"{state['from']} {state['to']}"
-    # The same range in another view; a double click shows the whole run again.
+    # Another view keeps the range; a double click resets it.
     viewer.page.keyboard.press("3")
     viewer.rest()
     assert viewer.state["from"] == state["from"]
@@ -149,7 +149,7 @@ def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
     viewer.page.keyboard.press("/")
     viewer.page.keyboard.type(text)
     viewer.page.keyboard.press("Enter")
-    # The box is left when something is chosen.
+    # A selection leaves the search box.
     viewer.page.wait_for_function("() => document.activeElement.type !== 'search'")
     viewer.rest()
     assert state.items() <= viewer.state.items()
@@ -164,7 +164,7 @@ def test_search_offers_ports_of_a_node_and_ignores_blanks(opened: Opened) -> Non
     texts = viewer.page.locator("[role=option] .hit-text").all_inner_texts()
     assert texts[0] == "leaf1"
     assert {f"leaf1:{port}" for port in range(5)} <= set(texts)
-    # Set past the limit of what can be typed.
+    # Longer than the input allows.
     box.evaluate(
         "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }", "h2" + " " * 100_000 + "h5 x"
     )
@@ -193,7 +193,7 @@ def test_failed_reads_are_repeated(opened: Opened) -> None:
     viewer.page.keyboard.press("1")
     viewer.page.keyboard.press("3")
     viewer.page.wait_for_selector("h2[data-flow='3']")
-    # What failed was to be reported.
+    # The failure must be reported.
     viewer.complaints.clear()
 
 
@@ -243,7 +243,7 @@ def test_dark_and_light(opened: Opened) -> None:
 
 def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
     viewer = opened("readme", "deadlock")
-    # One of them ends after 70 µs: from then on, it stays as it was.
+    # One run ends after 70 µs; later it shows its last state.
     viewer.show(view="fabric", t=50_000_000)
     panes = viewer.page.locator(".pane")
     assert panes.count() == 2
@@ -277,7 +277,7 @@ def test_a_standalone_page_opens_from_disk(context: BrowserContext, runs: Runs, 
 
 
 def test_names_are_shown_as_text(context: BrowserContext, runs: Runs, tmp_path: Path) -> None:
-    """Whatever a run is called, it is no markup."""
+    """Names of runs are never markup."""
     result = runs["readme"]
     name = "<img src=x onerror=\"document.title='broken'\">"
     page = tmp_path / "run.html"
@@ -291,7 +291,7 @@ def test_names_are_shown_as_text(context: BrowserContext, runs: Runs, tmp_path: 
 
 @pytest.mark.long
 def test_a_large_run_opens_and_can_be_scrubbed(opened: Opened, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Prints how long that takes; what is shown, other tests check."""
+    """Prints the time; other tests check the content."""
     result = runs["large"]
     view_files.clear(result.directory)
     begun = time.perf_counter()

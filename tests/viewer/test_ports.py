@@ -1,4 +1,4 @@
-"""The view of a port: its queues, thresholds, pauses, and the way from a pause to its root."""
+"""Port view: queues, thresholds, pauses, and the path from a pause to its root."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from viewing import Opened, Runs, Viewer
 
 
 def key(viewer: Viewer, chart: str, line: str) -> float:
-    """The value of a line of a chart at the cursor."""
+    """Returns the value of a chart's line at the cursor."""
     return viewer.number(f"[data-chart={chart}] [data-line='{line}'] .value")
 
 
@@ -32,7 +32,7 @@ def value(table: pl.DataFrame, port: Port, time: int, column: str = "bytes", **o
     ],
 )
 def test_queues_match_the_tables(opened: Opened, runs: Runs, name: str, port: Port | None) -> None:
-    """With every sample on the screen; where no port is given, that with the most bytes in headroom at a time."""
+    """Every sample is visible. The default port has the most bytes in headroom at a time."""
     result = runs[name]
     interval = result.summary.sample_interval_ps
     if port is None:
@@ -80,7 +80,7 @@ def test_pauses_add_up_by_cause(opened: Opened, runs: Runs) -> None:
 
 @pytest.mark.long
 def test_shares_of_merged_pauses_add_up(opened: Opened, runs: Runs) -> None:
-    """Of a port of the large run, over all of it and over a part: the time paused is that of the table."""
+    """For a port of the large run, the paused time matches the table, over the whole run and over a part."""
     result = runs["large"]
     end = result.summary.simulated_ps
     top = result.pauses.group_by("node", "port").len().sort("len", descending=True).row(0, named=True)
@@ -90,7 +90,7 @@ def test_shares_of_merged_pauses_add_up(opened: Opened, runs: Runs) -> None:
         own = int(result.pauses.filter(node=top["node"], port=top["port"]).select(overlap.clip(0)).to_series().sum())
         viewer.show(view="ports", port=f"{top['node']}:{top['port']}", t=start, **{"from": start, "to": until})
         shown = sum(float(length) for (length,) in viewer.rows("[data-chart=pauses] .chart-key", "value"))
-        # Of shares of bins, those at the edges count by what is in the range.
+        # Bins at the edges count by their part in the range.
         assert shown == pytest.approx(own, rel=0.02)
 
 

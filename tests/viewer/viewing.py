@@ -1,4 +1,4 @@
-"""Runs that the viewer shows, and pages that show them."""
+"""Runs for tests of the viewer, and their pages."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from backwater.experiment.grid import Experiment
 
 ROOT: Final = Path(__file__).parents[2]
 CHROMIUM: Final = "/usr/bin/chromium"
-# Where pictures of what was tested are left.
+# Folder of screenshots.
 PICTURES: Final = ROOT / "target" / "viewer"
 
-# The example of the README, with all that can be written down.
+# The README's example with all probes.
 README: Final[dict[str, Any]] = {
     "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
     "switch": {"buffer": "2 MiB"},
@@ -46,14 +46,14 @@ BCUBE: Final[dict[str, Any]] = {
         {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.2},
     ],
 }
-# More branches than are listed.
+# More branches than the page lists.
 STAR: Final[dict[str, Any]] = {
     "topology": {"kind": "star", "hosts": 300},
     "run": {"until": "200 us", "drain": "0 s"},
     "congestion_control": {"kind": "none"},
     "traffic": [{"kind": "incast", "degree": 290, "size": "200 KB", "receivers": "h0", "bursts": 1}],
 }
-# A million flows, 16 million samples, 30,000 pauses: takes minutes.
+# A million flows, 16 million samples, 30,000 pauses; takes minutes.
 _LARGE: Final[dict[str, Any]] = {
     "topology": {"kind": "leaf-spine", "leaves": 8, "spines": 8, "hosts_per_leaf": 16},
     "run": {"until": "1700 us", "drain": "300 us"},
@@ -68,7 +68,7 @@ _LARGE: Final[dict[str, Any]] = {
 
 
 def _deadlock() -> Scenario:
-    """PFC in the ring of three switches of Pyrrha's Figure 13."""
+    """Returns PFC in the three-switch ring of Pyrrha's Figure 13."""
     experiment = Experiment.load(ROOT / "papers" / "pyrrha" / "fig13.toml")
     point = next(point for point in experiment.points("small") if point.place == {"scheme": "PFC"})
     return experiment.scenario("small", point)
@@ -84,7 +84,7 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
     "deadlock": _deadlock,
     "bcube": lambda: Scenario.from_dict(BCUBE, name="bcube"),
     "large": lambda: Scenario.from_dict(_LARGE, name="large"),
-    # The example with less written down; and headers that no capture has.
+    # The example with fewer probes, and headers that captures do not support.
     "unsampled": lambda: _example({"sample_interval": "0 s"}),
     "silent": lambda: _example({"pauses": False}),
     "coarse": lambda: _example({"queues": False}),
@@ -95,13 +95,13 @@ SCENARIOS: Final[Mapping[str, Callable[[], Scenario]]] = {
 }
 
 
-# The largest run, as a parameter of tests that any run can pass.
+# The largest run, as a parameter of tests for any run.
 LARGE: Final = pytest.param("large", marks=pytest.mark.long)
 
 
 @dataclass
 class Runs:
-    """Results by name, each made when it is first asked for."""
+    """Results by name, simulated on first use."""
 
     directory: Path
 
@@ -115,7 +115,7 @@ class Runs:
 
 
 class Viewer:
-    """A page that shows results, what it has asked for, and what it has complained about."""
+    """Page with results, its requests, and its error messages."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -127,39 +127,39 @@ class Viewer:
         page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
 
     def show(self, **state: object) -> None:
-        """Opens an address, and waits until the page has what it asked for."""
+        """Opens an address, and waits for the page's data."""
         self.page.goto(f"{self.address}#{'&'.join(f'{name}={value}' for name, value in state.items())}")
         self.page.wait_for_selector("main")
         self.rest()
 
     def rest(self) -> None:
-        """Waits until nothing is asked for any more, and what was drawn is on the screen."""
+        """Waits until no request is pending and the drawing is on screen."""
         self.page.wait_for_load_state("networkidle")
         self.page.evaluate(
             "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 100))"
         )
 
     def number(self, selector: str, name: str = "value") -> float:
-        """A number that an element says besides its text."""
+        """Returns the number in an element's data attribute."""
         text = self.page.locator(selector).first.get_attribute(f"data-{name}")
         assert text, f"{selector} has no data-{name}"
         return float(text)
 
     def rows(self, selector: str, *names: str) -> list[tuple[str, ...]]:
-        """What elements say besides their text, for each of them."""
+        """Returns the data attributes of elements."""
         script = "(elements, names) => elements.map(element => names.map(name => element.dataset[name] ?? ''))"
         rows: list[list[str]] = self.page.eval_on_selector_all(selector, script, list(names))
         return [tuple(row) for row in rows]
 
     def picture(self, name: str) -> None:
-        """Leaves a picture of the page."""
+        """Takes a screenshot."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 
     @property
     def state(self) -> dict[str, str]:
-        """What the address bar holds."""
-        # The page writes it some time after the last change.
+        """Returns the parameters in the address bar."""
+        # The page updates it with a delay.
         self.page.wait_for_timeout(400)
         return dict(part.split("=", 1) for part in self.page.url.partition("#")[2].split("&") if part)
 

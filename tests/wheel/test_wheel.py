@@ -1,7 +1,9 @@
-"""Backwater for somebody who has nothing but a wheel or a source distribution; `make test-wheel` builds both.
+"""Tests of wheel and source distribution, which `make test-wheel` builds.
+The wheel is installed and used. Of the source distribution the list of files is compared and the sources are checked;
 
 The wheel is installed and used. Of the source distribution the list of files is compared and the sources are checked;
-`make test-long` also compiles, installs and uses it.
+The wheel is installed and used. For the source distribution, the list of files and the sources are
+checked; `make test-long` also compiles, installs and uses it.
 """
 
 import base64
@@ -33,14 +35,14 @@ DIST: Final = ROOT / os.environ.get("DIST", "dist")
 SDIST: Final = DIST / f"backwater-{VERSION}.tar.gz"
 WHEELS: Final = sorted(DIST.glob(f"backwater-{VERSION}-*.whl"))
 PACKAGE: Final = "python/backwater/"
-# Number of a processor in the header of an ELF file.
+# Machine numbers in ELF headers.
 MACHINES: Final = {"x86_64": 62, "aarch64": 183}
-# Oldest C library that a wheel must run with.
+# Oldest supported C library.
 GLIBC: Final = (2, 17)
-# What may be in the PATH when sources are compiled: no git, no Node, no zig.
+# Programs in the PATH while sources are compiled: no git, Node or zig.
 COMPILERS: Final = ("cargo", "rustc", "cc", "as", "ld", "ar")
 
-# What is typed one after the other in an empty directory, and what the answer has in it.
+# Commands run in sequence in an empty directory, and patterns in their output.
 COMMANDS: Final = [
     ("backwater --version", VERSION),
     ("backwater doctor", rf"backwater +{VERSION}"),
@@ -70,7 +72,7 @@ def tracked(*paths: str) -> set[str]:
 
 
 def unpacked(folder: Path) -> Path:
-    """Unpacks the source distribution into a folder; the folder of its sources."""
+    """Unpacks the source distribution into a folder. Returns the folder of its sources."""
     with tarfile.open(SDIST) as archive:
         archive.extractall(folder, filter="data")
     return folder / f"backwater-{VERSION}"
@@ -86,7 +88,7 @@ def arch(wheel: Path) -> str:
 
 @pytest.fixture(scope="module", params=["wheel", pytest.param("sdist", marks=pytest.mark.long)])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A virtual environment outside the clone, with the wheel or what comes of the source distribution alone."""
+    """Creates a virtual environment outside the clone, with only the wheel or the built source distribution."""
     folder = tmp_path_factory.mktemp(request.param)
     venv.create(folder / "venv", with_pip=True)
     [wheel] = [wheel for wheel in WHEELS if arch(wheel) == platform.machine()]
@@ -99,7 +101,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def pip_install(folder: Path, file: Path, programs: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    """Installs a file with no other programs in the PATH than these."""
+    """Installs a file with only these programs in the PATH."""
     (folder / "bin").mkdir(exist_ok=True)
     for program in programs:
         found = shutil.which(program)
@@ -109,7 +111,7 @@ def pip_install(folder: Path, file: Path, programs: tuple[str, ...]) -> subproce
 
 
 def called(folder: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program of the environment, which knows nothing of the clone but what cargo has compiled already."""
+    """Runs a program of the environment, isolated from the clone except for cargo's target directory."""
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     kept = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith(("PIP_", "RUSTUP_"))}
     return subprocess.run(
@@ -130,7 +132,7 @@ def test_there_is_a_wheel_for_this_machine_and_any_python_from_3_11() -> None:
 
 
 def expected() -> set[str]:
-    """The files of the package, with those of the folders that are shipped."""
+    """Returns the files of the package, including shipped folders."""
     links = {path.name for path in (ROOT / PACKAGE / "shipped").iterdir() if path.is_symlink()}
     assert links >= {"data", "experiments", "papers", "scenarios"}
     of_package = {name.removeprefix("python/") for name in tracked(PACKAGE)}

@@ -1,4 +1,4 @@
-"""What Wireshark makes of captures: `make test-wireshark`. These tests need tshark, and fail where it is absent."""
+"""Captures in Wireshark: `make test-wireshark`. The tests need tshark, and fail without it."""
 
 import subprocess
 from collections import Counter
@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def dissected(path: Path, fields: tuple[str, ...], *options: str) -> list[dict[str, str]]:
-    """What tshark says of every frame."""
+    """Returns tshark's fields of every frame."""
     names = [option for field in fields for option in ("-e", field)]
     command = ["tshark", "-r", str(path), *options, "-T", "fields", "-E", "separator=|", "-E", "occurrence=a", *names]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -101,7 +101,7 @@ OWN_FIELDS = (
 
 
 def with_dissector(result: Result, path: Path) -> list[tuple[dict[str, str], dict[str, Any]]]:
-    """What the dissector says of every frame, beside its row."""
+    """Returns the dissector's fields of every frame, with its row."""
     export(result, "pcapng", path)
     frames = dissected(path, OWN_FIELDS, "-X", f"lua_script:{dissector()}")
     return list(zip(frames, sent(result), strict=True))
@@ -125,7 +125,7 @@ def test_the_dissector_reads_frames_of_pyrrha_and_telemetry(tmp_path: Path) -> N
         else:
             stamps = number(frame["backwater.stamps"])
             assert (number(frame["backwater.kind"]), stamps) == (3, row["header"][1])
-            # The packet behind the telemetry is read as well.
+            # The packet after the telemetry is decoded too.
             assert number(frame["infiniband.bth.psn"]) == row["psn"] - (row["frame"] == "ack")
             if stamps:
                 rates = [number(rate) for rate in frame["backwater.stamp.rate"].split(",")]

@@ -81,7 +81,7 @@ def _scenario(switch: Switch, headroom: int) -> dict[str, object]:
     until = 4 * switch.delay + switch.response + frames * (payload + _ON_THE_WIRE) * 8 * 10**12 // switch.rate
     return {
         "run": {"until": f"{until} ps", "drain": "0 s"},
-        # One picosecond more, so that no frame starts at the instant at which the PAUSE takes effect.
+        # One picosecond more, so that no frame starts exactly when the PAUSE takes effect.
         "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay + 1} ps"},
         "faults": [{"link": ["h2", "s0"], "down": "0 s"}],
         "network": {"mtu": f"{payload} B"},
