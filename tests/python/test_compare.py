@@ -372,8 +372,8 @@ def test_different_runs_of_one_seed_are_separate_groups(tmp_path: Path) -> None:
     grouped = groups.load([old, new])
     assert [group.label for group in grouped.groups] == ["old", "new"]
     [note] = grouped.notes
-    assert f"{old} and {new} have the same settings and seed 1, and came out differently:" in note
-    assert "do not record differs" in note
+    assert f"{old} and {new} have the same settings and seed 1, but different results." in note
+    assert "do not record every cause" in note
     assert views.differences(grouped).note == "The scenarios are the same."
 
 

@@ -1,1 +1,1 @@
-"""Results side by side: grouped by what differs, with statistics over the seeds, and conditions on them."""
+"""Comparison of results: groups of runs, statistics over seeds, and conditions."""

@@ -1,4 +1,4 @@
-"""Conditions held against groups of runs; what has no value is an error, and never passes."""
+"""Checks of conditions on groups of runs. A missing value is an error and never passes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from backwater.experiment.measures.run_file import RunMeasure
 from backwater.suggestion import suggestion
 from backwater.summary import RESULT_CODES
 
-# Statistics that no finished flow is needed for.
-_OF_NONE = ("count", "share")
+# Statistics that need no finished flow.
+_WITHOUT_FINISHED = ("count", "share")
 
 
 @dataclass(frozen=True)
 class Check:
-    """A condition held against a group.
+    """A check of a condition on a group.
 
     Attributes:
         condition: The condition.
         group: The group.
-        estimate: What the group has: its mean over seeds.
-        other: The group that the limit is a share of, and what it has; none for a limit that is a number.
+        estimate: Mean of the measure over the group's seeds.
+        other: Group and estimate for a limit in percent; None for a limit that is a number.
         limit: The limit in the unit of the measure.
-        holds: Whether the condition holds, so that the check has failed.
+        holds: True if the condition holds, so that the check fails.
     """
 
     condition: Condition
@@ -43,7 +43,7 @@ class Check:
     holds: bool
 
     def __str__(self) -> str:
-        """That the condition holds, with all figures."""
+        """Sentence for a condition that holds, with all values."""
         condition, of = self.condition, unit(self.condition.measure)
         value, limit = _with_confidence(self.estimate, of), _shown(self.limit, of)
         if self.other is not None:
@@ -57,21 +57,19 @@ def _with_confidence(estimate: Estimate, of: str) -> str:
 
 
 def _shown(number: float, of: str) -> str:
-    """A number to six digits, so that a value does not look like the limit that it misses."""
+    """Returns a number with six digits, so that a value and a different limit look different."""
     return f"{number:,.6g} {of}".strip()
 
 
 def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check], list[str]]:
-    """Holds conditions against all groups, but for those that limits are shares of.
+    """Checks conditions on all groups, except on the group to which a percentage refers.
 
     Returns:
-        A check per condition and group; and notes on counters that no run has counted, on groups whose seeds are not
-        those of the group that a limit is a share of, and on conditions for which there is no other group, since all
-        results are the same runs.
+        A check per condition and group, and notes: on counters that no run has counted, on groups with different seeds
+        than the group of a percentage, and on conditions without another group because all results are the same runs.
 
     Raises:
-        ConditionError: If a condition names no group, role or tag of these runs, or a run has no value, or is no whole
-            run that kept all rules.
+        ConditionError: If a group, role or tag is unknown, a value is missing, or a run was interrupted or is invalid.
     """
     checks: list[Check] = []
     notes: list[str] = []
@@ -84,19 +82,19 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
         path = condition.measure.path if isinstance(condition.measure, RunMeasure) else ""
         counted = {f"counters.{name}" for run in grouped.runs.values() for name in run.summary.counters}
         if path.startswith("counters.") and path not in counted:
-            known = f"; counted were {style.listed(sorted(counted))}" if counted else ""
-            notes.append(f"no run has counted {path}: it is taken as 0{known}")
+            known = f"; known counters: {style.listed(sorted(counted))}" if counted else ""
+            notes.append(f"no run has a counter {path}, so its value is 0{known}")
     return checks, notes
 
 
 def _seeds_differ(made: Check) -> str:
-    """That a group is compared with another that has other seeds; empty if it is not."""
+    """Returns a note if a group is compared with one with other seeds; else an empty text."""
     if made.other is None or made.other[0].seeds == made.group.seeds:
         return ""
     one, other = made.group, made.other[0]
     return (
         f'{made.condition.text}: "{one.label}" has seed {seed_list(one.seeds)}, "{other.label}" seed '
-        f"{seed_list(other.seeds)}: their traffic is not the same"
+        f"{seed_list(other.seeds)}: their traffic differs"
     )
 
 
@@ -115,21 +113,21 @@ def _checks(condition: Condition, grouped: Grouped) -> Iterator[Check]:
 
 
 def _named(condition: Condition, grouped: Grouped) -> Group:
-    """The group that the limit is a share of."""
+    """Returns the group to which a percentage refers."""
     name, groups = condition.of or "", grouped.groups
     labels = {group.label: group for group in groups}
     numbers = {str(number): group for number, group in enumerate(groups, 1)}
     if name not in labels | numbers:
         numbered = f"; or a number from 1 to {len(groups)}" if len(groups) > 1 else "; or 1"
-        raise condition.mistake("limit", f"there is no group {name!r}", suggestion(name, labels) + numbered)
-    # Where the other results are the same runs, that is known, and nothing has changed.
+        raise condition.error("limit", f"unknown group {name!r}", suggestion(name, labels) + numbered)
+    # If all other results are the same runs, a note says so, and nothing has changed.
     if len(groups) == 1 and not grouped.copies:
-        raise condition.mistake("limit", "there is no other group: nothing would be checked", "give more results")
+        raise condition.error("limit", "there is no other group to check", "give more results")
     return (numbers | labels)[name]
 
 
 def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> ConditionMeasure:
-    """The measure, of the flows of the role or tag that is named."""
+    """Returns the measure restricted to the condition's role or tag."""
     measure, name = condition.measure, condition.flows
     if name is None or isinstance(measure, RunMeasure):
         return measure
@@ -143,11 +141,13 @@ def _of_these_flows(condition: Condition, runs: Sequence[ResultDirectory]) -> Co
     if not kinds:
         what = condition.kind or "role or tag"
         known = [*dict.fromkeys(each for names in found.values() for each in names)]
-        raise condition.mistake("flows", f"no run has measured flows with the {what} {name!r}", suggestion(name, known))
+        raise condition.error(
+            "flows", f"no run has flows with the {what} {name!r} in its measurement window", suggestion(name, known)
+        )
     both = [measure.model_copy(update={kind: name}) for kind in kinds]
     if len(both) > 1 and any(len({tuple(select(of, each)["id"]) for each in both}) > 1 for of in flows):
         hint = f"write role={name}: or tag={name}:"
-        raise condition.mistake("flows", f"{name!r} is a role and a tag, and not of the same flows", hint)
+        raise condition.error("flows", f"{name!r} is a role and a tag of different flows", hint)
     return both[0]
 
 
@@ -156,21 +156,21 @@ def _estimate(condition: Condition, measure: ConditionMeasure, group: Group) -> 
 
 
 def _value(condition: Condition, measure: ConditionMeasure, group: Group, run: ResultDirectory) -> float:
-    """The measure of a run. Raises ConditionError if it has none."""
+    """Returns the measure of a run. Raises ConditionError if it has no value."""
     of = f"{group.label}, seed {run.summary.seed} ({run.directory})"
     if run.summary.exit_code not in RESULT_CODES:
-        raise condition.mistake(
+        raise condition.error(
             "measure", f"{of} cannot be checked: {'; '.join(run.summary.alarms()) or run.summary.ending()}"
         )
     if not isinstance(measure, RunMeasure):
         chosen = select(run.flows, measure)
         if chosen.is_empty():
-            raise condition.mistake("measure", f"{of} has no value: there are no such flows in the measurement window")
-        needs_finished = isinstance(measure, FlowMeasure) and measure.stat not in _OF_NONE
+            raise condition.error("measure", f"{of} has no value: its measurement window has no such flows")
+        needs_finished = isinstance(measure, FlowMeasure) and measure.stat not in _WITHOUT_FINISHED
         if needs_finished and tables.finished(chosen).is_empty():
             flows = style.counted(chosen.height, "flow")
-            raise condition.mistake("measure", f"{of} has no value: none of {flows} has finished")
+            raise condition.error("measure", f"{of} has no value: none of {flows} has finished")
     found = measure.evaluate(run)
     if found is None or not math.isfinite(found):
-        raise condition.mistake("measure", f"{of} has no value: it is {'not there' if found is None else found}")
+        raise condition.error("measure", f"{of} has no value: it is {'missing' if found is None else found}")
     return found

@@ -1,4 +1,4 @@
-"""Conditions on groups of runs, as `--fail-if` takes them: `incast:fct.p99 > 110% of pfc`."""
+"""Conditions of `--fail-if`: `incast:fct.p99 > 110% of pfc`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _COMPARISONS: Final[Mapping[str, tuple[Callable[[float, float], bool], str]]] = 
     "=": (operator.eq, "exactly"),
     "!=": (operator.ne, "not"),
 }
-# How a quantity is read, and what it is divided by, by the unit of the measure.
+# Parser of a quantity, and its divisor, by the unit of the measure.
 _QUANTITIES: Final[Mapping[str, tuple[Callable[[str], int], float]]] = {
     "µs": (units.picoseconds, 1e6),
     "s": (units.picoseconds, 1e12),
     "B": (units.size, 1),
     "Gb/s": (units.bits_per_second, 1e9),
 }
-# What run.json measures in another unit than measures of experiments know.
+# Units of numbers of run.json without a unit in experiments, by the end of the path.
 _RUN_UNITS: Final = {"bytes": "B", "seconds": "s"}
 _UNFINISHED: Final = "unfinished"
 
@@ -49,10 +49,10 @@ Part = Literal["flows", "measure", "comparison", "limit"]
 
 
 class ConditionError(ValueError):
-    """A condition that is wrong, or cannot be checked: the message shows which part of it.
+    """An invalid condition, or one that cannot be checked; the message shows its wrong part.
 
     Attributes:
-        hint: What would be right.
+        hint: A remedy.
     """
 
     def __init__(self, text: str, span: tuple[int, int], message: str, hint: str = "") -> None:
@@ -63,17 +63,17 @@ class ConditionError(ValueError):
 
 @dataclass(frozen=True)
 class Condition:
-    """A measure compared with a limit: a number, or a share of what another group has.
+    """A comparison of a measure with a limit: a number, or a percentage of another group's value.
 
     Attributes:
-        text: As it was written.
-        spans: Where its parts are.
-        measure: What is compared.
-        flows: Role or tag of the flows that are measured; none for all.
-        kind: Which of both it is, if that was said.
-        comparison: The sign of the comparison.
-        limit: The limit in the unit of the measure; or the share in percent.
-        of: The group that the limit is a share of, by label or number; none for a limit that is a number.
+        text: The condition as written.
+        spans: Positions of its parts.
+        measure: The measure.
+        flows: Role or tag of the flows; None for all flows.
+        kind: `role` or `tag`, if written.
+        comparison: The comparison operator.
+        limit: The limit in the unit of the measure, or the percentage.
+        of: Group of the percentage, by label or number; None for a number.
     """
 
     text: str
@@ -87,21 +87,21 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Reads a condition. Raises ConditionError."""
+        """Parses a condition. Raises ConditionError."""
         found = _CONDITION.fullmatch(text)
         if found is None:
             hint = f"a measure, {', '.join(_COMPARISONS)}, and a limit: fct.p99 > 12 us"
-            raise ConditionError(text, (len(text), len(text)), "there is no comparison", hint)
+            raise ConditionError(text, (len(text), len(text)), "the comparison is missing", hint)
         parts: tuple[Part, ...] = get_args(Part)
         spans = {part: found.span(part) for part in parts}
         if (comparison := found["comparison"]) not in _COMPARISONS:
-            message = f"{comparison} is no comparison"
+            message = f"{comparison} is not a comparison"
             raise ConditionError(text, spans["comparison"], message, f"allowed: {', '.join(_COMPARISONS)}")
         measure = _measure(text, spans["measure"], found["measure"])
         flows = None if found["flows"] is None else found["flows"].strip()
         if flows is not None and isinstance(measure, RunMeasure):
             message = f"{measure.path} is a number of the whole run, not of flows"
-            raise ConditionError(text, spans["flows"], message, "leave out what is before the colon")
+            raise ConditionError(text, spans["flows"], message, "remove the part before the colon")
         if flows == "":
             raise ConditionError(text, spans["flows"], "a role or a tag is missing", "allowed: incast:fct.p99, fct.p99")
         if (share := _SHARE.fullmatch(found["limit"])) is not None:
@@ -112,22 +112,22 @@ class Condition:
             raise ConditionError(text, spans["limit"], "the limit is too large")
         return cls(text, spans, measure, flows, found["kind"], comparison, limit, of)
 
-    def mistake(self, part: Part, message: str, hint: str = "") -> ConditionError:
-        """That a part of the condition is wrong."""
+    def error(self, part: Part, message: str, hint: str = "") -> ConditionError:
+        """Returns an error that shows a part of the condition."""
         return ConditionError(self.text, self.spans[part], message, hint)
 
     def holds(self, value: float, limit: float) -> bool:
-        """Whether it holds for a value."""
+        """True if the condition holds for a value."""
         return _COMPARISONS[self.comparison][0](value, limit)
 
     @property
     def words(self) -> str:
-        """The comparison in words."""
+        """The comparison as words."""
         return _COMPARISONS[self.comparison][1]
 
 
 def unit(measure: ConditionMeasure) -> str:
-    """The unit of a measure; empty for a plain number."""
+    """Returns the unit of a measure; empty for a plain number."""
     known = measure.display_unit
     if isinstance(measure, RunMeasure) and not known:
         return _RUN_UNITS.get(measure.path.rpartition("_")[2], "")
@@ -142,38 +142,40 @@ def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
         try:
             return RunMeasure.model_validate({"kind": "run", "path": name})
         except pydantic.ValidationError:
-            message = f"{name} is the name of no counter: small letters and _ come after the dot"
-            raise ConditionError(text, span, message, "allowed: as in counters.merge_frames") from None
+            message = f"{name} is not a counter: names of counters have lowercase letters and _"
+            raise ConditionError(text, span, message, "for example: counters.merge_frames") from None
     value, dot, statistic = name.partition(".")
     values: tuple[FlowValue, ...] = get_args(FlowValue)
     if value not in values:
         of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in values]
-        message = f"there is no measure {name!r}" if name else "the measure is missing"
+        message = f"unknown measure {name!r}" if name else "the measure is missing"
         raise ConditionError(text, span, message, suggestion(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
     statistics = (span[0] + len(value) + len(dot), span[1])
     if not dot:
-        raise ConditionError(text, span, f"{value} needs a statistic", f"write for example {value}.p99 or {value}.mean")
+        raise ConditionError(text, span, f"{value} needs a statistic", f"for example: {value}.p99 or {value}.mean")
     try:
         return FlowMeasure(kind="flows", value=value, stat=statistic)
     except pydantic.ValidationError as error:
         allowed = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise ConditionError(text, statistics, f"there is no statistic {statistic!r}: it {allowed}") from None
+        raise ConditionError(text, statistics, f"unknown statistic {statistic!r}: it {allowed}") from None
 
 
 def _limit(text: str, span: tuple[int, int], limit: str, of: str) -> float:
-    """A limit in the unit of the measure; a number without a unit is in it."""
-    share = "or a share of a group: 110% of pfc"
+    """Parses a limit, and returns it in the unit of the measure."""
+    share = "or a percentage of a group: 110% of pfc"
     if not limit:
         raise ConditionError(text, span, "the limit is missing", f"write a number, {share}")
     if re.fullmatch(_NUMBER, limit):
         return float(limit)
     if "%" in limit:
-        raise ConditionError(text, span, "a share is a number and the group it is of", "write for example 110% of pfc")
+        raise ConditionError(text, span, "a percentage needs a number and a group", "for example: 110% of pfc")
     if of not in _QUANTITIES:
         has = f"is in {of}" if of else "has no unit"
-        raise ConditionError(text, span, f"the measure {has}, and {limit!r} is no number", f"write a number, {share}")
+        raise ConditionError(
+            text, span, f"the measure {has}, and {limit!r} is not a number", f"write a number, {share}"
+        )
     read, divisor = _QUANTITIES[of]
     try:
         return read(limit) / divisor
     except ValueError as error:
-        raise ConditionError(text, span, str(error), f"a number alone is in {of}, {share}") from None
+        raise ConditionError(text, span, str(error), f"a number without a unit is in {of}, {share}") from None

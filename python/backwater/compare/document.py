@@ -1,4 +1,4 @@
-"""A comparison for machines."""
+"""Comparisons as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backwater.compare.samples import BY_ROLE, BY_SIZE, Sample, of_flows, of_run
 
 
 def as_json(grouped: Grouped, checks: Sequence[Check], notes: Sequence[str]) -> str:
-    """Groups, the settings in which they differ, every statistic with its confidence and its values, and checks."""
+    """Returns groups, differing settings, statistics with confidence intervals and values, and checks as JSON."""
     document = {
         "groups": [_group(group) for group in grouped.groups],
         "differences": {path: [group.settings.get(path) for group in grouped.groups] for path in grouped.differing},
@@ -43,7 +43,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _statistics(grouped: Grouped) -> Iterator[dict[str, Any]]:
-    """Of flows, by tag and size and by role; and of whole runs."""
+    """Yields statistics of flows, by tag and size and by role, and of whole runs."""
     for by, keys in (("by_size", [*BY_SIZE]), ("by_role", [*BY_ROLE])):
         frames = [getattr(group, by) for group in grouped.groups]
         for column in frames[0][0].drop(keys).columns:
@@ -54,7 +54,7 @@ def _statistics(grouped: Grouped) -> Iterator[dict[str, Any]]:
 
 
 def _samples(samples: Sequence[Sample]) -> dict[str, Any]:
-    """Of each group, in their order; values are in the order of its seeds."""
+    """Returns the samples of each group; values are in the order of seeds."""
     nothing = {"mean": None, "half_width": None, "seeds": 0}
     estimates = [nothing if sample.estimate is None else asdict(sample.estimate) for sample in samples]
     return {

@@ -1,4 +1,4 @@
-"""Results grouped by what differs: runs of a group differ in nothing but their seed."""
+"""Groups of results. Runs of a group differ only in their seed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from backwater.directory import PARTIAL_FILES, RUN_FILE, ResultDirectory, Result
 from backwater.scenario_diff import canonical, differing, flatten
 from backwater.summary import Fact, Summary
 
-# What a group may differ in within: the first are names and seeds, and no result depends on the number of shards.
+# Values that may differ within a group. No result depends on the number of shards.
 _NO_SETTINGS: Final = frozenset({"name", "run.seed", "run.shards"})
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ in nothing but their seed.
+    """Runs that differ only in their seed.
 
     Attributes:
-        label: What tells it from the others.
-        runs: Its runs, in the order of their seeds.
-        settings: All values in force by their paths, and the version of the simulator and of plug-ins.
+        label: Name that distinguishes the group.
+        runs: The runs, in the order of their seeds.
+        settings: Effective values by path, with versions of the simulator and of plug-ins.
     """
 
     label: str
@@ -42,7 +42,7 @@ class Group:
 
     @property
     def size(self) -> str:
-        """The sample size: 5 seeds."""
+        """Sample size, such as `5 seeds`."""
         return style.counted(len(self.runs), "seed")
 
     @property
@@ -50,15 +50,15 @@ class Group:
         return [run.summary for run in self.runs]
 
     def verdicts(self) -> list[Fact]:
-        """What must always be said of the runs."""
+        """Returns facts that are always shown."""
         return pooled.verdicts(self._summaries)
 
     def costs(self) -> list[Fact]:
-        """What they simulated and what that took."""
+        """Returns facts about the amount and cost of simulation."""
         return pooled.costs(self._summaries)
 
     def alarms(self) -> list[str]:
-        """Details of what went wrong."""
+        """Returns details of failures."""
         return pooled.alarms(self._summaries)
 
     @cached_property
@@ -74,12 +74,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Grouped:
-    """Groups of runs beside each other.
+    """Groups of runs to compare.
 
     Attributes:
-        groups: In the order in which the first run of each was given.
-        notes: What had to be decided: runs that count once, and those kept apart.
-        copies: How many results are left out because others are the same runs.
+        groups: The groups, in the order of their first runs.
+        notes: Notes on runs that count once, and on runs in separate groups.
+        copies: Number of results left out as copies of other runs.
     """
 
     groups: Sequence[Group]
@@ -88,22 +88,22 @@ class Grouped:
 
     @property
     def are_single(self) -> bool:
-        """Whether each has one run."""
+        """True if each group has one run."""
         return all(len(group.runs) == 1 for group in self.groups)
 
     @cached_property
     def headers(self) -> list[str]:
-        """The labels, with the sample sizes where there are several seeds."""
+        """Labels, with sample sizes if there are several seeds."""
         return [group.label if self.are_single else f"{group.label} ({group.size})" for group in self.groups]
 
     @cached_property
     def differing(self) -> list[str]:
-        """The settings in which groups differ."""
+        """Settings in which groups differ."""
         return differing([group.settings for group in self.groups])
 
     @property
     def runs(self) -> dict[str, ResultDirectory]:
-        """All runs, by the label of the group and the seed if it has several."""
+        """All runs, by label and, with several seeds, by seed."""
         return {
             group.label if len(group.runs) == 1 else f"{group.label}, seed {run.summary.seed}": run
             for group in self.groups
@@ -112,9 +112,9 @@ class Grouped:
 
 
 def results_in(directory: Path) -> list[Path]:
-    """The directory, if it holds a result; or those in it, or among the points of the store that it is, by name.
+    """Returns a result directory itself, or the results in a folder or store, sorted by name.
 
-    A part of a result counts as one, so that whoever loads it hears of it.
+    Partial results are included, so that loading them reports an error.
     """
     if _holds_result(directory):
         return [directory]
@@ -128,10 +128,10 @@ def _holds_result(directory: Path) -> bool:
 
 
 def load(directories: Sequence[Path]) -> Grouped:
-    """Opens results, and groups them. Directories may hold several.
+    """Loads and groups results. A directory may hold several.
 
     Raises:
-        ResultError: If a directory holds no result, or one is given twice.
+        ResultError: If a directory has no result, or if a result is given twice.
     """
     found = [each for directory in directories for each in results_in(directory)]
     seen: dict[Path, Path] = {}
@@ -143,7 +143,7 @@ def load(directories: Sequence[Path]) -> Grouped:
 
 
 def grouped(results: Sequence[ResultDirectory]) -> Grouped:
-    """Groups results by what differs."""
+    """Groups results by their settings."""
     notes: list[str] = []
     parts: list[list[ResultDirectory]] = []
     for alike in _parted(results, lambda run: canonical(_settings(run.summary))):
@@ -164,7 +164,7 @@ def grouped(results: Sequence[ResultDirectory]) -> Grouped:
 def _parted(
     results: Sequence[ResultDirectory], key: Callable[[ResultDirectory], Hashable]
 ) -> list[list[ResultDirectory]]:
-    """The results in parts of the same key, in the order of the first of each."""
+    """Groups results by a key, in the order of the first result of each key."""
     parts: dict[Hashable, list[ResultDirectory]] = {}
     for result in results:
         parts.setdefault(key(result), []).append(result)
@@ -172,7 +172,7 @@ def _parted(
 
 
 def _without_copies(part: Sequence[ResultDirectory]) -> tuple[list[ResultDirectory], list[str]]:
-    """The first of all results that are the same run, and notes about the others."""
+    """Returns the first of all results that are the same run, and notes on copies."""
     once, notes = [], []
     for first, *copies in _parted(part, _run):
         once.append(first)
@@ -189,14 +189,14 @@ def _seed(result: ResultDirectory) -> int:
 
 
 def _run(result: ResultDirectory) -> tuple[int, str]:
-    """What two results with the same settings have in common if they are the same run."""
+    """Returns a key that identifies a run among results with the same settings."""
     return result.summary.seed, result.summary.fingerprint
 
 
 def _agreeing(alike: Sequence[ResultDirectory]) -> list[list[ResultDirectory]]:
-    """Results with the same settings, so parted that all of one seed in a part are the same run.
+    """Splits results with the same settings so that, within a part, all results of a seed are the same run.
 
-    All together, or else by folders, or else each run on its own.
+    Tries one part, then a part per folder, then a part per run.
     """
     ways: tuple[Callable[[ResultDirectory], Hashable], ...] = (
         lambda _: None,
@@ -211,19 +211,19 @@ def _agree(part: Sequence[ResultDirectory]) -> bool:
 
 
 def _kept_apart(alike: Sequence[ResultDirectory]) -> str:
-    """That results of the same settings and seed came out differently."""
+    """Returns a note on different results with the same settings and seed."""
     of_seeds = [part for part in _parted(alike, _seed) if not _agree(part)]
     names = style.listed([str(result.directory) for result in of_seeds[0]])
     also = f" (and others of {style.counted(len(of_seeds) - 1, 'more seed')})" if len(of_seeds) > 1 else ""
     return (
-        f"{names} have the same settings and seed {_seed(of_seeds[0][0])}, and came out differently{also}: "
-        "something that results do not record differs, such as a file that the scenario reads, sources of the "
-        "simulator that are not committed, or when a run was interrupted. They are kept apart, by their directories"
+        f"{names} have the same settings and seed {_seed(of_seeds[0][0])}, but different results{also}. "
+        "Results do not record every cause: a file that the scenario reads, uncommitted sources of the simulator, "
+        "or the time of an interruption. They are separate groups, labelled by their directories"
     )
 
 
 def _settings(summary: Summary) -> dict[str, object]:
-    """All that a result follows from, as far as it is recorded, but for its seed."""
+    """Returns all recorded settings that determine a result, except the seed."""
     in_force = flatten(summary.scenario) | summary.effective
     versions = {"version": summary.version, "commit": summary.commit}
     plug_ins = {f"plug_ins.{name}": version for name, version in summary.plug_ins.items()}

@@ -1,4 +1,4 @@
-"""What groups of runs are called: what tells one from the others, as short as possible."""
+"""Labels of groups of runs: distinct and as short as possible."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 from backwater.scenario_diff import Settings, canonical_at, differing, text
 
-# A label with more characters is none: directories are shorter.
+# Longest label; beyond, directories serve as labels.
 LONGEST: Final = 40
-# Keys of a scenario whose value says enough without the key.
+# Keys whose values need no key in a label.
 _SPEAKING: Final = ("kind", "name")
 
 
 def shortest_ends(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The shortest ends of different paths that tell them apart, with as many parts each."""
+    """Returns the shortest distinct ends of paths, all with the same number of parts."""
     number = 1
     while len(ends := [tuple(path[-number:]) for path in paths]) > len(set(ends)):
         number += 1
@@ -24,12 +24,12 @@ def shortest_ends(paths: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def labels(settings: Sequence[Settings], written: Set[str], directories: Sequence[Sequence[Path]]) -> Sequence[str]:
-    """A label for each group.
+    """Returns a label for each group.
 
     Args:
-        settings: The settings of each.
-        written: The paths that are in scenarios, and not what follows from them.
-        directories: The directories of the runs of each.
+        settings: Settings of each group.
+        written: Paths that scenarios contain, unlike derived settings.
+        directories: Directories of each group's runs.
     """
     found = _by_settings(settings, written)
     if len(set(found)) < len(found) or not all(0 < len(label) <= LONGEST for label in found):
@@ -38,8 +38,8 @@ def labels(settings: Sequence[Settings], written: Set[str], directories: Sequenc
 
 
 def _by_settings(settings: Sequence[Settings], written: Set[str]) -> list[str]:
-    """Labels of the few settings that tell all groups apart; perhaps long, empty or the same."""
-    chosen = _telling(settings, written)
+    """Returns labels of the few settings that distinguish the groups; they may be long, empty or equal."""
+    chosen = _distinguishing(settings, written)
     plain = [path for path in chosen if path.rpartition(".")[2] not in _SPEAKING]
     names = {path: f"{'.'.join(end)} " for path, end in zip(plain, shortest_ends(_split(plain)), strict=True)}
     return [
@@ -51,11 +51,11 @@ def _split(paths: Sequence[str]) -> list[list[str]]:
     return [path.split(".") for path in paths]
 
 
-def _telling(settings: Sequence[Settings], written: Set[str]) -> list[str]:
-    """Settings that tell all groups apart: kinds if they do, then what else scenarios say, then what follows from it.
+def _distinguishing(settings: Sequence[Settings], written: Set[str]) -> list[str]:
+    """Returns settings that distinguish the groups: kinds first, then written settings, then derived ones.
 
-    Of those it takes time and again one that tells most groups apart, the first of them by its path, until no other
-    helps.
+    In each set, repeatedly chooses the setting that distinguishes the most groups, the first by path, until no other
+    setting helps.
     """
     paths = sorted(differing(settings))
     kinds = [path for path in paths if path.endswith(".kind")]
@@ -73,12 +73,12 @@ def _telling(settings: Sequence[Settings], written: Set[str]) -> list[str]:
 
 
 def _with(keys: Sequence[tuple[str, ...]], settings: Sequence[Settings], path: str) -> list[tuple[str, ...]]:
-    """What tells groups apart, and one setting more."""
+    """Extends the keys of groups by one setting."""
     return [(*known, canonical_at(each, path)) for known, each in zip(keys, settings, strict=True)]
 
 
 def _by_directory(directories: Sequence[Sequence[Path]]) -> list[str]:
-    """Labels of the shortest ends of the directories in which the runs are, or else of their first ones."""
+    """Returns the shortest distinct ends of the runs' common directories, or else of their first directories."""
     absolute = [[directory.resolve() for directory in each] for each in directories]
     around = [Path(os.path.commonpath(each)) for each in absolute]
     if len(set(around)) == len(around):

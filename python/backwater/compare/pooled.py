@@ -1,4 +1,4 @@
-"""What several runs that differ in their seeds came to, as the short list of facts that a single run has."""
+"""Facts of several runs with different seeds, in the form of the facts of a single run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backwater.summary import Fact, Summary, counter_label
 
 
 def seed_list(seeds: Sequence[int]) -> str:
-    """Seeds in ascending order, neighbours as a range: 1–5, 8."""
+    """Returns ascending seeds as text, with ranges: 1–5, 8."""
     ranges: list[list[int]] = []
     for seed in seeds:
         if ranges and seed == ranges[-1][1] + 1:
@@ -30,7 +30,7 @@ def _number(value: float) -> str:
 
 
 def verdicts(summaries: Sequence[Summary]) -> list[Fact]:
-    """What must always be said of the runs of a group. Drops and unfinished flows are sums, PAUSE frames a mean."""
+    """Returns facts that are always shown. Drops and unfinished flows are sums, PAUSE frames a mean."""
     if len(summaries) == 1:
         return summaries[0].verdicts()
     outcomes = Counter(summary.outcome for summary in summaries)
@@ -70,7 +70,7 @@ def verdicts(summaries: Sequence[Summary]) -> list[Fact]:
 
 
 def costs(summaries: Sequence[Summary]) -> list[Fact]:
-    """What the runs of a group simulated and what that took. Times of the computer are sums, memory is the largest."""
+    """Returns facts about the amount and cost of simulation. CPU and wall times are sums, memory is the maximum."""
     if len(summaries) == 1:
         return summaries[0].costs()
     counters = sorted({name for summary in summaries for name in summary.counters})
@@ -91,7 +91,7 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
         *(
             Fact(
                 counter_label(name),
-                # What a run has not counted has not happened in it.
+                # A missing counter means 0.
                 _mean(
                     summaries,
                     lambda s, name=name: s.counters.get(name, 0),  # type: ignore[misc]
@@ -113,13 +113,13 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
 
 
 NOTE = (
-    "Of several runs: drops, unfinished flows and times of the computer are sums, memory and added queues the largest, "
-    "all other numbers means with their 95 % confidence."
+    "Over several runs: drops, unfinished flows, CPU and wall time are sums; memory and added queues are maxima; all "
+    "other numbers are means with 95 % confidence intervals."
 )
 
 
 def alarms(summaries: Sequence[Summary]) -> list[str]:
-    """Details of what went wrong, one sentence each, with the seed where there are several."""
+    """Returns details of failures, one sentence each, with the seed if there are several."""
     if len(summaries) == 1:
         return summaries[0].alarms()
     return [f"Seed {summary.seed}: {alarm}" for summary in summaries for alarm in summary.alarms()]
