@@ -13,6 +13,7 @@ pub mod barrier;
 pub mod bits;
 pub mod events;
 pub mod fingerprint;
+pub mod index;
 pub mod memory;
 pub mod pages;
 pub mod prefetch;

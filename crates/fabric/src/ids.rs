@@ -1,5 +1,6 @@
 //! Names of things: nodes, ports, flows, traffic classes.
 
+use backwater_engine::index::Id;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,6 +27,18 @@ impl FlowId {
     /// Stands for no flow: whose packets those are that switches make for themselves.
     pub const NONE: FlowId = FlowId(u32::MAX);
 }
+
+macro_rules! index_of {
+    ($($id:ident),+) => {
+        $(impl Id for $id {
+            #[inline(always)]
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        })+
+    };
+}
+index_of!(FlowId, NodeId, PortId);
 
 /// Most ports and nodes of a network: events name them in 27 bits.
 pub const ID_LIMIT: u32 = 1 << 27;

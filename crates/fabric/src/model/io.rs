@@ -14,6 +14,7 @@ use crate::model::ledger::Ledger;
 use crate::model::port::Port;
 use ambassador::Delegate;
 use backwater_engine::Time;
+use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
 
@@ -32,7 +33,7 @@ pub struct Counters {
 /// Ports and endpoint of a node, and the actions that its mechanisms requested.
 #[repr(C)]
 pub(crate) struct NodeIo {
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: IndexVec<PortIx, Port>,
     pub(crate) counters: Counters,
     pub(crate) actions: PendingActions,
     pub(crate) endpoint: Option<Endpoint>,
@@ -155,7 +156,7 @@ impl NodeIo {
     pub(crate) fn new(node: NodeId, ports: Vec<Port>, endpoint: Option<Endpoint>) -> NodeIo {
         NodeIo {
             node,
-            ports,
+            ports: ports.into(),
             counters: Counters::default(),
             actions: PendingActions::default(),
             endpoint,
@@ -184,7 +185,7 @@ impl NodeAccess for NodeIo {
     }
 
     fn port(&self, port: PortIx) -> &dyn PortView {
-        &self.ports[usize::from(port)]
+        &self.ports[port]
     }
 
     fn send(&mut self, port: PortIx, control: Control, causes: Option<&Causes>) {
@@ -194,11 +195,11 @@ impl NodeAccess for NodeIo {
     }
 
     fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
-        let was_open = self.ports[usize::from(port)].close(queue, now, cause);
+        let was_open = self.ports[port].close(queue, now, cause);
         self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
         if was_open && self.flags.intersects(NodeFlags::TRACE) {
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
-            let port = self.ports[usize::from(port)].id;
+            let port = self.ports[port].id;
             self.actions.note(Note::Stopped { port, queue, cause });
         }
         if was_open && self.flags.intersects(NodeFlags::GATE) {
@@ -207,7 +208,7 @@ impl NodeAccess for NodeIo {
     }
 
     fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
-        let port = &mut self.ports[usize::from(port)];
+        let port = &mut self.ports[port];
         if let Some(closure) = port.open(queue, now) {
             let (note, ix) = (Note::Paused { port: port.id, queue, closure }, port.ix);
             self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
@@ -226,7 +227,7 @@ impl NodeAccess for NodeIo {
     }
 
     fn set_timer(&mut self, port: PortIx, at: Time) {
-        let timer = &mut self.ports[usize::from(port)].timer_at;
+        let timer = &mut self.ports[port].timer_at;
         if *timer != at {
             *timer = at;
             self.actions.add(Action::Timer(port));

@@ -147,12 +147,12 @@ impl Node {
     pub fn link_change<S: Sink>(&mut self, port: PortIx, up: bool, env: &mut Env<'_, S>) {
         if up {
             // Both ends discarded their state, and send it again.
-            while let Some(frame) = self.io.ports[usize::from(port)].next_control(env.frames) {
+            while let Some(frame) = self.io.ports[port].next_control(env.frames) {
                 self.drop(port, &frame, DropCause::LinkDown, env);
             }
-            self.io.ports[usize::from(port)].recover();
+            self.io.ports[port].recover();
         } else {
-            self.io.ports[usize::from(port)].fail();
+            self.io.ports[port].fail();
         }
         Tracer::new(&mut self.io, &self.switch, env.sink, env.now).link_changed(port, up);
         if up {
@@ -182,7 +182,7 @@ impl Node {
 
     /// Handles a wake-up of `port`.
     pub fn port_ready<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
-        let wake_at = &mut self.io.ports[usize::from(port)].wake_at;
+        let wake_at = &mut self.io.ports[port].wake_at;
         if *wake_at <= env.now {
             *wake_at = Time::NEVER;
             SwitchPipeline::new(self, env).schedule(port);
@@ -192,7 +192,7 @@ impl Node {
 
     /// Handles the flow control's timer of `port`.
     pub fn flow_control_timer<S: Sink>(&mut self, port: PortIx, env: &mut Env<'_, S>) {
-        let timer_at = &mut self.io.ports[usize::from(port)].timer_at;
+        let timer_at = &mut self.io.ports[port].timer_at;
         if *timer_at <= env.now {
             *timer_at = Time::NEVER;
             self.call_flow_control(env, |mechanism, view| mechanism.on_timer(port, view));
@@ -281,7 +281,7 @@ impl Node {
             Some(Action::WakeUp) => self.schedule_wake_up(env),
             Some(Action::Note(note)) => env.sink.note(note),
             Some(Action::Timer(port)) => {
-                let port = &self.io.ports[usize::from(port)];
+                let port = &self.io.ports[port];
                 if port.timer_at != Time::NEVER {
                     env.sink.schedule(Wakeup::FlowControl(port), port.timer_at);
                 }
@@ -311,7 +311,7 @@ impl Node {
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
             let queued = Queued::arrived(&frame, NO_PORT, env.now);
             let (NodeIo { ports, counters, .. }, records) = (&mut self.io, &mut *env.records);
-            ports[usize::from(port)].enqueue_control(queued, env.frames, |withdrawn| {
+            ports[port].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);
                 records.free(withdrawn.record);
             });
@@ -384,7 +384,7 @@ impl Node {
     #[cold]
     #[inline(never)]
     fn is_avoided(&self, egress: PortIx, fabric: &Fabric) -> bool {
-        let port = &self.io.ports[usize::from(egress)];
+        let port = &self.io.ports[egress];
         port.is_down() && fabric.routes.avoid(port.id)
     }
 
@@ -410,7 +410,7 @@ impl Node {
         self.losses.bytes += u64::from(frame.size.charge);
         self.losses.frames[cause as usize] += 1;
         env.records.free(frame.record);
-        let (ingress, bytes) = (self.io.ports[usize::from(port)].id, u32::from(frame.size.charge));
+        let (ingress, bytes) = (self.io.ports[port].id, u32::from(frame.size.charge));
         let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
         env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, packet, cause });
     }
@@ -423,7 +423,7 @@ impl Node {
         let Body::Packet(packet) = &frame.body else { return };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                self.io.ports[usize::from(egress)].prefetch_enqueue(QueueIx::from(packet.class.0));
+                self.io.ports[egress].prefetch_enqueue(QueueIx::from(packet.class.0));
                 if let Some(switch) = &self.switch {
                     switch.prefetch(ingress, packet.class);
                 }
@@ -439,7 +439,7 @@ impl Node {
         let Body::Packet(packet) = &frame.body else { return None };
         match packet.route.next() {
             NextHop::Port(egress) => {
-                let port = &self.io.ports[usize::from(egress)];
+                let port = &self.io.ports[egress];
                 port.prefetch_push(QueueIx::from(packet.class.0), frames);
                 Some(port)
             }
@@ -456,7 +456,7 @@ impl Node {
     /// Prefetches the state of `port`, whose turn is about to come.
     #[inline]
     pub(crate) fn prefetch_turn(&self, port: PortIx) {
-        self.io.ports[usize::from(port)].prefetch_use();
+        self.io.ports[port].prefetch_use();
         if let Some(endpoint) = &self.io.endpoint {
             endpoint.prefetch_turn(port);
         }
@@ -465,7 +465,7 @@ impl Node {
     /// Prefetches the queue, or the place in the round, that has the next turn at a port.
     #[inline]
     pub(crate) fn prefetch_departure(&self, ix: PortIx) -> &Port {
-        let port = &self.io.ports[usize::from(ix)];
+        let port = &self.io.ports[ix];
         port.prefetch_departure();
         if let Some(endpoint) = &self.io.endpoint {
             endpoint.prefetch_round(ix);
@@ -476,7 +476,7 @@ impl Node {
     /// Prefetches the frame, or the queue pair, that has the next turn at a port.
     #[inline]
     pub(crate) fn prefetch_frame(&self, ix: PortIx, frames: &Frames) -> &Port {
-        let port = &self.io.ports[usize::from(ix)];
+        let port = &self.io.ports[ix];
         if !port.prefetch_frame(frames)
             && let Some(endpoint) = &self.io.endpoint
         {

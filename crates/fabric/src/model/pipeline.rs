@@ -74,7 +74,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
-                let first = [fabric.wiring.across(io.ports[usize::from(ingress)].id)];
+                let first = [fabric.wiring.across(io.ports[ingress].id)];
                 let passed = records.trail(frame.record).map_or(&first[..], Trail::ports);
                 let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
                 packet.route = route.behind_past(passed);
@@ -168,7 +168,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 return None;
             }
         };
-        if !io.ports[usize::from(egress)].are_queues_named() {
+        if !io.ports[egress].are_queues_named() {
             return Some((queue, pressure));
         }
         let choice = flow_control.queue(&packet, &View::new(*now, *fabric, io));
@@ -212,7 +212,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE) && observes_enqueue(flags, &queued.frame) {
             self.call_enqueue_hooks(egress, queue, queued);
         }
-        self.node.io.ports[usize::from(egress)].enqueue(queue, queued, self.env.frames);
+        self.node.io.ports[egress].enqueue(queue, queued, self.env.frames);
     }
 
     /// Informs the flow control of a packet that was charged and enqueued.
@@ -227,7 +227,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn call_enqueue_hooks(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
         let Some(Packet { kind, .. }) = queued.frame.packet().copied() else { return };
         let hooks = HookSet::enqueue_of(kind);
-        let bytes = self.node.io.ports[usize::from(egress)].queue_bytes(queue) + u64::from(queued.frame.size.charge);
+        let bytes = self.node.io.ports[egress].queue_bytes(queue) + u64::from(queued.frame.size.charge);
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             let mut packet = queued.context(egress, queue, self.env.records);
             Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).enqueued(&mut packet, bytes);
@@ -270,7 +270,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             let mut packet = queued.context(egress, queue, self.env.records);
             Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).own_enqueued(&mut packet);
         }
-        self.node.io.ports[usize::from(egress)].enqueue(queue, &queued, self.env.frames);
+        self.node.io.ports[egress].enqueue(queue, &queued, self.env.frames);
         self.schedule(egress);
     }
 
@@ -279,7 +279,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Transmits the next frame of a port if the port is idle, else schedules a wake-up for when it is.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, ix: PortIx) {
-        let port = &mut self.node.io.ports[usize::from(ix)];
+        let port = &mut self.node.io.ports[ix];
         if port.is_idle(self.env.now) {
             self.transmit(ix);
         } else if port.wake_at > port.busy_until {
@@ -293,7 +293,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             self.advance_inner_queues(ix);
         }
         let next = self.next_frame(ix);
-        let port = &mut self.node.io.ports[usize::from(ix)];
+        let port = &mut self.node.io.ports[ix];
         if let Some(frame) = &next {
             port.start(frame, self.env.now);
             self.env.sink.transmit(port, frame, self.env.records);
@@ -310,7 +310,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if flags.intersects(NodeFlags::TURNS) && self.nic().is_own_turn(ix) {
             return self.nic().next_packet(ix);
         }
-        let port = &mut self.node.io.ports[usize::from(ix)];
+        let port = &mut self.node.io.ports[ix];
         if let Some(frame) = port.next_control(self.env.frames) {
             if flags.intersects(NodeFlags::TRACE) {
                 let Node { io, switch, .. } = &mut *self.node;
@@ -335,7 +335,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Dequeues the first packet of `queue`, which starts on the wire now.
     #[inline(always)]
     fn depart(&mut self, egress: PortIx, queue: QueueIx) -> Frame {
-        let port = &mut self.node.io.ports[usize::from(egress)];
+        let port = &mut self.node.io.ports[egress];
         let mut queued = port.take(queue, self.env.frames);
         if port.opened_after(queued.at) {
             charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
@@ -371,7 +371,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     #[inline(never)]
     fn call_departure_hooks(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        let bytes = self.node.io.ports[usize::from(egress)].queue_bytes(queue);
+        let bytes = self.node.io.ports[egress].queue_bytes(queue);
         self.call_hooks(hooks, egress, queue, queued, |hooks, packet, view| hooks.on_departure(packet, bytes, view));
     }
 
@@ -380,7 +380,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn account_for_departure(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
         let flags = self.node.io.flags;
         if flags.intersects(NodeFlags::RELAYS) && queued.ingress != NO_PORT {
-            self.node.io.ports[usize::from(egress)].relays(&queued.frame);
+            self.node.io.ports[egress].relays(&queued.frame);
         }
         if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
             let wire = queued.frame.size.wire;
@@ -406,20 +406,20 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// wire. Repeats the turn while nothing can leave. Does nothing while a control frame goes first.
     #[inline(never)]
     fn advance_inner_queues(&mut self, egress: PortIx) {
-        let port = &self.node.io.ports[usize::from(egress)];
+        let port = &self.node.io.ports[egress];
         if !port.can_hand_on() || port.has_urgent() {
             return;
         }
         let all = self.node.flow_control.added_queues().stage == Stage::QueueAll;
         // The loop ends: every move brings a packet nearer to the wire.
         loop {
-            for _ in 0..self.node.io.ports[usize::from(egress)].count_inner() {
-                let Some(queue) = self.node.io.ports[usize::from(egress)].next_inner() else { break };
+            for _ in 0..self.node.io.ports[egress].count_inner() {
+                let Some(queue) = self.node.io.ports[egress].next_inner() else { break };
                 if self.move_first(egress, queue) && !all {
                     break;
                 }
             }
-            let port = &self.node.io.ports[usize::from(egress)];
+            let port = &self.node.io.ports[egress];
             if port.can_send() || !port.can_hand_on() {
                 break;
             }
@@ -428,7 +428,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Moves the packets that a queue holds now to their next queues.
     pub(crate) fn flush(&mut self, egress: PortIx, queue: QueueIx) {
-        for _ in 0..self.node.io.ports[usize::from(egress)].queue_frames(queue) {
+        for _ in 0..self.node.io.ports[egress].queue_frames(queue) {
             self.move_first(egress, queue);
         }
     }
@@ -436,12 +436,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Drops all packets that wait at `egress`, whose link has failed.
     pub(crate) fn abandon(&mut self, egress: PortIx) {
         // Packets of inner queues move on first: every move brings a packet nearer to the wire.
-        while let Some(queue) = self.node.io.ports[usize::from(egress)].first_inner() {
+        while let Some(queue) = self.node.io.ports[egress].first_inner() {
             self.move_first(egress, queue);
         }
-        for queue in 0..self.node.io.ports[usize::from(egress)].queue_count() as QueueIx {
-            while self.node.io.ports[usize::from(egress)].is_occupied(queue) {
-                let mut queued = self.node.io.ports[usize::from(egress)].take(queue, self.env.frames);
+        for queue in 0..self.node.io.ports[egress].queue_count() as QueueIx {
+            while self.node.io.ports[egress].is_occupied(queue) {
+                let mut queued = self.node.io.ports[egress].take(queue, self.env.frames);
                 let packet = &mut queued.context(egress, queue, self.env.records);
                 Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).abandoned(packet);
                 self.release(egress, queue, &mut queued);
@@ -455,7 +455,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(never)]
     fn move_first(&mut self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
-        let port = &mut io.ports[usize::from(egress)];
+        let port = &mut io.ports[egress];
         let leads_to_wire = port.leads_to_wire(queue);
         let frames = &mut *self.env.frames;
         let mut queued = if leads_to_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
@@ -467,7 +467,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let (from, to) = (packet.choice(), flow_control.next_queue(&packet, &View::new(*now, *fabric, io)));
         (queued.at, queued.note) = (*now, to.note);
         queued.frame.set_class(to.class);
-        let port = &mut io.ports[usize::from(egress)];
+        let port = &mut io.ports[egress];
         let leads_to_wire = port.leads_to_wire(to.queue);
         port.enqueue(to.queue, &queued, frames);
         let mut packet = queued.context(egress, to.queue, records);

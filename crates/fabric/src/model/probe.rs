@@ -4,6 +4,7 @@ use crate::contract::need::worst_case;
 use crate::contract::{BufferAccounts, PortFacts, Site};
 use crate::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Time};
 
 /// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
@@ -50,7 +51,7 @@ pub struct HeadroomPeak {
 pub(crate) struct IngressProbe {
     node: NodeId,
     lossless: ClassMask,
-    ports: Vec<IngressPort>,
+    ports: IndexVec<PortIx, IngressPort>,
     peaks: Peaks,
     /// How many queues are told to stop.
     stopped: u16,
@@ -132,7 +133,7 @@ impl IngressProbe {
         now: Time,
     ) {
         self.close(ingress, class, now);
-        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        let queue = &mut self.ports[ingress].queues[class.index()];
         queue.count.iter_mut().for_each(|count| count.arrived += bytes);
         queue.arrival = (now, buffer.headroom(ingress, class));
         self.look(ingress, class, buffer, now);
@@ -148,7 +149,7 @@ impl IngressProbe {
         now: Time,
     ) {
         self.close(ingress, class, now);
-        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        let queue = &mut self.ports[ingress].queues[class.index()];
         queue.count.iter_mut().for_each(|count| count.departed += bytes);
         self.look(ingress, class, buffer, now);
     }
@@ -162,7 +163,7 @@ impl IngressProbe {
         buffer: &AnyBufferPolicy,
         now: Time,
     ) {
-        let ingress = &mut self.ports[usize::from(port)];
+        let ingress = &mut self.ports[port];
         let classes = classes.and(self.lossless);
         let before = ingress.stopped;
         ingress.stopped = if stop { before.or(classes) } else { before.minus(classes) };
@@ -218,14 +219,14 @@ impl IngressProbe {
     }
 
     fn close(&mut self, ingress: PortIx, class: Class, now: Time) {
-        let queue = &mut self.ports[usize::from(ingress)].queues[class.index()];
+        let queue = &mut self.ports[ingress].queues[class.index()];
         self.seen.stops.extend(queue.close(now));
     }
 
     /// Reads the meters of a queue and of the switch.
     fn look(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
         let stopped = self.stopped;
-        let port = &mut self.ports[usize::from(ingress)];
+        let port = &mut self.ports[ingress];
         if let Some(stop) = &mut port.queues[class.index()].stop {
             let headroom = buffer.headroom(ingress, class);
             if headroom > stop.headroom {

@@ -33,7 +33,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     pub(crate) fn enqueued(&mut self, at: &mut PacketContext<'_>, queue_bytes: u64) {
         let Some(Packet { flow, psn, kind, .. }) = at.frame.packet().copied() else { return };
         if self.sink.traces() {
-            let port = self.io.ports[usize::from(at.egress)].id;
+            let port = self.io.ports[at.egress].id;
             let (queue, class, ingress) = (at.queue, at.egress_class, self.ingress_held(at, 0));
             self.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
         }
@@ -50,7 +50,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         {
             at.records.set_journey(&mut at.frame.record, journey);
         }
-        let bytes = self.io.ports[usize::from(at.egress)].queue_bytes(at.queue) + u64::from(at.bytes);
+        let bytes = self.io.ports[at.egress].queue_bytes(at.queue) + u64::from(at.bytes);
         self.enqueued(at, bytes);
     }
 
@@ -66,7 +66,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     #[inline(never)]
     pub(crate) fn moved(&mut self, from: QueueChoice, to: &mut PacketContext<'_>) {
         let Some(Packet { flow, psn, kind, .. }) = to.frame.packet().copied() else { return };
-        let port = self.io.ports[usize::from(to.egress)].id;
+        let port = self.io.ports[to.egress].id;
         let QueueChoice { queue, class, .. } = from;
         self.sink.note(Note::Moved { port, queue, to: to.queue, kind, class, flow, psn });
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.frame.record)) {
@@ -82,7 +82,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
             return;
         };
         let (ingress, queue) = (self.ingress_held(at, at.bytes.into()), at.queue);
-        let port = &self.io.ports[usize::from(at.egress)];
+        let port = &self.io.ports[at.egress];
         let bytes = port.queue_bytes(queue);
         self.sink.note(Note::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
     }
@@ -90,7 +90,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that the congestion point marked on departure.
     #[inline(never)]
     pub(crate) fn marked(&mut self, at: &mut PacketContext<'_>) {
-        let (port, Packet { flow, psn, .. }) = (self.io.ports[usize::from(at.egress)].id, *at.packet());
+        let (port, Packet { flow, psn, .. }) = (self.io.ports[at.egress].id, *at.packet());
         self.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
         if let Some(journey) = at.records.journey_mut(at.frame.record) {
             journey.marked = Some((port, self.now));
@@ -102,7 +102,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     pub(crate) fn started(&mut self, at: &mut PacketContext<'_>) {
         let Packet { kind, class, .. } = *at.packet();
         self.dequeued(at);
-        let port = &self.io.ports[usize::from(at.egress)];
+        let port = &self.io.ports[at.egress];
         let Some(ledger) = &mut self.io.ledger else { return };
         let (record, until) = (at.frame.record, self.now + port.serialisation(at.frame.size.wire));
         let mut journey = at.records.journey_mut(record);
@@ -133,7 +133,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a link-local frame that starts on the wire.
     #[inline(never)]
     pub(crate) fn link_local_started(&mut self, ix: PortIx, frame: &Frame) {
-        let until = self.now + self.io.ports[usize::from(ix)].serialisation(frame.size.wire);
+        let until = self.now + self.io.ports[ix].serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
             ledger.start(ix, OnWire::LinkLocal, None, &[], until, self.now);
         }
@@ -145,7 +145,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         if let Some(ledger) = &mut self.io.ledger {
             ledger.link(ix, up, self.now);
         }
-        self.sink.note(Note::Link { port: self.io.ports[usize::from(ix)].id, up });
+        self.sink.note(Note::Link { port: self.io.ports[ix].id, up });
     }
 
     /// Reports a data packet that a queue pair sends; `rate` is the pair's rate from now on.
@@ -153,7 +153,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
     pub(crate) fn sent(&mut self, ix: PortIx, rate: Rate, frame: &mut Frame, records: &mut Records, fabric: &Fabric) {
         let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
         let Some(slot) = fabric.live_flow(flow).sender.get() else { return };
-        let port = &self.io.ports[usize::from(ix)];
+        let port = &self.io.ports[ix];
         self.sink.note(Note::Rate { flow, port: port.id, rate });
         let until = self.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
@@ -173,7 +173,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Some(endpoint) = &self.io.endpoint else { return };
         let facts = endpoint.pair_facts(slot, fabric);
         let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
-        let port = self.io.ports[usize::from(facts.port)].id;
+        let port = self.io.ports[facts.port].id;
         self.sink.note(Note::Sender { flow, port, queue, next, in_flight, window, departure });
         if let Some(ledger) = &mut self.io.ledger {
             ledger.pair(slot as usize, facts, self.now);

@@ -56,7 +56,7 @@ mod tests {
     use crate::testing::{choose, interfaces, port};
 
     /// Of 40,000 packets of a flow, how many take ports 4, 5, 6 and 9, of which some are `down`.
-    fn counts(down: &[usize]) -> [u32; 4] {
+    fn counts(down: &[u16]) -> [u32; 4] {
         let mut spray = Spray::new(Seed(1), NodeId(3));
         let mut node = interfaces((0..10).map(|_| port(100)).collect());
         down.iter().for_each(|port| node.ports[*port].fail());

@@ -90,8 +90,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             }
             self.node.endpoint_mut().upcoming.pop_front();
             let (port, route) = fabric.route(flow, spec, Direction::Data);
-            let line_rate = self.node.io.ports[usize::from(port)].rate;
-            let busy_until = self.node.io.ports[usize::from(port)].free_at();
+            let line_rate = self.node.io.ports[port].rate;
+            let busy_until = self.node.io.ports[port].free_at();
             let sender = SenderFacts { flow, ..fabric.sender(line_rate) };
             let starting = self.starting(flow, spec.class, port, route);
             let mut queue = 0;
@@ -196,7 +196,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// The next data packet for an idle `port`, if any queue pair may send.
     #[inline]
     pub(crate) fn next_packet(&mut self, ix: PortIx) -> Option<Frame> {
-        let port = &self.node.io.ports[usize::from(ix)];
+        let port = &self.node.io.ports[ix];
         let endpoint = self.node.io.endpoint.as_mut()?;
         let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), self.env.now)?;
         let fabric = self.env.fabric;
@@ -242,7 +242,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.schedule_timer(slot);
         self.node.io.counters.created += u64::from(size.charge);
         if may_have_waited {
-            charge_pauses(&self.node.io.ports[usize::from(ix)], queue, since, &mut frame, self.env);
+            charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env);
         }
         if self.node.io.flags.intersects(NodeFlags::DEPARTURE_WORK) {
             self.node.extend_trail(ix, &mut frame, self.env);
@@ -269,7 +269,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
     /// Whether an idle `port`, at which queues and own data take turns, sends own data next.
     pub(crate) fn is_own_turn(&mut self, ix: PortIx) -> bool {
-        let (port, endpoint) = (&self.node.io.ports[usize::from(ix)], self.node.io.endpoint.as_mut());
+        let (port, endpoint) = (&self.node.io.ports[ix], self.node.io.endpoint.as_mut());
         let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
         let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= self.env.now);
         is_ready && endpoint.lanes[usize::from(ix)].turns.next() == Side::Own
@@ -301,7 +301,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let fabric = self.env.fabric;
         let flow = fabric.live_flow(packet.flow);
         let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
-        let line_rate = self.node.io.ports[usize::from(port)].rate;
+        let line_rate = self.node.io.ports[port].rate;
         let receiver = self.node.endpoint_mut().receiver(packet.flow, flow, line_rate, fabric);
         let reception = &mut receiver.reception;
         reception.arrived += 1;
@@ -348,7 +348,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let path = self.env.records.path(frame.record);
         let followed = fabric.answer_path.zip(path.map(Entropy)).filter(|_| answer.is_some());
         if let Some((answers, path)) = followed {
-            let ports = [port, egress].map(|ix| self.node.io.ports[usize::from(ix)].id);
+            let ports = [port, egress].map(|ix| self.node.io.ports[ix].id);
             let trail = self.env.records.trail(frame.record);
             (egress, route) = fabric.answer_route(answers, &flow.spec, &packet, trail, ports, path);
         }
@@ -575,7 +575,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let starting = self.starting(flow, class, port, route);
         let mut queue = 0;
         self.node.call_flow_control(self.env, |mechanism, node| queue = mechanism.on_flow_start(starting, node));
-        let busy_until = self.node.io.ports[usize::from(port)].free_at();
+        let busy_until = self.node.io.ports[port].free_at();
         let endpoint = self.node.endpoint_mut();
         endpoint.leave(slot);
         let pair = &mut endpoint.queue_pairs[slot as usize];
@@ -589,7 +589,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// What flow control learns of a flow that starts here.
     fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
         let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
-        let onward = self.env.fabric.onward(flow, Direction::Data, route, self.node.io.ports[usize::from(port)].id);
+        let onward = self.env.fabric.onward(flow, Direction::Data, route, self.node.io.ports[port].id);
         StartingFlow { flow, class, port, onward }
     }
 
@@ -598,7 +598,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let NodeIo { ports, endpoint, .. } = &mut self.node.io;
         let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
         let pair = &mut endpoint.queue_pairs[slot as usize];
-        let port = &ports[usize::from(pair.port)];
+        let port = &ports[pair.port];
         if pair.reaction.repaces() {
             let rate = pair.reaction.rate(self.env.now);
             let wire = u64::from(pair.last_wire);
@@ -630,7 +630,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 pair.reaction.on_loss(self.env.now, LossSignal::TimedOut);
                 pair.timed_from = Time::NEVER;
                 let port = pair.port;
-                let busy_until = self.node.io.ports[usize::from(port)].free_at();
+                let busy_until = self.node.io.ports[port].free_at();
                 self.node.endpoint_mut().place(slot, self.env.fabric, busy_until, self.env.now);
                 self.trace_pair(slot);
                 self.pipeline().schedule(port);

@@ -11,7 +11,7 @@ fn at(ns: u64) -> Time {
 }
 
 /// Four ports, of which some are down.
-fn ports(down: &[usize]) -> NodeIo {
+fn ports(down: &[PortIx]) -> NodeIo {
     let mut node = interfaces((0..4).map(|_| port(100)).collect());
     down.iter().for_each(|port| node.ports[*port].fail());
     node
@@ -143,7 +143,7 @@ fn only_links_that_are_up_are_candidates() {
 #[test]
 fn a_hash_avoids_links_that_are_down() {
     let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));
-    let ways = |down: &[usize]| {
+    let ways = |down: &[PortIx]| {
         let mut node = ports(down);
         let view = View::new(Time::ZERO, &fabric, &mut node);
         (0..400).map(|flow| by_hash(hash, FlowKey(flow), &[0, 1, 2, 3], &view)).collect::<Vec<_>>()

@@ -1,0 +1,89 @@
+//! Vectors indexed by ids instead of numbers.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+/// An id that counts from 0.
+pub trait Id: Copy {
+    /// Returns the position of the id's element.
+    fn index(self) -> usize;
+}
+
+impl Id for u16 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        usize::from(self)
+    }
+}
+
+/// A vector with one element per `I`, such as a port or a node. It derefs to a slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexVec<I, T>(Vec<T>, PhantomData<I>);
+
+impl<I, T> Default for IndexVec<I, T> {
+    fn default() -> Self {
+        IndexVec::from(Vec::new())
+    }
+}
+
+impl<I, T> From<Vec<T>> for IndexVec<I, T> {
+    fn from(elements: Vec<T>) -> Self {
+        IndexVec(elements, PhantomData)
+    }
+}
+
+impl<I, T> FromIterator<T> for IndexVec<I, T> {
+    fn from_iter<It: IntoIterator<Item = T>>(elements: It) -> Self {
+        IndexVec::from(Vec::from_iter(elements))
+    }
+}
+
+impl<I, T> Deref for IndexVec<I, T> {
+    type Target = Vec<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<I, T> DerefMut for IndexVec<I, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<I: Id, T> Index<I> for IndexVec<I, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, id: I) -> &T {
+        &self.0[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IndexVec<I, T> {
+    #[inline(always)]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.0[id.index()]
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a IndexVec<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a mut IndexVec<I, T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter_mut()
+    }
+}
