@@ -32,13 +32,13 @@ from gridded import GRID, contents, eventually, kill_when_some_are_made, locally
 
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The grid, made on this machine."""
+    """A store with the grid, run on this machine."""
     return locally(tmp_path_factory.mktemp("local"))
 
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """A head without cores, and two workers with one each."""
+    """A head without cores and two workers with one core each."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     for _ in range(2):
         cluster.add_node(num_cpus=1)
@@ -48,7 +48,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def assert_equal(directory: Path, store: Store, local: Store) -> None:
-    """That a store has of the grid what the local one has, made once, and that nothing goes on."""
+    """Asserts that a store has the results of the local store, each made once, and that no run goes on."""
     of = study(directory)
     assert contents(store) == contents(local)
     assert table(of, store).equals(table(of, local))
@@ -75,12 +75,12 @@ def test_on_ray_a_worker_is_killed(tmp_path: Path, cluster: Cluster, local: Stor
 
 @contextlib.contextmanager
 def held_up(found: Callable[[], list[int]], number: int) -> Iterator[None]:
-    """Stops processes as they are found, until there are so many; they go on afterwards."""
+    """Stops processes during the block, until a number is reached."""
 
     def signal_all(how: signal.Signals) -> int:
         victims = found()
         for process in victims:
-            # It may have come to its end meanwhile.
+            # It may have ended.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, how)
         return len(victims)
@@ -136,7 +136,7 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
 
 
 def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
-    """All combinations, every second one marked long: of three choices, every two still meet; of two, each occurs."""
+    """Returns all combinations, every second one marked long. Any two of three choices still meet."""
     combinations = product(*(enumerate(values) for values in choices))
     return [
         pytest.param(
@@ -147,7 +147,7 @@ def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
 
 
 def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
-    """A sweep of runs of seconds in a session of its own, on a cluster of its own."""
+    """Starts a sweep with runs of seconds in its own session, on its own cluster."""
     study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
     options = {"ray": ["num_cpus=2"], "submitit": ["cluster=local", f"folder={tmp_path}/logs"]}[kind]
     command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", kind]
@@ -163,7 +163,7 @@ def stopped(
     twice: bool,
     send: Callable[[int, signal.Signals], None] = os.killpg,
 ) -> str:
-    """Signals a process and its group, as a terminal and batch systems do, or it alone; what it then says."""
+    """Signals a process, or its group as terminals and batch systems do; returns its output."""
     send(process.pid, how)
     if twice:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -191,11 +191,11 @@ def test_a_sweep_is_stopped_without_a_traceback(tmp_path: Path, kind: str, how: 
 def test_a_sweep_is_stopped_while_ray_starts(tmp_path: Path, how: signal.Signals, seconds: float) -> None:
     with begun(tmp_path, "ray") as process:
         time.sleep(seconds)
-        # SIGTERM to the group ends Ray's processes, and Ray this one (docs/guide/cluster.md).
+        # SIGTERM to the group ends Ray, which ends the command (docs/guide/cluster.md).
         stopped(process, how, twice=True, send=os.kill if how == signal.SIGTERM else os.killpg)
 
 
-# Sends SIGTERM 0.2 s after Ray began to join its cluster in compiled code, which takes longer.
+# Sends SIGTERM 0.2 s after compiled code of Ray began to join the cluster, which takes longer.
 SIGNALLED_IN_RAY = """
 import os, subprocess, sys
 from backwater.cli.main import main
@@ -247,10 +247,10 @@ def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:
 
 
 def test_a_job_that_runs_out_of_time_is_lost(tmp_path: Path) -> None:
-    """What submitit says of one, as its worker leaves it."""
+    """Raises the errors that submitit's workers leave."""
     chosen = executor(Kind.SUBMITIT, 1, {"cluster": "local", "folder": str(tmp_path / "logs"), "timeout_min": "1"})
     assert isinstance(chosen, Submitit)
-    # The job is another process, which does not find this file.
+    # The job is another process, which cannot import this file.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(slurm, "perform", out_of_time)

@@ -1,4 +1,4 @@
-"""Small results to be set side by side."""
+"""Small results to compare."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def made(
     fct: Sequence[int | None] = (),
     **run: Any,  # noqa: ANN401 - any value of run.json
 ) -> Path:
-    """The small result with a seed, and with tables of the scenario and flows of its own."""
+    """Writes the small result with a seed, tables of the scenario, and flows."""
     scenario = {**RUN["scenario"], **(changes or {}), "run": {"seed": seed, "warmup": "0 s"}}
     write_result(directory, scenario=scenario, seed=seed)
     if fct:
@@ -27,5 +27,5 @@ def made(
 
 
 def side_by_side(results: Mapping[str, Result]) -> Grouped:
-    """Results as groups of one run each, with labels of their own."""
+    """Returns results as groups of one run each, with given labels."""
     return Grouped([Group(label, [result]) for label, result in results.items()])

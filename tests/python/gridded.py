@@ -1,4 +1,4 @@
-"""A grid of runs that take long enough for one of them to be killed, and what a store holds of it."""
+"""A grid with runs that are long enough to be killed, and helpers for stores."""
 
 from __future__ import annotations
 
@@ -46,38 +46,38 @@ pauses = { kind = "run", path = "pause_frames" }
 """
 
 
-# Files that the directory of a run has from its start to its end.
+# Files that the directory of a run has throughout the run.
 WHILE_IT_RUNS = {*PARTIAL_FILES} - {
     f"{name}.partial" for name in ("run.json", "switches.parquet", "reordering.parquet")
 }
 
 
 def names(directory: Path) -> set[str]:
-    """The files of a directory, of which there are none if it does not exist."""
+    """Returns the names of a directory's files; empty if the directory does not exist."""
     return {path.name for path in directory.iterdir()} if directory.exists() else set()
 
 
 def study(directory: Path, text: str = GRID) -> Study:
-    """The grid, or another one, in a file of a directory."""
+    """Writes a grid to a directory, and plans it."""
     path = directory / "grid.toml"
     path.write_text(text, encoding="utf-8")
     return Study.plan(Experiment.load(path), "small")
 
 
 def locally(directory: Path) -> Store:
-    """A store in a directory with all runs of the grid, made one by one on this machine."""
+    """Returns a store with all runs of the grid, made one at a time on this machine."""
     store = Store(directory / "local")
     assert run(store, [*study(directory).jobs.values()], Local(1)) == []
     return store
 
 
 def table(of: Study, store: Store) -> pl.DataFrame:
-    """What a sweep shows of every run; where and in which time it was made left out."""
+    """Returns the table of all runs, without directories and CPU times."""
     return Sweep(of, store).frame.drop("directory", "cpu_seconds")
 
 
 def contents(store: Store) -> dict[str, str]:
-    """Hashes of all tables and scenarios of a store, by point and file; `run.json` has times and is left out."""
+    """Returns hashes of all tables and scenarios of a store. `run.json` has times and is left out."""
     files = sorted((store.directory / "points").glob("*/*"))
     return {
         f"{file.parent.name}/{file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
@@ -87,7 +87,7 @@ def contents(store: Store) -> dict[str, str]:
 
 
 def made(store: Store) -> dict[str, int]:
-    """The points of a store, each with when its result was written, in ns: another run changes it.
+    """Returns the times in ns at which the results of a store were written. Another run changes them.
 
     An inode would not do: a file system may give a new file the number of one just removed.
     """
@@ -95,7 +95,7 @@ def made(store: Store) -> dict[str, int]:
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Waits until something holds; fails if it does not."""
+    """Waits until a condition holds; fails after a timeout."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "waited in vain"
@@ -103,7 +103,7 @@ def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def processes(*words: str) -> list[int]:
-    """The processes of this machine whose command lines have all of some words."""
+    """Returns the processes whose command lines contain all words."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -116,12 +116,12 @@ def processes(*words: str) -> list[int]:
 
 
 def kill_when_some_are_made(store: Store, *words: str, how: signal.Signals = signal.SIGKILL) -> int:
-    """Kills a process with such a command line as soon as a quarter of the grid is there; its number."""
+    """Kills a process with these words as soon as a quarter of the grid is done; returns its id."""
     victims: list[int] = []
 
     def is_killed() -> bool:
         for process in processes(*words)[:1]:
-            # It may have come to its end meanwhile.
+            # It may have ended.
             with suppress(ProcessLookupError):
                 os.kill(process, how)
                 victims.append(process)

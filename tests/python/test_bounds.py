@@ -1,4 +1,4 @@
-"""Claims beside what could be reached: every flow at its ideal time."""
+"""Bounds of claims: every flow at its ideal time."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from conftest import edited
 
 
 def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
-    """For every scheme a list of values by seed for each load, 1 and 2."""
+    """Returns a grid from lists of values by seed, for the loads 1 and 2 of each scheme."""
     return {
         Point({"scheme": scheme, "load": str(load)}, seed): {"m": value}
         for scheme, loads in of_schemes.items()

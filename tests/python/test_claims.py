@@ -18,7 +18,7 @@ Grid = dict[Point, Mapping[str, float | None]]
 
 
 def grid(**of_schemes: Sequence[Sequence[float | None]]) -> Grid:
-    """For every scheme a list of values by seed for each load, 1 and 2; measure `m`, and half of it as `half`."""
+    """Returns a grid from lists of values by seed, for two loads of each scheme; `half` is half of `m`."""
     return {
         Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
         for scheme, loads in of_schemes.items()
@@ -36,7 +36,7 @@ def check(values: Grid, **keys: Any) -> Assessment:  # noqa: ANN401 - any TOML v
 
 
 def judge(values: Sequence[float], **keys: Any) -> Verdict:  # noqa: ANN401 - any TOML value
-    """The verdict on the value of a single place, by seed."""
+    """Returns the verdict on values by seed at a single place."""
     return check(grid(old=[values]), **keys).verdict
 
 
@@ -44,11 +44,11 @@ AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 REDUCED = {"compare": "reduction", **AGAINST}
 # From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
 VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
-# The same without error.
+# Values without scatter.
 MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
 
 
-# --- what is compared
+# --- comparisons
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
             {"old": 2, "new": 2},
             "reached",
         ),
-        # a place beside itself, by another measure
+        # a place compared with itself, by another measure
         (
             {"compare": "ratio", "at_least": 2, "at": {"load": "1"}, "to": {"load": "1"}, "to_measure": "half"},
             {"old": 2, "new": 2},
@@ -82,7 +82,7 @@ MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
         ({"at": {"scheme": "new", "load": "1"}, "at_most": 4, "neutral": 5}, {"": 4.5}, "same direction"),
         ({"at": {"scheme": "new", "load": ["1", "2"]}, "at_most": 20}, {"1": 4.5, "2": 18}, "reached"),
         ({"compare": "ratio", "at_most": 1, "to": {"scheme": "old"}}, {"1": 0.45, "2": 0.9}, "reached"),
-        # each of several baselines, the one that is half as good among them
+        # two baselines
         (
             {"compare": "ratio", "at_most": 1, "at": {"scheme": "new", "load": "1"}, "to": {"load": ["1", "2"]}},
             {"": 0.25},
@@ -166,33 +166,33 @@ def test_a_reason_may_be_given_for_each_scale() -> None:
     assert [claims.check(claim, scale, grid(old=[[0.5]])).reason for scale in ("paper", "small")] == ["b", "a"]
 
 
-# --- the verdict, rule by rule
+# --- verdicts, rule by rule
 
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
         ([1.75, 1.76, 1.77], "reached"),
-        # 1.51 ± 0.05: a part of the interval is not as expected, and is less than the effect claimed, 0.5
+        # 1.51 ± 0.05 is partly outside; the error is less than the effect claimed, 0.5
         ([1.49, 1.51, 1.53], "reached, within error"),
         ([1.25, 1.26, 1.27], "same direction"),
         ([1.0, 1.1, 1.2], "not reached"),
         ([0.9, 0.91, 0.92], "not reached"),
-        # 1.75 ± 0.62 and 1.25 ± 0.62: the error is larger than the effect, and 1.5 lies within
+        # 1.75 ± 0.62 and 1.25 ± 0.62 contain 1.5; the error is larger than the effect
         ([1.5, 1.75, 2.0], "too uncertain"),
         ([1.0, 1.25, 1.5], "too uncertain"),
-        # 0.75 ± 0.62: 1.5 does not
+        # 0.75 ± 0.62 does not contain 1.5
         ([0.5, 0.75, 1.0], "not reached"),
-        # a seed: there is no error, and 1 % is the least that counts
+        # one seed: without an error, the least effect is 1 %
         ([1.5], "reached"),
         ([1.49], "same direction"),
         ([1.011], "same direction"),
         ([1.009], "not reached"),
-        # the same for seeds that make no difference
+        # equal values of two seeds
         ([1.5, 1.5], "reached"),
         ([1.011, 1.011, 1.011], "same direction"),
         ([1.009, 1.009, 1.009], "not reached"),
-        # where there is an error, it decides: 1.005 ± 0.0025
+        # the error decides if there is one: 1.005 ± 0.0025
         ([1.004, 1.005, 1.006], "same direction"),
     ],
 )
@@ -223,13 +223,13 @@ def test_the_effect_claimed_between_two_bounds_is_half_their_distance(values: li
         ([1.0, 1.01, 1.02], "reached"),  # ± 0.025
         ([1.03, 1.035, 1.04], "reached"),  # ± 0.012
         ([1.03, 1.04, 1.05], "reached, within error"),  # ± 0.025
-        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075, more than what is tolerated
+        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075, more than the tolerance
         ([1.06, 1.07, 1.08], "not reached"),
         ([1.06], "not reached"),
     ],
 )
 def test_the_tolerated_error_is_the_effect_claimed(values: list[float], verdict: str) -> None:
-    """As much as before, within 5 %."""
+    """Returns the verdict on a ratio within 5 % of 1."""
     assert judge(values, at_most=1.05, neutral=1.0) == verdict
 
 
@@ -266,7 +266,7 @@ def test_with_a_baseline_of_0_the_least_effect_is_1_percent_of_the_effect_claime
 def test_values_may_be_too_large() -> None:
     assert check(grid(old=[[1.1e308, 1.1e308]]), at_least=5).note == "the values are too large to be averaged"
     assert Estimate(0.0, 1e308, 2).seeds_for(1e-3) is None
-    # about 0, no number of seeds tells on which side of 0 the mean is
+    # no number of seeds decides on which side of 0 a mean of 0 is
     claim = {"compare": "difference", "at_most": 0, **AGAINST}
     assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds needed"
 
@@ -290,7 +290,7 @@ def test_one_run_refutes_never_and_always(values: list[float]) -> None:
 
 
 def test_what_does_not_happen_cannot_be_avoided() -> None:
-    """Of three deadlocks two are avoided; the fourth run has none under either scheme."""
+    """Two of three deadlocks are avoided. The fourth run has no deadlock under either scheme."""
     keys: dict[str, Any] = {"compare": "reduction", "at_least": 0.6, "unit": "yes/no", **AGAINST}
     assessment = check(grid(old=[[1, 1, 1, 0]], new=[[0, 0, 1, 0]]), **keys)
     assert assessment.estimates[""].mean == pytest.approx(2 / 3)
@@ -314,16 +314,16 @@ def test_the_worst_of_several_places_counts(places: list[list[float]], verdict: 
 
 
 def test_too_uncertain_gives_the_number_of_seeds_needed() -> None:
-    # 1.6 ± 0.497 of three seeds with a deviation of 0.2, held against an effect of 0.4: 3.182 · 0.2 / 2 = 0.318
+    # Three seeds: 1.6 ± 0.497, deviation 0.2, effect 0.4. Four seeds: 3.182 · 0.2 / 2 = 0.318.
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 4 seeds needed"
-    # where no effect is claimed, 0.02 from the bound: (1.96 · 0.2 / 0.02)² = 384
+    # Without an effect, 0.02 from the bound: (1.96 · 0.2 / 0.02)² = 384.
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.58, neutral=1.58)
     assert assessment.note == "about 387 seeds needed"
-    # of several places, that which needs most
+    # The place that needs the most seeds counts.
     assessment = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 7 seeds needed at 2"
-    # which need not be that with the smallest effect, which is shown first
+    # It need not be the worst place, which is shown first.
     assessment = check(grid(old=[[1.0, 1.5, 2.6], [1.59, 1.6, 1.61]]), at_least=1.5, neutral=1.0)
     assert (next(iter(assessment.estimates)), assessment.note) == ("2", "about 13 seeds needed at 1")
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
@@ -351,7 +351,7 @@ def expected(value: float, bound: Mapping[str, float]) -> bool:
 
 
 @given(SEEDS, bounds(), NEUTRAL)
-# What never holds is refuted by a single run, and is never too uncertain.
+# A single run refutes never and always, so that they are never too uncertain.
 @example([0.0, -1.0], {"at_most": 0.0}, None)
 def test_only_expected_values_are_reached(values: list[float], bound: dict[str, float], neutral: float | None) -> None:
     assessment = check(grid(old=[values]), neutral=neutral, **bound)
@@ -422,7 +422,7 @@ def test_the_number_of_seeds_is_minimal(values: list[float], error: float) -> No
     assert wanted == len(values) + 1 or error_with(wanted - 1) > error * (1 - 1e-9)
 
 
-# --- confidence, and how figures are shown
+# --- confidence intervals and texts
 
 
 def test_confidence_is_students() -> None:

@@ -1,4 +1,4 @@
-"""Runs beside each other: which are one group, what groups are called, and what they are over their seeds."""
+"""Comparison of runs: groups, labels, and statistics over seeds."""
 
 import itertools
 import json
@@ -45,7 +45,7 @@ STUDENT_4 = 2.776
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three schemes with five seeds each, in one folder."""
+    """Results of three schemes with five seeds each, in one folder."""
     folder = tmp_path_factory.mktemp("three")
     for number, (name, switch) in enumerate(SCHEMES.items()):
         for seed in SEEDS:
@@ -79,7 +79,7 @@ def of_flows(document: dict[str, Any], statistic: str, **kind: str) -> list[dict
 
 
 def by_hand(folder: Path, number: int, name: str, of: pl.Expr) -> tuple[list[float], float, float]:
-    """A statistic of the flows of the incast for each seed; its mean, and half the width of its interval."""
+    """Returns the mean of an incast's statistic over seeds, and half the width of its confidence interval."""
     values = []
     for seed in SEEDS:
         flows = pl.read_parquet(folder / f"{number}-{name}-{seed}" / "flows.parquet")
@@ -156,7 +156,7 @@ def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> No
     grouped = groups.load([tmp_path])
     [mean] = [view for view in views.comparison(grouped) if view.title == "Mean flow completion time (µs)"]
     assert mean.headers == ("traffic", "flow size", "mtu 1000 B (3 seeds)", "mtu 2000 B (1 seed)")
-    # Half of 2 µs, times the square root of 2 for the deviation and over it for the error, times t of 1: 12.706.
+    # Deviation 2 µs / √2, divided by √2 for the error, times t for 1 degree of freedom: 12.706.
     assert [*mean.rows] == [("background", "≤ 10 KB", "3.000 ± 12.71 (2 of 3 seeds)", "–")]
     [of_machines, nothing] = of_flows(compared(tmp_path), "mean_us", tag="background")
     assert (of_machines["values"], of_machines["seeds"]) == ([2, None, 4], 2)
@@ -193,9 +193,9 @@ def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     assert facts["Lossless"][0].startswith("1 dropped")
     assert facts["Deadlock"] == ("2 of 4, the earliest at 20 µs", "bad")
     assert facts["Unfinished flows"] == ("4 of 24", "warning")
-    # 10, 20, 30 and 3: a deviation of 11.7863, and 3.182 for 3 degrees of freedom.
+    # 10, 20, 30 and 3: deviation 11.7863; t for 3 degrees of freedom is 3.182.
     assert facts["PAUSE frames"][0] == "15.8 ± 18.8"
-    # Not counted is 0: of 4, 0, 0 and 0 the deviation is 2.
+    # A missing counter is 0: the deviation of 4, 0, 0 and 0 is 2.
     assert facts["Merges"][0] == "1 ± 3.18"
     assert facts["Peak added queues"][0] == "7 of a port, 5 with packets"
     assert facts["CPU time"][0] == "2.0 s"
@@ -240,7 +240,7 @@ def test_seeds_are_listed_with_their_ranges(seeds: set[int]) -> None:
     assert all(int(low[-1]) + 1 < int(high[0]) for low, high in itertools.pairwise(ends))
 
 
-# --- which runs are a group
+# --- groups
 
 
 def test_runs_that_differ_in_seed_name_and_shards_alone_are_one_group(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_groups_differ_in_effective_values_and_versions(
 ) -> None:
     grouped = groups.load([made(tmp_path / "a", 1), made(tmp_path / "b", 2, **run)])
     assert grouped.differing == [path]
-    # Where the value is not there, nothing is said of it, and the directories are.
+    # A group without the value has no text for it; then directories are labels.
     assert grouped.groups[1].label == (label or "b")
 
 
@@ -323,7 +323,7 @@ SETTINGS = st.dictionaries(
 
 
 @given(st.lists(SETTINGS, min_size=1, max_size=6, unique_by=lambda each: json.dumps(each, sort_keys=True)))
-# Two settings tell the first group from the last; the order of paths differs from group to group.
+# Two settings distinguish the first group from the last. The order of paths differs between groups.
 @example(
     [
         {"switch.flow_control.kind": "a", "load": "a", "ecn.kmin": "a", "mtu": "a"},
@@ -336,7 +336,7 @@ def test_labels_are_distinct_short_and_deterministic(settings: list[dict[str, An
     found = labels(settings, {"switch.flow_control.kind", "load"}, directories)
     assert len(set(found)) == len(settings)
     assert all(0 < len(label) <= LONGEST for label in found)
-    # The order changes none, unless directories are the labels, which are those of their places.
+    # The order does not change labels, except directories, which belong to positions.
     backwards = labels(settings[::-1], {"switch.flow_control.kind", "load"}, directories[::-1])
     assert sorted(backwards) == sorted(found) or {*found} != {str(number) for number in range(len(settings))}
 
@@ -350,7 +350,7 @@ def test_ends_of_paths_are_distinct_and_as_short_as_possible(paths: list[list[st
     assert longest == 1 or len({tuple(path[1 - longest :]) for path in paths}) < len(paths)
 
 
-# --- one run twice, and results that differ for no reason that is recorded
+# --- copies of runs, and results that differ without a recorded cause
 
 
 def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
@@ -384,20 +384,20 @@ def test_folders_keep_together_what_agrees(tmp_path: Path) -> None:
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert [(group.label, group.seeds) for group in grouped.groups] == [("old", [1, 2, 3]), ("new", [1, 2, 3])]
     assert "(and others of 2 more seeds)" in grouped.notes[0]
-    # What is the same in both is in both.
+    # A run that is in both folders is in both groups.
     shutil.rmtree(tmp_path / "new" / "3")
     made(tmp_path / "new" / "3", 3, fingerprint="old3")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert [(group.label, group.seeds) for group in grouped.groups] == [("old", [1, 2, 3]), ("new", [1, 2, 3])]
     assert "(and others of 1 more seed)" in grouped.notes[0]
-    # A folder that holds two of one seed tells nothing, and what is the same counts once.
+    # A folder with two runs of one seed is no group; copies count once.
     other = made(tmp_path / "new" / "again", 1, fingerprint="again")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert (len(grouped.groups), grouped.copies) == (6, 1)
     assert [group.label for group in groups.load([tmp_path / "new" / "1", other]).groups] == ["1", "again"]
 
 
-# --- what may be given
+# --- arguments
 
 
 def test_folders_and_stores_mean_their_results(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
 def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     for seed, fct in ((1, 2), (2, 4)):
         made(tmp_path / str(seed), seed, fct=(fct,))
-    # The second run sends twice as much, holds more and is paused by nobody.
+    # The second run sends twice as much, has more bytes queued and is never paused.
     second = tmp_path / "2"
     ports = pl.read_parquet(second / "ports.parquet").with_columns(pl.col("tx_bytes") * 3)
     ports.write_parquet(second / "ports.parquet")
@@ -464,7 +464,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     assert [(row["value"], row["fraction"]) for row in of_group] == [(2, 0), (2, 0.5), (4, 1)]
     assert rows(of_size)
     assert throughput["title"]["text"] == "Throughput received by all hosts, mean of the runs"
-    # 62,500 B in 10 µs are 50 Gb/s, and three times as many in the other run.
+    # 62,500 B in 10 µs are 50 Gb/s. The other run sends three times as much.
     received = {(row["series"], row["time"]): row["bps"] for row in rows(throughput)}
     assert received["mtu 1000 B", 10] == 100
     assert received["mtu 9 KB", 10] == 50
@@ -473,7 +473,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     assert (held["mtu 1000 B", 20], held["mtu 9 KB", 20]) == (15_000, 3_000)
     closed = {(row["series"], row["time"]): row["queues"] for row in rows(paused)}
     assert closed["mtu 9 KB", 50] == 1
-    # That of the first run ends with it, at 100 µs.
+    # The line of the first run ends at 100 µs.
     assert [closed["mtu 1000 B", time] for time in (50, 150)] == [0.5, 0]
     assert {row["time"] for row in rows(throughput) if row["series"] == "mtu 1000 B"} >= {10, 200}
     html = report.comparison(grouped)

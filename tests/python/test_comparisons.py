@@ -1,4 +1,4 @@
-"""Tables that set points of an experiment beside each other."""
+"""Tables that compare points of an experiment."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ AGAINST_OLD = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 def grid(
     variant: str = "base", seeds: int = 1, **of_schemes: tuple[float | None, float | None]
 ) -> dict[Point, dict[str, float | None]]:
-    """For every scheme its measure at both loads, more by 1 with each seed; `lost` is a million times as much."""
+    """Returns a measure of each scheme at two loads, plus 1 per seed, and `lost`, a million times as much."""
     return {
         Point({"load": load, "scheme": scheme, "variant": variant}, seed): {
             "m": None if value is None else value + seed,
@@ -48,7 +48,7 @@ def table(values: Values, **keys: Any) -> View:  # noqa: ANN401 - any TOML value
 
 
 def cells(values: Values, **keys: Any) -> list[str]:  # noqa: ANN401 - any TOML value
-    """The cells of the row `base`."""
+    """Returns the cells of the row `base`."""
     (row,) = [row for row in table(values, **keys).rows if row[0] == "base"]
     return [*row[1:]]
 

@@ -1,4 +1,4 @@
-"""`backwater compare --fail-if`: what conditions say, when they hold, and what cannot be checked."""
+"""Conditions of `backwater compare --fail-if`."""
 
 import json
 import operator
@@ -36,12 +36,12 @@ def failing(folder: Path, *conditions: str) -> CommandResult:
 
 
 def last(outcome: CommandResult) -> list[str]:
-    """What is said of conditions, at the end."""
+    """Returns the lines about conditions."""
     lines = outcome.stdout.splitlines()
     return [line for line in lines if line.startswith("failed:")] + lines[-1:]
 
 
-# --- conditions that hold, and that do not
+# --- checks
 
 
 def test_a_condition_that_holds_for_no_group_is_code_0(two: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_label_comes_before_a_number(tmp_path: Path) -> None:
     made(tmp_path / "2", 1, {"network": {"mtu": long}}, fct=(2,))
     made(tmp_path / "1", 1, fct=(10,))
     directories = [tmp_path / "2", tmp_path / "1"]
-    # "2" is the label of the first group, which has 2 µs.
+    # "2" is the label of the first group, with 2 µs.
     holds = command_line("compare", *directories, "--fail-if", "fct.mean > 110% of 2")
     assert 'holds for "1": 10 µs' in holds.stdout
     assert "10 µs (1 seed) is more than 2.2 µs" in holds.stdout
@@ -143,12 +143,12 @@ def test_identical_runs_leave_nothing_to_check(tmp_path: Path) -> None:
     assert last(outcome) == ["1 check made, 1 passed"]
 
 
-# --- what is measured
+# --- measures
 
 
 @pytest.fixture
 def kinds(tmp_path: Path) -> Path:
-    """Flows that have not finished, and of which a role and a tag have the same name."""
+    """A result with unfinished flows, and with a role and a tag of one name."""
     directory = made(tmp_path / "kinds")
     rows = [
         flow(0, "background", ("h0", "h2"), 10_000, 2),  # role vulnerable
@@ -199,7 +199,7 @@ def test_an_unknown_counter_is_0_with_a_note(two: Path) -> None:
     assert "taken as 0" not in outcome.stderr
 
 
-# --- what has no value is an error
+# --- missing values
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The grid of an experiment: which runs there are, and the scenario of each."""
+"""The grid of an experiment: its points and their scenarios."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +63,7 @@ PAPERS = sorted(filter(shipped.is_experiment, (REPOSITORY / "papers").glob("*/*"
 
 
 def covering(points: Sequence[Point]) -> list[Point]:
-    """Points of the first seed that between them have every value of every axis."""
+    """Returns points of the first seed that cover every point of every axis."""
     chosen, covered = list[Point](), set[tuple[str, str]]()
     for point in points:
         if not chosen or not point.place.items() <= covered:
@@ -83,7 +83,7 @@ def test_the_papers_of_the_repository_are_sound_at_every_scale(path: Path) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_point_of_the_papers_of_the_repository_is_sound(path: Path) -> None:
-    """Takes long: 12,000 points are planned, of which the test above takes one in ten."""
+    """Plans 12,000 points. The test above plans one in ten."""
     experiment = Experiment.load(path)
     for scale in experiment.content.scales:
         assert Study.plan(experiment, scale).points

@@ -1,4 +1,4 @@
-"""Points of a sweep that come out the same."""
+"""Points of a sweep with identical runs."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_an_axis_without_effect_is_reported_once_with_its_settings() -> None:
 
 
 def test_single_places_are_reported_where_an_axis_has_an_effect_elsewhere() -> None:
-    # A flow that another one meets is slower with a small window; alone it is not.
+    # A small window slows a flow that competes with another, but not a single flow.
     meets = '{ src = "h2", dst = "h1", bytes = "20 KB" }'
     axes = f"""
 [axes.traffic]
@@ -88,7 +88,7 @@ def test_points_that_differ_in_one_seed_are_not_identical() -> None:
     assert [*identical(found.study, runs)] == []
     runs[point] = runs[point].model_copy(update={"fingerprint": None})
     assert [*identical(found.study, runs)] == []
-    # Without that run, what is left of a place says nothing, whatever else is missing.
+    # Without that run, the other seeds of its place do not count.
     none = {place: run.model_copy(update={"fingerprint": None}) for place, run in runs.items() if place.seed == 2}
     assert [*identical(found.study, runs | none)] == []
 

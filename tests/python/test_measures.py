@@ -1,4 +1,4 @@
-"""Figures of a single run, as the measures of an experiment define them."""
+"""Measures of a single run."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from small_result import US, flow, frame, schema
 
 
 def measure_of(text: str) -> ResultMeasure:
-    """A measure with some keys."""
+    """Returns a measure with some keys."""
     measure = content_of(f"measures.m = {{ {text} }}").measures["m"]
     assert isinstance(measure, ResultMeasure)
     return measure
@@ -35,7 +35,7 @@ def measure_of(text: str) -> ResultMeasure:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # the flows of conftest: three finished ones in the window, of 2, 4 and 3 µs
+        # Three flows of conftest finished in the window, in 2, 4 and 3 µs.
         ('kind = "flows"', 3.0),
         ('kind = "flows", role = "vulnerable"', 3.0),
         ('kind = "flows", src = ["h0"], stat = "max"', 3.0),
@@ -45,12 +45,12 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "flows", stat = "p50"', 3.0),
         ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
         ('kind = "flows", value = "goodput", stat = "max"', 40.0),
-        # 10, 10 and 11 packets; of those of one flow 3 came early, by up to 2
+        # 10, 10 and 11 packets arrived; of one flow, 3 are disordered, with degrees up to 2.
         ('kind = "flows", value = "arrived", stat = "sum"', 31.0),
         ('kind = "flows", value = "disordered", stat = "max"', 3.0),
         ('kind = "flows", value = "disordered", stat = "share"', 0.25),
         ('kind = "flows", value = "degree", role = "vulnerable"', 1.0),
-        # After the warm-up, of 31 packets one came early by 1 and two by 2.
+        # After the warm-up, 31 packets arrived: one with degree 1 and two with degree 2.
         ('kind = "reordering"', 5 / 3),
         ('kind = "reordering", stat = "count"', 3.0),
         ('kind = "reordering", stat = "max"', 2.0),
@@ -70,7 +70,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "reordering", role = "background", stat = "max"', 0.0),
         ('kind = "reordering", tag = "incast", stat = "p99"', None),
         ('kind = "reordering", tag = "incast", stat = "share"', None),
-        # One of the four flows was blocked, one of them is not finished.
+        # One of the four flows was blocked, and one is unfinished.
         ('kind = "flows", value = "blocked", stat = "share"', 0.25),
         ('kind = "flows", value = "blocked", role = "vulnerable", stat = "share"', 0.5),
         ('kind = "flows", stat = "share"', 0.75),
@@ -79,7 +79,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "flows", tag = "nobody", stat = "count"', 0.0),
         ('kind = "unfinished"', 1.0),
         ('kind = "unfinished", role = "vulnerable"', 0.0),
-        # 20 KB to h2 within 4 µs, and 10,001 B to h1 within 3; the incast to h2 has not finished
+        # 20 KB to h2 in 4 µs, and 10,001 B to h1 in 3 µs. The incast to h2 is unfinished.
         ('kind = "requests", stat = "max"', 40.0),
         ('kind = "requests", stat = "count"', 2.0),
         ('kind = "requests", value = "time"', 3.5),
@@ -119,7 +119,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "pauses", relayed = true, stat = "count"', 1.0),
         ('kind = "pauses", relayed = false', 1.0),
         ('kind = "pauses", value = "duration", stat = "sum"', 20.0),
-        # They begin after 10, 15 and 30 of the 100 µs.
+        # Pauses begin at 10, 15 and 30 of 100 µs.
         ('kind = "pauses", stat = "rate"', 30_000.0),
         ('kind = "pauses", relayed = true, stat = "rate"', 10_000.0),
         ('kind = "pauses", from = "15 us", to = "65 us", stat = "rate"', 40_000.0),
@@ -130,7 +130,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "pauses", from = "200 us", to = "300 us", stat = "rate"', None),
         ('kind = "pauses", from = "15 us", value = "duration", stat = "sum"', 10.0),
         ('kind = "pauses", to = "15 us"', 1.0),
-        # In one of the ten samples 400 B wait at s0:1 and 1000 B at s0:2.
+        # In one of ten samples, 400 B are queued at s0:1 and 1000 B at s0:2.
         ('kind = "queue", ports = "s0->h2"', 100.0),
         ('kind = "queue", ports = ["h0:0", "s0:2"], stat = "max"', 1000.0),
         ('kind = "queue", ports = "s*->h[1-2]", to = "20 us"', 500.0),
@@ -138,14 +138,14 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
         ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
         # h0 is paused from 10 to 20 µs, h1 from 15 to 25 µs and from 30 µs to the end.
-        # Of ten samples two have any: 1, and 2 + 4.
+        # Two of ten samples have entries: 1, and 2 + 4.
         ('kind = "balancing", what = "isolation_paths", stat = "sum"', 7.0),
         ('kind = "balancing", what = "isolation_paths"', 0.7),
         ('kind = "balancing", what = "isolation_paths", stat = "max", nodes = ["s0"]', 2.0),
         ('kind = "balancing", what = "isolation_paths", from = "10 us", to = "20 us"', 6.0),
         ('kind = "balancing", what = "isolated_flows", stat = "max"', 5.0),
         ('kind = "balancing", what = "stopped_uplinks", stat = "max"', 0.0),
-        # 4, 2 and 6 us; what is isolated and idle has no delay.
+        # Delays of 4, 2 and 6 µs. Isolated idle paths have no delay.
         ('kind = "path-delays"', 4.0),
         ('kind = "path-delays", stat = "count"', 3.0),
         ('kind = "path-delays", nodes = ["s0"]', 3.0),
@@ -162,18 +162,18 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "paused-links", interval = "40 us", from = "40 us"', 1.0),
         ('kind = "paused-links", of = "switches", stat = "max"', 0.0),
         ('kind = "paused-links", from = "100 us", to = "200 us"', 0.0),
-        # 37.5 of the 187.5 KB that h0 has sent
+        # 37.5 of the 187.5 KB that h0 sent.
         ('kind = "relayed"', 0.2),
         ('kind = "relayed", from = "20 us"', 0.6),
         ('kind = "relayed", to = "20 us"', 0.0),
         ('kind = "relayed", hosts = "h[1-2]"', None),
-        # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s there
+        # 62.5 KB in the first of ten intervals of 10 µs is 50 Gb/s in that interval.
         ('kind = "throughput", hosts = ["h2"]', 5.0),
         ('kind = "throughput", hosts = ["h2"], to = "20 us"', 25.0),
         ('kind = "throughput", hosts = "h[1-2]"', 5.0),
         ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
         ('kind = "throughput", from = "10 us"', 0.0),
-        # By port: h0 sends at 100 Gb/s in the first interval and at 50 in the third, s0 to h2 at 50 in the first.
+        # h0 sends at 100 Gb/s in interval 1 and at 50 in interval 3, s0->h2 at 50 in interval 1.
         ('kind = "throughput", ports = "s0->h2"', 5.0),
         ('kind = "throughput", ports = ["h0:0", "s0:2"]', 20.0),
         ('kind = "throughput", ports = ["h0:0", "h0->s0"], to = "20 us"', 50.0),
@@ -189,7 +189,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "throughput", as = "share", to = "10 us"', 1 / 6),
         ('kind = "throughput", stat = "max"', 5.0),
         ('kind = "throughput", direction = "sent", stat = "max"', 15.0),
-        # 20 KB in the first 10 µs is 16 Gb/s there
+        # 20 KB in the first 10 µs is 16 Gb/s in that interval.
         ('kind = "throughput", role = "vulnerable", to = "10 us"', 16.0),
         ('kind = "throughput", role = "vulnerable", tag = "incast"', 0.0),
         ('kind = "throughput", tag = "incast", to = "20 us"', 2.0),
@@ -257,7 +257,7 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
 
 def test_a_link_is_paused_while_a_queue_of_its_port_is(result: Result) -> None:
     rows = [
-        # Two queues of a port, then one pause up to the end of an interval and one that has no length, at a beginning.
+        # Two queues of a port; a pause that ends with an interval; a pause of no length.
         ("s0", 1, 12 * US, 31 * US),
         ("s0", 1, 15 * US, 16 * US),
         ("s0", 2, 30 * US, 40 * US),
@@ -278,7 +278,7 @@ def test_a_link_is_paused_while_a_queue_of_its_port_is(result: Result) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # s0:1 holds 400 B after 10 µs, 600 B after 30 and 40 µs; s0:2 holds 1000 B after 10 and 100 µs, at the end
+        # s0:1 holds 400 B at 10 µs, 600 B at 30 and 40 µs. s0:2 holds 1000 B at 10 and 100 µs.
         ('ports = "s0:1", below = "500 B"', 50.0),
         ('ports = "s0:1", below = "599 B"', 50.0),
         ('ports = "s0:1", below = "600 B"', 0.0),
@@ -314,7 +314,7 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
         ('value = "time"', [4.0, 10.0, 2.0, 2.0]),
         ('dst = "h1"', [50.0, 80.0, 20.0]),
         ('tag = "incast"', [50.0, 80.0, 40.0]),
-        # What is left out is no part of a request, neither what it adds nor that it has not finished.
+        # Flows outside the filter do not count: neither their bytes, nor that they are unfinished.
         ('src = "h0"', [40.0, 20.0]),
         ('src = "h2"', [30.0, 80.0, 40.0, 40.0]),
     ],
@@ -342,11 +342,11 @@ def test_relaying_hosts_count_as_hosts_and_have_a_buffer(result: Result) -> None
     result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
     frames = measure_of('kind = "throughput", hosts = ["h2"]')
     assert frames.evaluate(result) == pytest.approx(5.0)
-    # A switch without a way to any host is in layer 0, too.
+    # A switch without a path to any host is in layer 0, too.
     result.topology.nodes = result.topology.nodes.with_columns(layer=0)
     relayed = measure_of('kind = "relayed"')
     assert relayed.evaluate(result) == pytest.approx(0.2)
-    # Another port of h0, of whose 62.5 KB 37.5 are relayed.
+    # Another port of h0 with 62.5 KB, of which 37.5 are relayed.
     other = result.ports.tail(1).with_columns(pl.lit(1, pl.UInt16).alias("port"))
     result.ports = pl.concat([result.ports, other])
     assert relayed.evaluate(result) == pytest.approx(0.4)
@@ -422,7 +422,7 @@ def test_ideal_values_use_ideal_times(result: Result) -> None:
         'measures.blocked = { kind = "flows", value = "blocked" }\n'
         'measures.request = { kind = "requests", value = "time", stat = "max" }'
     ).measures
-    # Unfinished flows as well, as far as they have an end.
+    # Unfinished flows count if they have a size.
     done = result.flows.filter(pl.col("measured"), pl.col("bytes").is_not_null())
     ideal = [row["ideal_fct_ps"] / 1e6 for row in done.rows(named=True)]
     found = {name: measure.evaluate_ideal(result) for name, measure in measures.items()}
@@ -432,6 +432,6 @@ def test_ideal_values_use_ideal_times(result: Result) -> None:
         max(bytes_ * 8e-3 / time for bytes_, time in zip(done["bytes"], ideal, strict=True))
     )
     assert (found["count"], found["blocked"]) == (None, None)
-    # No request is faster than its flows, and than its bytes on its receiver's link of 100 Gb/s.
+    # No request is faster than its flows, or than its bytes on the receiver's link of 100 Gb/s.
     assert found["request"] is not None
     assert found["request"] >= max(row["ideal_fct_ps"] / 1e6 for row in done.rows(named=True))

@@ -1,4 +1,4 @@
-"""What a paper says of its main experiments, with the paper's fabric and loads and a fraction of its time."""
+"""Main results of papers, with their fabrics and loads and a fraction of their times; and recorded data."""
 
 import math
 import re
@@ -33,7 +33,7 @@ DATA = sorted(
 
 
 def run(figure: str, place: dict[str, str], directory: Path, changes: Mapping[str, str] = {}) -> Result:
-    """Runs a point of a figure at its small scale, with other text in the file for some."""
+    """Runs a point of a figure at its small scale, with replaced texts in the file."""
     text = (PAPERS / f"{figure}.toml").read_text(encoding="utf-8")
     for before, after in changes.items():
         assert before in text
@@ -47,7 +47,7 @@ def run(figure: str, place: dict[str, str], directory: Path, changes: Mapping[st
 
 
 def completion(result: Result, **chosen: str) -> pl.Series:
-    """Completion times, ps, of flows with this role or tag, once it is warm; all must have finished."""
+    """Returns completion times in ps of flows with a role or tag after the warm-up; all must have finished."""
     times = result.flows.filter(pl.col("measured"), **chosen)["fct_ps"]
     assert times.null_count() == 0
     return times
@@ -61,7 +61,7 @@ def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path)
         results[scheme] = run("pyrrha/fig14", place, tmp_path / scheme, {'until = "2.5 ms"': 'until = "0.4 ms"'})
 
     def ratio(role: str, quantile: float | None = None) -> float:
-        """A statistic of flows of `role` under Pyrrha, in parts of that under PFC."""
+        """Returns a statistic of flows of `role` under Pyrrha, divided by that under PFC."""
         pfc, pyrrha = (completion(results[scheme], role=role) for scheme in ("PFC", "Pyrrha"))
         if quantile is None:
             return float(pyrrha.sum()) / float(pfc.sum())
@@ -112,7 +112,7 @@ def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path
 
     Takes 7 s: with a shorter time before the burst, or with fewer spines, SRCC is not yet at its rates.
     """
-    # The burst comes 2 ms after the start instead of 5 ms, and is watched for 1 ms instead of 3 ms.
+    # The burst starts at 2 ms instead of 5 ms, and the run ends 1 ms later instead of 3 ms.
     sooner = {'"5 ms"': '"2 ms"', '"8 ms"': '"3 ms"', '"4.5 ms"': '"1.5 ms"'}
 
     def taken(name: str, workload: str, scheme: str) -> float:
@@ -162,7 +162,7 @@ def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tm
     )
     assert pfc.summary.outcome == "deadlock"
     assert pfc.summary.deadlock is not None
-    # Eight ports, among them those of the two servers at the ends, where nothing is relayed.
+    # Eight ports, including those of the two servers at the ends, which relay nothing.
     ring = ("h0.0", "s0.0", "h0.1", "s1.1", "h1.1", "s0.1", "h1.0", "s1.0")
     assert sorted(queue.node for queue in pfc.summary.deadlock.cycle) == sorted(ring)
     assert pfc.flows.filter(tag="ring")["fct_ps"].null_count() == 2
@@ -170,7 +170,7 @@ def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tm
     assert completion(port_fc, tag="ring").len() == completion(port_fc, tag="burst").len() == 2
     assert port_fc.summary.total_drops == 0
     assert port_fc.flows["retransmitted_bytes"].sum() == 0
-    # The burst stops the last switch's relay, by it the first switch, and by that the flow's source.
+    # The burst stops the last switch's relay, which stops the first switch, which stops the source.
     assert port_fc.pauses["relayed"].any()
     assert port_fc.pauses["hops"].max() == 3
 
@@ -205,7 +205,7 @@ def test_no_claim_is_reached_without_an_effect(path: Path) -> None:
         assert everywhere.neutral not in everywhere.ends, claim.text
 
 
-# Figures that a paper, or we, give in words.
+# Numbers in the text of a claim.
 IN_WORDS = {"half": 0.5, "never": 0, "none": 0, "dozen": 12}
 
 
@@ -224,14 +224,14 @@ RECORDED = sorted({(paper, figure) for paper, figure, *_ in DATA})
 
 
 def objections(paper: str, figure: str, most: int) -> list[str]:
-    """Returns what must be put right about the records of a figure, by at most so many witnesses of each."""
+    """Returns errors of the records of a figure, from at most `most` witnesses of each."""
     found = []
     for scale, reading in [each[2:] for each in DATA if each[:2] == (paper, figure)]:
         experiment = Experiment.load(PAPERS / paper / f"{figure}.toml", reading)
         record = Record.load(experiment, scale)
         assert record is not None
         assert record.scale == scale
-        # Of a record that is marked as stale, any witness may be the one that differs.
+        # Any witness of a stale record may be the one that differs.
         run = record.witnesses if record.stale else record.witnesses[:most]
 
         def fingerprint(witness: Witness, experiment: Experiment = experiment, run: Sequence[Witness] = run) -> str:
@@ -247,14 +247,14 @@ LARGE = {("srcc", "convergence")}
 
 @pytest.mark.parametrize(("paper", "figure"), RECORDED)
 def test_recorded_data_match_the_simulator_or_are_stale(paper: str, figure: str) -> None:
-    """Simulates a million events per figure, as recorded fingerprints are of so many."""
+    """Runs one witness of about a million events per figure."""
     assert objections(paper, figure, 0 if (paper, figure) in LARGE else 1) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("paper", "figure"), RECORDED)
 def test_all_witnesses_have_their_recorded_fingerprints(paper: str, figure: str) -> None:
-    """Takes long: 493 runs, of which the test above makes one per figure."""
+    """Runs all 493 witnesses. The test above runs one per figure."""
     assert objections(paper, figure, 1000) == []
 
 

@@ -1,4 +1,4 @@
-"""Readings of a paper: what their options write, how they are drawn and scored."""
+"""Readings of a paper: edits, samples and scores."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ p99 = [{ measures.mean.stat = "p99" }]
 
 @pytest.fixture
 def paper(tiny: Path) -> Path:
-    """The choices of the paper of `tiny`."""
+    """The file of choices of the paper of `tiny`."""
     edited(tiny, ("[measures]", '[measures]\npauses = { kind = "run", path = "pause_frames" }'))
     tiny.with_name("fig2.toml").write_text(tiny.read_text())
     path = tiny.with_name("choices.toml")
@@ -115,7 +115,7 @@ def test_a_sample_is_a_latin_hypercube(tmp_path_factory: pytest.TempPathFactory,
             assert max(drawn.values()) - min(drawn[option] for option in choice.options) <= 1
         else:
             assert drawn == {choice.record: count}
-    # Another choice moves no draw.
+    # A change of one choice does not change the draw of another.
     path.write_text(CHOICES.replace('"4 us" = [{ set."topology.delay" = "4 us" }]\n', ""))
     assert [reading.options["mtu"] for reading in Paper.load(path).sample(count, seed)] == [
         reading.options["mtu"] for reading in sample
@@ -150,14 +150,14 @@ def grid(**values: Sequence[float | None]) -> dict[Point, dict[str, float | None
         ([80.0, 80.0], 1, 0.5),  # 20 % of 40 % claimed
         ([50.0, 50.0], 1, 1.0),
         ([130.0, 130.0], -1, -0.75),
-        ([60.0, 130.0], 0, 0.125),  # the interval has 0 in it
+        ([60.0, 130.0], 0, 0.125),  # the interval contains 0
     ],
 )
 def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], direction: int, size: float) -> None:
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
     found = scoring.score_claim("fig1", faster, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
-    # As a ratio that must be below 1.
+    # The claim as a ratio.
     ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
     found = scoring.score_claim("fig1", ratio, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
@@ -167,7 +167,7 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
     ("of_claim", "new", "direction"),
     [
         ({"compare": "ratio", "at_least": 1.4}, [100.5, 100.5], 0),  # less than 1 %, without scatter
-        ({"compare": "ratio", "at_most": 1.1}, [105.0, 105.0], 1),  # reached, above 1 and all
+        ({"compare": "ratio", "at_most": 1.1}, [105.0, 105.0], 1),  # reached, although above 1
         ({"compare": "ratio", "at_most": 1.1}, [115.0, 115.0], -1),
         ({"compare": "reduction", "at_least": 0.4}, [float("nan")] * 2, -1),
     ],
@@ -208,7 +208,7 @@ def test_readings_are_scored_and_ranked() -> None:
 
 
 def _of_claim(text: str) -> dict[str, str]:
-    """The cells of a claim on the page, by their headers."""
+    """Returns the cells of a claim on the page by their headers."""
     lines = Path("page.md").read_text().splitlines()
     table = next(line for line in lines if line.startswith("| figure |")), next(line for line in lines if text in line)
     headers, cells = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table)
@@ -226,7 +226,7 @@ def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     assert row["literal"].endswith(": reached")
     assert row["bound"].endswith("×")
     assert row["verdict"] == "reached"
-    # There is no reference, and no reason for a claim that is reached.
+    # Columns without entries are omitted.
     assert not {"reference", "why"} & {*row}
 
 
@@ -239,7 +239,7 @@ def test_the_literal_reading_runs_the_points_of_the_papers_claims(paper: Path, t
         {"scheme": "PFC", "bytes": "20"},
         {"scheme": "Pyrrha", "bytes": "20"},
     ]
-    # Not in a sample, whose guards may ask for more.
+    # A sample has all points, which guards may need.
     assert len(Experiment.load(tiny, Paper.load(paper).named(LITERAL)).points("paper")) == 4
     outcome = command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", LITERAL)
     assert "Incasts finish as soon" in outcome.stdout
@@ -264,7 +264,7 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
         outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record")
         assert outcome.exit_code == 0
-        # Of the reference alone no claim can be tried.
+        # The reference alone has no claims.
         assert ("Claims" in outcome.stdout) == (arguments == ["someone"])
     assert {path.name for path in (paper.parent / "data").iterdir()} == {
         "fig1.paper.json",
@@ -277,7 +277,7 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
         for header in ("of record", "reference")
     )
     assert float(reference) > 2 * float(of_record)
-    # Beside a claim that is for another scheme than the reference's there is none.
+    # A claim for a scheme that the reference does not replace has no value under the reference.
     swapped = (
         'at = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }',
         'at = { scheme = "PFC" }\nto = { scheme = "Pyrrha" }',
@@ -326,7 +326,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
     assert "| delay | open | 1 us | 2 us | Delay of links |" in text
     assert "Readings (2 drawn with seed 1; chosen from " in text
     assert "| choice | option | fig1 |" in text.partition("Map of readings")[2]
-    # Neither texts nor the reference have a part in it.
+    # Texts and the reference do not affect the sample.
     edited(
         paper,
         ('about = "Delay of links"', 'about = "Delay of every link"'),
@@ -360,14 +360,14 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ),
         ("measures.mean.stat", "measures.maen.stat", "no experiment has this measure"),
         ("at_most = 0\n", "at_most = 0\n[[reference]]\nat.scheme = 'PCF'\n", "no experiment has this point"),
-        # A guard is a claim of a part.
+        # guards
         ('measure = "pauses"', 'measure = "puases"', "unknown measure"),
         ('at.scheme = "Pyrrha"\nat_most', 'at.shceme = "Pyrrha"\nat_most', "unknown axis"),
         ('"Pyrrha"\nat_most', '"PCF"\nat_most', "unknown point of axis scheme"),
         ("at_most = 0", "at_least = 5\nat_most = 1", "must be at most at_most, 1.0"),
         ("at_most = 0\n", "\n", "has no bound"),
         ('figure = "fig1"', 'figure = "fig2"', "is not in score.choose or score.confirm"),
-        # Of what edits write.
+        # edits
         ('{ set."topology.delay" = "1 us" }', '{ set."run.seed" = 5 }', "the scale sets the seeds"),
         ('{ set."topology.delay" = "1 us" }', "{ set.run = { seed = 5 } }", "the scale sets the seeds"),
         ("{ measures.", '{ at.scheme = "PFC", measures.', "excludes measures, which apply to all points"),

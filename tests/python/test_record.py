@@ -1,4 +1,4 @@
-"""Recorded data: what is written, what is made of it without a simulation, and how it is found to be out of date."""
+"""Records: their files, pages made from them, and detection of outdated records."""
 
 import json
 import math
@@ -50,7 +50,7 @@ where = { bytes = "10" }
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which the small experiment, with charts of every kind of curve, has been recorded."""
+    """A directory with a record of the small experiment, with charts of every kind of curve."""
     directory = tmp_path_factory.mktemp("origin")
     (directory / "papers/someone").mkdir(parents=True)
     probes = '\n\n[scenario.probes]\nsample_interval = "1 us"\ningress = true\n\n[scales.small]'
@@ -64,7 +64,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def done(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The experiment in a copy of that directory, which is the current one."""
+    """The experiment in a copy of that directory, which is the current directory."""
     shutil.copytree(origin, tmp_path / "copy")
     monkeypatch.chdir(tmp_path / "copy")
     return Path("papers/someone/fig1.toml")
@@ -77,7 +77,7 @@ def recorded(path: Path, scale: str = "paper") -> Record:
 
 
 def reproduced(*arguments: str) -> dict[str, str]:
-    """The page and the charts that a command makes."""
+    """Returns the page and the charts that a command writes."""
     outcome = command_line(
         "reproduce", "someone", "--scale", "paper", "-o", "out", "--markdown", "out/page.md", *arguments
     )
@@ -85,7 +85,7 @@ def reproduced(*arguments: str) -> dict[str, str]:
     return {path.name: path.read_text() for path in Path("out").iterdir()}
 
 
-# --- there and back
+# --- writing and reading
 
 
 @pytest.mark.usefixtures("done")
@@ -119,7 +119,7 @@ def test_a_record_is_a_file_with_a_line_for_each_point_and_curve(done: Path) -> 
     study = Study.plan(Experiment.load(done), "paper")
     fingerprints = [result.summary.fingerprint for job in study.jobs.values() if (result := store.result(job))]
     assert [each["fingerprint"] for each in document["points"]] == fingerprints
-    # four distributions, two throughputs at each of two places, and arrivals at two places
+    # Four distributions, two throughputs at each of two places, and arrivals at two places.
     assert len(document["curves"]) == 4 + 4 + 2
     assert len(text) < 20_000
     recorded(done).write(Experiment.load(done))
@@ -174,7 +174,7 @@ def test_each_figure_is_recorded_as_soon_as_it_is_complete_and_only_then(
     assert [path.exists() for path in files] == [True, False]
 
 
-# --- what no longer fits
+# --- outdated and damaged records
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_every_point_of_every_axis_has_a_witness(tiny: Path) -> None:
 
 
 def test_a_witness_with_a_known_fingerprint_is_left_out(tiny: Path) -> None:
-    # Where nothing is paused, all schemes do the same.
+    # Without pauses, all schemes have the same trajectory.
     edited(tiny, ("[axes.bytes]", "[axes.scheme.Default]\n[axes.bytes]"))
     assert names(witnesses.choose(Experiment.load(tiny))) == ["PFC 10", "Pyrrha 20"]
 
@@ -378,7 +378,7 @@ def test_a_stale_figure_is_marked_on_the_page(done: Path) -> None:
     assert "stale" not in path.read_text()
 
 
-# --- what is kept of a run
+# --- contents
 
 
 def test_a_measure_without_a_finite_value_is_none(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,7 +444,7 @@ def test_distributions_keep_a_few_hundred_steps_and_their_tail(result: Result) -
     assert kept.x == sorted(kept.x)
     assert kept.y == sorted(kept.y)
     few = curve('{"kind": "ingress", "value": "stopped-at-switch"}', result)
-    # two stops of the same value
+    # Two stops have the same value.
     assert (few.x, few.y) == ([2.0], [1.0])
 
 

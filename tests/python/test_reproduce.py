@@ -1,4 +1,4 @@
-"""Reproduction of figures: runs, charts, checks and files of a command."""
+"""The command `reproduce`: runs, charts, claims and pages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One scenario under every mechanism."""
+"""One scenario with every mechanism."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from backwater.experiment.sweep import run
 from backwater.schema_kinds import kinds_by_path
 from conftest import command_line
 
-# One worker plans the schemes that most tests look at, once.
+# One worker plans the schemes that most tests use, once.
 pytestmark = pytest.mark.xdist_group("schemes")
 
 LEAVES = """
@@ -68,7 +68,7 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def registered() -> set[tuple[str, str]]:
-    """Every kind of the five slots, found in the schema by the names of its definitions."""
+    """Returns the kinds of the five slots from the definitions in the schema."""
     definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
     names = {
         "flow control": "FlowControlConfig",
@@ -99,7 +99,7 @@ def test_no_mechanism_is_forgotten(leaves: Schemes, relays: Schemes) -> None:
         refused = [*schemes.refused]
         assert sorted([*own, *others, *refused]) == sorted(everything)
         applicable |= {*own, *others}
-    # Each of them applies to one of these fabrics, with what it needs beside it.
+    # Each mechanism applies to one of these fabrics, with the changes that it needs.
     assert applicable == everything
 
 
@@ -111,7 +111,7 @@ def test_changes_that_a_mechanism_needs_are_found_and_named(leaves: Schemes) -> 
     assert schemes["flow control", "pfc-star"].name == "pfc-star with switch.lossless [3, 4, 5]"
     scenario = schemes["congestion control", "mp-rdma"].jobs[0].scenario
     assert (scenario["congestion_control"]["kind"], scenario["recovery"]["kind"]) == ("mp-rdma", "mp-rdma")
-    # All else is as in the file.
+    # All other values are as in the file.
     own = leaves.own.jobs[0].scenario
     assert {key for key in own if own[key] != scenario[key]} == {"congestion_control", "recovery"}
 
@@ -136,7 +136,7 @@ def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
                 by_hand.append(done.mean() if quantile is None else done.quantile(quantile, "linear"))
             assert outcome.slowdown(quantile) == Estimate.of([float(str(value)) for value in by_hand])
         assert outcome.slowdown(tag="incast") != outcome.slowdown(tag="poisson")
-    # The traffic is the same under every scheme.
+    # The traffic is the same for all schemes.
     keys = ("src", "dst", "bytes", "start_ps")
     for seed in range(3):
         traffic = [
@@ -156,7 +156,7 @@ def test_one_command_makes_a_table_and_a_picture(scenario: Path) -> None:
     assert not [line for line in lines if line.startswith("congestion control")]
     picture = Path("results/scenario-schemes.svg").read_text(encoding="utf-8")
     assert all(f">{kind}<" in picture for kind in ("pyrrha", "drill", "incast", "poisson", "load balancing"))
-    # What has been run is not run again, and a PDF is the same picture.
+    # Results are reused, and a PDF has the same picture.
     before = sorted(Path("results/store/points").iterdir())
     again = command_line("compare-schemes", scenario, "--slot", "flow control", "-o", "a.pdf")
     assert again.exit_code == 0

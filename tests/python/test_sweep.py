@@ -141,7 +141,7 @@ def start_sweep(tiny: Path) -> subprocess.Popen[str]:
 
 @contextmanager
 def claimed(path: Path, store: Store) -> Iterator[None]:
-    """All runs of an experiment are claimed, by a process that makes none of them."""
+    """All runs of an experiment are claimed by a process that runs none of them."""
     experiment = Experiment.load(path)
     store.open()
     with ExitStack() as stack:
@@ -155,9 +155,9 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
         process = start_sweep(tiny)
         assert process.stderr
         first = process.stderr.readline()
-        # It looks again, and says nothing more.
+        # It checks again without further messages.
         time.sleep(1)
-    # What the other one leaves without a result is made here.
+    # Runs that the other process leaves without a result are made here.
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "another sweep has claimed 8 runs of these: waiting for it" in first

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @pytest.fixture
 def installed(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package that has its papers with it, and the folder of its papers; here is `papers/someone/fig1.toml`."""
+    """A package with its own folder of papers; the current folder has `papers/someone/fig1.toml`."""
     inside = Path("site-packages/shipped").resolve()
     for name in ("someone/fig3-5", "someone/fig10", "other/fig2"):
         file = inside / "papers" / f"{name}.toml"

@@ -11,7 +11,7 @@ from backwater.experiment.study import Study
 from backwater.suggestion import suggestion
 from conftest import TINY, command_line, edited
 
-# A definition of the measure p99, the text at which the error is reported, and a part of the report.
+# Definition of the measure p99, text at which the error is reported, part of the report.
 MEASURES = [
     ("stat = 3", "{", "reordering, requests, run, samples"),
     ('kind = "throughput", from = "2 us", to = "2000 ns"', '"2000 ns"', "must be later than from, 2 us"),
@@ -81,7 +81,7 @@ MEASURES = [
     ('kind = "settling", below = "9 KB", ports = "s0:1", stat = "p99"', "stat =", "unknown key"),
     ('kind = "relayed", hosts = "s0"', '"s0"', "unknown host"),
 ]
-# A text of the file, its replacement, the text at which the error is reported, and a part of the report.
+# Text of the file, its replacement, text at which the error is reported, part of the report.
 EDITS = [
     ('title = "Tiny"', 'titel = "Tiny"', "titel", 'did you mean "title"?'),
     ('title = "Tiny"', "title = 3", "3", "must be text"),

@@ -117,7 +117,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
         if over_seeds:
             estimate = Estimate.of(over_seeds)
             width = estimate.half_width or 0.0
-            # Measures are not negative. A logarithmic scale cuts off intervals that reach far below the mean.
+            # Measures are not negative. A logarithmic scale shows one decade below the mean.
             low = max(estimate.mean - width, estimate.mean / 10 if chart.log else 0.0)
             bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
             rows.append({**_coordinates(chart, points[0].place), **bounds})

@@ -275,7 +275,7 @@ class Store:
         try:
             self._move(directory, self._place("points", job.key))
         except OSError:
-            # On a network file system, a result of another machine may have become visible only now.
+            # On a network file system, another machine's result may become visible only now.
             if self.damage(job.key) is not None:
                 raise
         _remove(self._place("failed", job.key))

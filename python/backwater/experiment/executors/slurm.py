@@ -73,7 +73,7 @@ class Submitit(Stoppable[Any]):
         try:
             exit_code: int = run.result()
         except FailedJobError as error:
-            # The text is the traceback of the other machine. A timeout is an UncompletedJobError there.
+            # A traceback of the other machine. A timeout is an UncompletedJobError there.
             if "UncompletedJobError" in str(error):
                 raise LostError(f"its job {run.job_id} did not end") from error
             raise ExecutorError(f"submitit: {unseen(str(error), directory)}") from None
