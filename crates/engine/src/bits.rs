@@ -1,10 +1,11 @@
 //! Sets of small numbers, kept as bits in words.
 
 use crate::memory::HeapBytes;
+use get_size2::GetSize;
 use std::cmp::Ordering;
 
 /// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, GetSize)]
 pub struct BitSet {
     first: u64,
     #[allow(clippy::box_collection, reason = "two words in a hot cache line instead of four")]

@@ -5,11 +5,12 @@
 //! change, and logarithms come from `libm`, so that draws are the same on every machine.
 
 use crate::time::Duration;
+use get_size2::GetSize;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 /// The seed of a run, from which all streams derive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Seed(pub u64);
 
 impl Seed {
@@ -42,8 +43,8 @@ pub const fn mix(mut x: u64) -> u64 {
 }
 
 /// One stream of random draws.
-#[derive(Clone, Debug)]
-pub struct Stream(Pcg64);
+#[derive(Clone, Debug, GetSize)]
+pub struct Stream(#[get_size(ignore)] Pcg64);
 
 impl Stream {
     /// A uniform real in `[0, 1)` with 53 random bits.

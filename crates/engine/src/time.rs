@@ -2,15 +2,16 @@
 //!
 //! One byte takes 80, 20 and 10 ps at 100, 400 and 800 Gb/s, so the common link rates are exact.
 
+use get_size2::GetSize;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// An instant: picoseconds since the start of the run. `u64` reaches 213 days.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Time(u64);
 
 /// A span of simulated time in picoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Duration(u64);
 
 impl Time {

@@ -4,6 +4,7 @@
 //! that is no whole number of base units is refused. Between number and unit there may be white space.
 
 use crate::time::{Duration, Time};
+use get_size2::GetSize;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
@@ -12,11 +13,11 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
 /// A number of bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Bytes(pub u64);
 
 /// A bit rate in bits per second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Rate(u64);
 
 impl Bytes {

@@ -1,16 +1,17 @@
 //! Names of things: nodes, ports, flows, traffic classes.
 
 use backwater_engine::index::Id;
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A node: index into [`crate::network::spec::NetworkSpec::nodes`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct NodeId(pub u32);
 
 /// A port of the whole network, counted node by node in port order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct PortId(pub u32);
 
 /// A port within its node, counted from 0 in the order of the node's links.
@@ -20,7 +21,7 @@ pub type PortIx = u16;
 pub type QueueIx = u16;
 
 /// A flow: index into the run's list of flows, in order of start.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct FlowId(pub u32);
 
 impl FlowId {
@@ -47,7 +48,9 @@ pub const ID_LIMIT: u32 = 1 << 27;
 pub const CLASSES: usize = 8;
 
 /// A traffic class, 0..=7. Class 0 is the control class: strict priority, never charged to a buffer pool, never paused.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema, GetSize,
+)]
 #[serde(transparent)]
 pub struct Class(#[schemars(range(min = 0, max = 7))] pub u8);
 
@@ -65,7 +68,7 @@ impl Class {
 }
 
 /// A set of traffic classes; bit i stands for class i, as in the class-enable vector of a PFC frame.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, GetSize)]
 pub struct ClassMask(pub u8);
 
 impl ClassMask {

@@ -6,7 +6,7 @@ mod common;
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::{Entropy, Footprint, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
+use backwater_fabric::contract::{Entropy, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
 use backwater_fabric::frame::Psn;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
@@ -59,8 +59,6 @@ impl LoadBalanceOptions for Turns {
         Some(Box::new(Turn(0)))
     }
 }
-
-impl Footprint for Turn {}
 
 impl PathChoice for Turn {
     fn next(&mut self, _psn: Psn, _now: Time) -> Entropy {

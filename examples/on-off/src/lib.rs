@@ -9,8 +9,8 @@
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
-    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Options,
-    PacketContext, PauseScope, Pressure, SchemeContext, Site, View,
+    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, PacketContext,
+    PauseScope, Pressure, SchemeContext, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -138,12 +138,6 @@ impl FlowControl for OnOff {
         queues().for_each(|queue| view.close(port, queue, cause));
         let opcode = if self.ports[usize::from(port)].stopped.is_none() { GO } else { STOP };
         view.send(port, frame(opcode, cause));
-    }
-}
-
-impl Footprint for OnOff {
-    fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes()
     }
 }
 

@@ -5,26 +5,12 @@ use crate::contract::view::PortView;
 use crate::ids::{Class, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
-
-/// What a mechanism takes of memory besides itself, whatever its slot.
-#[delegatable_trait]
-pub trait Footprint {
-    /// Bytes that it holds on the heap.
-    fn heap_bytes(&self) -> u64 {
-        0
-    }
-}
-
-impl<T: Footprint + ?Sized> Footprint for Box<T> {
-    fn heap_bytes(&self) -> u64 {
-        size_of_val(&**self) as u64 + (**self).heap_bytes()
-    }
-}
+use get_size2::GetSize;
 
 /// The books of a flow control.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait FlowControlAccounts: Footprint {
+pub trait FlowControlAccounts {
     /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
     fn holds_until_resume(&self) -> bool {
         true
@@ -71,7 +57,7 @@ pub trait FlowControlAccounts: Footprint {
 /// The books of a buffer policy.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait BufferAccounts: Footprint {
+pub trait BufferAccounts {
     /// Bytes in use, for probes and audits.
     fn occupancy(&self) -> Occupancy;
 
@@ -90,7 +76,7 @@ pub trait BufferAccounts: Footprint {
 }
 
 /// Bytes in use in a switch's buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Occupancy {
     /// In all pools.
     pub used: u64,
@@ -108,7 +94,6 @@ mod tests {
     use crate::testing;
 
     struct Plain;
-    impl Footprint for Plain {}
     impl FlowControlAccounts for Plain {}
 
     #[test]

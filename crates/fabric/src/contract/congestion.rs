@@ -1,6 +1,5 @@
 //! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
 
-use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
 use crate::contract::load_balance::Entropy;
@@ -165,7 +164,7 @@ pub struct Notification {
 /// Notification point: what a receiver reports about one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait NotificationPoint: Footprint + Send {
+pub trait NotificationPoint: Send {
     /// A data packet of the flow has arrived, of `wire_bytes`; `marked` is its ECN mark.
     fn on_data(&mut self, _now: Time, _marked: bool, _wire_bytes: u64) -> Notification {
         Notification::default()
@@ -187,7 +186,7 @@ pub trait NotificationPoint: Footprint + Send {
 /// Reaction point: rate and window of one flow at its sender.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait ReactionPoint: Footprint + Send {
+pub trait ReactionPoint: Send {
     /// Rate at which the next packet is paced.
     fn rate(&mut self, now: Time) -> Rate;
 

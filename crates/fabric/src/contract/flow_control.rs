@@ -13,6 +13,7 @@ use crate::ids::{Class, ClassMask, FlowId, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate};
+use get_size2::GetSize;
 
 /// The options of a flow control, from which it is built at every node.
 pub trait FlowControlOptions: Options {
@@ -109,7 +110,7 @@ pub struct StartingFlow<'a> {
 }
 
 /// Queues that a flow control adds to every port of a node; they follow those of the classes in number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct AddedQueues {
     /// The most at one port.
     pub most: QueueIx,
@@ -121,7 +122,7 @@ pub struct AddedQueues {
 }
 
 /// Where packets go that leave a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub enum Stage {
     /// Onto the wire, in turn with the queues of the classes.
     #[default]

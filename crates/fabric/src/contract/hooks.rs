@@ -1,6 +1,5 @@
 //! Hooks at the points of a switch's pipeline, and the sets in which mechanisms subscribe to them.
 
-use crate::contract::accounts::Footprint;
 use crate::contract::packet::PacketContext;
 use crate::contract::view::View;
 use crate::frame::{Notice, PacketKind};
@@ -66,7 +65,7 @@ pub enum NoticeAction {
 /// [`PipelineHooks::hooks`] names.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait PipelineHooks: Footprint + Send {
+pub trait PipelineHooks: Send {
     /// Returns the hooks that the mechanism needs. Read once, when the mechanism is built.
     fn hooks(&self) -> HookSet {
         HookSet::empty()

@@ -1,6 +1,5 @@
 //! Slot *load balancing*: which of several equal-cost ports a packet takes.
 
-use crate::contract::accounts::Footprint;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
 use crate::contract::options::{Findings, Options};
@@ -12,6 +11,7 @@ use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// The options of a load balancer, from which it is built at every switch.
 pub trait LoadBalanceOptions: Options {
@@ -102,11 +102,11 @@ pub struct PathState {
 }
 
 /// A path, as far as hosts can name one: what a network card writes into the UDP source port, and switches hash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, GetSize)]
 pub struct Entropy(pub u16);
 
 /// The host's half of load balancing: which path each packet of a flow takes.
-pub trait PathChoice: Footprint + Send {
+pub trait PathChoice: Send {
     /// The path of packet `psn`, which is sent now.
     fn next(&mut self, psn: Psn, now: Time) -> Entropy;
 
@@ -147,7 +147,7 @@ impl FlowKey {
 }
 
 /// The hash by which a switch spreads flows over equal-cost ports: everybody who knows the seed knows the way of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub struct FlowHash {
     /// Differs from switch to switch, so that consecutive tiers do not make the same choices (polarisation).
     seed: u64,

@@ -30,7 +30,7 @@ pub mod recovery;
 pub(crate) mod signatures;
 pub mod view;
 
-pub use accounts::{BufferAccounts, FlowControlAccounts, Footprint, Occupancy};
+pub use accounts::{BufferAccounts, FlowControlAccounts, Occupancy};
 pub use congestion::{
     AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, LossSignal, Notification,
     NotificationPoint, ReactionPoint,

@@ -1,6 +1,5 @@
 //! Slot *loss recovery*: what sender and receiver do about gaps.
 
-use crate::contract::accounts::Footprint;
 use crate::contract::facts::SenderFacts;
 use crate::contract::load_balance::Entropy;
 use crate::contract::options::{EffectiveValues, Options};
@@ -92,7 +91,7 @@ pub struct Answer {
 /// Loss recovery at the sender of one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait RecoverySender: Footprint + Send {
+pub trait RecoverySender: Send {
     /// The packet of the flow's `packets` that is sent next, if one may be.
     #[inline]
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
@@ -146,7 +145,7 @@ pub enum Verdict {
 /// Loss recovery at the receiver of one flow.
 #[auto_impl(Box)]
 #[delegatable_trait]
-pub trait RecoveryReceiver: Footprint + Send {
+pub trait RecoveryReceiver: Send {
     /// Packet `psn` has arrived while `expected` is the next in order.
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
 }

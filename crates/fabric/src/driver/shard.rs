@@ -5,8 +5,8 @@
 //! same port for ever, and ties are the rule among hosts that PFC has resumed (`docs/decisions/`). A frame for a node of another shard goes
 //! into an outbox and arrives at least one link delay later.
 
+use crate::contract::PortFacts;
 use crate::contract::note::Note;
-use crate::contract::{Footprint, PortFacts};
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
@@ -26,6 +26,7 @@ use backwater_engine::Time;
 use backwater_engine::events::{Event, EventSet};
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::random::Seed;
+use get_size2::GetSize;
 
 /// Frames in queues, and as many on wires, that room is set aside for, per port.
 const ROOM: usize = 256;
@@ -145,7 +146,7 @@ impl Shard {
             let pipeline = node.switch().map_or(0, |pipeline| size_of::<Switch>() as u64 + pipeline.heap_bytes());
             nodes.count += 1;
             nodes.bytes += size_of::<Node>() as u64 + node.io.actions.heap_bytes() + node.io.ledger.heap_bytes();
-            ports.bytes += pipeline + node.flow_control.heap_bytes();
+            ports.bytes += pipeline + node.flow_control.get_heap_size() as u64;
             ports.count += node.io.ports.len() as u64;
             ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);

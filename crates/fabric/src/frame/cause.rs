@@ -2,9 +2,10 @@
 
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;
+use get_size2::GetSize;
 
 /// Why a queue has to stop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Cause {
     /// The port whose congestion is the cause: the root of the tree of pauses.
     pub root: PortId,
@@ -20,7 +21,7 @@ pub struct Cause {
 }
 
 /// A closure that had not ended, of a queue of a port that is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Parent {
     /// The queue.
     pub queue: QueueIx,

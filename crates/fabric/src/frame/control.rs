@@ -1,6 +1,7 @@
 //! Link-local control frames: they travel over one link and are consumed at its other end.
 
 use crate::ids::{Class, ClassMask};
+use get_size2::GetSize;
 
 /// Whose frame a control frame is: what its fields mean is for the mechanisms that speak the protocol to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,7 +97,7 @@ impl Control {
 }
 
 /// A PFC frame: for every enabled class, how long it must stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Pfc {
     /// The class-enable vector.
     pub enabled: ClassMask,

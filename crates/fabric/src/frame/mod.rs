@@ -17,6 +17,7 @@ use crate::frame::framing::FrameSize;
 use crate::ids::{Class, FlowId};
 use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// Number of a packet within its flow, from 0.
 pub type Psn = u32;
@@ -46,7 +47,7 @@ pub enum Body {
 }
 
 /// Which way a packet of a flow travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, GetSize)]
 pub enum Direction {
     /// Data, from source to destination.
     Data,

@@ -10,6 +10,7 @@ use crate::frame::route::MAX_HOPS;
 use crate::ids::PortIx;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 
 /// Names a [`Record`], or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +135,7 @@ pub struct Telemetry {
 }
 
 /// What an egress port tells about itself when a packet leaves it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Stamp {
     /// When the packet left.
     pub time: Time,

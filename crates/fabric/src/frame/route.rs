@@ -1,6 +1,7 @@
 //! The way that a packet takes: egress ports fixed at its source, or its destination alone.
 
 use crate::ids::{NodeId, PortIx};
+use get_size2::GetSize;
 
 /// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
 pub const MAX_HOPS: usize = 7;
@@ -12,7 +13,7 @@ pub const TIME_TO_LIVE: u8 = 64;
 /// found hop by hop.
 ///
 /// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Route {
     /// Ports; or, where there is no hop, the destination in the first four bytes and the time to live in the fifth.
     hops: [u8; MAX_HOPS],

@@ -1,10 +1,11 @@
 //! How fast a queue grows: for whoever asks, when a packet comes, where it will be by the time that a notice has had its effect.
 
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// Two lengths of a queue, the older one first, and when it had them: the newer one less than an interval before the last packet came, the older one one to two
 /// intervals before that, or, where no packet came for so long, at the same time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 pub(super) struct Lengths([(Time, u64); 2]);
 
 impl Lengths {

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A mechanism of another crate, with what builds it.
@@ -57,6 +58,11 @@ impl<F: ?Sized + fmt::Debug> fmt::Debug for Custom<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Custom").field(&self.plug_in()).field(&&*self.factory).finish()
     }
+}
+
+/// Returns the size of a mechanism of another crate, without its own heap data.
+pub(crate) fn size_of_plug_in<T: ?Sized>(mechanism: &impl Deref<Target = T>) -> usize {
+    size_of_val(&**mechanism)
 }
 
 /// Why a mechanism cannot be registered.

@@ -138,16 +138,15 @@ macro_rules! instances {
         { $($variant:ident = $name:literal: $mechanism:ty;)+ }
     ) => {
         #[doc = concat!("Any [`", stringify!($trait), "`]: built-ins inline, others boxed.")]
-        #[derive(ambassador::Delegate)]
+        #[derive(ambassador::Delegate, get_size2::GetSize)]
         #[delegate($trait, inline = "always")]
         $(#[delegate($accounts)])*
-        #[delegate(Footprint)]
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
         // A tag in a place of its own is read with one instruction.
         #[repr(u8)]
         pub enum $any {
             $($variant(<$mechanism as $options>::$instance),)+
-            Custom(Box<dyn $trait>),
+            Custom(#[get_size(size_fn = size_of_plug_in)] Box<dyn $trait>),
         }
 
         impl $any {

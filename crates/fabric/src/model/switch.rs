@@ -1,7 +1,7 @@
 //! The shared part of a switch: buffer, congestion point and load balancer. A relaying server has one as well.
 
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Footprint, Gauge, HookSet, LbStat, LoadBalance, Occupancy, PacketContext,
+    Admission, BufferAccounts, BufferPolicy, Gauge, HookSet, LbStat, LoadBalance, Occupancy, PacketContext,
     PipelineHooks, Site,
 };
 use crate::frame::Frame;
@@ -14,6 +14,7 @@ use crate::model::probe::{IngressProbe, Seen};
 use crate::network::spec::{NetworkSpec, RelayConfig};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 use std::collections::VecDeque;
 
 /// Buffer, congestion point and load balancer of a node that forwards packets.
@@ -133,8 +134,8 @@ impl Switch {
 
     /// Returns the bytes that the mechanisms hold on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let mechanisms = self.buffer.heap_bytes() + self.congestion_point.heap_bytes() + self.balancer.heap_bytes();
-        mechanisms + self.transit.packets.heap_bytes()
+        let buffer_and_marks = self.buffer.get_heap_size() + self.congestion_point.get_heap_size();
+        (buffer_and_marks + self.balancer.get_heap_size()) as u64 + self.transit.packets.heap_bytes()
     }
 
     /// Installs the probe of ingress queues.

@@ -6,8 +6,8 @@ use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::{
-    Choice, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, PacketContext, PathState,
-    PipelineHooks, RouteRequest, Site, View,
+    Choice, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, PacketContext, PathState, PipelineHooks,
+    RouteRequest, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::PacketKind;
@@ -458,8 +458,6 @@ impl LoadBalanceOptions for Oracle {
         }
     }
 }
-
-impl Footprint for OracleAt {}
 
 impl PipelineHooks for OracleAt {
     fn hooks(&self) -> HookSet {

@@ -9,8 +9,7 @@ use crate::common::script::{Says, Script, Sent};
 use crate::common::{flow, link, network, run};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Choice, Footprint, HookSet, LoadBalance, LoadBalanceOptions, Options, PacketContext, PipelineHooks, RouteRequest,
-    Site, View,
+    Choice, HookSet, LoadBalance, LoadBalanceOptions, Options, PacketContext, PipelineHooks, RouteRequest, Site, View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -140,8 +139,6 @@ impl LoadBalanceOptions for Watched {
         WatchedConga(Conga::new(&self.config, site), site.node.0, self.log.clone())
     }
 }
-
-impl Footprint for WatchedConga {}
 
 impl PipelineHooks for WatchedConga {
     fn hooks(&self) -> HookSet {

@@ -6,8 +6,8 @@ use crate::common::script::Script;
 use crate::common::{flow, star};
 use backwater_engine::Bytes;
 use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options,
-    PacketContext, Pressure, QueueChoice, Site, Stage, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext,
+    Pressure, QueueChoice, Site, Stage, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::framing::Framing;
@@ -46,7 +46,6 @@ impl FlowControl for Turnstile {
     }
 }
 
-impl Footprint for Turnstile {}
 impl FlowControlAccounts for Turnstile {}
 
 impl Options for Turnstile {}

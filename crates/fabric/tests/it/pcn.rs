@@ -7,8 +7,7 @@ use crate::common::script::Script;
 use crate::common::{flow, link, network, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    CongestionOptions, CongestionPoint, Footprint, Notification, NotificationPoint, Options, ReactionPoint,
-    SenderFacts, Site,
+    CongestionOptions, CongestionPoint, Notification, NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Cnp, PacketKind};
@@ -162,8 +161,6 @@ impl CongestionOptions for Watched {
     }
 }
 
-impl Footprint for Receiver {}
-
 impl NotificationPoint for Receiver {
     fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
         let mut marks = self.2.marks.lock().unwrap();
@@ -181,8 +178,6 @@ impl NotificationPoint for Receiver {
         self.0.on_wake(now)
     }
 }
-
-impl Footprint for Sender {}
 
 impl ReactionPoint for Sender {
     fn rate(&mut self, now: Time) -> Rate {

@@ -6,7 +6,7 @@ use crate::common::{bcube, flow, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
-use backwater_fabric::contract::{CongestionOptions, Footprint, Options, ReactionPoint, SenderFacts, Site};
+use backwater_fabric::contract::{CongestionOptions, Options, ReactionPoint, SenderFacts, Site};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::ids::{Class, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -317,8 +317,6 @@ struct HalfRate;
 struct Half(Rate);
 
 impl Options for HalfRate {}
-impl Footprint for Half {}
-
 impl CongestionOptions for HalfRate {
     type Point = NoCongestionControl;
     type Notification = NoCongestionControl;

@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network, run};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::contract::{
-    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
+    Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
 };
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
@@ -110,7 +110,6 @@ fn pauses_reorder_and_lose_nothing() {
 struct ByNumber;
 
 impl Options for ByNumber {}
-impl Footprint for ByNumber {}
 impl PipelineHooks for ByNumber {}
 
 impl LoadBalanceOptions for ByNumber {

@@ -5,8 +5,7 @@ use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::{DropCause, Note};
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site, StartingFlow,
-    View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site, StartingFlow, View,
 };
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::{Direction, PacketKind};
@@ -181,7 +180,6 @@ impl FlowControl for Ledger {
     }
 }
 
-impl Footprint for Ledger {}
 impl FlowControlAccounts for Ledger {}
 
 impl Options for Ledger {}
@@ -449,7 +447,6 @@ impl FlowControl for Curtains {
     }
 }
 
-impl Footprint for Curtains {}
 impl FlowControlAccounts for Curtains {}
 impl Options for Curtain {}
 

@@ -4,8 +4,8 @@ use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, PacketContext,
-    Pressure, Site, View,
+    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext, Pressure, Site,
+    View,
 };
 use backwater_fabric::driver::partition::Partition;
 use backwater_fabric::ids::NodeId;
@@ -26,7 +26,6 @@ impl FlowControl for Bomb {
     }
 }
 
-impl Footprint for Bomb {}
 impl FlowControlAccounts for Bomb {}
 
 impl Options for Bomb {}

@@ -7,9 +7,9 @@ use crate::common::script::Script;
 use crate::common::{bcube, chain, flow, link, network, run, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::{
-    Choice, CongestionOptions, CongestionPoint, Footprint, HookSet, LoadBalance, LoadBalanceOptions, LossSignal,
-    NoticeAction, NotificationPoint, Options, OutgoingNotice, PacketContext, Paths, PipelineHooks, ReactionPoint,
-    RouteRequest, SenderFacts, Site, View,
+    Choice, CongestionOptions, CongestionPoint, HookSet, LoadBalance, LoadBalanceOptions, LossSignal, NoticeAction,
+    NotificationPoint, Options, OutgoingNotice, PacketContext, Paths, PipelineHooks, ReactionPoint, RouteRequest,
+    SenderFacts, Site, View,
 };
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::{Notice, Packet, PacketKind, Protocol, Route};
@@ -76,13 +76,10 @@ impl CongestionOptions for Halving {
     }
 }
 
-impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
 impl PipelineHooks for Silent {}
 impl CongestionPoint for Silent {}
 impl CongestionPoint for HalvingPoint {}
-
-impl Footprint for HalvingPoint {}
 
 impl PipelineHooks for HalvingPoint {
     fn hooks(&self) -> HookSet {
@@ -106,8 +103,6 @@ impl PipelineHooks for HalvingPoint {
         }
     }
 }
-
-impl Footprint for HalvingSender {}
 
 impl ReactionPoint for HalvingSender {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -218,8 +213,6 @@ impl CongestionOptions for Mourning {
     }
 }
 
-impl Footprint for Mourner {}
-
 impl ReactionPoint for Mourner {
     fn rate(&mut self, _now: Time) -> Rate {
         self.0
@@ -286,8 +279,6 @@ impl LoadBalanceOptions for Touring {
         Tour { toy: self.clone(), node: site.node, is_edge, turn: 0, probes: 0 }
     }
 }
-
-impl Footprint for Tour {}
 
 impl PipelineHooks for Tour {
     fn hooks(&self) -> HookSet {
@@ -426,8 +417,6 @@ impl CongestionOptions for Telling {
     }
 }
 
-impl Footprint for Teller {}
-
 impl PipelineHooks for Teller {
     fn hooks(&self) -> HookSet {
         HookSet::ENQUEUE | HookSet::NOTICE
@@ -454,8 +443,6 @@ impl PipelineHooks for Teller {
 }
 
 impl CongestionPoint for Teller {}
-impl Footprint for Told {}
-
 impl ReactionPoint for Told {
     fn rate(&mut self, _now: Time) -> Rate {
         self.1

@@ -3,9 +3,9 @@
 use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
-    AckView, Answer, CongestionOptions, CongestionPoint, Entropy, Footprint, HookSet, LoadBalanceOptions,
-    NotificationPoint, Options, PacketContext, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions,
-    RecoverySender, SenderFacts, Site, View,
+    AckView, Answer, CongestionOptions, CongestionPoint, Entropy, HookSet, LoadBalanceOptions, NotificationPoint,
+    Options, PacketContext, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions, RecoverySender,
+    SenderFacts, Site, View,
 };
 use backwater_fabric::frame::{Cnp, Notice, Protocol, Psn};
 use backwater_fabric::ids::NodeId;
@@ -64,8 +64,6 @@ impl LoadBalanceOptions for Turns {
     }
 }
 
-impl Footprint for Turn {}
-
 impl PathChoice for Turn {
     fn next(&mut self, psn: Psn, _now: Time) -> Entropy {
         Entropy((psn % 16) as u16)
@@ -114,7 +112,6 @@ struct Clock {
 #[derive(Debug)]
 struct Silent;
 
-impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
 impl PipelineHooks for Silent {}
 impl CongestionPoint for Silent {}
@@ -141,8 +138,6 @@ impl CongestionOptions for Clocked {
         true
     }
 }
-
-impl Footprint for Clock {}
 
 impl ReactionPoint for Clock {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -208,8 +203,6 @@ impl RecoveryOptions for Listening {
         true
     }
 }
-
-impl Footprint for Listener {}
 
 impl RecoverySender for Listener {
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
@@ -303,8 +296,6 @@ impl CongestionOptions for Tempered {
 
 impl CongestionPoint for TemperedPoint {}
 
-impl Footprint for TemperedPoint {}
-
 impl PipelineHooks for TemperedPoint {
     fn hooks(&self) -> HookSet {
         self.0.hooks() | HookSet::ENQUEUE
@@ -321,8 +312,6 @@ impl PipelineHooks for TemperedPoint {
         self.0.on_departure(packet, queue_bytes, view);
     }
 }
-
-impl Footprint for TemperedSender {}
 
 impl ReactionPoint for TemperedSender {
     fn rate(&mut self, now: Time) -> Rate {
@@ -405,8 +394,6 @@ impl CongestionOptions for Sleeping {
         true
     }
 }
-
-impl Footprint for Sleeper {}
 
 impl ReactionPoint for Sleeper {
     fn rate(&mut self, _now: Time) -> Rate {

@@ -6,8 +6,8 @@ use crate::common::{bcube, flow};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options,
-    PacketContext, Pressure, QueueChoice, Site, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext,
+    Pressure, QueueChoice, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -48,7 +48,6 @@ impl FlowControlOptions for Ladder {
     }
 }
 
-impl Footprint for Rung {}
 impl FlowControlAccounts for Rung {}
 
 impl FlowControl for Rung {

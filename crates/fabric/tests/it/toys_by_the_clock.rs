@@ -6,7 +6,7 @@ use crate::common::{flow, link, network, run, star};
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::{
     AckView, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, Footprint, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, PacketContext,
+    FlowControlOptions, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, PacketContext,
     PipelineHooks, Pressure, ReactionPoint, RouteRequest, SenderFacts, Site, View,
 };
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
@@ -69,7 +69,6 @@ impl FlowControlOptions for Bell {
 
 struct OfFlowControl(Bell);
 
-impl Footprint for OfFlowControl {}
 impl FlowControlAccounts for OfFlowControl {}
 
 impl FlowControl for OfFlowControl {
@@ -104,10 +103,7 @@ struct OfCongestion(Bell);
 struct Silent;
 struct LineRate(Rate);
 
-impl Footprint for Silent {}
 impl NotificationPoint for Silent {}
-
-impl Footprint for LineRate {}
 
 impl ReactionPoint for LineRate {
     fn rate(&mut self, _now: Time) -> Rate {
@@ -116,8 +112,6 @@ impl ReactionPoint for LineRate {
 }
 
 impl CongestionPoint for OfCongestion {}
-
-impl Footprint for OfCongestion {}
 
 impl PipelineHooks for OfCongestion {
     fn hooks(&self) -> HookSet {
@@ -146,8 +140,6 @@ impl LoadBalanceOptions for Bell {
 }
 
 struct OfLoadBalance(Bell);
-
-impl Footprint for OfLoadBalance {}
 
 impl PipelineHooks for OfLoadBalance {
     fn on_wake(&mut self, view: &mut View<'_>) {
@@ -233,8 +225,6 @@ impl CongestionOptions for Alarm {
         true
     }
 }
-
-impl Footprint for Clock {}
 
 impl ReactionPoint for Clock {
     fn rate(&mut self, _now: Time) -> Rate {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Footprint, Site};
+use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Site};
 use crate::frame::record::Record;
 use crate::ids::{FlowId, PortId, PortIx};
 use crate::mechanisms::flow_control::FlowControlConfig;
@@ -102,8 +102,6 @@ struct Believer {
 }
 
 impl FlowControl for Believer {}
-
-impl Footprint for Believer {}
 
 impl FlowControlAccounts for Believer {
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {

@@ -10,11 +10,12 @@ use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, EffectiveValues, Findings, Footprint, Notification, NotificationPoint, Options,
-    ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, EffectiveValues, Findings, Notification, NotificationPoint, Options, ReactionPoint,
+    SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::Cnp;
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ pub enum DcqcnProfile {
 }
 
 /// How a receiver tells the sender of a mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpMode {
     /// A bit in the ACK of the marked packet (the HPCC family of simulators).
@@ -350,7 +351,7 @@ impl DcqcnConfig {
 }
 
 /// The notification point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct CnpSender {
     mode: CnpMode,
     interval: Duration,
@@ -362,8 +363,6 @@ impl CnpSender {
         CnpSender { mode: parameters.cnp, interval: parameters.cnp_interval, last: None }
     }
 }
-
-impl Footprint for CnpSender {}
 
 impl NotificationPoint for CnpSender {
     fn on_data(&mut self, now: Time, marked: bool, _wire_bytes: u64) -> Notification {
@@ -379,7 +378,7 @@ impl NotificationPoint for CnpSender {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Dcqcn {
     parameters: DcqcnParameters,
     line_rate: Rate,
@@ -391,7 +390,7 @@ pub struct Dcqcn {
 }
 
 /// What runs once the first CNP has come, or another control has set the rate.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Limited {
     alpha: f64,
     /// Whether a CNP came since alpha's last update.
@@ -538,8 +537,6 @@ impl Limited {
         self.next_increase = now + parameters.increase_interval;
     }
 }
-
-impl Footprint for Dcqcn {}
 
 impl ReactionPoint for Dcqcn {
     fn rate(&mut self, now: Time) -> Rate {

@@ -1,9 +1,9 @@
 //! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
 
-use crate::contract::{CongestionPoint, Footprint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
-use backwater_engine::memory::HeapBytes;
+use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl EcnConfig {
 }
 
 /// The marker of one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct EcnMarker {
     /// Kmin and Kmax of every port.
     thresholds: Vec<(u64, u64)>,
@@ -95,12 +95,6 @@ impl EcnMarker {
 }
 
 impl CongestionPoint for EcnMarker {}
-
-impl Footprint for EcnMarker {
-    fn heap_bytes(&self) -> u64 {
-        self.thresholds.heap_bytes()
-    }
-}
 
 impl PipelineHooks for EcnMarker {
     fn hooks(&self) -> HookSet {

@@ -2,8 +2,8 @@
 //! line rate when it is not any more.
 
 use crate::contract::{
-    AckView, CongestionOptions, EffectiveValues, Findings, Footprint, Options, ReactionPoint, SchemeContext,
-    SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext, SenderFacts, Site,
+    effective_values,
 };
 use crate::frame::{Notice, Protocol};
 use crate::ids::PortId;
@@ -11,6 +11,7 @@ use crate::mechanisms::cnm::{Cnm, FLB, MOST_ROOTS};
 use crate::mechanisms::congestion::none::NoCongestionControl;
 use arrayvec::ArrayVec;
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -92,7 +93,7 @@ impl CongestionOptions for FlbRcConfig {
 }
 
 /// The reaction point of a flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct FlbRc {
     line_rate: Rate,
     /// Its rate as long as nothing is congested: line rate, or what another control has set.
@@ -107,12 +108,16 @@ pub struct FlbRc {
 }
 
 /// How a flow goes on.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 enum State {
     /// At line rate.
     Free,
     /// Not at all, as long as it is congested at these ports.
-    Stopped { at: ArrayVec<PortId, MOST_ROOTS>, until: Time },
+    Stopped {
+        #[get_size(ignore)]
+        at: ArrayVec<PortId, MOST_ROOTS>,
+        until: Time,
+    },
     /// At its share of the line rate.
     Held { until: Time },
 }
@@ -134,8 +139,6 @@ impl FlbRc {
         self.state = State::Held { until: now + self.line_rate_after };
     }
 }
-
-impl Footprint for FlbRc {}
 
 impl ReactionPoint for FlbRc {
     fn rate(&mut self, _now: Time) -> Rate {

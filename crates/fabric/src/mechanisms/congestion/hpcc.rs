@@ -4,12 +4,13 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
-    SchemeContext, SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
+    SenderFacts, Site, effective_values,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -89,7 +90,7 @@ impl HpccConfig {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Hpcc {
     eta: f64,
     max_stage: u32,
@@ -188,12 +189,6 @@ impl Hpcc {
 impl Hpcc {
     fn use_rate(&mut self, rate: Rate) {
         (self.current, self.window) = (rate, window_at(rate, self.line_rate, self.initial_window));
-    }
-}
-
-impl Footprint for Hpcc {
-    fn heap_bytes(&self) -> u64 {
-        size_of_val(&*self.previous) as u64
     }
 }
 

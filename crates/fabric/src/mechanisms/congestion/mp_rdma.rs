@@ -5,13 +5,13 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
-    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, Footprint, Key, LossSignal,
-    Notification, NotificationPoint, Options, ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
+    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, Key, LossSignal, Notification,
+    NotificationPoint, Options, ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::{Cnp, Psn};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -163,10 +163,8 @@ fn packet_bytes(sender: &SenderFacts) -> f64 {
 }
 
 /// Echoes the mark of every packet in its ACK.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Echo;
-
-impl Footprint for Echo {}
 
 impl NotificationPoint for Echo {
     fn on_data(&mut self, _now: Time, marked: bool, _wire_bytes: u64) -> Notification {
@@ -175,7 +173,7 @@ impl NotificationPoint for Echo {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct MpRdma {
     line_rate: Rate,
     /// Line rate, but until the next ACK that which another control has set.
@@ -237,12 +235,6 @@ impl MpRdma {
     /// Whether a packet was answered so late that its path is slow.
     fn is_late(&self, arrived: Psn) -> bool {
         self.highest > arrived.saturating_add(self.reordering) && !self.repeated.contains(&arrived)
-    }
-}
-
-impl Footprint for MpRdma {
-    fn heap_bytes(&self) -> u64 {
-        self.released.heap_bytes() + (self.repeated.len() * size_of::<Psn>()) as u64
     }
 }
 

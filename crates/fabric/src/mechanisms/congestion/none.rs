@@ -1,10 +1,11 @@
 //! No congestion control: line rate, held back by flow control alone, or by a fixed window.
 
 use crate::contract::{
-    CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, NotificationPoint, Options,
-    PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site,
+    CongestionOptions, CongestionPoint, EffectiveValues, Findings, NotificationPoint, Options, PipelineHooks,
+    ReactionPoint, SchemeContext, SenderFacts, Site,
 };
 use backwater_engine::{Bytes, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -69,16 +70,15 @@ impl CongestionOptions for NoneConfig {
 }
 
 /// Marks nothing, reports nothing.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct NoCongestionControl;
 
-impl Footprint for NoCongestionControl {}
 impl PipelineHooks for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 
 /// Sends at line rate, or below it at the rate that another control has set.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct LineRate {
     line_rate: Rate,
     rate: Rate,
@@ -90,8 +90,6 @@ impl LineRate {
         LineRate { line_rate: sender.line_rate, rate: sender.line_rate, window: config.window(sender) }
     }
 }
-
-impl Footprint for LineRate {}
 
 impl ReactionPoint for LineRate {
     fn rate(&mut self, _now: Time) -> Rate {

@@ -6,7 +6,7 @@
 macro_rules! parameters {
     ($config:ident => $name:ident { $($option:ident: $type:ty,)+ } $(fixed { $($fixed:ident: $fixed_type:ty,)+ })?) => {
         #[doc = concat!("Effective parameters of a [`", stringify!($config), "`] at one sender.")]
-        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, get_size2::GetSize)]
         pub(super) struct $name {
             $(pub(super) $option: $type,)+
             $($(pub(super) $fixed: $fixed_type,)+)?

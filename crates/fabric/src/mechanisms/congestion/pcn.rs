@@ -7,13 +7,13 @@
 
 use super::ecn::EcnConfig;
 use crate::contract::{
-    CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Notification, NotificationPoint,
-    Options, PacketContext, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View, effective_values,
+    CongestionOptions, CongestionPoint, EffectiveValues, Findings, HookSet, Notification, NotificationPoint, Options,
+    PacketContext, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View, effective_values,
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -157,7 +157,7 @@ impl PcnConfig {
 }
 
 /// The marker of one switch: NP-ECN of the paper.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct PcnMarker {
     /// K of every port.
     thresholds: Vec<u64>,
@@ -166,13 +166,6 @@ pub struct PcnMarker {
 }
 
 impl CongestionPoint for PcnMarker {}
-
-impl Footprint for PcnMarker {
-    fn heap_bytes(&self) -> u64 {
-        let of_ports: u64 = self.paused.iter().map(HeapBytes::heap_bytes).sum();
-        self.thresholds.heap_bytes() + self.paused.heap_bytes() + of_ports
-    }
-}
 
 impl PipelineHooks for PcnMarker {
     fn hooks(&self) -> HookSet {
@@ -203,7 +196,7 @@ impl PipelineHooks for PcnMarker {
 ///
 /// Periods of length T follow each other from the flow's first packet on. A timer is set only in a
 /// period in which a packet has arrived.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct PcnReceiver {
     period: Duration,
     marked_share: f64,
@@ -250,8 +243,6 @@ impl PcnReceiver {
     }
 }
 
-impl Footprint for PcnReceiver {}
-
 impl NotificationPoint for PcnReceiver {
     fn on_data(&mut self, now: Time, marked: bool, wire_bytes: u64) -> Notification {
         // A packet that arrives at the end of a period belongs to the next period.
@@ -281,7 +272,7 @@ impl NotificationPoint for PcnReceiver {
 }
 
 /// The reaction point of one flow. It has no clock: only CNPs change its rate.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Pcn {
     line_rate: Rate,
     min_rate: Rate,
@@ -313,8 +304,6 @@ impl Pcn {
         self.weight = self.weight * (1.0 - self.weight) + self.w_max * self.weight;
     }
 }
-
-impl Footprint for Pcn {}
 
 impl ReactionPoint for Pcn {
     fn rate(&mut self, _now: Time) -> Rate {

@@ -8,12 +8,13 @@ use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
-    SchemeContext, SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
+    SenderFacts, Site, effective_values,
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -118,7 +119,7 @@ impl PowerTcpConfig {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct PowerTcp {
     gamma: f64,
     additive_increase: f64,
@@ -140,7 +141,7 @@ pub struct PowerTcp {
 }
 
 /// What power is measured with.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 enum Meter {
     Telemetry {
         eta: f64,
@@ -233,15 +234,6 @@ fn greatest(
 /// Longest round-trip time that is no sign of congestion.
 fn longest_free(shortest: Duration, margin: f64) -> Duration {
     Duration::from_ps((shortest.ps() as f64 * margin) as u64)
-}
-
-impl Footprint for PowerTcp {
-    fn heap_bytes(&self) -> u64 {
-        match &self.meter {
-            Meter::Telemetry { previous, .. } => size_of_val(&**previous) as u64,
-            Meter::Delay { .. } => 0,
-        }
-    }
 }
 
 impl ReactionPoint for PowerTcp {

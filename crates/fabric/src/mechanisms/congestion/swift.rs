@@ -6,10 +6,11 @@
 use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, LossSignal, Options,
-    ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, LossSignal, Options, ReactionPoint,
+    SchemeContext, SenderFacts, Site, effective_values,
 };
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -241,7 +242,7 @@ fn packet_bytes(sender: &SenderFacts) -> u64 {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Swift {
     parameters: SwiftParameters,
     /// Factor and summand of flow scaling, ps: alpha / sqrt(cwnd) + beta.
@@ -310,8 +311,6 @@ impl Swift {
         }
     }
 }
-
-impl Footprint for Swift {}
 
 impl ReactionPoint for Swift {
     /// A window of at least a packet is clocked by ACKs. A smaller one is paced: a packet in `rtt / cwnd`.

@@ -1,13 +1,14 @@
 //! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
 
-use crate::contract::{CongestionPoint, Footprint, HookSet, PacketContext, PipelineHooks, View};
+use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, View};
 use crate::frame::record::Stamp;
 use backwater_engine::{Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How switches write a port's rate into the header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateCode {
     /// As it is.
@@ -26,7 +27,7 @@ const QUEUE_UNIT: u64 = 80;
 const UNIT_RATE: u64 = 25_000_000_000;
 
 /// The congestion point: stamps time, bytes sent, queue length and rate of the port into every data packet.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct TelemetryStamper(RateCode);
 
 impl TelemetryStamper {
@@ -47,8 +48,6 @@ impl RateCode {
 /// Where the choice is whether to stamp.
 impl CongestionPoint for Option<TelemetryStamper> {}
 
-impl Footprint for Option<TelemetryStamper> {}
-
 impl PipelineHooks for Option<TelemetryStamper> {
     fn hooks(&self) -> HookSet {
         self.as_ref().map_or(HookSet::empty(), PipelineHooks::hooks)
@@ -62,8 +61,6 @@ impl PipelineHooks for Option<TelemetryStamper> {
 }
 
 impl CongestionPoint for TelemetryStamper {}
-
-impl Footprint for TelemetryStamper {}
 
 impl PipelineHooks for TelemetryStamper {
     fn hooks(&self) -> HookSet {

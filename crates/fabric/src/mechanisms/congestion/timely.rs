@@ -7,10 +7,11 @@ use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Footprint, Options, ReactionPoint,
-    SchemeContext, SenderFacts, Site, effective_values,
+    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
+    SenderFacts, Site, effective_values,
 };
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -148,7 +149,7 @@ impl TimelyConfig {
 }
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Timely {
     parameters: TimelyParameters,
     line_rate: Rate,
@@ -221,8 +222,6 @@ impl Timely {
         self.current = rate.clamp(parameters.min_rate, self.line_rate);
     }
 }
-
-impl Footprint for Timely {}
 
 impl ReactionPoint for Timely {
     fn rate(&mut self, _now: Time) -> Rate {

@@ -6,17 +6,16 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
-    StartingFlow, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options,
+    PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage, StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Stream, mix};
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +42,7 @@ pub struct BfcConfig {
 }
 
 /// What ACKs in a data class are to BFC's queues. Hosts have no such queues for them: there they wait for nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acks {
     /// They join the queue of their flow in their direction and wait with it, but nobody is paused because of them.
@@ -79,7 +78,7 @@ const PAUSE: u16 = 0x10;
 const RESUME: u16 = 0x11;
 
 /// A flow at an egress port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Entry {
     queue: QueueIx,
     packets: u32,
@@ -87,7 +86,7 @@ struct Entry {
 }
 
 /// BFC at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Bfc {
     queues: QueueIx,
     acks: Acks,
@@ -279,15 +278,6 @@ impl FlowControl for Bfc {
         for (queue, _) in (0..).zip(counted.into_iter().flatten()).filter(|(_, count)| **count > 0) {
             view.send(port, frame(PAUSE, queue, cause));
         }
-    }
-}
-
-impl Footprint for Bfc {
-    fn heap_bytes(&self) -> u64 {
-        let table = self.flows.capacity() * (size_of::<((PortIx, u32), Entry)>() + 1);
-        let users: u64 = self.users.iter().map(HeapBytes::heap_bytes).sum();
-        let hops = self.thresholds.heap_bytes() + self.sticky.heap_bytes();
-        table as u64 + users + self.users.heap_bytes() + self.counted.heap_bytes() + hops
     }
 }
 

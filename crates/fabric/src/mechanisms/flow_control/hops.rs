@@ -2,10 +2,10 @@
 
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// A value for every pair of egress and ingress port of a node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct PerHop<T> {
     values: Vec<T>,
     ports: usize,
@@ -24,9 +24,5 @@ impl<T: Copy> PerHop<T> {
     #[inline]
     pub(super) fn get(&self, egress: PortIx, ingress: PortIx) -> T {
         self.values[usize::from(egress) * self.ports + usize::from(ingress)]
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        self.values.heap_bytes()
     }
 }

@@ -1,8 +1,7 @@
 //! No flow control: no queue is ever paused, a full buffer drops.
 
-use crate::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Options, Site,
-};
+use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct NoneConfig {}
 
 /// Nothing to do.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct NoFlowControl;
 
 impl Options for NoneConfig {}
@@ -31,5 +30,4 @@ impl FlowControlOptions for NoneConfig {
 
 impl FlowControl for NoFlowControl {}
 
-impl Footprint for NoFlowControl {}
 impl FlowControlAccounts for NoFlowControl {}

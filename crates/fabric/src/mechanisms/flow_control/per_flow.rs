@@ -5,14 +5,14 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge, Options,
-    PacketContext, PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, PacketContext,
+    PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct PerFlowConfig {}
 type Key = (FlowId, Direction);
 
 /// A queue of a port.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Line {
     /// Its flow; none if it is free.
     flow: Option<Key>,
@@ -37,7 +37,7 @@ struct Line {
 }
 
 /// The queues of one port.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct Lines {
     lines: Vec<Line>,
     of_flow: FxHashMap<Key, QueueIx>,
@@ -97,7 +97,7 @@ fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
 }
 
 /// Flow control of single flows at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct PerFlow {
     ports: Vec<Lines>,
     thresholds: PerHop<u64>,
@@ -240,18 +240,6 @@ impl FlowControl for PerFlow {
             self.counted.keys().filter(|(ingress, _)| *ingress == port).map(|(_, flow)| *flow).collect();
         flows.sort_unstable();
         flows.into_iter().for_each(|flow| view.send(port, frame(PAUSE, flow, cause)));
-    }
-}
-
-impl Footprint for PerFlow {
-    fn heap_bytes(&self) -> u64 {
-        let of_port = |port: &Lines| {
-            let map = port.of_flow.capacity() * (size_of::<(Key, QueueIx)>() + 1);
-            port.lines.heap_bytes() + port.free.heap_bytes() + map as u64
-        };
-        let counted = self.counted.capacity() * (size_of::<((PortIx, Key), u32)>() + 1);
-        let ports: u64 = self.ports.iter().map(of_port).sum();
-        self.ports.heap_bytes() + ports + self.thresholds.heap_bytes() + counted as u64
     }
 }
 

@@ -7,14 +7,14 @@
 use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts, FlowControlOptions,
-    Footprint, Gauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
-    QueueChoice, RunningFlowControl, Shape, Site, View,
+    Gauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, QueueChoice,
+    RunningFlowControl, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -75,8 +75,9 @@ const QUANTUM_BYTES: u64 = 512 / 8;
 const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
 
 /// PFC at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Pfc {
+    #[get_size(ignore)]
     config: PfcConfig,
     lossless: ClassMask,
     /// Whether PAUSEs are passed on, and what comes in is not counted.
@@ -93,7 +94,7 @@ pub struct Pfc {
 }
 
 /// What is full at an ingress port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 struct Stopped {
     /// The classes whose own queue is.
     queues: ClassMask,
@@ -120,7 +121,7 @@ impl Stopped {
 }
 
 /// What else one port keeps: as the downstream of its peer (`refresh`) and as its upstream (`received`, `expiry`).
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct PortState {
     /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
     refresh: Option<(Time, PfcFrame)>,
@@ -547,14 +548,6 @@ impl FlowControl for Pfc {
             view.send(port, Control::Pfc(self.frame(resume, 0)));
         }
         self.settle(port, view);
-    }
-}
-
-impl Footprint for Pfc {
-    fn heap_bytes(&self) -> u64 {
-        let received: u64 = self.ports.iter().map(|port| port.received.heap_bytes()).sum();
-        let raises = self.raises.as_ref().map_or(0, |raises| raises.heap_bytes());
-        received + raises + self.ports.heap_bytes() + self.stopped.heap_bytes() + self.held.heap_bytes()
     }
 }
 

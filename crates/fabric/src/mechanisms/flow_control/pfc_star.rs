@@ -9,6 +9,7 @@ use crate::contract::{
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Duration;
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +77,7 @@ impl FlowControlOptions for PfcStarConfig {
 }
 
 /// Which packets go up a class.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Raises {
     /// The class above each.
     next: [Class; CLASSES],
@@ -88,10 +89,6 @@ impl Raises {
     /// The class in which a packet leaves that has come in by `ingress` in `came`.
     pub(super) fn class(&self, ingress: PortIx, came: Class) -> Class {
         if self.raises[usize::from(ingress)] { self.next[came.index()] } else { came }
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        size_of::<Raises>() as u64 + self.raises.capacity() as u64
     }
 }
 

@@ -3,12 +3,12 @@
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
-    PacketContext, Pressure, Site,
+    Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, Occupancy, Options, PacketContext,
+    Pressure, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Time;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ impl HeadroomOptions for EgressConfig {
 }
 
 /// The policy at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Egress {
     used: Occupancy,
     size: u64,
@@ -92,12 +92,6 @@ impl BufferPolicy for Egress {
     /// Never full; a flow control that has stopped a class because a packet was lost may let it go with the next departure.
     fn pressure(&self, _ingress: PortIx, class: Class) -> Pressure {
         Pressure::of_class(class, false, self.lossless.has(class))
-    }
-}
-
-impl Footprint for Egress {
-    fn heap_bytes(&self) -> u64 {
-        self.came.heap_bytes() + self.queued.heap_bytes() + self.threshold.heap_bytes()
     }
 }
 

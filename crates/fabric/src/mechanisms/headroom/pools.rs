@@ -3,11 +3,11 @@
 use crate::contract::note::DropCause;
 use crate::contract::{Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
+use get_size2::GetSize;
 
 /// Counters of one ingress queue: what every packet needs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 #[repr(align(16))]
 struct IngressQueue {
     /// Bytes in the private and then in the shared pool.
@@ -26,7 +26,7 @@ pub(super) struct Held {
 }
 
 /// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 #[repr(C)]
 pub(super) struct Pools {
     // What every packet needs.
@@ -64,10 +64,6 @@ impl Pools {
             shared_size: site.buffer.saturating_sub(reserved),
             used: Occupancy::default(),
         }
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        self.queues.heap_bytes() + self.peak_headroom.heap_bytes() + self.headroom_size.heap_bytes()
     }
 
     /// Asks for the counters of one ingress queue.

@@ -4,11 +4,12 @@ use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, PortIx};
 use backwater_engine::{Bytes, Rate, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ impl HeadroomOptions for SihConfig {
 }
 
 /// SIH at one switch, and its kin that only reserve another amount: private, shared up to a dynamic threshold, headroom.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Sih {
     pools: Pools,
     threshold: DynamicThreshold,
@@ -136,12 +137,6 @@ impl BufferPolicy for Sih {
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
         self.pools.prefetch(ingress, class);
-    }
-}
-
-impl Footprint for Sih {
-    fn heap_bytes(&self) -> u64 {
-        self.pools.heap_bytes() + self.threshold.heap_bytes()
     }
 }
 

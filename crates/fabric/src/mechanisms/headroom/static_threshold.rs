@@ -4,11 +4,12 @@ use super::HeadroomConfig;
 use super::options::{effective_values, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
 use backwater_engine::{Bytes, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,7 +88,7 @@ impl StaticConfig {
 }
 
 /// The static threshold at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct StaticThreshold {
     pools: Pools,
     xoff: u64,
@@ -134,12 +135,6 @@ impl BufferPolicy for StaticThreshold {
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
         self.pools.prefetch(ingress, class);
-    }
-}
-
-impl Footprint for StaticThreshold {
-    fn heap_bytes(&self) -> u64 {
-        self.pools.heap_bytes()
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
 use backwater_engine::Rate;
+use get_size2::GetSize;
 
 /// Alpha, in units of 2^-16.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) enum DynamicThreshold {
     OfAll(u64),
     /// Of each port, where it depends on the rate.
@@ -40,9 +41,5 @@ impl DynamicThreshold {
             DynamicThreshold::ByPort(alpha) => alpha[usize::from(ingress)],
         };
         ((u128::from(free) * u128::from(alpha)) >> ALPHA_BITS) as u64
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        if let DynamicThreshold::ByPort(alpha) = self { size_of_val(&**alpha) as u64 } else { 0 }
     }
 }

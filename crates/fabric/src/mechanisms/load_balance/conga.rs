@@ -7,15 +7,15 @@
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
 use crate::contract::{
-    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour, Options,
-    PacketContext, PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour, Options, PacketContext,
+    PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::Packet;
 use crate::frame::record::PathHeader;
 use crate::ids::{NodeId, PortIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ impl From<PathHeader> for Header {
 }
 
 /// CONGA at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Conga {
     node: NodeId,
     links: Vec<Link>,
@@ -143,14 +143,14 @@ pub struct Conga {
 }
 
 /// A link of the switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Link {
     to_host: bool,
     dre: Dre,
 }
 
 /// How metrics age.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Ageing {
     /// How long one stays what it is.
     after: Duration,
@@ -159,7 +159,7 @@ struct Ageing {
 }
 
 /// How busy a path was, and when that was heard.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Metric {
     value: u8,
     heard: Time,
@@ -179,7 +179,7 @@ impl Metric {
 }
 
 /// What is known of the paths to another leaf, and of those from it.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Leaf {
     /// Congestion-To-Leaf, by port here.
     to: Vec<Metric>,
@@ -190,7 +190,7 @@ struct Leaf {
 }
 
 /// How busy a path from another leaf is.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct FromLeaf {
     tag: PortIx,
     metric: Metric,
@@ -260,14 +260,6 @@ fn leaf_of(packet: &Packet, node: NodeId, egress: PortIx, view: &View<'_>) -> No
     let along = |node: NodeId, port: PortIx| view.paths.neighbour(node, port);
     let pinned = || packet.route.ahead().fold(along(node, egress), along);
     view.paths.edge(packet.route.destination().unwrap_or_else(pinned))
-}
-
-impl Footprint for Conga {
-    fn heap_bytes(&self) -> u64 {
-        let leaves: u64 = self.leaves.values().map(|leaf| leaf.to.heap_bytes() + leaf.from.heap_bytes()).sum();
-        let entries = self.leaves.len() * size_of::<(NodeId, Leaf)>();
-        self.links.heap_bytes() + leaves + entries as u64 + self.flowlets.heap_bytes()
-    }
 }
 
 impl PipelineHooks for Conga {

@@ -2,9 +2,10 @@
 
 use crate::contract::PortFacts;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// The discounting rate estimator of a link.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Dre {
     period: Duration,
     /// What is left of the count after a period: 1 - alpha.

@@ -2,11 +2,10 @@
 //! remembered. Needs receivers that tolerate reordering.
 
 use super::flowlets::{any_usable, is_usable};
-use crate::contract::{
-    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
-};
+use crate::contract::{Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View};
 use crate::ids::{NodeId, PortIx};
 use backwater_engine::random::{Seed, Stream};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,7 +29,7 @@ impl Default for DrillConfig {
 }
 
 /// DRILL at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Drill {
     samples: u32,
     memory: usize,
@@ -68,7 +67,6 @@ impl LoadBalanceOptions for DrillConfig {
     }
 }
 
-impl Footprint for Drill {}
 impl PipelineHooks for Drill {}
 
 impl LoadBalance for Drill {

@@ -1,8 +1,9 @@
 //! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
 
 use crate::contract::{
-    Choice, FlowHash, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
+    Choice, FlowHash, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
 };
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +27,9 @@ impl LoadBalanceOptions for EcmpConfig {
 }
 
 /// ECMP at one node: the hash that also fixes paths where flows start.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Ecmp(FlowHash);
 
-impl Footprint for Ecmp {}
 impl PipelineHooks for Ecmp {}
 
 impl LoadBalance for Ecmp {

@@ -7,11 +7,12 @@ use crate::frame::PacketKind;
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a switch tells that a flowlet has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
     /// By a gap longer than the timeout.
@@ -33,7 +34,7 @@ impl Gaps {
 }
 
 /// How packets that are no data find their way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answers {
     /// By a hash, as with ECMP (public simulators of lossless fabrics).
@@ -63,7 +64,7 @@ pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, findings: &m
 }
 
 /// The last packet of a flow at a switch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Flowlet {
     /// The port that it has taken.
     port: PortIx,
@@ -78,7 +79,7 @@ impl Used for Flowlet {
 }
 
 /// The flows that have passed a switch lately.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Flowlets {
     timeout: Duration,
     gaps: Gaps,
@@ -115,11 +116,6 @@ impl Flowlets {
     /// Tells `observer` how many flows are remembered.
     pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         observer(LbStat::Count("flow_entries", self.flows.count(now)));
-    }
-
-    /// Bytes on the heap.
-    pub(super) fn heap_bytes(&self) -> u64 {
-        self.flows.heap_bytes()
     }
 }
 

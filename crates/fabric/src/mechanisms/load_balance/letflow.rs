@@ -4,11 +4,12 @@ pub use super::flowlets::{Answers, Gaps};
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Choice, Findings, FlowHash, Footprint, LbStat, LoadBalance, LoadBalanceOptions, Options, PipelineHooks,
-    RouteRequest, SchemeContext, Site, View,
+    Choice, Findings, FlowHash, LbStat, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest,
+    SchemeContext, Site, View,
 };
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,18 +64,12 @@ impl LoadBalanceOptions for LetFlowConfig {
 }
 
 /// LetFlow at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct LetFlow {
     flowlets: Flowlets,
     answers: Answers,
     hash: FlowHash,
     draws: Stream,
-}
-
-impl Footprint for LetFlow {
-    fn heap_bytes(&self) -> u64 {
-        self.flowlets.heap_bytes()
-    }
 }
 
 impl PipelineHooks for LetFlow {}

@@ -10,15 +10,15 @@ use super::paths::{
 };
 use super::recent::{Recent, Used};
 use crate::contract::{
-    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
+    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
     OutgoingNotice, PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use arrayvec::ArrayVec;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -153,7 +153,7 @@ impl LoadBalanceOptions for ProteusConfig {
 const LEVELS: u16 = 256;
 
 /// Proteus at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Proteus {
     node: NodeId,
     /// By port, how busy its link is; `None` of one to a host.
@@ -164,7 +164,7 @@ pub struct Proteus {
 }
 
 /// An edge switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Edge {
     measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
@@ -175,13 +175,14 @@ struct Edge {
     /// From which metric on links are busy.
     busy: u8,
     move_interval: Duration,
+    #[get_size(ignore)]
     config: ProteusConfig,
     /// Edges that are probed: when a packet went there last, to which host and in which class.
     probed: Vec<Probed>,
     draws: Stream,
 }
 
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Probed {
     edge: NodeId,
     host: NodeId,
@@ -190,7 +191,7 @@ struct Probed {
 }
 
 /// A flow that has passed lately.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct FlowEntry {
     path: PathIx,
     /// When its last packet came.
@@ -395,16 +396,6 @@ impl Edge {
         if !self.probed.is_empty() {
             view.wake_at(now + period);
         }
-    }
-}
-
-impl Footprint for Proteus {
-    fn heap_bytes(&self) -> u64 {
-        let edge = self.edge.as_ref().map_or(0, |edge| {
-            let tables = edge.flows.heap_bytes() + edge.out.heap_bytes() + edge.probed.heap_bytes();
-            edge.measuring.heap_bytes() + tables
-        });
-        self.links.heap_bytes() + edge
     }
 }
 

@@ -4,6 +4,7 @@
 //! older one when that is dropped.
 
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -32,7 +33,7 @@ pub(super) trait Used {
 }
 
 /// Entries that have been used within the last period; some that have not may be there as well.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Recent<V> {
     aging: Duration,
     /// Entries that have been used in this period.
@@ -85,11 +86,5 @@ impl<V: Copy + Used> Recent<V> {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.recent.len() + self.older.len()
-    }
-
-    /// Bytes on the heap.
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let places = self.recent.capacity() + self.older.capacity();
-        (places * (size_of::<(u64, V)>() + 1)) as u64
     }
 }

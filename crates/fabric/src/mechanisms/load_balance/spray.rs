@@ -1,11 +1,10 @@
 //! Packet spraying: every packet takes a uniformly random equal-cost port whose link is up. Needs receivers that tolerate reordering.
 
 use super::flowlets::any_usable;
-use crate::contract::{
-    Choice, Footprint, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
-};
+use crate::contract::{Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View};
 use crate::ids::NodeId;
 use backwater_engine::random::{Seed, Stream};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct SprayConfig {}
 
 /// Spraying at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Spray {
     draws: Stream,
 }
@@ -41,7 +40,6 @@ impl LoadBalanceOptions for SprayConfig {
     }
 }
 
-impl Footprint for Spray {}
 impl PipelineHooks for Spray {}
 
 impl LoadBalance for Spray {

@@ -1,10 +1,11 @@
 //! Go-Back-N: RoCE's own loss recovery.
 
 use crate::contract::{
-    Answer, Footprint, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SenderFacts, Verdict,
+    Answer, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SenderFacts, Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,7 @@ impl RecoveryOptions for GoBackNConfig {
 }
 
 /// The sender of one flow, which goes back to what is asked for, and after a timeout to the oldest packet unacknowledged.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Sender {
     timeout: Option<Duration>,
 }
@@ -51,8 +52,6 @@ impl Sender {
         Sender { timeout: Some(timeout).filter(|timeout| *timeout > Duration::ZERO) }
     }
 }
-
-impl Footprint for Sender {}
 
 impl RecoverySender for Sender {
     #[inline]
@@ -82,7 +81,7 @@ impl RecoverySender for Sender {
 }
 
 /// The receiver of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Receiver {
     nack_interval: Duration,
     /// The gap last asked for, and when it may be asked for again.
@@ -94,8 +93,6 @@ impl Receiver {
         Receiver { nack_interval: config.nack_interval, asked: None }
     }
 }
-
-impl Footprint for Receiver {}
 
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {

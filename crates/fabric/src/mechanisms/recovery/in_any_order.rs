@@ -1,11 +1,11 @@
 //! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
 
 use super::go_back_n::Sender;
-use crate::contract::{Footprint, Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
+use crate::contract::{Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl RecoveryOptions for InAnyOrderConfig {
 }
 
 /// The receiver of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Receiver {
     room: u32,
     allowance: Option<Duration>,
@@ -81,12 +81,6 @@ impl Receiver {
             (self.missing, self.ask_at) = (expected, now + allowance);
         }
         is_due
-    }
-}
-
-impl Footprint for Receiver {
-    fn heap_bytes(&self) -> u64 {
-        self.held.heap_bytes()
     }
 }
 

@@ -2,13 +2,13 @@
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, EffectiveValues, Findings, Footprint, Key, Options, Progress, RecoveryOptions, RecoveryReceiver,
-    RecoverySender, SchemeContext, SenderFacts, Verdict, effective_values,
+    Answer, EffectiveValues, Findings, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
+    SchemeContext, SenderFacts, Verdict, effective_values,
 };
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,7 +34,7 @@ pub struct IrnConfig {
 }
 
 /// What a sender takes for lost when the timeout runs out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutLoses {
     /// The oldest packet that is not acknowledged; of all others, as ever, those behind which one has arrived (section 3.1).
@@ -106,7 +106,7 @@ impl RecoveryOptions for IrnConfig {
 }
 
 /// The sender of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Sender {
     cap: Psn,
     /// RTO_low and RTO_high.
@@ -116,12 +116,6 @@ pub struct Sender {
     board: Scoreboard,
     /// No packet has arrived behind the one before this.
     arrived_before: Psn,
-}
-
-impl Footprint for Sender {
-    fn heap_bytes(&self) -> u64 {
-        self.board.heap_bytes()
-    }
 }
 
 impl RecoverySender for Sender {
@@ -167,17 +161,11 @@ impl RecoverySender for Sender {
 }
 
 /// The receiver of one flow: it keeps what comes early, and asks for what is missing by every answer.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Receiver {
     places: u32,
     /// Packets that came before their turn, by number modulo `places`.
     held: BitSet,
-}
-
-impl Footprint for Receiver {
-    fn heap_bytes(&self) -> u64 {
-        self.held.heap_bytes()
-    }
 }
 
 impl RecoveryReceiver for Receiver {

@@ -3,12 +3,12 @@
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, Findings, Footprint, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
-    SchemeContext, SenderFacts, Verdict,
+    Answer, Findings, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SchemeContext,
+    SenderFacts, Verdict,
 };
 use crate::frame::Psn;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +65,10 @@ impl RecoveryOptions for MpRdmaRecoveryConfig {
 }
 
 /// The sender of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Sender {
     rto: Option<Duration>,
     board: Scoreboard,
-}
-
-impl Footprint for Sender {
-    fn heap_bytes(&self) -> u64 {
-        self.board.heap_bytes()
-    }
 }
 
 impl RecoverySender for Sender {
@@ -114,14 +108,8 @@ impl RecoverySender for Sender {
 }
 
 /// The receiver of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Receiver(in_any_order::Receiver);
-
-impl Footprint for Receiver {
-    fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
-    }
-}
 
 impl RecoveryReceiver for Receiver {
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict {

@@ -3,10 +3,10 @@
 use crate::contract::Progress;
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// The packets of one flow from the oldest that is not acknowledged on.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Scoreboard {
     /// Packets of which a receiver keeps track, from the oldest missing on.
     places: u32,
@@ -18,7 +18,7 @@ pub(super) struct Scoreboard {
 }
 
 /// Loss recovery of a sender, from the first sign of a loss until all is acknowledged before a certain packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Recovery {
     /// The packet behind the last that must be acknowledged.
     until: Psn,
@@ -128,11 +128,5 @@ impl Scoreboard {
     fn losses(&self, progress: &Progress) -> u32 {
         let Some(Recovery { lost: Some(first), lost_before, .. }) = self.recovery else { return 0 };
         (first..lost_before).filter(|psn| !self.has_arrived(*psn, progress)).count() as u32
-    }
-}
-
-impl HeapBytes for Scoreboard {
-    fn heap_bytes(&self) -> u64 {
-        self.arrived.heap_bytes()
     }
 }

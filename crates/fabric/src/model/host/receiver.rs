@@ -1,12 +1,12 @@
 //! The receiving side of a flow.
 
-use crate::contract::Footprint;
 use crate::contract::note::Reception;
 use crate::frame::{Psn, Route};
 use crate::ids::PortIx;
 use crate::mechanisms::congestion::AnyNotificationPoint;
 use crate::mechanisms::recovery::AnyRecoveryReceiver;
 use backwater_engine::Time;
+use get_size2::GetSize;
 
 /// The receiving side of one flow.
 pub(super) struct Receiver {
@@ -27,6 +27,7 @@ const _: () = assert!(size_of::<Receiver>() <= 192);
 impl Receiver {
     /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
-        self.recovery.heap_bytes() + self.notification.heap_bytes() + self.reception.disorder.heap_bytes()
+        let mechanisms = self.recovery.get_heap_size() + self.notification.get_heap_size();
+        mechanisms as u64 + self.reception.disorder.heap_bytes()
     }
 }

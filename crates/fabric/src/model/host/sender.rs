@@ -1,7 +1,7 @@
 //! The sending side of a flow: its queue pair.
 
 use super::lanes::RoundIx;
-use crate::contract::{Entropy, Footprint, PathChoice, Progress, ReactionPoint, RecoverySender};
+use crate::contract::{Entropy, PathChoice, Progress, ReactionPoint, RecoverySender};
 use crate::frame::{Psn, Route};
 use crate::ids::{Class, FlowId, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyReactionPoint;
@@ -10,6 +10,7 @@ use crate::model::ledger::PairFacts;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use backwater_engine::prefetch::prefetch;
+use get_size2::GetSize;
 use std::mem::offset_of;
 
 /// Index of a queue pair or a receiver in its host's table.
@@ -75,7 +76,8 @@ pub(super) enum PairState {
 impl QueuePair {
     /// Bytes that its mechanisms hold on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
-        self.recovery.heap_bytes() + self.reaction.heap_bytes() + self.paths.as_ref().map_or(0, Footprint::heap_bytes)
+        let paths = self.paths.as_deref().map_or(0, size_of_val);
+        (self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths) as u64
     }
 
     /// Asks for what a packet sent or acknowledged needs.

@@ -1,6 +1,5 @@
 //! The congestion controls that can govern between notices.
 
-#[allow(unused_imports, reason = "for the methods that are generated")]
 use crate::contract::signatures::*;
 use crate::mechanisms::congestion::dcqcn::{CnpSender, Dcqcn, DcqcnConfig};
 use crate::mechanisms::congestion::ecn::EcnMarker;
@@ -9,6 +8,8 @@ use crate::mechanisms::congestion::none::{LineRate, NoCongestionControl, NoneCon
 use crate::mechanisms::congestion::swift::{Swift, SwiftConfig};
 use crate::mechanisms::congestion::telemetry::TelemetryStamper;
 use ambassador::Delegate;
+#[allow(unused_imports, reason = "for the methods that are generated")]
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,9 +76,8 @@ impl Base {
 }
 
 /// What a base does at a switch.
-#[derive(Debug, Delegate)]
+#[derive(Debug, Delegate, GetSize)]
 #[delegate(PipelineHooks)]
-#[delegate(Footprint)]
 pub enum BasePoint {
     /// DCQCN marks.
     Ecn(EcnMarker),
@@ -88,9 +88,8 @@ pub enum BasePoint {
 }
 
 /// What a base does at a receiver.
-#[derive(Debug, Delegate)]
+#[derive(Debug, Delegate, GetSize)]
 #[delegate(NotificationPoint)]
-#[delegate(Footprint)]
 pub enum BaseNotification {
     /// DCQCN sends CNPs.
     Cnp(CnpSender),
@@ -99,9 +98,8 @@ pub enum BaseNotification {
 }
 
 /// What a base does at a sender.
-#[derive(Debug, Delegate)]
+#[derive(Debug, Delegate, GetSize)]
 #[delegate(ReactionPoint)]
-#[delegate(Footprint)]
 #[allow(missing_docs, clippy::large_enum_variant, reason = "each is what its name says, and all of them are in a box")]
 pub enum BaseReaction {
     Dcqcn(Dcqcn),

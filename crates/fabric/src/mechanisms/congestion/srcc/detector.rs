@@ -6,12 +6,13 @@ use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Unconges
 use crate::contract::{PacketContext, Site, View};
 use crate::ids::{CLASSES, PortIx};
 use crate::mechanisms::growth::Lengths;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use get_size2::GetSize;
 
 /// The detector of one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Detector {
+    #[get_size(ignore)]
     config: SrccConfig,
     /// T.
     window: Duration,
@@ -34,7 +35,7 @@ pub(super) struct Detector {
 }
 
 /// What is known of a class at an ingress port: the last packet of an uncongested flow, and the last that went to another egress port than that.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Ingress([Option<(PortIx, Time)>; 2]);
 
 impl Ingress {
@@ -54,7 +55,7 @@ impl Ingress {
 }
 
 /// What is known of an egress port.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct Egress {
     flows: RecentFlows,
     /// By queue.
@@ -229,11 +230,6 @@ impl Detector {
                 average.min(Rate::from_bps((u128::from(rate.bps()) * u128::from(own) / u128::from(all)) as u64))
             }
         }
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let flows: u64 = self.egress.iter().map(|port| port.flows.heap_bytes() + port.lengths.heap_bytes()).sum();
-        flows + self.ingress.heap_bytes() + self.egress.heap_bytes() + self.last.heap_bytes()
     }
 }
 

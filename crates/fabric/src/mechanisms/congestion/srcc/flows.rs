@@ -1,8 +1,8 @@
 //! The flows that have come to an egress port lately: how many, and when each was last notified of.
 
 use crate::ids::FlowId;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 
 /// Place of a flow in the list.
@@ -10,7 +10,7 @@ pub(super) type Place = u32;
 const NONE: Place = Place::MAX;
 
 /// The flows that have had a packet within a window, in the order of their last ones.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct RecentFlows {
     places: FxHashMap<FlowId, Place>,
     flows: Vec<RecentFlow>,
@@ -22,7 +22,7 @@ pub(super) struct RecentFlows {
     brought: Brought,
 }
 
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct RecentFlow {
     flow: FlowId,
     last: Time,
@@ -34,7 +34,7 @@ struct RecentFlow {
 }
 
 /// Bytes that have come in this window and in the one before, where windows follow each other.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Brought {
     window: u64,
     bytes: u64,
@@ -163,11 +163,6 @@ impl RecentFlows {
         }
         let entry = &mut self.flows[place as usize];
         (entry.older, entry.newer) = (newest, NONE);
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let places = (self.places.capacity() * (size_of::<(FlowId, Place)>() + 1)) as u64;
-        places + self.flows.heap_bytes() + self.free.heap_bytes()
     }
 }
 

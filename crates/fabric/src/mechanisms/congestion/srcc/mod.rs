@@ -14,11 +14,12 @@ use self::base::{Base, BaseNotification, BasePoint};
 use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
-    AnswerPath, CongestionOptions, CongestionPoint, EffectiveValues, Findings, Footprint, HookSet, Options,
-    PacketContext, PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
+    AnswerPath, CongestionOptions, CongestionPoint, EffectiveValues, Findings, HookSet, Options, PacketContext,
+    PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
 };
 use crate::frame::Protocol;
 use backwater_engine::{Bytes, Duration, Rate};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ pub enum Target {
 }
 
 /// What a sender makes of the rate that a notice names (section III-E).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjustment {
     /// It goes on at that rate if it is faster, and its base goes on from there.
@@ -411,7 +412,7 @@ impl SrccConfig {
 }
 
 /// The congestion point of one switch: that of the base, and the detector.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct SrccPoint {
     /// Its part is done as packets leave.
     base: BasePoint,
@@ -420,12 +421,6 @@ pub struct SrccPoint {
 }
 
 impl CongestionPoint for SrccPoint {}
-
-impl Footprint for SrccPoint {
-    fn heap_bytes(&self) -> u64 {
-        size_of::<SrccPoint>() as u64 + self.base.heap_bytes() + self.detector.heap_bytes()
-    }
-}
 
 impl PipelineHooks for SrccPoint {
     fn hooks(&self) -> HookSet {

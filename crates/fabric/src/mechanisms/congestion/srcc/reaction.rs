@@ -3,11 +3,12 @@
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
 use super::{Adjustment, SRCC, SrccConfig};
-use crate::contract::{AckView, CongestionSignal, Entropy, Footprint, LossSignal, ReactionPoint, SenderFacts};
+use crate::contract::{AckView, CongestionSignal, Entropy, LossSignal, ReactionPoint, SenderFacts};
 use crate::frame::{Cnp, Notice, Psn};
 use crate::ids::PortId;
 use arrayvec::ArrayVec;
 use backwater_engine::{Duration, Rate, Time};
+use get_size2::GetSize;
 
 /// The part of [`SrccConfig::additive_increase`] that follows from a notice: an eighth of the rate that it names.
 const STEPS: u64 = 8;
@@ -16,13 +17,14 @@ const STEPS: u64 = 8;
 const MOST_PORTS: usize = 8;
 
 /// The reaction point of one flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Srcc {
     base: BaseReaction,
     adjustment: Adjustment,
     /// Of notices from several switches that come within this time, the one with the lowest rate holds.
     base_rtt: Duration,
     /// The last notice of each egress port, as far as it came within that time: of the last ones, if there are more.
+    #[get_size(ignore)]
     heard: ArrayVec<NoticeAction, MOST_PORTS>,
     /// Where the base has no recovery of its own.
     probing: Option<Probing>,
@@ -37,7 +39,7 @@ struct NoticeAction {
 }
 
 /// Growth of the rate where nothing else makes it grow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Probing {
     line_rate: Rate,
     /// T.
@@ -109,12 +111,6 @@ impl Srcc {
         {
             self.base.set_rate(now, rate);
         }
-    }
-}
-
-impl Footprint for Srcc {
-    fn heap_bytes(&self) -> u64 {
-        size_of::<Srcc>() as u64 + self.base.heap_bytes()
     }
 }
 

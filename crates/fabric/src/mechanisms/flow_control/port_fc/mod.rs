@@ -13,12 +13,13 @@ mod switch;
 use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Footprint, Gauge,
-    Options, PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options,
+    PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Protocol, Signal};
 use crate::ids::{PortId, PortIx, QueueIx};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -234,7 +235,7 @@ impl Message {
 }
 
 /// PortFC at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub enum PortFc {
     /// At a switch.
     Switch(Switch),
@@ -302,15 +303,6 @@ impl FlowControl for PortFc {
         match self {
             PortFc::Switch(switch) => switch.on_link_up(port, view),
             PortFc::Server(server) => server.on_link_up(port, view),
-        }
-    }
-}
-
-impl Footprint for PortFc {
-    fn heap_bytes(&self) -> u64 {
-        match self {
-            PortFc::Switch(switch) => switch.heap_bytes(),
-            PortFc::Server(server) => server.heap_bytes(),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::contract::Links;
 use crate::ids::{PortId, QueueIx};
+use get_size2::GetSize;
 
 /// The ports of a switch through which packets leave that come in by one of them, and a queue for each (sections 3.2.1 and 3.2.2): the port by which they
 /// come is left out, and those behind it move up by one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Exits {
     /// The first port of the switch.
     first: u32,

@@ -5,11 +5,11 @@ use super::{Message, Type};
 use crate::contract::{PauseScope, RemainingHops, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 use std::collections::BTreeSet;
 
 /// PortFC at a server.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Server {
     relays: bool,
     /// For how many numbers of switches to pass own data has queues: as many as servers have ports.
@@ -18,7 +18,7 @@ pub struct Server {
 }
 
 /// A port, which leads to a switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Port {
     /// The ports of the switch, with the first of the queues of own data for each: that for the longest paths.
     exits: Exits,
@@ -133,10 +133,5 @@ impl Server {
         let queues =
             self.others(ingress).flat_map(|port| self.own_queues(port, Type::B, exit).map(move |queue| (port, queue)));
         queues.filter(|(port, queue)| self.scope(*port, *queue) == Some(scope)).collect()
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let full: usize = self.ports.iter().map(|port| port.full.len()).sum();
-        self.ports.heap_bytes() + (full * size_of::<PortId>()) as u64
     }
 }

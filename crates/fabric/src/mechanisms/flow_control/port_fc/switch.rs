@@ -6,16 +6,16 @@ use crate::contract::{PacketContext, PauseScope, PortFacts, RemainingHops, Site,
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// PortFC at a switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Switch {
     ports: Vec<Port>,
 }
 
 /// An egress port, which leads to a server.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Port {
     id: PortId,
     /// The ports of the switches behind the server, with the A queue of each.
@@ -148,10 +148,6 @@ impl Switch {
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
         let port = self.ports[usize::from(port)].exits.iter().find_map(|exits| exits.exit(queue))?;
         Some(Message { pauses: true, of: Type::B, port }.scope())
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes() + self.ports.iter().map(|port| port.exits.heap_bytes()).sum::<u64>()
     }
 }
 

@@ -4,15 +4,15 @@ use super::frames::PyrrhaFrame;
 use super::given_up;
 use crate::contract::{PauseScope, Site, StartingFlow, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// The paused roots and the flows of a host.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Host {
     ports: Vec<HostPort>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct HostPort {
     paused: Vec<PortId>,
     /// Every flow has a queue of its own in number, whose gate holds it back: its path, empty where there is no flow.
@@ -110,12 +110,5 @@ impl Host {
     pub(super) fn leftover(&self) -> Option<String> {
         let held = self.ports.iter().find(|port| !port.paused.is_empty())?;
         Some(format!("the host still holds back what passes {:?}", held.paused))
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let paths =
-            |port: &HostPort| port.paths.heap_bytes() + port.paths.iter().map(HeapBytes::heap_bytes).sum::<u64>();
-        let lists = |port: &HostPort| port.paused.heap_bytes() + port.free.heap_bytes();
-        self.ports.heap_bytes() + self.ports.iter().map(|port| paths(port) + lists(port)).sum::<u64>()
     }
 }

@@ -22,14 +22,14 @@ use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, EffectiveValues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
-    Footprint, Gauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext,
-    Shape, Site, Stage, StartingFlow, View, effective_values,
+    Gauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site,
+    Stage, StartingFlow, View, effective_values,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Protocol};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -176,7 +176,7 @@ pub struct Isolated {
 }
 
 /// Pyrrha at one node.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Pyrrha {
     role: Role,
     foreign: Option<Box<Foreign>>,
@@ -184,7 +184,7 @@ pub struct Pyrrha {
 }
 
 /// What is used with neighbours that support PFC only (section IV-E, "Incremental deployment").
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Foreign {
     pfc: Pfc,
     /// Whether that is so, port by port.
@@ -192,7 +192,7 @@ struct Foreign {
 }
 
 /// What is at the other end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 enum Peer {
     /// A switch that runs Pyrrha.
     Switch,
@@ -227,7 +227,7 @@ impl Foreign {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 enum Role {
     Switch(Box<switch::Switch>),
     Host(host::Host),
@@ -403,18 +403,6 @@ impl FlowControl for Pyrrha {
         }
         if let Some(pfc) = self.pfc_at(port) {
             pfc.on_link_up(port, view);
-        }
-    }
-}
-
-impl Footprint for Pyrrha {
-    fn heap_bytes(&self) -> u64 {
-        let heap_bytes = |foreign: &Foreign| foreign.pfc.heap_bytes() + foreign.at.heap_bytes();
-        let foreign = self.foreign.as_deref().map_or(0, |foreign| size_of::<Foreign>() as u64 + heap_bytes(foreign));
-        match &self.role {
-            Role::Switch(switch) => foreign + size_of::<switch::Switch>() as u64 + switch.heap_bytes(),
-            Role::Host(host) => foreign + host.heap_bytes(),
-            Role::Bystander => foreign,
         }
     }
 }

@@ -5,12 +5,12 @@ use super::Organisation;
 use super::sets::Sets;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
+use get_size2::GetSize;
 use std::ops::Range;
 
 /// State of an isolation queue (Figure 6); one that is not assigned does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub enum State {
     /// Nothing leaves it.
     Paused,
@@ -21,7 +21,7 @@ pub enum State {
 }
 
 /// What a port isolates for one root.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Isolation {
     pub(super) root: PortId,
     pub(super) state: State,
@@ -37,7 +37,7 @@ pub(super) struct Isolation {
 }
 
 /// Which of the queues of a port are in use, and by how many: roots, or sets of them.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Pool {
     /// Of each of the queues that have been used so far.
     users: Vec<u16>,
@@ -88,7 +88,7 @@ impl Pool {
 }
 
 /// The queues behind one egress port.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Egress {
     /// Charged bytes in the ordinary queue, that of the packets' class.
     pub(super) ordinary: u64,
@@ -267,11 +267,6 @@ impl Egress {
         if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
             (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));
         }
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let sets = self.sets.as_ref().map_or(0, |sets| size_of::<Sets>() as u64 + sets.heap_bytes());
-        self.isolations.heap_bytes() + self.pool.users.heap_bytes() + sets
     }
 }
 

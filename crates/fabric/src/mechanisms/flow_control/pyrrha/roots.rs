@@ -1,10 +1,10 @@
 //! The congestion-root table of a switch (section IV-B): what it knows of each root, and whom it controls on a root's behalf.
 
 use crate::ids::{PortId, PortIx};
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// What a switch keeps for one congestion root: a port further down, or one of its own.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(super) struct Root {
     pub(super) id: PortId,
     /// Ports between ours and the root, that one included, as in the first frame; 0 for a port of our own.
@@ -18,7 +18,7 @@ pub(super) struct Root {
 }
 
 /// An upstream neighbour that has been told of a root and has not reported yet that it has no state for it any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub(super) struct Child {
     pub(super) ingress: PortIx,
     pub(super) paused: bool,
@@ -72,7 +72,7 @@ impl Root {
 }
 
 /// All roots that a switch knows of, in order of their names.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(super) struct Roots {
     known: Vec<Root>,
     /// Entries to be used again, so that nothing is allocated.
@@ -116,11 +116,5 @@ impl Roots {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Root> {
         self.known.iter()
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let inside = |root: &Root| root.children.heap_bytes() + root.load.heap_bytes();
-        let entries = self.known.iter().chain(&self.spare).map(inside).sum::<u64>();
-        self.known.heap_bytes() + self.spare.heap_bytes() + entries
     }
 }

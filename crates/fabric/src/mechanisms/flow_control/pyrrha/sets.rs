@@ -8,13 +8,13 @@
 use super::queues::Pool;
 use crate::contract::RemainingHops;
 use crate::ids::{CLASSES, PortId, QueueIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::mix;
+use get_size2::GetSize;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What is in the queues of one egress port, by the roots that it will pass.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(super) struct Sets {
     /// By number; one without packets is free.
     known: Vec<Set>,
@@ -25,7 +25,7 @@ pub(super) struct Sets {
 }
 
 /// Packets that will pass the same roots.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct Set {
     /// In order of the way there.
     roots: Vec<PortId>,
@@ -34,7 +34,7 @@ struct Set {
 }
 
 /// What has come to a queue and left it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct Lane {
     came: u64,
     left: u64,
@@ -42,7 +42,7 @@ struct Lane {
 }
 
 /// The packets of a queue from the one numbered `from` on must not leave before the packet `until` of another queue has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Wait {
     from: u64,
     queue: QueueIx,
@@ -180,12 +180,6 @@ impl Sets {
 
     /// The most roots that a set can have.
     pub(super) const LARGEST: usize = RemainingHops::MOST as usize;
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let roots: u64 = self.known.iter().map(|set| set.roots.heap_bytes()).sum();
-        let waits: u64 = self.lanes.iter().map(|lane| lane.waits.heap_bytes()).sum();
-        self.known.heap_bytes() + self.lanes.heap_bytes() + roots + waits
-    }
 }
 
 #[cfg(test)]

@@ -13,18 +13,18 @@ use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric
 use crate::contract::{Neighbour, PacketContext, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
 use crate::frame::cause::Cause;
 use crate::ids::{PortId, PortIx, QueueIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct Thresholds {
     pause: u64,
     resume: u64,
 }
 
 /// What a port is to Pyrrha.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct PortRole {
     id: PortId,
     peer: Peer,
@@ -32,8 +32,9 @@ struct PortRole {
     is_down: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Switch {
+    #[get_size(ignore)]
     config: PyrrhaConfig,
     ports: Vec<PortRole>,
     egress: Vec<Egress>,
@@ -512,10 +513,5 @@ impl Switch {
 
     pub(super) fn most_queues_used(&self) -> QueueIx {
         self.egress.iter().map(|egress| egress.most_used()).max().unwrap_or(0)
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let tables = self.ports.heap_bytes() + self.thresholds.heap_bytes() + self.roots.heap_bytes();
-        tables + self.egress.heap_bytes() + self.egress.iter().map(Egress::heap_bytes).sum::<u64>()
     }
 }

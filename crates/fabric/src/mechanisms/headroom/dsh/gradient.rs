@@ -2,6 +2,7 @@
 
 use super::DshConfig;
 use backwater_engine::{Duration, Rate};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,21 +24,21 @@ const STEPS: i64 = 16;
 const FRACTION: u32 = 10;
 
 /// The moving averages of one queue: gradient, and its mean deviation. In bytes per picosecond, or in units of 2^-10 bytes per nanosecond.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(super) enum Averages {
     Exact { gradient: f64, deviation: f64 },
     Hardware { gradient: i64, deviation: i64 },
 }
 
 /// What is the same for all queues of a switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) enum Estimator {
     Exact { gradient_weight: f64, deviation_weight: f64, factor: f64 },
     Hardware { gradient_shift: u32, deviation_shift: u32, factor_shift: u32, tables: Box<Tables> },
 }
 
 /// What is the same for all queues of a port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Reach {
     /// The most headroom that a queue can need: that of the port.
     pub(super) most: u64,
@@ -127,7 +128,7 @@ const INDEX_BITS: u32 = 8;
 const LOG_BITS: u32 = 12;
 
 /// Logarithms and powers of two, by which the hardware form divides.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Tables {
     /// log2(1 + i / 256).
     log: [u32; 1 << INDEX_BITS],

@@ -13,13 +13,13 @@ use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::note::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, Footprint, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, PortPressure, Pressure, SchemeContext, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Bytes, Duration, Time};
+use get_size2::GetSize;
 use gradient::{Averages, Estimator, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ impl DshConfig {
 }
 
 /// DSH at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 #[repr(C)]
 pub struct Dsh {
     used: Occupancy,
@@ -165,7 +165,7 @@ pub struct Dsh {
 }
 
 /// What is counted for an ingress port as a whole, over its lossless queues.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct IngressPort {
     /// Bytes in the shared pool.
     shared: u64,
@@ -183,7 +183,7 @@ struct IngressPort {
 }
 
 /// What is counted for an ingress queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 #[repr(align(64))]
 struct IngressQueue {
     /// Bytes in all pools: private first, then those of the port.
@@ -366,12 +366,6 @@ impl BufferPolicy for Dsh {
     fn prefetch(&self, ingress: PortIx, class: Class) {
         prefetch(&self.queues[usize::from(ingress)][class.index()]);
         prefetch(&self.ports[usize::from(ingress)]);
-    }
-}
-
-impl Footprint for Dsh {
-    fn heap_bytes(&self) -> u64 {
-        self.ports.heap_bytes() + self.queues.heap_bytes() + self.threshold.heap_bytes()
     }
 }
 

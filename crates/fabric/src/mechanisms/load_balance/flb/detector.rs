@@ -8,10 +8,11 @@ use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::growth::Lengths;
 use backwater_engine::{Bytes, Duration, Time};
+use get_size2::GetSize;
 use std::collections::BTreeMap;
 
 /// The detector of one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Detector {
     threshold: Threshold,
     /// A queue of no more is never congested: two packets, or none with a static threshold.
@@ -33,7 +34,7 @@ pub(super) struct Detector {
 }
 
 /// A queue above its threshold.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 struct Root {
     flows: BTreeMap<FlowId, Told>,
     /// When flows without packets were last looked for.
@@ -41,7 +42,7 @@ struct Root {
 }
 
 /// A flow about which a notice has been sent.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Told {
     /// When it was.
     at: Time,
@@ -51,7 +52,7 @@ struct Told {
 }
 
 /// The way back to the source of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Back {
     to: NodeId,
     /// The port through which it begins: the one through which its packets have come.
@@ -230,13 +231,5 @@ impl Detector {
     pub(super) fn counts(&self) -> (usize, usize) {
         let roots = || self.congested.iter().flat_map(BTreeMap::values);
         (roots().map(|root| root.flows.len()).sum(), roots().count())
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let (flows, roots) = self.counts();
-        let entries = flows * size_of::<(FlowId, Told)>() + roots * size_of::<(QueueIx, Root)>();
-        let by_port = size_of::<u64>() + size_of::<Duration>() + size_of::<BTreeMap<QueueIx, Root>>();
-        let tables = self.least.len() * by_port;
-        (entries + tables + self.lengths.len() * size_of::<((PortIx, QueueIx), Lengths)>()) as u64
     }
 }

@@ -11,12 +11,13 @@ use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, P
 use crate::mechanisms::load_balance::recent::{Recent, Used};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// Most units that the ageing counter of a flow holds: 8 bits (section 3.4).
 const MOST_UNITS: u64 = 255;
 
 /// An edge switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(super) struct Edge {
     pub(super) measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
@@ -26,6 +27,7 @@ pub(super) struct Edge {
     flows_left: u64,
     pub(super) isolation: Isolation,
     most_isolated: usize,
+    #[get_size(ignore)]
     config: FlbConfig,
     check_period: Duration,
     /// Whether senders hear CNMs.
@@ -34,7 +36,7 @@ pub(super) struct Edge {
 }
 
 /// A flow that has passed lately.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct FlowEntry {
     /// The edge to which it goes.
     edge: NodeId,
@@ -241,10 +243,6 @@ impl Edge {
         observer(LbStat::Count("isolated_flows", flows as u64));
         observer(LbStat::Count("isolation_paths", paths as u64));
         self.measuring.observe(now, |ascent| self.isolation.is_isolated(ascent), observer);
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        self.measuring.heap_bytes() + self.flows.heap_bytes() + self.isolation.heap_bytes()
     }
 }
 

@@ -4,12 +4,12 @@ use crate::ids::{FlowId, PortId};
 use crate::mechanisms::cnm::{Cnm, MOST_ROOTS};
 use crate::mechanisms::load_balance::paths::Ascent;
 use arrayvec::ArrayVec;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use std::collections::BTreeMap;
 
 /// The isolation table of an edge, and its isolation paths.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(super) struct Isolation {
     flows: BTreeMap<FlowId, Isolated>,
     /// The ports at which these are congested.
@@ -21,7 +21,7 @@ pub(super) struct Isolation {
 }
 
 /// A path that is left to congested flows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct IsolationPath {
     ascent: Ascent,
     /// Whether it was made though no more were needed: none led to where a flow goes.
@@ -29,8 +29,9 @@ struct IsolationPath {
 }
 
 /// A congested flow.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Isolated {
+    #[get_size(ignore)]
     roots: ArrayVec<PortId, MOST_ROOTS>,
     /// The isolation path that it has.
     path: Option<Ascent>,
@@ -46,7 +47,7 @@ pub(super) struct Congested {
 }
 
 /// A port at which flows of this edge are congested.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct Root {
     /// How many of this edge are.
     here: u32,
@@ -192,12 +193,6 @@ impl Isolation {
     /// How many flows are congested, and how many paths isolated.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.flows.len(), self.paths.len())
-    }
-
-    pub(super) fn heap_bytes(&self) -> u64 {
-        let entries =
-            self.flows.len() * size_of::<(FlowId, Isolated)>() + self.roots.len() * size_of::<(PortId, Root)>();
-        entries as u64 + self.paths.heap_bytes()
     }
 }
 

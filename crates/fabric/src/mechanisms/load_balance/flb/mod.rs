@@ -15,13 +15,14 @@ use self::edge::Edge;
 use super::flowlets::by_hash;
 use super::paths::{is_edge, stamp_departure};
 use crate::contract::{
-    Choice, Findings, FlowHash, Footprint, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
-    PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options, PacketContext,
+    PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind};
 use crate::ids::{NodeId, PortIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use backwater_engine::{Bytes, Duration, Time};
+use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +68,7 @@ pub enum Rerouting {
 }
 
 /// How the isolation threshold K is found (Appendix A).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
     /// 2 d C, with the delay and the rate of the egress port's link, at most half of what PFC lets the ingress queue of the packet hold, and at least two packets.
@@ -113,7 +114,7 @@ pub enum Moves {
 }
 
 /// What becomes of flows at an edge whose own uplink is congested: section 3.2 has switches notify source edges, and does not say what these do about queues of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
     /// Nothing: their path is slower for that, and they leave it by rerouting.
@@ -285,7 +286,7 @@ impl LoadBalanceOptions for FlbConfig {
 }
 
 /// FLB at one switch.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub struct Flb {
     node: NodeId,
     /// That of an edge switch: one with hosts.
@@ -336,13 +337,6 @@ impl Flb {
         news.send(view);
         let is_clear = matches!(news.cnm, Cnm::Clear { .. });
         view.count(if is_clear { "clear_cnms" } else { "cnms" }, 1);
-    }
-}
-
-impl Footprint for Flb {
-    fn heap_bytes(&self) -> u64 {
-        let edge = self.edge.as_ref().map_or(0, Edge::heap_bytes);
-        edge + self.detector.as_ref().map_or(0, Detector::heap_bytes)
     }
 }
 

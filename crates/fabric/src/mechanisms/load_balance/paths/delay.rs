@@ -2,9 +2,10 @@
 
 use super::echo::Report;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// How paths are measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 pub(in super::super) struct Measuring {
     /// Time between two samples of a path.
     pub(in super::super) period: Duration,
@@ -15,7 +16,7 @@ pub(in super::super) struct Measuring {
 }
 
 /// The delay of a path: one-way, over that of the idle path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, GetSize)]
 pub(in super::super) struct Delay {
     value: Duration,
     /// How busy its links were.

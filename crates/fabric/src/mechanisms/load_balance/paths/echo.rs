@@ -2,8 +2,8 @@
 
 use crate::frame::record::PathHeader;
 use crate::ids::NodeId;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 use std::collections::VecDeque;
 
 /// Index of a path among those to the same edge. It stays what it is when routes change.
@@ -70,7 +70,7 @@ impl From<PathHeader> for Header {
 }
 
 /// What is known of the paths from other edges, and what of that is still to be reported.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(in super::super) struct Echoes {
     /// By the edge from which they come.
     edges: Vec<Option<Box<FromEdge>>>,
@@ -78,7 +78,7 @@ pub(in super::super) struct Echoes {
     waiting: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 struct FromEdge {
     /// By path.
     paths: Vec<FromPath>,
@@ -88,7 +88,7 @@ struct FromEdge {
     waiting: VecDeque<PathIx>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, GetSize)]
 struct FromPath {
     /// The shortest delay so far.
     base: Duration,
@@ -134,12 +134,6 @@ impl Echoes {
         self.waiting -= 1;
         let (delay, busy) = from.paths[path as usize].report.take().expect("it waits");
         Some(Report { path, delay, busy })
-    }
-
-    pub(in super::super) fn heap_bytes(&self) -> u64 {
-        let of_edge =
-            |from: &FromEdge| size_of::<FromEdge>() as u64 + from.paths.heap_bytes() + from.waiting.heap_bytes();
-        self.edges.heap_bytes() + self.edges.iter().flatten().map(|from| of_edge(from)).sum::<u64>()
     }
 }
 

@@ -7,11 +7,11 @@ use crate::contract::{LbStat, PacketContext, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
-use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
+use get_size2::GetSize;
 
 /// An edge switch, as far as it measures.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(in super::super) struct MeasuringEdge {
     /// Which ports lead to hosts.
     to_host: Vec<bool>,
@@ -137,10 +137,6 @@ impl MeasuringEdge {
                 }));
             }
         }
-    }
-
-    pub(in super::super) fn heap_bytes(&self) -> u64 {
-        self.paths.heap_bytes() + self.echoes.heap_bytes() + self.to_host.heap_bytes()
     }
 }
 

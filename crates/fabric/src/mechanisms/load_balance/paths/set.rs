@@ -6,7 +6,7 @@ use crate::contract::{Choice, Findings, SchemeContext, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
-use backwater_engine::memory::HeapBytes;
+use get_size2::GetSize;
 
 /// The most paths to an edge that are looked at.
 const MOST_PATHS: usize = 1024;
@@ -49,16 +49,21 @@ pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut 
 }
 
 /// The paths from an edge to the others.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(in super::super) struct Paths {
     pub(super) node: NodeId,
     /// By the edge to which they lead.
     sets: Vec<Option<Box<PathSet>>>,
+    #[get_size(size_fn = vec_bytes)]
     ascents: Vec<Ports>,
 }
 
+fn vec_bytes(ports: &Vec<Ports>) -> usize {
+    ports.capacity() * size_of::<Ports>()
+}
+
 /// The paths to another edge.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, GetSize)]
 pub(in super::super) struct PathSet {
     pub(in super::super) edge: NodeId,
     pub(in super::super) paths: Vec<Path>,
@@ -71,8 +76,9 @@ pub(in super::super) struct PathSet {
 }
 
 /// A path to another edge.
-#[derive(Debug)]
+#[derive(Debug, GetSize)]
 pub(in super::super) struct Path {
+    #[get_size(ignore)]
     ports: Ports,
     /// These as the route of a packet, if it can carry them.
     route: Option<Route>,
@@ -136,11 +142,6 @@ impl Paths {
     /// The paths to every edge that has been looked for, in order of edges.
     pub(in super::super) fn sets(&self) -> impl Iterator<Item = &PathSet> {
         self.sets.iter().flatten().map(|set| &**set)
-    }
-
-    pub(in super::super) fn heap_bytes(&self) -> u64 {
-        let of_set = |set: &PathSet| size_of::<PathSet>() as u64 + set.paths.heap_bytes() + set.known.heap_bytes();
-        self.sets.heap_bytes() + self.ascents.heap_bytes() + self.sets().map(of_set).sum::<u64>()
     }
 }
 

@@ -207,7 +207,7 @@ fn a_receiver_takes_no_more_than_its_bitmap() {
     for expected in (0..10_000).step_by(2) {
         receiver.on_data(expected + 1, expected, Time::ZERO);
         receiver.on_data(expected, expected, Time::ZERO);
-        sizes.insert(receiver.heap_bytes());
+        sizes.insert(receiver.get_heap_size());
     }
     assert_eq!(sizes.len(), 1);
 }
