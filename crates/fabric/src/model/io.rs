@@ -1,17 +1,19 @@
 //! Input and output of a node: its ports, its endpoint, and the actions that mechanisms request through a
 //! [`View`](crate::contract::View).
 
-use crate::contract::note::Note;
+use crate::contract::note::{DropCause, Note};
 use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
 use crate::contract::{BufferPolicy, NodeAccess, OutgoingNotice, PortView};
-use crate::frame::Control;
 use crate::frame::cause::{Cause, Causes};
+use crate::frame::{Control, Frame};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::flags::NodeFlags;
 use crate::model::host::Endpoint;
 use crate::model::ledger::Ledger;
 use crate::model::port::Port;
+use crate::model::sink::{Env, Sink};
+use crate::network::fabric::Fabric;
 use ambassador::Delegate;
 use backwater_engine::Time;
 use backwater_engine::index::IndexVec;
@@ -30,6 +32,15 @@ pub struct Counters {
     pub consumed: u64,
 }
 
+/// Losses of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Charged bytes.
+    pub bytes: u64,
+    /// Frames, by cause ([`DropCause::ALL`]).
+    pub frames: [u64; DropCause::ALL.len()],
+}
+
 /// Ports and endpoint of a node, and the actions that its mechanisms requested.
 #[repr(C)]
 pub(crate) struct NodeIo {
@@ -45,6 +56,7 @@ pub(crate) struct NodeIo {
     pub(crate) wakes: [Time; HookOwner::ALL.len()],
     /// Wake-up scheduled for the first of these timers; [`Time::NEVER`] if none.
     pub(crate) wake_at: Time,
+    pub(crate) losses: Losses,
     /// Node that owns the ports.
     pub(crate) node: NodeId,
 }
@@ -156,6 +168,7 @@ impl NodeIo {
     pub(crate) fn new(node: NodeId, ports: Vec<Port>, endpoint: Option<Endpoint>) -> NodeIo {
         NodeIo {
             node,
+            losses: Losses::default(),
             ports: ports.into(),
             counters: Counters::default(),
             actions: PendingActions::default(),
@@ -165,6 +178,46 @@ impl NodeIo {
             wakes: [Time::NEVER; HookOwner::ALL.len()],
             wake_at: Time::NEVER,
         }
+    }
+
+    /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait there for ever.
+    #[inline]
+    pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
+        self.flags.intersects(NodeFlags::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_avoided(&self, egress: PortIx, fabric: &Fabric) -> bool {
+        let port = &self.ports[egress];
+        port.is_down() && fabric.routes.avoid(port.id)
+    }
+
+    /// Appends `egress` to a packet's trail, if trails are kept and the packet's route does not record its ports.
+    #[inline(always)]
+    pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
+        if self.flags.intersects(NodeFlags::TRAIL)
+            && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
+        {
+            env.records.trail_mut(&mut frame.record).push(egress);
+        }
+    }
+
+    /// Consumes a frame: counts its bytes and frees its record.
+    pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
+        self.counters.consumed += u64::from(frame.size.charge);
+        env.records.free(frame.record);
+    }
+
+    /// Drops a frame that arrived on `port`.
+    #[cold]
+    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
+        self.losses.bytes += u64::from(frame.size.charge);
+        self.losses.frames[cause as usize] += 1;
+        env.records.free(frame.record);
+        let (ingress, bytes) = (self.ports[port].id, u32::from(frame.size.charge));
+        let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
+        env.sink.note(Note::Dropped { node: self.node, ingress, class: frame.class(), bytes, packet, cause });
     }
 }
 

@@ -15,4 +15,4 @@ pub mod sink;
 pub mod switch;
 mod tracing;
 
-pub use io::Counters;
+pub use io::{Counters, Losses};

@@ -3,7 +3,7 @@
 //! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its actions into a [`Sink`]. It never
 //! sees the event set, a clock, a file or a socket, so that a simulator or a wire can drive it.
 
-use crate::contract::note::{DropCause, Note};
+use crate::contract::note::DropCause;
 use crate::contract::packet::NO_PORT;
 use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
@@ -13,7 +13,7 @@ use crate::mechanisms::flow_control::AnyFlowControl;
 use crate::model::fifo::{Frames, Queued};
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
-use crate::model::io::{Action, Counters, HookOwner, NodeIo, PendingActions};
+use crate::model::io::{Action, Counters, HookOwner, Losses, NodeIo, PendingActions};
 use crate::model::pipeline::SwitchPipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
@@ -24,15 +24,6 @@ use crate::network::spec::HostScheduler;
 use backwater_engine::Time;
 use std::mem::offset_of;
 
-/// Losses of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Charged bytes.
-    pub bytes: u64,
-    /// Frames, by cause ([`DropCause::ALL`]).
-    pub frames: [u64; DropCause::ALL.len()],
-}
-
 /// A host, a switch, or a server that is both.
 ///
 /// The fields that every event needs come first and take one cache line.
@@ -41,7 +32,6 @@ pub struct Node {
     pub(crate) io: NodeIo,
     pub(crate) switch: Option<Box<Switch>>,
     pub(crate) flow_control: AnyFlowControl,
-    losses: Losses,
     /// Id of the node.
     pub id: NodeId,
 }
@@ -68,7 +58,7 @@ impl Node {
             | NodeFlags::TURNS.only_if(takes_turns)
             | NodeFlags::RELAYS.only_if(site.relays)
             | NodeFlags::INNER_QUEUES.only_if(io.ports.iter().any(|port| !port.leads_to_wire(CLASSES as QueueIx)));
-        Node { id, io, flow_control, switch, losses: Losses::default() }
+        Node { id, io, flow_control, switch }
     }
 
     // -------------------------------------------------------------------------------------- accessors
@@ -90,7 +80,7 @@ impl Node {
 
     /// Returns the node's losses.
     pub fn losses(&self) -> &Losses {
-        &self.losses
+        &self.io.losses
     }
 
     /// Returns the node's flow control.
@@ -140,7 +130,7 @@ impl Node {
     /// Handles a frame that would arrive on `port` now, but was lost or corrupted on the link.
     pub fn arrive_lost<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
         self.io.counters.received += u64::from(frame.size.charge);
-        self.drop(port, frame, cause, env);
+        self.io.drop(port, frame, cause, env);
     }
 
     /// Handles the failure or recovery of the link of `port`.
@@ -148,7 +138,7 @@ impl Node {
         if up {
             // Both ends discarded their state, and send it again.
             while let Some(frame) = self.io.ports[port].next_control(env.frames) {
-                self.drop(port, &frame, DropCause::LinkDown, env);
+                self.io.drop(port, &frame, DropCause::LinkDown, env);
             }
             self.io.ports[port].recover();
         } else {
@@ -168,7 +158,7 @@ impl Node {
         let avoids = self.io.ports.iter().any(|port| env.fabric.routes.avoid(port.id));
         self.io.flags.set(NodeFlags::DEAD_ENDS, avoids);
         for ix in 0..self.io.ports.len() as PortIx {
-            if self.is_dead_end(ix, env) {
+            if self.io.is_dead_end(ix, env) {
                 SwitchPipeline::new(self, env).abandon(ix);
                 self.call_flow_control(env, |mechanism, view| mechanism.on_dead_end(ix, view));
                 self.call_hooks(HookSet::LINK, env, |hooks, view| hooks.on_dead_end(ix, view));
@@ -371,48 +361,6 @@ impl Node {
             let access = &mut self.io.access_for(HookOwner::LoadBalance, &switch.buffer);
             hook(&mut switch.balancer, &mut View::new(env.now, env.fabric, access));
         }
-    }
-
-    // ----------------------------------------------------------------------------------- ends of ways
-
-    /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait there for ever.
-    #[inline]
-    pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
-        self.io.flags.intersects(NodeFlags::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn is_avoided(&self, egress: PortIx, fabric: &Fabric) -> bool {
-        let port = &self.io.ports[egress];
-        port.is_down() && fabric.routes.avoid(port.id)
-    }
-
-    /// Appends `egress` to a packet's trail, if trails are kept and the packet's route does not record its ports.
-    #[inline(always)]
-    pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
-        if self.io.flags.intersects(NodeFlags::TRAIL)
-            && frame.packet().is_some_and(|packet| packet.route.destination().is_some())
-        {
-            env.records.trail_mut(&mut frame.record).push(egress);
-        }
-    }
-
-    /// Consumes a frame: counts its bytes and frees its record.
-    pub(crate) fn consume<S: Sink>(&mut self, frame: &Frame, env: &mut Env<'_, S>) {
-        self.io.counters.consumed += u64::from(frame.size.charge);
-        env.records.free(frame.record);
-    }
-
-    /// Drops a frame that arrived on `port`.
-    #[cold]
-    pub(crate) fn drop<S: Sink>(&mut self, port: PortIx, frame: &Frame, cause: DropCause, env: &mut Env<'_, S>) {
-        self.losses.bytes += u64::from(frame.size.charge);
-        self.losses.frames[cause as usize] += 1;
-        env.records.free(frame.record);
-        let (ingress, bytes) = (self.io.ports[port].id, u32::from(frame.size.charge));
-        let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
-        env.sink.note(Note::Dropped { node: self.id, ingress, class: frame.class(), bytes, packet, cause });
     }
 
     // ------------------------------------------------------------------------------------- prefetches

@@ -51,7 +51,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let mut routed;
         let (egress, frame) = match self.env.fabric.routes.candidates(self.node.id, destination) {
             [only] => (*only, frame),
-            [] => return self.node.drop(ingress, frame, DropCause::LinkDown, self.env),
+            [] => return self.node.io.drop(ingress, frame, DropCause::LinkDown, self.env),
             several => {
                 routed = *frame;
                 (self.choose(ingress, destination, several, &mut routed), &routed)
@@ -91,7 +91,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
         if let Body::Packet(packet) = &mut queued.frame.body {
             if !packet.route.advance() {
-                return self.node.drop(ingress, frame, DropCause::TimeToLive, self.env);
+                return self.node.io.drop(ingress, frame, DropCause::TimeToLive, self.env);
             }
             detour = detour | NodeFlags::NOTICE.only_if(packet.kind == PacketKind::Notice);
         }
@@ -104,11 +104,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Forwards a packet that mechanisms inspect on its way, or whose forwarding takes time.
     #[inline(never)]
     fn forward_by_detour(&mut self, egress: PortIx, mut queued: Queued) {
-        if self.node.is_dead_end(egress, self.env) {
-            return self.node.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
+        if self.node.io.is_dead_end(egress, self.env) {
+            return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
         }
         if self.inspect(egress, &mut queued) == NoticeAction::Consume {
-            return self.node.consume(&queued.frame, self.env);
+            return self.node.io.consume(&queued.frame, self.env);
         }
         if self.node.io.flags.intersects(NodeFlags::DELAY) {
             self.start_transit(egress, queued);
@@ -185,7 +185,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
             self.node.flow_control.on_refuse(&packet, switch.gauge(&packet), view);
         }
-        self.node.drop(queued.ingress, &queued.frame, cause, self.env);
+        self.node.io.drop(queued.ingress, &queued.frame, cause, self.env);
     }
 
     // ---------------------------------------------------------------------------------------- enqueue
@@ -251,9 +251,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Ends a transit: the packet joins its queue.
     pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        if self.node.is_dead_end(egress, self.env) {
+        if self.node.io.is_dead_end(egress, self.env) {
             self.release(egress, queue, queued);
-            return self.node.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
+            return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
         }
         self.push(egress, queue, queued);
         self.schedule(egress);
@@ -262,8 +262,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Enqueues a packet that the node made.
     pub(crate) fn enqueue_own(&mut self, egress: PortIx, frame: Frame) {
         self.node.io.counters.created += u64::from(frame.size.charge);
-        if self.node.is_dead_end(egress, self.env) {
-            return self.node.drop(egress, &frame, DropCause::LinkDown, self.env);
+        if self.node.io.is_dead_end(egress, self.env) {
+            return self.node.io.drop(egress, &frame, DropCause::LinkDown, self.env);
         }
         let (queue, mut queued) = (QueueIx::from(frame.class().0), Queued::arrived(&frame, NO_PORT, self.env.now));
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
@@ -344,7 +344,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         packet.queue = queue.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(packet.kind);
         if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.node.extend_trail(egress, &mut queued.frame, self.env);
+            self.node.io.extend_trail(egress, &mut queued.frame, self.env);
             if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
                 self.account_for_departure(hooks, egress, queue, &mut queued);
             } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
@@ -446,7 +446,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).abandoned(packet);
                 self.release(egress, queue, &mut queued);
                 let ingress = if queued.ingress == NO_PORT { egress } else { queued.ingress };
-                self.node.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
+                self.node.io.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
             }
         }
     }

@@ -245,7 +245,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             charge_pauses(&self.node.io.ports[ix], queue, since, &mut frame, self.env);
         }
         if self.node.io.flags.intersects(NodeFlags::DEPARTURE_WORK) {
-            self.node.extend_trail(ix, &mut frame, self.env);
+            self.node.io.extend_trail(ix, &mut frame, self.env);
             if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
                 self.account_for_departure(ix, rate, &mut frame);
             }
@@ -503,10 +503,10 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                     self.node.io.count_answer(slot, frame, self.env.records);
                 }
             }
-            self.node.consume(frame, self.env);
+            self.node.io.consume(frame, self.env);
             self.pipeline().schedule(port);
         } else {
-            self.node.consume(frame, self.env);
+            self.node.io.consume(frame, self.env);
         }
     }
 
@@ -540,10 +540,10 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             let port = pair.port;
             self.schedule_timer(slot);
             self.reschedule(slot);
-            self.node.consume(frame, self.env);
+            self.node.io.consume(frame, self.env);
             return self.pipeline().schedule(port);
         }
-        self.node.consume(frame, self.env);
+        self.node.io.consume(frame, self.env);
     }
 
     /// Sends all flows that start or end here along the routes as they are now.
