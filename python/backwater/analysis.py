@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
+
+from pydantic import TypeAdapter
 
 from backwater import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,6 @@ class Paused:
     queues: tuple[EgressQueue, ...]
     flows: tuple[str, ...]
 
-    @classmethod
-    def _from(cls, document: Mapping[str, Any]) -> Self:
-        queues = tuple(EgressQueue(**queue) for queue in document["queues"])
-        return cls(tuple(document["ports"]), queues, tuple(document["flows"]))
-
 
 @dataclass(frozen=True)
 class Cause:
@@ -89,11 +83,6 @@ class Cause:
     paused_flows: int
     innocent_flows: int
     paused: Paused | None
-
-    @classmethod
-    def _from(cls, document: Mapping[str, Any]) -> Self:
-        paused = document["paused"]
-        return cls(**{**document, "paused": None if paused is None else Paused._from(paused)})
 
 
 @dataclass(frozen=True)
@@ -127,10 +116,6 @@ class Overflow:
     feeder: EgressQueue
     flow: str
 
-    @classmethod
-    def _from(cls, document: Mapping[str, Any]) -> Self:
-        return cls(EgressQueue(**document["queue"]), EgressQueue(**document["feeder"]), document["flow"])
-
     def __str__(self) -> str:
         return f"{self.queue}, fed by {self.feeder} ({self.flow})"
 
@@ -163,20 +148,6 @@ class ProtocolAnalysis:
     overflows: tuple[Overflow, ...]
     classes: int | None
 
-    @classmethod
-    def _from(cls, document: Mapping[str, Any]) -> Self:
-        example = document["counterexample"]
-        if example is not None:
-            example = Counterexample(**example | {"queue": EgressQueue(**example["queue"])})
-        parts = {
-            "counterexample": example,
-            "causes": tuple(Cause._from(cause) for cause in document["causes"]),
-            "queues": QueueCounts(**document["queues"]),
-            "cycle": tuple(EgressQueue(**queue) for queue in document["cycle"]),
-            "overflows": tuple(Overflow._from(overflow) for overflow in document["overflows"]),
-        }
-        return cls(**{**document, **parts})
-
 
 @dataclass(frozen=True)
 class Analysis:
@@ -199,13 +170,7 @@ class Analysis:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parses the core's JSON."""
-        document = json.loads(text)
-        parts = {
-            "congested": tuple(document["congested"]),
-            "protocols": tuple(ProtocolAnalysis._from(entry) for entry in document["protocols"]),
-            "notes": tuple(document["notes"]),
-        }
-        return cls(**{**document, **parts})
+        return TypeAdapter(cls).validate_json(text)
 
     def to_json(self) -> str:
         """Returns the content as JSON."""
@@ -269,5 +234,4 @@ def tofino_memory(k: int) -> TofinoMemory:
     Raises:
         ValueError: If `k` does not give a fat-tree.
     """
-    document = json.loads(_core.tofino_memory(k))
-    return TofinoMemory(**document | {"tables": tuple(TofinoTable(**table) for table in document["tables"])})
+    return TypeAdapter(TofinoMemory).validate_json(_core.tofino_memory(k))

@@ -184,7 +184,7 @@ class Replay:
             elif event == "drop":
                 self.lost.add((port, kind, flow, psn, time))
 
-    # -------------------------------------------------------------------------------------------------- single waits
+    # --- single waits
 
     def _pieces(
         self, port: Port, queues: Iterable[int], start: int, end: int, more: Iterable[int] = ()
@@ -279,7 +279,7 @@ class Replay:
                 waits[(*state.port, reason, *(cause or (None, None)))] += until - begin
         return waits
 
-    # ------------------------------------------------------------------------------------------------ whole journeys
+    # --- whole journeys
 
     def _before(self, visit: Visit) -> tuple[int, Frame, Port]:
         """Returns the frame in which a queued packet arrived. Copies arrive and join queues in the same order."""
