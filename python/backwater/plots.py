@@ -35,7 +35,7 @@ _OTHER_CAUSES = "other ports"
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeAxis:
     """Common time axis of a page, from 0 to the end of the longest run.
 
     Attributes:
@@ -47,7 +47,7 @@ class Clock:
     marks: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Mapping[str, ResultDirectory]) -> Clock:
+    def of(cls, results: Mapping[str, ResultDirectory]) -> TimeAxis:
         """Returns the axis of results, with marks at the onset of deadlocks."""
         onsets = {
             f"deadlock of {label}" if len(results) > 1 else "deadlock": result.summary.deadlock.onset_ps
@@ -205,7 +205,7 @@ def slowdown_cdf(series: Mapping[str, pl.DataFrame], what: str, title: str = "Sl
 def _over_time(
     frame: pl.DataFrame,
     value: str,
-    clock: Clock,
+    times: TimeAxis,
     appearance: Mapping[str, SeriesStyle],
     what: str,
     axis: str,
@@ -218,15 +218,15 @@ def _over_time(
     """
     line = {"strokeWidth": 1.6} if mark == "line" else {"line": True}
     chart: Spec = {
-        "data": inline(frame.with_columns(time=clock.scaled("time_ps")).drop("time_ps")),
+        "data": inline(frame.with_columns(time=times.scaled("time_ps")).drop("time_ps")),
         "mark": {"type": mark, **line, "clip": True},
         "encoding": {
-            "x": clock.axis(),
+            "x": times.axis(),
             "y": field(f"{value}:Q", title=axis, axis={"format": fmt}, scale={"nice": True}, stack=None),
             **_series(appearance, what),
             "tooltip": [
                 *([field("series:N", title=what)] if what else []),
-                field("time:Q", title=f"Simulated time ({clock.unit})", format=".4~f"),
+                field("time:Q", title=f"Simulated time ({times.unit})", format=".4~f"),
                 field(f"{value}:Q", title=axis, format=".4~s"),
             ],
         },
@@ -234,23 +234,23 @@ def _over_time(
     if len(appearance) > 1:
         chart["params"] = [{"name": "picked", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}]
         chart["encoding"]["opacity"] = {"condition": [{"param": "picked", "value": 1}], "value": 0.15}
-    return clock.marked(chart) | {"width": style.CHART_WIDTH, "height": style.CHART_HEIGHT}
+    return times.marked(chart) | {"width": style.CHART_WIDTH, "height": style.CHART_HEIGHT}
 
 
-def throughput(series: Mapping[str, pl.DataFrame], what: str, clock: Clock, title: str = "Throughput") -> Spec:
+def throughput(series: Mapping[str, pl.DataFrame], what: str, times: TimeAxis, title: str = "Throughput") -> Spec:
     """Draws bits per second over time, from frames with `time_ps` and `bps`."""
     frame = _stack(series)
     if frame.is_empty():
         return placeholder(title, "No port sent anything.")
     gigabits = frame.with_columns(pl.col("bps") / 1e9)
-    chart = _over_time(gigabits, "bps", clock, node_style.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
+    chart = _over_time(gigabits, "bps", times, node_style.by_position([*series]), what, "Throughput (Gb/s)", fmt=",~f")
     return themed(chart, title, "all frames on the hosts' links")
 
 
 def occupancy(
     samples: pl.DataFrame,
     what: str,
-    clock: Clock,
+    times: TimeAxis,
     appearance: Mapping[str, SeriesStyle],
     title: str,
     subtitle: str = "",
@@ -259,10 +259,10 @@ def occupancy(
     if samples.is_empty():
         return placeholder(title, "All samples are zero.")
     shown = {name: appearance[name] for name in samples["series"].unique(maintain_order=True)}
-    return themed(_over_time(samples, "value", clock, shown, what, "Occupancy (bytes)"), title, subtitle)
+    return themed(_over_time(samples, "value", times, shown, what, "Occupancy (bytes)"), title, subtitle)
 
 
-def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -> Spec:
+def paused_queues(series: Mapping[str, pl.DataFrame], what: str, times: TimeAxis) -> Spec:
     """Draws the number of paused egress queues over time, from frames with `time_ps` and `queues`."""
     frame = _stack(series)
     if frame.is_empty():
@@ -273,11 +273,11 @@ def paused_queues(series: Mapping[str, pl.DataFrame], what: str, clock: Clock) -
         dict.fromkeys(series, SeriesStyle(style.REFERENCE_COLOUR)) if only else node_style.by_position([*series])
     )
     mark = "area" if only else "line"
-    chart = _over_time(frame, "queues", clock, appearance, what, "Paused egress queues", mark, fmt="~f")
+    chart = _over_time(frame, "queues", times, appearance, what, "Paused egress queues", mark, fmt="~f")
     return themed(chart, "Queues under PAUSE", "mean over each interval")
 
 
-def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Mapping[str, SeriesStyle]) -> Spec:
+def pause_timeline(intervals: pl.DataFrame, hidden: int, times: TimeAxis, ports: Mapping[str, SeriesStyle]) -> Spec:
     """Draws PAUSE intervals as bars, one row per egress queue, coloured by the port that caused them."""
     title = "PAUSE timeline"
     if intervals.is_empty():
@@ -297,15 +297,15 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
         "cause",
         "pauses",
         colour=pl.when(pl.col("cause").is_in(causes)).then("cause").otherwise(pl.lit(_OTHER_CAUSES)),
-        time=clock.scaled("start_ps"),
-        end=clock.scaled("end_ps"),
-        paused=clock.scaled("paused_ps"),
+        time=times.scaled("start_ps"),
+        end=times.scaled("end_ps"),
+        paused=times.scaled("paused_ps"),
     )
     chart = {
         "data": inline(frame),
         "mark": {"type": "bar", "height": {"band": 0.75}, "minBandSize": 2, "clip": True},
         "encoding": {
-            "x": clock.axis(),
+            "x": times.axis(),
             "x2": field("end"),
             "y": field("queue:N", sort=queues, title=None, axis={"grid": True, "tickBand": "extent"}),
             "color": field(
@@ -317,9 +317,9 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
             "tooltip": [
                 field("queue:N", title="paused queue"),
                 field("cause:N", title="caused by port"),
-                field("time:Q", title=f"from ({clock.unit})", format=".4~f"),
-                field("end:Q", title=f"to ({clock.unit})", format=".4~f"),
-                field("paused:Q", title=f"paused ({clock.unit})", format=".4~f"),
+                field("time:Q", title=f"from ({times.unit})", format=".4~f"),
+                field("end:Q", title=f"to ({times.unit})", format=".4~f"),
+                field("paused:Q", title=f"paused ({times.unit})", format=".4~f"),
                 field("pauses:Q", title="pauses in this bar"),
             ],
         },
@@ -327,7 +327,7 @@ def pause_timeline(intervals: pl.DataFrame, hidden: int, clock: Clock, ports: Ma
     subtitle = (
         f"longest paused: {style.counted(len(queues), 'egress queue')}; {hidden:,} more not shown" if hidden else ""
     )
-    return themed(clock.marked(chart) | {"width": style.WIDE, "height": {"step": 15}}, title, subtitle)
+    return themed(times.marked(chart) | {"width": style.WIDE, "height": {"step": 15}}, title, subtitle)
 
 
 class Plots(Generic[Chart]):
@@ -337,7 +337,7 @@ class Plots(Generic[Chart]):
         """Sets the result; `made` converts each specification to the type that callers receive."""
         self._result = result
         self._made = made
-        self._clock = Clock.of({"": result})
+        self._times = TimeAxis.of({"": result})
         self._interval = result.summary.sample_interval_ps
 
     @cached_property
@@ -361,44 +361,44 @@ class Plots(Generic[Chart]):
 
     def throughput(self) -> Chart:
         """Draws the send and receive rates of all hosts over time."""
-        end = self._clock.end_ps
+        end = self._times.end_ps
         frame = tables.throughput(self._result.ports, self._result.topology.nodes, self._interval, end)
         parts = frame.partition_by("direction", as_dict=True, include_key=False)
         series = {str(direction): part for (direction,), part in parts.items()}
-        return self._made(throughput(series, "direction", self._clock))
+        return self._made(throughput(series, "direction", self._times))
 
     def _highest(self, samples: pl.DataFrame, series: int) -> pl.DataFrame:
-        return tables.highest(samples.filter(pl.col("value") > 0), self._interval, self._clock.end_ps, series)
+        return tables.highest(samples.filter(pl.col("value") > 0), self._interval, self._times.end_ps, series)
 
     def buffer(self, switches: int = node_style.SHOWN) -> Chart:
         """Draws the buffer occupancy of the fullest switches over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers), switches)
         subtitle = "fullest switches; shared and private pools and headroom"
-        return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Buffer occupancy", subtitle))
+        return self._made(occupancy(samples, "switch", self._times, self._styles.nodes, "Buffer occupancy", subtitle))
 
     def headroom(self, switches: int = node_style.SHOWN) -> Chart:
         """Draws the headroom occupancy of the switches with the highest use over time."""
         samples = self._highest(tables.buffer_samples(self._result.buffers, "headroom_bytes"), switches)
         subtitle = "switches with the highest use"
-        return self._made(occupancy(samples, "switch", self._clock, self._styles.nodes, "Headroom occupancy", subtitle))
+        return self._made(occupancy(samples, "switch", self._times, self._styles.nodes, "Headroom occupancy", subtitle))
 
     def queues(self, ports: int = node_style.SHOWN) -> Chart:
         """Draws the length of the longest egress queues over time."""
         samples = self._highest(tables.queue_samples(self._result.queues), ports)
         subtitle = "ports with the longest queues, all classes together"
-        return self._made(occupancy(samples, "egress port", self._clock, self._styles.ports, "Egress queues", subtitle))
+        return self._made(occupancy(samples, "egress port", self._times, self._styles.ports, "Egress queues", subtitle))
 
     def pauses(self, rows: int = 40) -> Chart:
         """Draws the PAUSE intervals of the queues paused longest, coloured by the port that caused them."""
-        pauses, end = self._result.pauses, self._clock.end_ps
+        pauses, end = self._result.pauses, self._times.end_ps
         hidden = max(0, tables.paused_queues(pauses, end).height - rows)
         intervals = tables.pause_timeline(pauses, end, rows)
-        return self._made(pause_timeline(intervals, hidden, self._clock, self._styles.ports))
+        return self._made(pause_timeline(intervals, hidden, self._times, self._styles.ports))
 
     def paused_queues(self) -> Chart:
         """Draws the number of paused egress queues over time."""
-        paused = tables.paused_over_time(self._result.pauses, self._clock.end_ps)
-        return self._made(paused_queues({"": paused}, "", self._clock))
+        paused = tables.paused_over_time(self._result.pauses, self._times.end_ps)
+        return self._made(paused_queues({"": paused}, "", self._times))
 
     def topology(self) -> Chart:
         """Draws the fabric with link load, failed links, and a deadlock.

@@ -96,7 +96,7 @@ def comparison(grouped: Grouped) -> str:
     """
     from backwater.compare import views as comparing  # noqa: PLC0415 - slow to import, and only for comparisons
 
-    clock = plots.Clock.of(grouped.runs)
+    times = plots.TimeAxis.of(grouped.runs)
     pools = {group.label: _Pool(group) for group in grouped.groups}
     received = {label: pool.received() for label, pool in pools.items()}
     fullest = pl.concat(pool.fullest().with_columns(series=pl.lit(label)) for label, pool in pools.items())
@@ -105,11 +105,11 @@ def comparison(grouped: Grouped) -> str:
     of_runs, largest = ("", "") if grouped.are_single else (", mean of the runs", ", largest of the runs")
     charts = [
         *_completion_charts({label: pool.flows for label, pool in pools.items()}),
-        plots.throughput(received, _SERIES, clock, f"Throughput received by all hosts{of_runs}"),
+        plots.throughput(received, _SERIES, times, f"Throughput received by all hosts{of_runs}"),
         plots.occupancy(
-            fullest, _SERIES, clock, styles, f"Buffer occupancy{largest}", "of the switch with the highest peak"
+            fullest, _SERIES, times, styles, f"Buffer occupancy{largest}", "of the switch with the highest peak"
         ),
-        plots.paused_queues(paused, _SERIES, clock),
+        plots.paused_queues(paused, _SERIES, times),
     ]
     return _page(
         "compare.html.j2",

@@ -81,17 +81,17 @@ def slowest(result: ResultDirectory, count: int = WORST, recorded: ResultDirecto
         count: Number of flows.
         recorded: A run of the scenario with terms and signals of these flows, from which reasons are derived.
     """
-    found = [_victim(result, row) for row in _most(result, "against_idle", pl.col("bytes").is_not_null(), count)]
+    found = [_victim(result, row) for row in _top_flows(result, "against_idle", pl.col("bytes").is_not_null(), count)]
     return found if recorded is None else [_explained(result, victim, recorded) for victim in found]
 
 
 def worst_victim(result: ResultDirectory) -> Victim | None:
     """Returns the flow held longest by PAUSEs of ports off its path, if any."""
-    rows = _most(result, "blocked_ps", pl.col("blocked_ps") > 0, 1)
+    rows = _top_flows(result, "blocked_ps", pl.col("blocked_ps") > 0, 1)
     return _victim(result, rows[0], is_innocent=True) if rows else None
 
 
-def _most(result: ResultDirectory, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
+def _top_flows(result: ResultDirectory, column: str, which: pl.Expr, count: int) -> list[dict[str, Any]]:
     """Returns the flows with the largest values in a column, with `taken_ps` and `against_idle` (slowdown)."""
     end = result.summary.simulated_ps
     flows = result.flows.with_columns(taken_ps=tables.taken(end), against_idle=tables.against_idle(end)).filter(which)
@@ -112,10 +112,10 @@ def _victim(result: ResultDirectory, row: dict[str, Any], is_innocent: bool = Fa
         ((root, length),) = roots.most_common(1)
     else:
         # No PAUSE: take the port shared with most bytes of other flows.
-        met = Counter(dict.fromkeys(own, 0))
+        shared = Counter(dict.fromkeys(own, 0))
         for ports, other in others:
-            met.update({port: other.bytes for port in ports if port in met})
-        (root, length) = (max(met, key=lambda port: met[port]), 0) if any(met.values()) else (None, 0)
+            shared.update({port: other.bytes for port in ports if port in shared})
+        (root, length) = (max(shared, key=lambda port: shared[port]), 0) if any(shared.values()) else (None, 0)
     suspects = tuple(other for ports, other in others if root in ports and other.bytes)
     return Victim(row, row["taken_ps"], row["against_idle"], root, length, suspects)
 
@@ -133,8 +133,8 @@ def _explained(result: ResultDirectory, victim: Victim, recorded: ResultDirector
         ports = [reason.port for reason in waits[:1] if reason.port is not None]
     suspects = tuple(
         other
-        for way, other in _suspects(result, start, start + victim.taken_ps)
-        if other.flow != flow and other.bytes and not set(ports).isdisjoint(way)
+        for path, other in _suspects(result, start, start + victim.taken_ps)
+        if other.flow != flow and other.bytes and not set(ports).isdisjoint(path)
     )
     return replace(
         victim, suspects=suspects, reasons=tuple(found), signals=tuple(signals), ports=tuple(dict.fromkeys(ports))
@@ -213,7 +213,7 @@ def table(result: ResultDirectory, victims: Iterable[Victim]) -> View:
         (
             str(victim.flow["id"]),
             f"{victim.flow['src']} → {victim.flow['dst']}",
-            *([_largest(victim), _blame(result, victim)] if are_known else [_met(result, victim)]),
+            *([_largest(victim), _blame(result, victim)] if are_known else [_shared_port(result, victim)]),
             style.size(victim.flow["bytes"]),
             style.duration(victim.taken_ps) + ("" if victim.flow["fct_ps"] is not None else ", incomplete"),
             style.ratio(victim.slowdown),
@@ -261,7 +261,7 @@ def _blame(result: ResultDirectory, victim: Victim) -> str:
     return _with_flows(places, victim)
 
 
-def _met(result: ResultDirectory, victim: Victim) -> str:
+def _shared_port(result: ResultDirectory, victim: Victim) -> str:
     if victim.root is None:
         return "no shared port" if victim.flow["path"] is not None else "unknown path"
     return _with_flows(result.topology.place(victim.root), victim)

@@ -133,7 +133,7 @@ def test_the_seven_largest_causes_are_named() -> None:
     columns = {"queue": "h0:0", "cause": names, "start_ps": 0, "end_ps": US, "paused_ps": range(8), "pauses": 1}
     eight = pl.DataFrame(columns)
     for intervals, others in ((eight, ["other ports"]), (eight.tail(7), [])):
-        chart = plots.pause_timeline(intervals, 0, plots.Clock(END), node_style.by_position(names))
+        chart = plots.pause_timeline(intervals, 0, plots.TimeAxis(END), node_style.by_position(names))
         assert chart["encoding"]["color"]["scale"]["domain"] == [*names[:0:-1], *others]
 
 
@@ -195,15 +195,15 @@ def test_the_onset_of_a_deadlock_is_marked(result: Result, troubled: Result, nam
 
 def test_a_comparison_marks_the_deadlocks_of_all_runs(result: Result, troubled: Result) -> None:
     runs = {"a": result, "b": troubled, "c": troubled}
-    assert plots.Clock.of(runs) == plots.Clock(END, {"deadlock of b": 30 * US, "deadlock of c": 30 * US})
+    assert plots.TimeAxis.of(runs) == plots.TimeAxis(END, {"deadlock of b": 30 * US, "deadlock of c": 30 * US})
     for chart in in_page(report.comparison(side_by_side(runs)))[-3:]:
         assert [mark["mark"] for mark in rows(chart, 1)] == ["deadlock of b at 30 µs", "deadlock of c at 30 µs"]
 
 
 def test_the_name_of_a_mark_is_on_the_side_with_more_room() -> None:
     paused = pl.DataFrame({"time_ps": [0, END], "queues": [1.0, 2.0]})
-    clock = plots.Clock(END, {"early": 30 * US, "late": 70 * US})
-    picture = vega.svg(plots.paused_queues({"": paused}, "", clock))
+    times = plots.TimeAxis(END, {"early": 30 * US, "late": 70 * US})
+    picture = vega.svg(plots.paused_queues({"": paused}, "", times))
     anchors = re.findall(r'text-anchor="(\w+)"[^>]*>(early|late) at', picture)
     assert {*anchors} == {("start", "early"), ("end", "late")}
 

@@ -12,8 +12,8 @@ import backwater
 from backwater import Result, Scenario, victims
 from backwater.directory import ResultError
 from backwater.exports import export
-from backwater.why import Explanation, Wait, flow_called, render
-from backwater.why.explain import bytes_during, closed_meanwhile
+from backwater.why import Explanation, Wait, find_flow, render
+from backwater.why.explain import bytes_during, closed_periods
 from conftest import command_line
 from example import VICTIM
 from small_result import US, frame, schema, seal, write_result
@@ -86,7 +86,7 @@ def test_culprits_are_counted_while_the_packet_waited() -> None:
         )
     ]
     pauses = pl.DataFrame(rows, schema("pauses", *rows[0]))
-    assert closed_meanwhile(steps, 0, 3, pauses, 100) == {root: [(10, 12), (20, 25), (30, 40)]}
+    assert closed_periods(steps, 0, 3, pauses, 100) == {root: [(10, 12), (20, 25), (30, 40)]}
 
 
 def _late(spines: int, way: str) -> Scenario:
@@ -181,13 +181,13 @@ def test_forgotten_roots_are_shown_as_unknown(tmp_path: Path) -> None:
 
 
 def test_flows_are_selected_by_number_or_by_hosts(victim: Result) -> None:
-    assert [flow_called(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
+    assert [find_flow(victim, name) for name in ("3", "h2->h5", " h0 -> h4 ")] == [3, 3, 0]
     for name, message in (
         ("h2", "'h2' is not a flow: use a number, or two hosts such as h2->h5"),
         ("h5->h2", "has no flow from 'h5' to 'h2'"),
     ):
         with pytest.raises(ResultError, match=re.escape(message)):
-            flow_called(victim, name)
+            find_flow(victim, name)
     with pytest.raises(ResultError, match="has no flow 9: 4 flows started, numbered from 0"):
         victim.why(9)
     for threads in (-1, 0, 2**70):

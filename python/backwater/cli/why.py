@@ -48,7 +48,7 @@ def why(
             if flow is None:
                 listed = _listed(result, threads, base, progress)
             else:
-                found = explaining.explain(result, explaining.flow_called(result, flow), threads, base, progress)
+                found = explaining.explain(result, explaining.find_flow(result, flow), threads, base, progress)
         except _core.ScenarioError as error:
             console.diagnostics(error.diagnostics)
             refusal = f"the scenario of {directory} cannot be run again"

@@ -1,6 +1,6 @@
 """Explanations of slow flows: the time of the completing packet, to the picosecond, and the culprits."""
 
-from backwater.why.explain import explain, flow_called, recorded
+from backwater.why.explain import explain, find_flow, recorded
 from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait
 from backwater.why.rerun import DiffersError
 
@@ -12,6 +12,6 @@ __all__ = [
     "Signal",
     "Wait",
     "explain",
-    "flow_called",
+    "find_flow",
     "recorded",
 ]

@@ -12,7 +12,7 @@ import polars as pl
 from backwater import reasons, style, tables, units
 from backwater.directory import ResultDirectory, ResultError
 from backwater.topology import Port
-from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait, way_of
+from backwater.why.explanation import Culprit, Explanation, Root, Signal, Wait, path_of
 from backwater.why.rerun import DiffersError, Rerun
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def explain(
             raise DiffersError(f"flow {flow} does not start in a rerun: {again.may_differ}")
     end = result.summary.simulated_ps if row["fct_ps"] is None else row["receiver_finish_ps"]
     steps = waits["completion"][0]
-    closed = closed_meanwhile(steps, row["start_ps"], row["class"], source.pauses, end)
+    closed = closed_periods(steps, row["start_ps"], row["class"], source.pauses, end)
     signals = reasons.signals_of(source, flow)
     windows = {("root", port): spans for port, spans in closed.items()}
-    if is_held_by_control(steps):
+    if is_limited_by_control(steps):
         largest = sorted(signals, key=lambda signal: -signal.share)[:_FEW]
         windows |= {("signal", signal.port): [(row["start_ps"], signal.last_ps + 1)] for signal in largest}
-    left = _bytes_left(result, again, windows)
-    culprits = {asked: _named(result, row, steps, asked[1], sent) for asked, sent in left.items()}
+    left = _bytes_sent(result, again, windows)
+    culprits = {key: _culprits_of(result, row, steps, key[1], sent) for key, sent in left.items()}
     return Explanation(
         row,
         end,
@@ -97,13 +97,13 @@ def recorded(
     return Rerun(result, flows, threads, base_dir, progress).run({"flows": True, "trace": None})
 
 
-def is_held_by_control(steps: Sequence[Wait]) -> bool:
+def is_limited_by_control(steps: Sequence[Wait]) -> bool:
     """True if a flow waited for its congestion control for at least one per cent of its time."""
     held = sum(step.length_ps for step in steps if step.term in reasons.CONTROLLED)
     return held > 0 and 100 * held >= sum(step.length_ps for step in steps)
 
 
-def flow_called(result: ResultDirectory, name: str) -> int:
+def find_flow(result: ResultDirectory, name: str) -> int:
     """Returns the flow with a number, or the flow with the highest slowdown between two hosts (`h2->h5`).
 
     Raises:
@@ -159,7 +159,7 @@ def _roots(steps: Sequence[Wait]) -> list[Port]:
     return [port for port, _ in roots.most_common()]
 
 
-def closed_meanwhile(
+def closed_periods(
     steps: Sequence[Wait], start_ps: int, cls: int, pauses: pl.DataFrame, end_ps: int
 ) -> dict[Port, list[tuple[int, int]]]:
     """Returns, by root, the periods in which it kept a gate closed at which the packet was waiting."""
@@ -193,7 +193,7 @@ def closed_meanwhile(
     return windows
 
 
-def _bytes_left(
+def _bytes_sent(
     result: ResultDirectory, again: Rerun, windows: Mapping[_Counted, list[tuple[int, int]]]
 ) -> dict[_Counted, Counter[int]]:
     """Returns the bytes of data that left each port in its windows, by flow."""
@@ -221,8 +221,8 @@ def _bytes_left(
         pl.col("event") == "sent", pl.col("frame") == "data", pl.col("time_ps").is_between(first, last)
     ).select(pl.col("node").cast(pl.String), "port", "time_ps", "until_ps", "flow", "frame_bytes")
     return {
-        asked: bytes_during(sent.filter(pl.col("node") == asked[1][0], pl.col("port") == asked[1][1]), of_port)
-        for asked, of_port in windows.items()
+        key: bytes_during(sent.filter(pl.col("node") == key[1][0], pl.col("port") == key[1][1]), of_port)
+        for key, of_port in windows.items()
     }
 
 
@@ -265,18 +265,18 @@ def _is_covered(result: ResultDirectory, first: int, last: int) -> bool:
     return units.picoseconds(trace["from"]) <= first and (until is None or units.picoseconds(until) > last)
 
 
-def _named(
+def _culprits_of(
     result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, sent: Counter[int]
 ) -> tuple[Culprit, ...]:
     """Returns the flows whose data left a port, most bytes first."""
     flows = {flow["id"]: flow for flow in result.flows.filter(pl.col("id").is_in(list(sent))).to_dicts()}
-    way = way_of(row, steps, result.topology)
+    path = path_of(row, steps, result.topology)
     culprits = []
     for flow, count in sorted(sent.items(), key=lambda item: (-item[1], item[0])):
         if flow in flows:
             other = flows[flow]
             theirs = result.topology.known_ports_of(other)
-            shared = tuple(hop for hop in way if hop in theirs and hop != port and flow != row["id"])
+            shared = tuple(hop for hop in path if hop in theirs and hop != port and flow != row["id"])
             culprits.append(Culprit(flow, other["src"], other["dst"], count, shared))
     return tuple(culprits)
 
@@ -284,7 +284,7 @@ def _named(
 def _root(
     result: ResultDirectory, row: dict[str, Any], steps: Sequence[Wait], port: Port, culprits: tuple[Culprit, ...]
 ) -> Root:
-    way = way_of(row, steps, result.topology)
-    is_way_known = row["fct_ps"] is not None or row["path"] is not None
+    path = path_of(row, steps, result.topology)
+    is_path_known = row["fct_ps"] is not None or row["path"] is not None
     length = sum(step.length_ps for step in steps if step.root == port)
-    return Root(port, length, port in way or (False if is_way_known else None), culprits)
+    return Root(port, length, port in path or (False if is_path_known else None), culprits)

@@ -21,7 +21,7 @@ class Wait:
     length_ps: int
 
 
-def way_of(flow: Mapping[str, Any], steps: Iterable[Wait], topology: Topology) -> list[Port]:
+def path_of(flow: Mapping[str, Any], steps: Iterable[Wait], topology: Topology) -> list[Port]:
     """Returns the ports of a flow's path: those of the packet, and those known from its row of `flows.parquet`."""
     return list(dict.fromkeys([*(step.port for step in steps), *topology.known_ports_of(flow)]))
 
@@ -111,9 +111,9 @@ class Explanation:
         return int(self.end_ps - self.flow["start_ps"])
 
     @property
-    def way(self) -> list[Port]:
+    def path(self) -> list[Port]:
         """The known ports of the flow's path."""
-        return way_of(self.flow, self.steps, self.topology)
+        return path_of(self.flow, self.steps, self.topology)
 
     def to_json(self) -> str:
         """Returns the explanation as JSON."""

@@ -129,7 +129,7 @@ def _shared(found: Explanation, root: Root) -> str:
         for port in culprit.shared:
             sources.setdefault(port, {})[culprit.src] = None
     places: dict[tuple[str, ...], list[str]] = {}
-    for port in found.way:
+    for port in found.path:
         if port in sources:
             places.setdefault(tuple(sources[port]), []).append(_place(found, port))
     shared = [f"{listed(ports)} with {listed(names)}" for names, ports in places.items()]
