@@ -267,7 +267,8 @@ def _docs(model: type[Table]) -> tuple[str, dict[str, str]]:
         if issubclass(base, Table):
             about, _, attributes = inspect.cleandoc(base.__doc__ or "").partition("\n\nAttributes:\n")
             found = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", attributes, re.MULTILINE)
-            fields |= {base.model_fields[name].alias or name: text for name, text in found}
+            known = base.model_fields
+            fields |= {known[name].alias or name: text for name, text in found if name in known}
     return about, fields
 
 

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from types import UnionType
+from typing import Annotated, Any, Final, NoReturn, get_args, get_origin
 
 import polars as pl
 
 from backwater import _core, units
 from backwater.experiment.fields import Table
 from backwater.experiment.format.charts import CHARTS, Bars, Chart, Lines, OverSeeds, OverTime
-from backwater.experiment.format.claims import Claim, Comparison, Range
-from backwater.experiment.format.content import About, Content, Scale
-from backwater.experiment.format.readings import Choice, Edit, Guard, Part, Score
+from backwater.experiment.format.claims import Claim, Comparison
+from backwater.experiment.format.content import Content, Scale
 from backwater.experiment.measures.names import chosen_ports
 from backwater.experiment.measures.registry import MEASURES
-from backwater.experiment.measures.selection import Selection, Throughput, Window
+from backwater.experiment.measures.selection import Selection, Window
 from backwater.scenario import Scenario
 from backwater.suggestion import suggestion
 from backwater.topology import Topology
@@ -96,7 +96,7 @@ def check_selections(content: Content, scenario: Scenario, resolved: Mapping[str
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
     network = _network(scenario.plan.topology())
     for path, selection in _selections(content):
-        for message in selection.missing_probes(probes):
+        for message in selection.missing_data(probes):
             yield Diagnostic(path, message)
         if (tag := getattr(selection, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
@@ -161,47 +161,18 @@ _MESSAGES: Final = {
 
 def _allowed_keys(location: tuple[int | str, ...], whole: type[Table]) -> list[str]:
     """Returns the keys that are allowed in place of an unknown key in a file."""
-    model = _experiment_table(location) if whole is Content else _choices_table(location)
-    return [field.alias or name for name, field in (model or whole).model_fields.items()]
-
-
-def _choices_table(location: tuple[int | str, ...]) -> type[Table] | None:
-    """Returns the model of the table that holds a key of a file of choices; None for the whole file."""
-    match location:
-        case ("choices", _, _):
-            return Choice
-        case ("choices", _, "options", _, _, _):
-            return Edit
-        case ("score", _):
-            return Score
-        case ("score", "guards", _, _):
-            return Guard
-        case ("score", _, _):
-            return Part
-    return None
-
-
-def _experiment_table(location: tuple[int | str, ...]) -> type[Table] | None:
-    """Returns the model of the table that holds a key of an experiment file; None for the whole file."""
-    model: type[Table] | None
-    match location:
-        case ("experiment", _):
-            model = About
-        case ("scales", _, _):
-            model = Scale
-        case ("claims", _, "range", _):
-            model = Range
-        case ("claims", _, _):
-            model = Claim
-        case ("tables", _, _):
-            model = Comparison
-        case ("charts", _, _, "groups", _, _):
-            model = Throughput
-        case ("measures" | "charts" as section, _, str(kind), _):
-            model = _MODELS[section][kind]
-        case _:
-            model = None
-    return model
+    found: Any = whole
+    for key in location[:-1]:
+        fields = found.model_fields if isinstance(found, type) and issubclass(found, Table) else {}
+        if key in fields:
+            found = fields[key].annotation
+        elif key in (kinds := _MODELS.get(str(location[0]), {})):
+            found = kinds[str(key)]
+        else:
+            found = get_args(found)[-1]
+        while get_origin(found) in {Annotated, UnionType}:
+            found = get_args(found)[0]
+    return [field.alias or name for name, field in found.model_fields.items()]
 
 
 def from_pydantic(

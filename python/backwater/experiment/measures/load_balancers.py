@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import Balancing, Window, missing_path_samples
+from backwater.experiment.measures.selection import Balancing, Window
 from backwater.experiment.measures.windows import at_every_sample, ends
 
 
@@ -35,17 +34,11 @@ class PathDelaysMeasure(StatisticMeasure, Window):
         nodes: Only delays known to these switches, by name or pattern.
     """
 
+    needs = ("paths", "samples")
+    unit_of_values = "µs"
+
     kind: Literal["path-delays"]
     nodes: Names | None = None
-
-    @property
-    def value_unit(self) -> str:
-        """Unit of a delay."""
-        return "µs"
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if paths are not sampled."""
-        yield from missing_path_samples(probes)
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the known delay of each path at each sample."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Final
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -56,12 +56,14 @@ class StatisticMeasure(ResultMeasure):
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`.
     """
 
+    unit_of_values: ClassVar[str] = ""
+
     stat: Statistic = "mean"
 
     @property
     def value_unit(self) -> str:
-        """Unit of the values."""
-        return ""
+        """Unit of the values: `unit_of_values`, unless a subclass has several."""
+        return self.unit_of_values
 
     @abstractmethod
     def values(self, result: ResultDirectory) -> pl.Series:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self
 
 import polars as pl
 import pydantic
@@ -13,7 +13,7 @@ from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names, statistic
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import PausedLinks, Window, missing_pauses
+from backwater.experiment.measures.selection import PausedLinks, Window
 from backwater.experiment.measures.windows import at_every, ends
 
 PauseValue = Literal["hops", "duration"]
@@ -38,6 +38,8 @@ class PausesMeasure(StatisticMeasure, Window):
             value; or `rate`, their number per second of the simulated part of the window.
     """
 
+    needs = ("pauses",)
+
     kind: Literal["pauses"]
     value: PauseValue = "hops"
     relayed: bool | None = None
@@ -55,10 +57,6 @@ class PausesMeasure(StatisticMeasure, Window):
     def value_unit(self) -> str:
         """Unit of the value."""
         return _VALUES[self.value][1]
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if pauses are not recorded."""
-        yield from missing_pauses(probes)
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the value of each selected pause."""
@@ -87,12 +85,9 @@ class PausesMeasure(StatisticMeasure, Window):
 class PausedLinksMeasure(StatisticMeasure, Window, PausedLinks):
     """A statistic of the number of paused links over the intervals that end in a window."""
 
-    kind: Literal["paused-links"]
+    unit_of_values = "links"
 
-    @property
-    def value_unit(self) -> str:
-        """Unit of the number."""
-        return "links"
+    kind: Literal["paused-links"]
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the number of paused links in each interval."""

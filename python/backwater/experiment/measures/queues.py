@@ -21,12 +21,9 @@ class QueueMeasure(StatisticMeasure, Window, Queue):
     The part of the window that was not simulated counts as empty.
     """
 
-    kind: Literal["queue"]
+    unit_of_values = "B"
 
-    @property
-    def value_unit(self) -> str:
-        """Unit of the length."""
-        return "B"
+    kind: Literal["queue"]
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the length at each sample."""

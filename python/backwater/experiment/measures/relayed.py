@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -11,7 +10,7 @@ from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import Window, missing_samples
+from backwater.experiment.measures.selection import Window
 from backwater.experiment.measures.windows import ends
 
 
@@ -22,12 +21,10 @@ class RelayedMeasure(StatisticMeasure, Window):
         hosts: Only these hosts, by name or pattern.
     """
 
+    needs = ("samples",)
+
     kind: Literal["relayed"]
     hosts: Names | None = None
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if there are no samples."""
-        yield from missing_samples(probes)
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the relayed share of each host port's bytes."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import polars as pl
 import pydantic
@@ -12,7 +11,7 @@ from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names, Statistic
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import Window, missing_samples
+from backwater.experiment.measures.selection import Window
 from backwater.experiment.measures.statistic import of_values
 from backwater.experiment.measures.windows import ends
 
@@ -27,6 +26,9 @@ class SampleMeasure(StatisticMeasure, Window):
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile. The tables omit empty queues and
             buffers, so a mean covers the others only.
     """
+
+    needs = ("samples",)
+    unit_of_values = "B"
 
     kind: Literal["samples"]
     table: Literal["queues", "buffers"] = "buffers"
@@ -43,18 +45,9 @@ class SampleMeasure(StatisticMeasure, Window):
         return self
 
     @property
-    def value_unit(self) -> str:
-        """Unit of all columns."""
-        return "B"
-
-    @property
     def nodes_may_be_hosts(self) -> bool:
         """True for queues, which hosts have as well."""
         return self.table == "queues"
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if there are no samples."""
-        yield from missing_samples(probes)
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the sampled values; an empty queue or buffer has no sample."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import pydantic
 from pydantic import Field
@@ -11,45 +11,42 @@ from pydantic import Field
 from backwater import units
 from backwater.experiment.fields import LengthText, Names, Ports, Role, SizeText, Table, TimeText
 
+# Condition on the probes of a scenario, and message if it does not hold, by the name of the data.
+_DATA: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bool], str]]] = {
+    "samples": (
+        lambda probes: units.picoseconds(probes["sample_interval"]) > 0,
+        'there are no samples: probes.sample_interval is "0 s"',
+    ),
+    "goodput": (lambda probes: probes["goodput"], "the payload of flows is not sampled: probes.goodput is not true"),
+    "paths": (lambda probes: probes["paths"], "load balancers are not sampled: probes.paths is not true"),
+    "pauses": (lambda probes: probes["pauses"], "pauses are not recorded: probes.pauses is false"),
+    "ingress": (lambda probes: probes["ingress"], "ingress queues are not recorded: probes.ingress is not true"),
+}
+
 
 class Selection(Table):
     """A part of a run.
 
     Fields with these names are checked against the scenario: `src`, `dst` and `hosts` name hosts; `nodes` and `by`
     switches; `ports` egress ports; `layer` a layer of switches; `tag` a part of the traffic.
+
+    Attributes:
+        needs: Data that the scenario's probes must record: `samples`, `goodput`, `paths`, `pauses`, `ingress`.
     """
+
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @property
     def nodes_may_be_hosts(self) -> bool:
         """True if `nodes` may name hosts as well."""
         return False
 
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002 - for subclasses
-        """Yields a message for each probe that the selection needs and the scenario lacks."""
-        yield from ()
-
-
-def _has_samples(probes: Mapping[str, Any]) -> bool:
-    return bool(units.picoseconds(probes["sample_interval"]))
-
-
-def missing_samples(probes: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a message if a scenario takes no samples."""
-    if not _has_samples(probes):
-        yield 'there are no samples: probes.sample_interval is "0 s"'
-
-
-def missing_path_samples(probes: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a message if a scenario does not sample load balancers."""
-    if not probes["paths"]:
-        yield "load balancers are not sampled: probes.paths is not true"
-    yield from missing_samples(probes)
-
-
-def missing_pauses(probes: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a message if a scenario does not record pauses."""
-    if not probes["pauses"]:
-        yield "pauses are not recorded: probes.pauses is false"
+    def missing_data(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message for each kind of data that the scenario does not record."""
+        for name in self.needs:
+            is_recorded, message = _DATA[name]
+            if not is_recorded(probes):
+                yield message
 
 
 class FlowFilter(Selection):
@@ -120,13 +117,10 @@ class Ingress(Selection):
         nodes: Only these switches, by name or pattern.
     """
 
+    needs = ("ingress",)
+
     value: IngressValue
     nodes: Names | None = None
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if ingress queues are not recorded."""
-        if not probes["ingress"]:
-            yield "ingress queues are not recorded: probes.ingress is not true"
 
 
 class Throughput(Selection):
@@ -142,6 +136,8 @@ class Throughput(Selection):
         role: Payload delivered to flows of this role. Needs `probes.goodput = true`, and excludes all keys above.
         tag: Payload delivered to flows of this part of the traffic, as for `role`.
     """
+
+    needs = ("samples",)
 
     hosts: Names | None = None
     direction: Literal["sent", "received"] | None = None
@@ -165,11 +161,12 @@ class Throughput(Selection):
         """True for the payload of flows."""
         return self.role is not None or self.tag is not None
 
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if there are no samples, or none of payload."""
-        yield from missing_samples(probes)
-        if _has_samples(probes) and self.of_flows and not probes["goodput"]:
-            yield "the payload of flows is not sampled: probes.goodput is not true"
+    def missing_data(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields a message if there are no samples, or no samples of payload."""
+        missing = [*super().missing_data(probes)]
+        yield from missing
+        if self.of_flows and not missing and not probes["goodput"]:
+            yield _DATA["goodput"][1]
 
 
 class PausedLinks(Selection):
@@ -180,14 +177,16 @@ class PausedLinks(Selection):
         interval: Length of the intervals, which start at the beginning of the run; by default the sample interval.
     """
 
+    needs = ("pauses",)
+
     of: Literal["all", "switches"] = "all"
     interval: LengthText | None = None
 
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
+    def missing_data(self, probes: Mapping[str, Any]) -> Iterator[str]:
         """Yields messages if there is no interval, or if pauses are not recorded."""
-        if self.interval is None and not _has_samples(probes):
+        if self.interval is None and not units.picoseconds(probes["sample_interval"]):
             yield 'interval is missing, and probes.sample_interval is "0 s"'
-        yield from missing_pauses(probes)
+        yield from super().missing_data(probes)
 
 
 class Balancing(Selection):
@@ -198,14 +197,12 @@ class Balancing(Selection):
         nodes: Only these switches, by name or pattern. The numbers of several switches are added.
     """
 
+    needs = ("paths", "samples")
+
     what: Literal[
         "flow_entries", "isolated_flows", "isolation_paths", "congested_flows", "congested_queues", "stopped_uplinks"
     ]
     nodes: Names | None = None
-
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields messages if load balancers are not sampled."""
-        yield from missing_path_samples(probes)
 
 
 class Queue(Selection):
@@ -215,8 +212,6 @@ class Queue(Selection):
         ports: Ports by node and number, `s0:3`, or by node and peer, `s0->h3`. Nodes may be patterns.
     """
 
-    ports: Ports
+    needs = ("samples",)
 
-    def missing_probes(self, probes: Mapping[str, Any]) -> Iterator[str]:
-        """Yields a message if there are no samples."""
-        yield from missing_samples(probes)
+    ports: Ports
