@@ -49,7 +49,7 @@ def test_a_claim_beyond_ideal_times_is_out_of_reach(
 ) -> None:
     whole = {"text": "t", "paper": "p", "measure": "m", "at": {"scheme": "new"}, "to": {"scheme": "old"}, **claim}
     values = grid(old=[[10, 10], [20, 20]], new=[[9, 9], [18, 18]])
-    finding = claims.check(Claim.model_validate(whole), "small", values, grid(new=ideal))
+    finding = claims.assess(Claim.model_validate(whole), "small", values, grid(new=ideal))
     assert str(finding) == verdict
     assert (finding.bound and finding.bound.mean) == (bound and pytest.approx(bound))
 

@@ -32,7 +32,7 @@ def claim_of(**keys: Any) -> Claim:  # noqa: ANN401 - any TOML value
 
 
 def check(values: Grid, **keys: Any) -> Assessment:  # noqa: ANN401 - any TOML value
-    return claims.check(claim_of(**keys), "small", values)
+    return claims.assess(claim_of(**keys), "small", values)
 
 
 def judge(values: Sequence[float], **keys: Any) -> Verdict:  # noqa: ANN401 - any TOML value
@@ -163,7 +163,7 @@ def test_a_difference_may_have_a_baseline_of_0() -> None:
 
 def test_a_reason_may_be_given_for_each_scale() -> None:
     claim = claim_of(at_least=1, reason={"small": "a", "paper": "b"})
-    assert [claims.check(claim, scale, grid(old=[[0.5]])).reason for scale in ("paper", "small")] == ["b", "a"]
+    assert [claims.assess(claim, scale, grid(old=[[0.5]])).reason for scale in ("paper", "small")] == ["b", "a"]
 
 
 # --- verdicts, rule by rule

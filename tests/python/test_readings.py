@@ -408,7 +408,7 @@ def test_a_scale_may_lack_the_points_of_the_reference(paper: Path, tiny: Path) -
 def test_edits_of_one_measure_are_put_together(tiny: Path) -> None:
     content = Experiment.load(tiny).content
     edits = [Edit(measures={"mean": {"stat": "p99"}}), Edit(measures={"mean": {"role": "background"}})]
-    mean = readings.measured(content, edits).measures["mean"].model_dump()
+    mean = readings.with_edited_measures(content, edits).measures["mean"].model_dump()
     assert (mean["stat"], mean["role"]) == ("p99", "background")
 
 

@@ -1,5 +1,6 @@
 """The command `reproduce`: runs, charts, claims and pages."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,9 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "![fig1-1](../../results/someone-paper/fig1-1.svg)" in page
     assert "Incasts (in %):\n\n| bytes | mean |\n|---|---|\n| 10 | " in page
     assert "Incasts" in outcome.stdout
+    assert re.search(
+        r"Charts: results/someone-paper\. \d+ s; 4 runs simulated, 0 taken from the store\.", outcome.stdout
+    )
     words = " ".join(page.split())
     assert "Scale paper; seeds 1; 4 runs" in words
     assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in words

@@ -60,8 +60,8 @@ def new(
         raise UsageError(f"{path.name} is reserved for the choices of a paper", "choose another NAME")
     if path.exists() and not force:
         raise UsageError(f"{path} already exists", "choose another NAME, or replace the file with --force")
-    paper = Paper.beside(known[like]) if experiment else None
-    copied = "" if paper is None else readings.copied(paper, known[like].stem, path.stem)
+    paper = Paper.find(known[like]) if experiment else None
+    copied = "" if paper is None else readings.copy_choices(paper, known[like].stem, path.stem)
     choices = path.parent / shipped.CHOICES
     if copied and choices.exists() and not force:
         hint = "write to another folder, or replace the file with --force"

@@ -113,9 +113,10 @@ def reproduce(
     kept = Store(store)
     if recorded:
         figures = reproduce_figures.recorded(experiments, scale, directory)
-        is_complete = True
+        is_complete, about = True, "recorded data"
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
+        about = reproduce_figures.run_counts(studies, kept)
         figures = reproduce_figures.run_and_draw(
             studies, kept, executor_of(executor, jobs, executor_options), directory, recording
         )
@@ -129,9 +130,9 @@ def reproduce(
     for table in (table for figure in figures for table in figure.tables):
         console.out.print(console.table(table))
     wall = time.monotonic() - begin
-    console.out.print(Text(f"Charts: {directory} ({wall:.0f} s)"), soft_wrap=True)
+    console.out.print(Text(f"Charts: {directory}. {wall:.0f} s; {about}."), soft_wrap=True)
     if markdown is not None:
-        text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.beside(files[0]))
+        text = page.markdown(f"Results: {target}, scale {scale}", figures, markdown.parent, Paper.find(files[0]))
         console.write(markdown, text)
     raise typer.Exit(int(not is_complete))
 

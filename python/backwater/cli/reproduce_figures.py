@@ -17,6 +17,7 @@ from backwater.experiment.record import Record, Run
 from backwater.experiment.reproduce import Figure, assess
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
+from backwater.style import counted
 
 
 def refuse_installed(files: Sequence[Path]) -> None:
@@ -35,7 +36,7 @@ def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
     experiments = [Experiment.load(file, reading) for file in files]
     if reading == readings.RECORD:
         return experiments
-    paper = Paper.beside(files[0])
+    paper = Paper.find(files[0])
     if paper is None:
         raise UsageError(f"no reading {reading}: {files[0].parent} has no {shipped.CHOICES}")
     if reading == readings.LITERAL:
@@ -60,6 +61,13 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
         else Figure.of(experiment, kept, directory, _literal(experiment, scale, kept), _reference(experiment, scale))
         for experiment, kept in records.items()
     ]
+
+
+def run_counts(studies: Sequence[Study], store: Store) -> str:
+    """Returns the numbers of runs to simulate, and of results in the store."""
+    jobs = {job.key: job for study in studies for job in study.jobs.values()}
+    reused = sum(map(store.has, jobs.values()))
+    return f"{counted(len(jobs) - reused, 'run')} simulated, {reused:,} taken from the store"
 
 
 def run_and_draw(

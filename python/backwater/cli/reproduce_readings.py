@@ -31,7 +31,7 @@ def refuse(options: Mapping[str, object]) -> None:
 def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
     """Scores a sample of readings on both parts named in the paper's file; prints the scores and records them."""
     begin = time.monotonic()
-    paper = Paper.beside(files[0])
+    paper = Paper.find(files[0])
     folder = files[0].parent
     if paper is None:
         raise UsageError(f"{folder} has no {shipped.CHOICES}, which lists the open choices")

@@ -27,7 +27,7 @@ from backwater.experiment.format.charts import (
 from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.measures import flows, ingress
-from backwater.experiment.record import Curve, Record, by_place, curve_definition
+from backwater.experiment.record import Curve, Record, curve_definition, group_by_place
 from backwater.vega import Spec, field
 
 # Width of each of several panels.
@@ -112,7 +112,7 @@ def _panels(chart: Chart, layers: list[Spec], frame: pl.DataFrame, content: Cont
 def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     measure = content.measures[chart.measure]
     rows = []
-    for points in by_place([*values]):
+    for points in group_by_place([*values]):
         over_seeds = [value for point in points if (value := values[point][chart.measure]) is not None]
         if over_seeds:
             estimate = Estimate.of(over_seeds)
@@ -165,7 +165,7 @@ def _texts(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
 def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
     axes, note, none = _texts(chart)
     frames = []
-    for points in by_place(wanted):
+    for points in group_by_place(wanted):
         place = points[0].place
         curve = curves(curve_definition(chart), place)
         if curve.x:
@@ -178,7 +178,7 @@ def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], cur
 
 def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
     curves = []
-    for points in by_place([*values]):
+    for points in group_by_place([*values]):
         measured = [value for point in points if (value := values[point][chart.measure]) is not None]
         if measured:
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, points[0].place).items()}
@@ -238,7 +238,7 @@ def _value_title(chart: ChartOverTime) -> str:
 def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
     parts = []
     names: dict[str, None] = {}
-    for points in by_place(wanted):
+    for points in group_by_place(wanted):
         place = _coordinates(chart, points[0].place)
         lines = _lines(chart)
         for group, of in lines.items():

@@ -221,7 +221,7 @@ class Assessment:
         return f"{self.verdict}: {self.note}" if self.note else self.verdict
 
 
-def check(
+def assess(
     claim: Claim, scale: str, values: Values, ideal: Values | None = None, reference: Values | None = None
 ) -> Assessment:
     """Assesses a claim.
@@ -234,7 +234,7 @@ def check(
         reference: The same measures from the runs of the reference.
     """
     of_reference = _with_scheme_from(reference or {}, claim, values) if claim.to else None
-    assessment = replace(_assess(claim, scale, values), reference=of_reference)
+    assessment = replace(_assess_without_bound(claim, scale, values), reference=of_reference)
     bound = _with_scheme_from(ideal or {}, claim, values)
     if bound is None or assessment.verdict in {"reached", "reached, within error", "no result"}:
         return replace(assessment, bound=bound)
@@ -255,17 +255,17 @@ def _with_scheme_from(others: Values, claim: Claim, values: Values) -> Estimate 
     if not any(claim.measure in others.get(point, {}) for point in values if matches(point.place, claim.at)):
         return None
     try:
-        places = at_places(claim, values, others)
+        places = evaluate_places(claim, values, others)
     except (MissingError, OverflowError):
         return None
     everywhere, _ = expected(claim)
     return min((place.estimate for place in places), key=lambda estimate: everywhere.margin(estimate.mean))
 
 
-def _assess(claim: Claim, scale: str, values: Values) -> Assessment:
+def _assess_without_bound(claim: Claim, scale: str, values: Values) -> Assessment:
     """Assesses a claim without its bound."""
     try:
-        places = at_places(claim, values)
+        places = evaluate_places(claim, values)
     except MissingError as missing:
         return Assessment(claim, {}, "no result", str(missing))
     except OverflowError:
@@ -339,7 +339,7 @@ class Place:
     baseline: float
 
 
-def at_places(claim: Claim, values: Values, scheme_values: Values | None = None) -> list[Place]:
+def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None = None) -> list[Place]:
     """Returns our value at each place of a claim, after `take`.
 
     Args:

@@ -113,16 +113,16 @@ class Experiment:
             )
         if isinstance(reading, Reading):
             experiment._read_as(reading)
-        elif paper := readings.Paper.beside(path):
+        elif paper := readings.Paper.find(path):
             experiment._read_as(paper.named(reading))
             experiment.is_of_claims = reading == readings.LITERAL
         return experiment
 
     def _read_as(self, reading: Reading) -> None:
-        self.reading, self.edits = reading, reading.of(self.name, self.content)
+        self.reading, self.edits = reading, reading.edits_for(self.name, self.content)
         self.only = [edit for edit in self.edits if edit in reading.only]
         try:
-            self.content = readings.measured(self.content, self.edits)
+            self.content = readings.with_edited_measures(self.content, self.edits)
         except pydantic.ValidationError as error:
             # Each edit is valid by itself.
             names = {".".join(map(str, entry["loc"][:2])) for entry in error.errors()}
@@ -143,7 +143,7 @@ class Experiment:
             Point(place, seed)
             for place in places
             if not any(matches(place, where) for where in left_out)
-            and (not self.only or readings.is_written(self.only, place))
+            and (not self.only or readings.edit_applies(self.only, place))
             and (not of_paper or any(claim.needs(place) for claim in of_paper))
             for seed in at_scale.seeds
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from backwater.experiment.grid import Point
-from backwater.experiment.record import Run, by_place
+from backwater.experiment.record import Run, group_by_place
 from backwater.experiment.study import Study
 from backwater.scenario_diff import differing, flatten, text
 from backwater.style import listed
@@ -24,13 +24,13 @@ def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
     """
     prints: dict[_Place, _Prints] = {}
     scenarios: dict[_Place, Mapping[str, Any]] = {}
-    for points in by_place([*study.jobs]):
+    for points in group_by_place([*study.jobs]):
         found = tuple(of_run for point in points if (of_run := runs[point].fingerprint))
         if len(found) == len(points):
             place = (*points[0].place.items(),)
             prints[place], scenarios[place] = found, study.jobs[points[0]].scenario
     for axis in study.experiment.content.axes:
-        for names in _alike(axis, prints):
+        for names in _equivalent_points(axis, prints):
             places = [[place for place in prints if (axis, name) in place] for name in names]
             sentence = f"{axis} {listed(names)} give identical runs"
             if len(places[0]) > 1:
@@ -46,7 +46,7 @@ def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
             yield f"{listed(names)} give identical runs: {_reason([scenarios[place] for place in group])}"
 
 
-def _alike(axis: str, prints: Mapping[_Place, _Prints]) -> list[list[str]]:
+def _equivalent_points(axis: str, prints: Mapping[_Place, _Prints]) -> list[list[str]]:
     """Returns groups of points of an axis with the same trajectories at all points of other axes."""
     columns: dict[str, dict[_Place, _Prints]] = {}
     for place, of in prints.items():

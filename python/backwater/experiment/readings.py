@@ -52,7 +52,7 @@ class Reading:
         """True for a reading drawn as part of a sample."""
         return self.name.isdecimal()
 
-    def of(self, figure: str, content: Content) -> list[Edit]:
+    def edits_for(self, figure: str, content: Content) -> list[Edit]:
         """Returns the edits that apply to an experiment."""
         return [edit for edit in self.edits if _applies(edit, figure, content)]
 
@@ -63,7 +63,7 @@ def _applies(edit: Edit, figure: str, content: Content) -> bool:
     return _is_of(edit, figure) and bool(writes) and has_points
 
 
-def is_written(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
+def edit_applies(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
     """True if one of the edits writes values at a place."""
     return any(matches(place, edit.at) for edit in edits)
 
@@ -79,7 +79,7 @@ def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
     return [f"{key}={inline(value)}" for key, value in found.items()]
 
 
-def measured(content: Content, edits: Sequence[Edit]) -> Content:
+def with_edited_measures(content: Content, edits: Sequence[Edit]) -> Content:
     """Returns an experiment with edited measures. Raises ValidationError."""
     changed = [item for edit in edits for item in edit.measures.items() if item[0] in content.measures]
     return Content.model_validate(_with_measures(content, changed)) if changed else content
@@ -106,7 +106,7 @@ class Paper:
         self.content = content
 
     @classmethod
-    def beside(cls, experiment: Path) -> Self | None:
+    def find(cls, experiment: Path) -> Self | None:
         """Returns the choices of an experiment's paper, or None without a file of choices.
 
         Raises:
@@ -303,7 +303,7 @@ def _unknown_figure(where: tuple[str, ...], figure: str, figures: Sequence[str])
         yield Diagnostic(where, "no experiment has this name", figure, hint)
 
 
-def copied(paper: Paper, figure: str, copy: str) -> str:
+def copy_choices(paper: Paper, figure: str, copy: str) -> str:
     """Returns the choices of a paper as a file for a copy of one experiment, without other experiments' edits.
 
     The text is empty if no choice affects the experiment. The file has no score.
@@ -333,6 +333,6 @@ def _copied(edit: Edit, copy: str, content: Content) -> dict[str, Any]:
     return edit.model_copy(update={"figures": [copy], "at": at, "measures": measures}).model_dump(exclude_defaults=True)
 
 
-def described(edits: Sequence[Edit]) -> str:
+def edits_text(edits: Sequence[Edit]) -> str:
     """Returns edits as text for a hash."""
     return json.dumps([edit.model_dump(mode="json", exclude_unset=True) for edit in edits], sort_keys=True)

@@ -90,12 +90,12 @@ class Run(Table):
             drops=summary.total_drops if summary else 0,
             unfinished=summary.unfinished_flows if summary else 0,
             cpu_seconds=float(f"{summary.cpu_seconds:.4g}") if summary else 0.0,
-            measures=measured(study, point, result, study.experiment.content.measures),
+            measures=evaluate(study, point, result, study.experiment.content.measures),
             ideal=_ideal(study, point, result),
         )
 
 
-def measured(
+def evaluate(
     study: Study, point: Point, result: ResultDirectory | None, names: Iterable[str]
 ) -> dict[str, float | None]:
     """Returns measures of a point by name; None for measures without a finite value. Raises ResultError."""
@@ -306,7 +306,7 @@ def definition(experiment: Experiment, scale: str) -> str:
     parts = [content["experiment"].get("skip"), content["scales"][scale]]
     parts += [content.get(key) for key in ("scenario", "axes", "measures")]
     if experiment.edits:
-        parts.append(readings.described(experiment.edits))
+        parts.append(readings.edits_text(experiment.edits))
     return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
 
 
@@ -320,7 +320,7 @@ def curve_definition(chart: Chart, group: Throughput | None = None) -> dict[str,
     return of if group is None else {**of, **group.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 
-def by_place(points: Sequence[Point]) -> list[list[Point]]:
+def group_by_place(points: Sequence[Point]) -> list[list[Point]]:
     """Groups points that differ only in their seeds."""
     places: dict[tuple[str, ...], list[Point]] = {}
     for point in points:
@@ -335,7 +335,7 @@ def curves(
     found = (
         curve
         for chart in content.charts
-        for seeds in by_place([point for point in points if matches(point.place, chart.where)])
+        for seeds in group_by_place([point for point in points if matches(point.place, chart.where)])
         for curve in _of_chart(chart, seeds, result_of)
     )
     return [*{curve.key: curve for curve in found}.values()]

@@ -15,7 +15,7 @@ from backwater.experiment import claims, comparisons, targets
 from backwater.experiment.claims import YES_OR_NO, Assessment, Estimate
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.record import Record, Run, by_place
+from backwater.experiment.record import Record, Run, group_by_place
 from backwater.views.view import View
 
 
@@ -100,7 +100,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
     """Returns the measures of every place: the mean over seeds with its 95 % confidence interval."""
     content = experiment.content
     rows = []
-    for points in by_place([*runs]):
+    for points in group_by_place([*runs]):
         cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
             over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
@@ -220,7 +220,7 @@ def assess(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] 
     runs = kept.runs(experiment)
     values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
-        claims.check(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
+        claims.assess(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
         for claim in experiment.content.claims_at(kept.scale)
         if not (claim.is_ours and experiment.is_of_claims)
     ]

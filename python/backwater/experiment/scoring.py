@@ -80,7 +80,7 @@ class ScoredReading:
 def score_claim(figure: str, claim: Claim, values: claims.Values) -> ScoredClaim:
     """Scores a claim from the measures of its points."""
     try:
-        places = claims.at_places(claim, values)
+        places = claims.evaluate_places(claim, values)
     except (claims.MissingError, OverflowError):
         return ScoredClaim(figure, claim, -1.0, -1.0)
     expectation, _ = claims.expected(claim)
@@ -91,7 +91,7 @@ def score_claim(figure: str, claim: Claim, values: claims.Values) -> ScoredClaim
 def is_broken(guard: Claim, values: claims.Values) -> bool:
     """True if the mean of a guard is missing, or not as expected, at one of its places."""
     try:
-        means = [place.estimate.mean for place in claims.at_places(guard, values)]
+        means = [place.estimate.mean for place in claims.evaluate_places(guard, values)]
     except (claims.MissingError, OverflowError):
         return True
     everywhere, of_best = claims.expected(guard)
@@ -132,7 +132,7 @@ class MeasureCache:
         if key not in self.measures:
             result = study.result(self.store, point)
             self.cpu_seconds[run] = result.summary.cpu_seconds if result else 0.0
-            self.measures[key] = record.measured(study, point, result, names)
+            self.measures[key] = record.evaluate(study, point, result, names)
         return self.measures[key]
 
 
