@@ -149,24 +149,15 @@ class Run:
 class Progress:
     """Progress of a run."""
 
-    @property
-    def time_ps(self) -> int: ...
-    @property
-    def end_ps(self) -> int: ...
-    @property
-    def events(self) -> int: ...
-    @property
-    def packet_hops(self) -> int: ...
-    @property
-    def live_flows(self) -> int: ...
-    @property
-    def finished_flows(self) -> int: ...
-    @property
-    def started_flows(self) -> int: ...
-    @property
-    def paused_ports(self) -> int: ...
-    @property
-    def done(self) -> bool: ...
+    time_ps: int
+    end_ps: int
+    events: int
+    packet_hops: int
+    live_flows: int
+    finished_flows: int
+    started_flows: int
+    paused_ports: int
+    done: bool
 
 def schema() -> str:
     """Returns the JSON Schema of scenario files."""

@@ -31,7 +31,7 @@ def compare(
         typer.Option(
             "--fail-if",
             metavar="CONDITION",
-            help="Exit with code 8 if it holds for a group, e.g. incast:fct.p99 > 110% of pfc; repeatable.",
+            help="Exit with code 8 if CONDITION holds for a group, e.g. incast:fct.p99 > 110% of pfc; repeatable.",
             show_default=False,
         ),
     ] = None,
