@@ -330,7 +330,7 @@ def main_cause(result: ResultDirectory) -> str:
     return (
         f"Main cause of PAUSE: {result.topology.described(port)}, with "
         f"{row['paused_ps'] / total:.0%} of all paused time ({style.duration(row['paused_ps'])}), "
-        f"{_queues(row['queues'])}. It lasts as long as {arrivals} the link's {style.rate(rate)}."
+        f"{_queues(row['queues'])}. The PAUSEs last as long as {arrivals} the link's {style.rate(rate)}."
     )
 
 

@@ -85,8 +85,8 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
     console.out.print(console.summary(result), crop=False)
     text = " ".join(capsys.readouterr().out.split())
     assert (
-        "Main cause of PAUSE: s0:0, the port to h0, with 78% of all paused time (70 µs), class 3. It lasts as long as "
-        "traffic from h1 exceeds the link's 100 Gb/s."
+        "Main cause of PAUSE: s0:0, the port to h0, with 78% of all paused time (70 µs), class 3. The PAUSEs last as "
+        "long as traffic from h1 exceeds the link's 100 Gb/s."
     ) in text
     assert "Worst victim: flow 1, h1 → h2, blocked for 6 µs by PAUSEs of ports off its path" in text
     assert f"backwater why {result.directory} 1" in text

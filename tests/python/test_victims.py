@@ -111,7 +111,7 @@ def test_added_queues_are_not_shown_as_classes(result_directory: Path) -> None:
     ):
         frame("pauses", rows).write_parquet(result_directory / "pauses.parquet")
         result = Result.load(seal(result_directory))
-        assert f"), {text}. It lasts as long as traffic from h1 exceeds" in victims.main_cause(result)
+        assert f"), {text}. The PAUSEs last as long as traffic from h1 exceeds" in victims.main_cause(result)
         assert victims.causes(result).rows[0][2] == text
 
 

@@ -208,7 +208,7 @@ def test_the_longest_wait_of_a_full_window_is_explained(tmp_path: Path) -> None:
     found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
     assert found.openings > 0
     sentence = next(text for text in render.sentences(found) if "window was full" in text)
-    assert f"It was opened by {found.openings} ACKs; each, with its packet, waited " in sentence
+    assert f"The window was opened by {found.openings} ACKs; each ACK and its packet waited " in sentence
 
 
 def test_ports_are_shown_by_interface_name(tmp_path: Path) -> None:

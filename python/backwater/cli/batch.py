@@ -25,7 +25,7 @@ Jobs = Annotated[
     typer.Option("--jobs", "-j", min=1, help="Number of parallel runs (default: one per core).", show_default=False),
 ]
 ExecutorKind = Annotated[
-    choice.Kind, typer.Option("--executor", help="Where to run: local processes, Ray, or Slurm (submitit).")
+    choice.Kind, typer.Option("--executor", help="Executor of the runs: local processes, Ray, or Slurm (submitit).")
 ]
 ExecutorOptions = Annotated[
     list[str] | None,

@@ -49,7 +49,7 @@ _SENTENCES: Final = {
 # Congestion signals by kind; {total} is their number or, for delays, their time.
 _SIGNALS: Final = {
     "mark": "The flow received {total}",
-    "load": "The flow received {total} with telemetry of congestion",
+    "load": "The flow received {total} that reported congestion",
     "delay": "Queueing delays of {total} slowed the flow down",
     "notice": "The flow received {total} from switches",
 }
@@ -181,7 +181,7 @@ def _opened(found: Explanation) -> str:
         return ""
     each, reason = style.duration(longest.length_ps / found.openings), _reason(found, longest)
     at, acks = found.topology.port_name(longest.port), style.counted(found.openings, "ACK")
-    return f" It was opened by {acks}; each, with its packet, waited {each} on average at {at}: {reason}."
+    return f" The window was opened by {acks}; each ACK and its packet waited {each} on average at {at}: {reason}."
 
 
 def _reason(found: Explanation, wait: Wait) -> str:
