@@ -1,9 +1,10 @@
--- Dissector for frames of Backwater without a standard format: EtherType 0x88B5 (IEEE 802, local experimental 1).
--- wireshark -X lua_script:backwater.lua FILE; its fields are those of the guide's page on captures.
+-- Dissector for Backwater's frames without a standard format: EtherType 0x88B5 (IEEE 802, local
+-- experimental 1). Usage: wireshark -X lua_script:backwater.lua FILE. The guide's page on exports
+-- describes the fields.
 
 local proto = Proto("backwater", "Backwater")
 
--- Protocols by the hash of their names: FNV-1a of 32 bits, its upper half over its lower.
+-- Protocols by hash of their names: 32-bit FNV-1a, upper half XOR lower half.
 local names = {
   [0x7e91] = "pfc",
   [0x1394] = "pyrrha",
@@ -43,7 +44,7 @@ local function words(tvb, tree, from, number)
   end
 end
 
--- As long as the stamps say, unless zeros follow: the version of IPv4 begins with 4.
+-- Length from the stamps, unless zeros follow: an IPv4 header starts with 4.
 local function telemetry_length(tvb)
   local length = 2 + 8 * tvb(1, 1):uint()
   while length < tvb:len() and tvb(length, 1):uint() ~= 0x45 do
@@ -90,7 +91,7 @@ function proto.dissector(tvb, pinfo, tree)
     item:add(f.node, tvb(12, 4))
     words(tvb, item, 16, 4)
     local flow = tvb(8, 4):uint()
-    -- Probes of paths are about no flow.
+    -- Path probes have no flow.
     local about = flow == 0xffffffff and "" or string.format(" about flow %d", flow)
     pinfo.cols.info = string.format("notice of %s%s", name, about)
   end

@@ -1,8 +1,10 @@
-//! The bare packet-hop kernel: packets that hop along the paths of a scenario's flows through FIFO queues with an ECN threshold and an ingress
-//! counter, and nothing else. No classes, no flow control, no acknowledgements, no congestion control, no measurement.
+//! Bare packet-hop kernel: packets move along the paths of a scenario's flows, through FIFO queues
+//! with an ECN threshold and an ingress counter. There are no classes, no flow control, no ACKs, no
+//! congestion control, and no measurements.
 //!
-//! It uses the engine's pending-event set. The simulator's cost per packet-hop is quoted as a multiple of this one's, run in the same minutes:
-//! the nanosecond depends on the machine and the hour, the ratio much less.
+//! The kernel uses the engine's event set. The simulator's cost per packet-hop is given relative to
+//! the kernel's, measured at the same time: the ratio depends much less on machine and load than the
+//! time in ns.
 //!
 //! ```text
 //! backwater-limit SCENARIO.toml [PACKET-HOPS]
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 /// Wire bytes of every packet.
 const PACKET: u32 = 1106;
 const ECN_THRESHOLD: u64 = 100_000;
-/// With fewer ports, looking ahead does not pay.
+/// Minimum number of ports for prefetching.
 const LOOK_AHEAD_FROM: usize = 2048;
 const ARRIVE: u64 = 0;
 const SEND: u64 = 1 << 32;
@@ -41,7 +43,7 @@ struct Packet {
     marked: bool,
 }
 
-/// The sending side of a port.
+/// Sending side of a port.
 struct Egress {
     queue: VecDeque<Packet>,
     bytes: u64,
@@ -51,11 +53,11 @@ struct Egress {
     byte_time: ByteTime,
     delay: backwater_engine::Duration,
     peer: u32,
-    /// The flow that a host sends without end through this port.
+    /// Endless flow that a host sends through this port.
     source: Option<u32>,
 }
 
-/// The receiving side of a port.
+/// Receiving side of a port.
 #[derive(Default)]
 struct Ingress {
     wire: VecDeque<Packet>,
@@ -65,7 +67,7 @@ struct Ingress {
 struct Kernel {
     egress: Vec<Egress>,
     ingress: Vec<Ingress>,
-    /// Per flow, the ports that it passes.
+    /// Egress ports of each flow's path.
     paths: Vec<Vec<u32>>,
     events: EventSet,
     hops: u64,
@@ -75,7 +77,7 @@ struct Kernel {
 
 impl Kernel {
     fn new(fabric: &Fabric, flows: impl Iterator<Item = FlowSpec>) -> Kernel {
-        // One flow per sending host, the first: the rest of a workload is protocol.
+        // Only the first flow of each sending host.
         let mut first: BTreeMap<u32, (FlowId, FlowSpec)> = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(flows) {
             first.entry(flow.src.0).or_insert((id, flow));
@@ -113,7 +115,7 @@ impl Kernel {
         for flow in 0..kernel.paths.len() {
             let port = kernel.paths[flow][0];
             kernel.egress[port as usize].source = Some(flow as u32);
-            // Hosts start one after the other, so that their packets do not move in step.
+            // Stagger the starts of hosts, so that their packets do not move in lockstep.
             kernel.events.push(Event { time: Time::from_ps(flow as u64 * 977), key: SEND | u64::from(port) });
         }
         kernel
@@ -130,7 +132,7 @@ impl Kernel {
         }
     }
 
-    /// Asks the memory for what the next events need: first the port, then the packet.
+    /// Prefetches the data of coming events: first the port, then the packet.
     fn look_ahead(&self) {
         if self.ingress.len() < LOOK_AHEAD_FROM {
             return;

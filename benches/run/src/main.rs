@@ -1,10 +1,11 @@
-//! One run of a scenario, with nothing else in the process: what it cost, in JSON.
+//! Runs a single scenario in a process and prints its cost as JSON.
 //!
 //! ```text
 //! backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]
 //! ```
 //!
-//! Set-up is told apart from the run, which is [`drive`] and nothing else: profilers and counters look for that name.
+//! Set-up is separate from the run itself, [`drive`]. Profilers and counters select this function by
+//! name.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The part that is measured: from the first event to the last line of the tables.
+/// Measured part: from the first event to the last row of the tables.
 #[inline(never)]
 fn drive(mut run: Run) -> Result<Summary, RunError> {
     run.advance(Duration::MAX);
@@ -52,7 +53,7 @@ fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError>
     }))
 }
 
-#[allow(clippy::print_stdout, reason = "its output")]
+#[allow(clippy::print_stdout, reason = "the program's output")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [scenario, output, threads, overrides @ ..] = arguments.as_slice() else {
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let Ok(threads) = threads.parse() else {
-        eprintln!("THREADS is a number, not \"{threads}\"");
+        eprintln!("THREADS = \"{threads}\" must be a number");
         return ExitCode::from(2);
     };
     let plan = match plan(Path::new(scenario), overrides) {
