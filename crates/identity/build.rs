@@ -12,7 +12,8 @@ use std::process::Command;
 
 /// Folder that contains all crates and their data.
 const ROOT: &str = "../..";
-/// Folders below [`ROOT`] that determine the results of a run. Commits that change other files keep stored results.
+/// Folders below [`ROOT`] that determine the results of a run. Commits that change other files keep
+/// stored results.
 const SOURCES: [&str; 6] = [
     "crates/engine/src",
     "crates/fabric/src",
@@ -48,15 +49,17 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the name of the profile's folder. The variable `PROFILE` is only ever `debug` or `release`.
+/// Returns the name of the profile's folder. The variable `PROFILE` is only ever `debug` or
+/// `release`.
 fn profile() -> Option<String> {
     let folder = PathBuf::from(std::env::var_os("OUT_DIR")?);
     // <profile>/build/<package>/out
     Some(folder.ancestors().nth(3)?.file_name()?.to_str()?.to_owned())
 }
 
-/// Returns the locked packages of other projects. Packages of the workspace are excluded: a source distribution omits
-/// some of them and a release changes their version, but neither changes a result.
+/// Returns the locked packages of other projects. Packages of the workspace are excluded: a source
+/// distribution omits some of them and a release changes their version, but neither changes a
+/// result.
 fn libraries(lock: &str) -> Vec<&str> {
     lock.split("[[package]]").filter(|package| package.contains("\nsource = ")).map(str::trim).collect()
 }

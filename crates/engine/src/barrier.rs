@@ -1,44 +1,46 @@
-//! Where threads that work side by side meet.
+//! Barrier for threads that run in lockstep.
 //!
-//! Unlike the standard library's, this barrier does not go to sleep at once, for the wait is mostly shorter than a sleep; and a thread that
-//! panics sets the others free.
+//! Unlike the standard library's barrier, threads spin before they sleep, since most waits are
+//! shorter than a sleep. If a thread panics, the other threads return an error.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Looks at the round before a thread goes to sleep: some 20 us, about what sleeping and waking cost.
+/// Checks of the round before a thread sleeps. They take about 20 us, as long as sleeping and
+/// waking up.
 const SPINS: u32 = 2000;
 
-/// The round of a broken barrier.
+/// Round number of a broken barrier.
 const BROKEN: usize = usize::MAX;
 
-/// What the system lets run at once; asked for once, as the answer takes it some time.
+/// Number of available cores. Cached, because the query is slow.
 static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
-/// A meeting point of a fixed number of threads, each of which takes a [`Seat`]. It can be used over and over.
+/// Reusable barrier for a fixed number of threads. Each thread holds a [`Seat`].
 #[derive(Debug)]
 pub struct Barrier {
     seats: usize,
     spins: u32,
-    /// How many have come to the present round.
+    /// Threads that have arrived in the current round.
     arrived: AtomicUsize,
-    /// Rounds that are over, or [`BROKEN`]; written with `sleepers` held, so that no thread misses the end of a round.
+    /// Number of completed rounds, or [`BROKEN`]. Written with `sleepers` locked, so that no thread
+    /// misses the end of a round.
     round: AtomicUsize,
     sleepers: Mutex<usize>,
     wake: Condvar,
 }
 
-/// A place at a [`Barrier`]. The barrier breaks if its holder panics.
+/// Place of a thread at a [`Barrier`]. The barrier breaks if its holder panics.
 #[derive(Debug)]
 pub struct Seat<'a>(&'a Barrier);
 
-/// A thread has panicked: there will be no further meeting.
+/// Another thread has panicked, so the barrier is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another thread has panicked")]
 pub struct Broken;
 
 impl Barrier {
-    /// A barrier of `seats` threads. With fewer cores than threads, no thread spins: another one needs the core.
+    /// Creates a barrier for `seats` threads. With fewer cores than threads, threads do not spin.
     pub fn new(seats: usize) -> Barrier {
         Barrier {
             seats,
@@ -50,7 +52,7 @@ impl Barrier {
         }
     }
 
-    /// One of the barrier's seats; each is to be taken once.
+    /// Returns a seat. Each thread takes one.
     pub fn seat(&self) -> Seat<'_> {
         Seat(self)
     }
@@ -59,7 +61,7 @@ impl Barrier {
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins `round`, and wakes all who wait for the end of the one before.
+    /// Starts `round` and wakes all threads that wait for the end of the previous one.
     fn begin(&self, round: usize) {
         let sleepers = self.sleepers();
         self.round.store(round, Ordering::Release);
@@ -68,7 +70,7 @@ impl Barrier {
         }
     }
 
-    /// Waits until `round` is over: spinning at first, then asleep.
+    /// Waits until `round` is over: spins first, then sleeps.
     fn outlast(&self, round: usize) {
         let is_over = || self.round.load(Ordering::Acquire) != round;
         for _ in 0..self.spins {
@@ -87,10 +89,11 @@ impl Barrier {
 }
 
 impl Seat<'_> {
-    /// Waits for all others. What each has done before is then seen by all.
+    /// Waits for all other threads. Their earlier writes are then visible.
     ///
     /// # Errors
-    /// Another holder of a seat has panicked.
+    ///
+    /// If another holder of a seat has panicked.
     pub fn wait(&mut self) -> Result<(), Broken> {
         let barrier = self.0;
         let round = barrier.round.load(Ordering::Acquire);
@@ -121,7 +124,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::thread;
 
-    /// Every thread adds its share, and then finds the shares of all.
+    /// Adds one per thread and round, and checks that each thread then finds the sum.
     fn count_together(barrier: &Barrier, rounds: usize) {
         let counter = AtomicUsize::new(0);
         let work = || {
@@ -137,21 +140,21 @@ mod tests {
     }
 
     #[test]
-    fn nobody_goes_on_before_all_have_come() {
+    fn no_thread_continues_before_all_arrive() {
         for seats in [1, 2, 3, 8, 32] {
             count_together(&Barrier::new(seats), 200);
         }
     }
 
     #[test]
-    fn it_makes_no_difference_whether_threads_wait_awake_or_asleep() {
+    fn spinning_and_sleeping_threads_are_equivalent() {
         for spins in [0, 1, 10_000] {
             count_together(&Barrier { spins, ..Barrier::new(4) }, 500);
         }
     }
 
     #[test]
-    fn a_thread_that_panics_sets_the_others_free() {
+    fn a_panicking_thread_releases_the_others() {
         for spins in [0, SPINS] {
             let barrier = Barrier { spins, ..Barrier::new(4) };
             let rounds = |rounds: usize| {

@@ -4,7 +4,8 @@ use crate::memory::HeapBytes;
 use get_size2::GetSize;
 use std::cmp::Ordering;
 
-/// A set of small numbers that finds its next member quickly. The first 64 are in place, the others behind a pointer.
+/// Set of small numbers with a fast search for the next member. Members below 64 are stored inline,
+/// the others behind a pointer.
 #[derive(Clone, Debug, Default, GetSize)]
 pub struct BitSet {
     first: u64,
@@ -25,19 +26,19 @@ impl BitSet {
         *self.word_mut(bit / 64) |= 1 << (bit % 64);
     }
 
-    /// Takes a member away.
+    /// Removes a member.
     #[inline]
     pub fn remove(&mut self, bit: usize) {
         *self.word_mut(bit / 64) &= !(1 << (bit % 64));
     }
 
-    /// Whether it is a member.
+    /// Returns true if `bit` is a member.
     #[inline]
     pub fn has(&self, bit: usize) -> bool {
         self.word(bit / 64) & (1 << (bit % 64)) != 0
     }
 
-    /// The members in ascending order.
+    /// Returns the members in ascending order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
@@ -47,7 +48,7 @@ impl BitSet {
         })
     }
 
-    /// The first member from `start` on.
+    /// Returns the first member that is `start` or greater.
     #[inline]
     pub fn next_from(&self, start: usize) -> Option<usize> {
         let masked = |index: usize| match index.cmp(&(start / 64)) {
@@ -61,31 +62,31 @@ impl BitSet {
         })
     }
 
-    /// Whether there is a member that is not in `other`.
+    /// Returns true if any member is not in `other`.
     #[inline]
     pub fn exceeds(&self, other: &BitSet) -> bool {
         self.first & !other.first != 0 || (1..self.words()).any(|index| self.word(index) & !other.word(index) != 0)
     }
 
-    /// The first member after `cursor` that is not in `other`, going round; `None` if there is none.
+    /// Returns the first member after `cursor` that is not in `other`. The search wraps around.
     #[inline]
     pub fn next_outside(&self, other: &BitSet, cursor: usize) -> Option<usize> {
         first_after(cursor, self.words(), |index| self.word(index) & !other.word(index))
     }
 
-    /// How many members are not in `other`.
+    /// Returns the number of members that are not in `other`.
     #[inline]
     pub fn count_outside(&self, other: &BitSet) -> usize {
         (0..self.words()).map(|index| (self.word(index) & !other.word(index)).count_ones() as usize).sum()
     }
 
-    /// Number of words that may have members.
+    /// Returns the number of words.
     #[inline]
     pub fn words(&self) -> usize {
         1 + self.more.as_ref().map_or(0, |more| more.len())
     }
 
-    /// Members 64 `index` and on, as bits.
+    /// Returns the members from `64 * index` to `64 * index + 63` as bits.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         if index == 0 {
@@ -109,7 +110,8 @@ impl BitSet {
     }
 }
 
-/// The first member after `cursor`, going round, of a set of `words` words that `word` tells one by one; `None` for the empty set.
+/// Returns the first member after `cursor` in a set of `words` words, given by `word`. The search
+/// wraps around.
 #[inline(always)]
 pub fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     if words > 1 {
@@ -121,7 +123,7 @@ pub fn first_after(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> 
     (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
-/// The same for more words than one.
+/// Searches a set of more than one word.
 #[inline(never)]
 fn first_of_many(cursor: usize, words: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     let start = cursor + 1;

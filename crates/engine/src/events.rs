@@ -1,27 +1,29 @@
-//! The pending-event set: a two-level wheel with a heap behind it.
+//! Pending-event set: a two-level wheel, with a heap for distant events.
 //!
-//! Events are ordered by `(time, key)`. The caller's key names the entity and what happens to it; as long as an entity has one event per
-//! instant, the order is total and depends neither on the order of insertion nor on how entities are spread over several sets.
+//! Events are ordered by `(time, key)`. The caller's key identifies the entity and its event. If an
+//! entity has at most one event per instant, the order is total. It then depends neither on the
+//! order of insertion nor on the distribution of entities over several sets.
 //!
-//! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame takes at 100 Gb/s: a bucket is sorted once,
-//!   when its turn comes, and drained as a batch. Within a bucket, an event is one number: its time since the bucket's start, and its key
-//!   below.
-//! * The *coarse* wheel covers 17 ms in slots of 4.2 us; a slot is dealt out to the near wheel when the clock reaches it.
+//! * The *near* wheel covers the next 4.2 us in buckets of 4.1 ns, less than the smallest frame
+//!   takes at 100 Gb/s. A bucket is sorted once and drained as a batch. Within a bucket, an event
+//!   is one number: the time since the bucket's start, then the key.
+//! * The *coarse* wheel covers 17 ms in slots of 4.2 us. When the clock reaches a slot, its events
+//!   move to the near wheel.
 //! * Later events wait in a binary heap.
 //!
-//! The lists of a wheel share one pool of chunks. Those of a list that has been taken, which are warm, go to the lists that fill up next:
-//! nothing is allocated in steady state.
+//! All lists of a wheel share one pool of chunks. The chunks of an emptied list are still in the
+//! cache, and are reused first. In steady state, nothing is allocated.
 
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One event: when, and what for.
+/// Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
-    /// When it happens.
+    /// Time of the event.
     pub time: Time,
-    /// The caller's name for it, below 2^[`KEY_BITS`]; orders events of one instant.
+    /// Key of the caller, below 2^[`KEY_BITS`]. Orders the events of an instant.
     pub key: u64,
 }
 
@@ -31,29 +33,29 @@ const COARSE_BITS: u32 = 12;
 const SLOT_BITS: u32 = BUCKET_BITS + NEAR_BITS;
 const NEAR: usize = 1 << NEAR_BITS;
 const COARSE: usize = 1 << COARSE_BITS;
-/// Most bins that the events of a bucket are sorted into: one for each picosecond.
+/// Maximum number of bins for sorting a bucket: one per picosecond.
 const BINS: usize = 1 << BUCKET_BITS;
 /// Bits of a key.
 pub const KEY_BITS: u32 = u64::BITS - BUCKET_BITS;
 
-/// The set of events that have not happened yet.
+/// Set of pending events.
 pub struct EventSet {
-    /// Events of the bucket being drained, latest first.
+    /// Events of the current bucket, latest first.
     current: Vec<Packed>,
-    /// Number of that bucket, counted from time zero.
+    /// Number of the current bucket, from time zero.
     cursor: u64,
-    /// Events of the buckets after it, as far as the wheel reaches.
+    /// Events of later buckets within reach of the near wheel.
     near: Wheel<Packed, NEAR>,
-    /// Events that were out of reach of the near wheel, by slot.
+    /// Events beyond the near wheel, by slot.
     coarse: Wheel<Event, COARSE>,
-    /// Events that were out of reach of both.
+    /// Events beyond both wheels.
     far: BinaryHeap<Reverse<Event>>,
-    /// The first slot with an event in `coarse` or `far`; [`u64::MAX`] if there is none.
+    /// First slot with an event in `coarse` or `far`, or [`u64::MAX`].
     next_slot: u64,
     sorter: Sorter,
 }
 
-/// An event within its bucket: its time since the bucket's start, then its key.
+/// Event within its bucket: the time since the bucket's start, then the key.
 type Packed = u64;
 
 #[inline]
@@ -92,7 +94,7 @@ impl Default for EventSet {
 }
 
 impl EventSet {
-    /// Bytes that the set holds on the heap.
+    /// Returns the size of the heap memory.
     pub fn heap_bytes(&self) -> u64 {
         let EventSet { current, near, coarse, far, sorter: Sorter { unsorted, bins }, .. } = self;
         let packed = (current.capacity() + unsorted.capacity()) * size_of::<Packed>();
@@ -100,7 +102,8 @@ impl EventSet {
         (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
     }
 
-    /// Adds an event, which must be earlier neither than the last one taken nor than a limit before which there was nothing left to take.
+    /// Adds an event. It must not precede the last event taken, nor a limit before which no event
+    /// was left.
     #[inline]
     pub fn push(&mut self, event: Event) {
         let bucket = bucket_of(event.time);
@@ -112,7 +115,7 @@ impl EventSet {
         }
     }
 
-    /// Adds an event that is not for the near wheel: it is of the current bucket, or out of reach.
+    /// Adds an event of the current bucket, or beyond the near wheel.
     #[inline(never)]
     fn push_elsewhere(&mut self, event: Event) {
         if bucket_of(event.time) == self.cursor {
@@ -130,7 +133,7 @@ impl EventSet {
         self.next_slot = self.next_slot.min(slot);
     }
 
-    /// Takes the earliest event if it happens before `limit`.
+    /// Takes the earliest event if it is before `limit`.
     #[inline]
     pub fn pop_before(&mut self, limit: Time) -> Option<Event> {
         if self.current.is_empty() && !self.refill(limit) {
@@ -144,7 +147,7 @@ impl EventSet {
         Some(event)
     }
 
-    /// When the earliest event happens; [`Time::NEVER`] if nothing is pending.
+    /// Returns the time of the earliest event, or [`Time::NEVER`].
     pub fn next_time(&self) -> Time {
         if let Some(packed) = self.current.last() {
             return unpack(self.cursor, *packed).time;
@@ -160,14 +163,16 @@ impl EventSet {
         near.chain(coarse).chain(far).min().unwrap_or(Time::NEVER)
     }
 
-    /// The key of the event that comes `steps` after the earliest, as far as that is settled: a later push may still come in between.
+    /// Returns the key of the event `steps` after the earliest, if it is sorted already. A later
+    /// push may insert an event before it.
     #[inline]
     pub fn ahead(&self, steps: usize) -> Option<u64> {
         let index = self.current.len().checked_sub(1 + steps)?;
         Some(self.current[index] & (u64::MAX >> BUCKET_BITS))
     }
 
-    /// Moves the next bucket that holds an event to `current`, which is empty; false if nothing is pending before `limit`.
+    /// Moves the next non-empty bucket to `current`, which is empty. Returns false if no event is
+    /// before `limit`.
     #[inline(never)]
     fn refill(&mut self, limit: Time) -> bool {
         loop {
@@ -189,7 +194,7 @@ impl EventSet {
         }
     }
 
-    /// Moves on to the next slot that something waits for, and its events to the near wheel.
+    /// Advances to the next non-empty slot, and moves its events to the near wheel.
     fn deal(&mut self) {
         let slot = self.next_slot;
         self.cursor = slot << NEAR_BITS;
@@ -206,22 +211,23 @@ impl EventSet {
     }
 }
 
-/// So few are sorted without bins.
+/// Number of events up to which bins are not used.
 const FEW: usize = 12;
 
-/// If the average event finds this many in its bin, many happen in one instant, and bins are of no use.
+/// Mean bin occupancy per event from which bins do not help, because many events share an instant.
 const CROWD: u64 = 5;
 
-/// Sorts the events of a bucket: by their time into about as many bins as there are events, which leaves little to compare.
+/// Sorter for a bucket. It distributes events by time into about as many bins, so that few
+/// comparisons remain.
 struct Sorter {
-    /// What is being sorted, as it was.
+    /// Copy of the unsorted events.
     unsorted: Vec<Packed>,
-    /// All zero in between.
+    /// Bin counters, zero between calls.
     bins: Box<[u32; BINS]>,
 }
 
 impl Sorter {
-    /// Puts the events of all `chunks` into `sorted`, which is empty: latest first.
+    /// Writes the events of all `chunks` to `sorted`, which is empty, latest first.
     fn sort<'a>(&mut self, chunks: impl Iterator<Item = &'a [Packed]>, sorted: &mut Vec<Packed>) {
         chunks.for_each(|chunk| sorted.extend_from_slice(chunk));
         if sorted.len() <= FEW || self.spread(sorted) {
@@ -231,14 +237,14 @@ impl Sorter {
         }
     }
 
-    /// Puts `events` in order bin by bin; false, and nothing is done, if bins are crowded.
+    /// Orders `events` by bin. Returns false, without a change, if bins are crowded.
     fn spread(&mut self, events: &mut [Packed]) -> bool {
         let bits = (events.len().ilog2() + 1).min(BUCKET_BITS);
         let bin_of = |packed: Packed| (packed >> KEY_BITS >> (BUCKET_BITS - bits)) as usize;
         for packed in &*events {
             self.bins[bin_of(*packed)] += 1;
         }
-        // From how many each bin holds to where it starts.
+        // Converts the bins' counts to start positions.
         let (mut start, mut squares) = (0, 0);
         for bin in self.bins[..1 << bits].iter_mut().rev() {
             squares += u64::from(*bin) * u64::from(*bin);
@@ -259,8 +265,8 @@ impl Sorter {
     }
 }
 
-/// Sorts what is nearly sorted, latest first, by insertion. The first comparison of each is made without a branch: it is the only one whose
-/// outcome is hard to guess.
+/// Sorts nearly sorted events, latest first, by insertion. The first comparison of each event has
+/// no branch, because its outcome is hard to predict.
 fn finish(sorted: &mut [Packed]) {
     let Some(mut carry) = sorted.first().copied() else { return };
     let mut before = Packed::MAX;
@@ -279,7 +285,7 @@ fn finish(sorted: &mut [Packed]) {
     sink(sorted, sorted.len() - 1);
 }
 
-/// Moves the event at `index` before those that are earlier.
+/// Moves the event at `index` before all earlier events.
 #[inline]
 fn sink(sorted: &mut [Packed], mut index: usize) {
     while index > 0 && sorted[index - 1] < sorted[index] {
@@ -291,17 +297,18 @@ fn sink(sorted: &mut [Packed], mut index: usize) {
 /// Items of a chunk.
 const CHUNK: usize = 32;
 
-/// A ring of `N` lists in chunks of one pool. A list has a number, of which the ring knows the last bits.
+/// Ring of `N` lists in chunks of one pool. The ring identifies a list by the low bits of its
+/// number.
 struct Wheel<T, const N: usize> {
-    /// Where each list ends in `items`; zero if it is empty.
+    /// End of each list in `items`, or zero if the list is empty.
     ends: Box<[u32; N]>,
-    /// A bit for each list that is not empty.
+    /// One bit per list, set if the list is not empty.
     occupied: Vec<u64>,
-    /// The chunks, one after the other.
+    /// All chunks.
     items: Vec<T>,
-    /// For each chunk, where the list ended before; zero if the chunk is its first.
+    /// End of the list before each chunk, or zero for the first chunk of a list.
     before: Vec<u32>,
-    /// Where the list of unused chunks ends.
+    /// End of the list of unused chunks.
     unused: u32,
 }
 
@@ -312,7 +319,7 @@ impl<T, const N: usize> Default for Wheel<T, N> {
     }
 }
 
-/// The chunk that the list that ends at `end` ends in.
+/// Returns the last chunk of a list that ends at `end`.
 #[inline]
 fn chunk_of(end: u32) -> usize {
     (end as usize - 1) / CHUNK
@@ -336,7 +343,7 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
         *end += 1;
     }
 
-    /// Lets `list`, whose chunks are full, end where a chunk starts; a new one is filled with `any` item.
+    /// Appends a chunk to `list`, whose chunks are full. A new chunk is filled with `any` item.
     #[inline(never)]
     fn extend(&mut self, list: usize, any: T) {
         if self.unused == 0 {
@@ -350,7 +357,7 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
         self.occupied[list / 64] |= 1 << (list % 64);
     }
 
-    /// The list of `number`, from its last chunk to its first.
+    /// Returns the chunks of the list of `number`, from last to first.
     #[inline]
     fn chunks(&self, number: u64) -> impl Iterator<Item = &[T]> + Clone {
         let end = |end: u32| (end > 0).then_some(end);
@@ -371,7 +378,7 @@ impl<T: Copy, const N: usize> Wheel<T, N> {
         self.occupied[list / 64] &= !(1 << (list % 64));
     }
 
-    /// The first number from `from` on whose list is not empty, as far as the ring reaches.
+    /// Returns the first number, from `from` on, with a non-empty list within the ring's reach.
     fn next_from(&self, from: u64) -> Option<u64> {
         let first = Self::index(from);
         let rest = self.occupied[first / 64] >> (first % 64);

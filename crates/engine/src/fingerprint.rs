@@ -1,8 +1,9 @@
-//! A hash of what happened that does not depend on the order in which shards report it.
+//! Hash of a trajectory, independent of the order in which shards report events.
 
 use std::fmt;
 
-/// A commutative hash of a set of facts: two runs that saw the same facts, in any order, have equal fingerprints.
+/// Commutative hash of a set of facts. Runs with equal facts, in any order, have equal
+/// fingerprints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -10,7 +11,8 @@ impl Fingerprint {
     /// Adds one fact, given as three words.
     #[inline]
     pub fn add(&mut self, a: u64, b: u64, c: u64) {
-        // Together, the halves of a product of 128 bits depend on all bits of both factors (as in wyhash).
+        // The halves of a 128-bit product together depend on all bits of both factors (as in
+        // wyhash).
         let left = a.wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)) ^ 0xbf58_476d_1ce4_e5b9;
         let product = u128::from(left) * u128::from(c ^ 0x94d0_49bb_1331_11eb);
         self.0 = self.0.wrapping_add((product >> 64) as u64 ^ product as u64);

@@ -1,13 +1,13 @@
-//! The engine: everything a deterministic discrete-event simulation needs, and nothing about networks.
+//! Engine of a deterministic discrete-event simulation. It knows nothing about networks.
 //!
 //! * [`time`]: instants and durations in integer picoseconds.
-//! * [`units`]: bytes and bit rates, and how units are written in text.
+//! * [`units`]: bytes and bit rates, and units in text.
 //! * [`events`]: the pending-event set.
 //! * [`bits`]: sets of small numbers.
-//! * [`memory`]: what things take of it; [`pages`], [`prefetch`]: hints to it.
+//! * [`memory`]: memory accounting; [`pages`] and [`prefetch`]: hints to the memory system.
 //! * [`random`]: named, portable random streams.
-//! * [`fingerprint`]: an order-independent hash of a trajectory.
-//! * [`barrier`]: where threads that work side by side meet.
+//! * [`fingerprint`]: order-independent hash of a trajectory.
+//! * [`barrier`]: barrier for threads that run in lockstep.
 
 pub mod barrier;
 pub mod bits;

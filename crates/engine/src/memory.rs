@@ -1,19 +1,19 @@
-//! What things take of memory.
+//! Memory accounting.
 
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::AddAssign;
 
-/// Things of one kind, and the bytes that they take together.
+/// Number of objects of one kind, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many there are, or have been at once.
+    /// Number of objects, or the largest number at once.
     pub count: u64,
-    /// What they take.
+    /// Total size in bytes.
     pub bytes: u64,
 }
 
 impl Share {
-    /// Bytes of one of them.
+    /// Returns the mean size of an object.
     pub fn each(&self) -> u64 {
         self.bytes / self.count.max(1)
     }
@@ -26,9 +26,9 @@ impl AddAssign for Share {
     }
 }
 
-/// Bytes that a collection holds on the heap, its items' own left out.
+/// Size of a collection's heap memory, without the heap memory of its items.
 pub trait HeapBytes {
-    /// How many.
+    /// Returns the size in bytes.
     fn heap_bytes(&self) -> u64;
 }
 

@@ -1,15 +1,15 @@
-//! Large pages for what an event touches.
+//! Large pages for memory that events touch.
 //!
-//! From some hundred hosts on, events touch more memory than the processor has addresses of small pages at hand. Where Linux puts it into
-//! pages of 2 MiB, that saves 8 to 12 % of the time at 1024 hosts (`benches/`). All of this are hints: nothing happens where the system has
-//! no such pages.
+//! With a few hundred hosts, events touch more small pages than the TLB covers. On Linux, pages of
+//! 2 MiB save 8 to 12 % of the time at 1024 hosts (`benches/`). All functions are hints, and do
+//! nothing on other systems.
 #![allow(unsafe_code)]
 
 #[cfg(target_os = "linux")]
 const LARGE: usize = 2 << 20;
 
-/// Asks for large pages under everything that the main heap holds now. Takes some milliseconds per 100 MB; what comes later may lie in small
-/// pages.
+/// Requests large pages for the current contents of the main heap. Takes some milliseconds per 100
+/// MB. Later allocations may use small pages.
 #[cfg(target_os = "linux")]
 pub fn enlarge_heap() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
@@ -20,27 +20,27 @@ pub fn enlarge_heap() {
     advise(start, end, libc::MADV_COLLAPSE);
 }
 
-/// Asks for large pages under `memory`, which has not been written so far.
+/// Requests large pages for `memory`, which has not been written yet.
 #[cfg(target_os = "linux")]
 pub fn prefer_large<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     let start = memory.as_ptr().addr();
     advise(start, start + size_of_val(memory), libc::MADV_HUGEPAGE);
 }
 
-/// Gives advice on the large pages that lie wholly between two addresses.
+/// Advises the kernel on the large pages that lie completely between two addresses.
 #[cfg(target_os = "linux")]
 fn advise(start: usize, end: usize, advice: i32) {
     let (start, end) = (start.next_multiple_of(LARGE), end / LARGE * LARGE);
     if start < end {
-        // SAFETY: such advice changes neither the contents of memory nor what may be done with it, whatever lies there.
+        // SAFETY: the advice changes neither the contents nor the protection of any memory.
         unsafe { libc::madvise(std::ptr::without_provenance_mut(start), end - start, advice) };
     }
 }
 
-/// Nothing: large pages are for Linux.
+/// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn enlarge_heap() {}
 
-/// Nothing: large pages are for Linux.
+/// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn prefer_large<T>(_memory: &mut [std::mem::MaybeUninit<T>]) {}

@@ -1,20 +1,21 @@
 //! Named random streams.
 //!
-//! Every consumer of randomness owns a stream named by what it is for (`"ecmp"`, switch 7). A stream's draws depend on the run's seed and
-//! that name only, so a new consumer never shifts another's draws. The generator is PCG-64 (XSL-RR 128/64), named because it must never
-//! change, and logarithms come from `libm`, so that draws are the same on every machine.
+//! Each consumer of random numbers owns a stream with a name (`"ecmp"`, switch 7). The draws depend
+//! only on the run's seed and the name, so a new consumer never shifts the draws of another. The
+//! generator is PCG-64 (XSL-RR 128/64) and must never change. Logarithms use `libm`, so that draws
+//! are equal on every machine.
 
 use crate::time::Duration;
 use get_size2::GetSize;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// The seed of a run, from which all streams derive.
+/// Seed of a run. All streams derive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream called `name` of the entity `id`.
+    /// Returns the stream `name` of the entity `id`.
     pub fn stream(self, name: &str, id: u64) -> Stream {
         let mut seed = [0; 32];
         let mut state = self.hash(name, id);
@@ -25,7 +26,7 @@ impl Seed {
         Stream(Pcg64::from_seed(seed))
     }
 
-    /// A 64-bit value drawn from the seed, `name` and `id`: a hash seed, for example.
+    /// Returns a 64-bit hash of the seed, `name` and `id`.
     pub fn hash(self, name: &str, id: u64) -> u64 {
         let name = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -34,7 +35,7 @@ impl Seed {
     }
 }
 
-/// A bijective mixer of 64 bits (SplitMix64's finaliser): every input bit reaches every output bit.
+/// Mixes 64 bits bijectively (finaliser of SplitMix64): each input bit affects each output bit.
 #[inline]
 pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,21 +43,21 @@ pub const fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// One stream of random draws.
+/// Stream of random draws.
 #[derive(Clone, Debug, GetSize)]
 pub struct Stream(#[get_size(ignore)] Pcg64);
 
 impl Stream {
-    /// A uniform real in `[0, 1)` with 53 random bits.
+    /// Draws a uniform real in `[0, 1)` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A uniform integer in `0..n`; `n` must not be zero.
+    /// Draws a uniform integer in `0..n`. `n` must not be zero.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        // Lemire's multiply-and-reject: unbiased.
+        // Lemire's multiply-and-reject method, which is unbiased.
         let threshold = n.wrapping_neg() % n;
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(n);
@@ -66,18 +67,18 @@ impl Stream {
         }
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// An exponential span of the given mean, at least one picosecond.
+    /// Draws an exponential span with the given mean, at least one picosecond.
     pub fn exponential(&mut self, mean_ps: f64) -> Duration {
         Duration::from_ps((-libm::log(1.0 - self.unit()) * mean_ps).max(1.0) as u64)
     }
 
-    /// Puts `items` into a uniformly random order (Fisher-Yates).
+    /// Shuffles `items` uniformly (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Golden draws: a change here changes every result ever published.
+    /// Golden draws. A change invalidates all published results.
     #[test]
     fn draws_never_change() {
         let mut stream = Seed(1).stream("ecmp", 7);
@@ -117,7 +118,7 @@ mod tests {
         assert!((mean - 4.5).abs() < 0.03, "{mean}");
     }
 
-    /// 10,000 of each order, within five standard deviations.
+    /// Each order occurs 10,000 times, within five standard deviations.
     #[test]
     fn all_orders_are_equally_likely() {
         let mut stream = Seed(4).stream("test", 0);

@@ -1,38 +1,38 @@
 //! Simulated time: instants ([`Time`]) and spans ([`Duration`]) in integer picoseconds.
 //!
-//! One byte takes 80, 20 and 10 ps at 100, 400 and 800 Gb/s, so the common link rates are exact.
+//! A byte takes 80, 20 and 10 ps at 100, 400 and 800 Gb/s, so common link rates are exact.
 
 use get_size2::GetSize;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// An instant: picoseconds since the start of the run. `u64` reaches 213 days.
+/// Instant, in picoseconds since the start of the run. `u64` reaches 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Time(u64);
 
-/// A span of simulated time in picoseconds.
+/// Span of simulated time, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Duration(u64);
 
 impl Time {
-    /// The start of the run.
+    /// Start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every event: "not armed".
+    /// Instant after every event, used for timers that are not set.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `ps` picoseconds after the start.
+    /// Returns the instant `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// The span since `earlier`, zero when `earlier` is later.
+    /// Returns the span since `earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -40,46 +40,46 @@ impl Time {
 }
 
 impl Duration {
-    /// The empty span.
+    /// Empty span.
     pub const ZERO: Duration = Duration(0);
 
-    /// `ps` picoseconds.
+    /// Returns a span of `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Duration {
         Duration(ps)
     }
 
-    /// `ns` nanoseconds.
+    /// Returns a span of `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Duration {
         Duration(ns * 1_000)
     }
 
-    /// `us` microseconds.
+    /// Returns a span of `us` microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Duration {
         Duration(us * 1_000_000)
     }
 
-    /// `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     #[inline]
     pub const fn from_ms(ms: u64) -> Duration {
         Duration(ms * 1_000_000_000)
     }
 
-    /// The span in picoseconds.
+    /// Returns the span in picoseconds.
     #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// The span without `other`; nothing if that is longer.
+    /// Subtracts `other`, or returns zero if `other` is longer.
     #[inline]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// The span in seconds, for display and for formulas of real-valued time.
+    /// Returns the span in seconds, for display and real-valued formulas.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-12
@@ -103,7 +103,8 @@ impl AddAssign<Duration> for Time {
 
 impl Sub<Time> for Time {
     type Output = Duration;
-    /// The span from `earlier` to `self`; `earlier` must not be later (checked in debug builds).
+    /// Returns the span from `earlier` to `self`. `earlier` must not be later (checked in debug
+    /// builds).
     #[inline]
     fn sub(self, earlier: Time) -> Duration {
         debug_assert!(self >= earlier, "time runs backwards: {self} - {earlier}");
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_added_taken_away_and_written() {
+    fn spans_are_added_subtracted_and_formatted() {
         assert_eq!(
             [Duration::from_ms(2), Duration::from_us(2000), Duration::from_ns(2_000_000)].map(Duration::ps),
             [2_000_000_000; 3]

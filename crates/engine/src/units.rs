@@ -1,7 +1,9 @@
-//! Bytes and bit rates, and how quantities are written in text: a number and a unit, `"100 Gbps"`, `"2 us"`, `"16 MiB"`.
+//! Bytes and bit rates, and quantities in text: a number and a unit, such as `"100 Gbps"`, `"2 us"`
+//! or `"16 MiB"`.
 //!
-//! This is the one parser of quantities, for scenarios, command line and Python. Reading is exact: `"1.5 us"` is 1,500,000 ps, and a text
-//! that is no whole number of base units is refused. Between number and unit there may be white space.
+//! This is the only parser of quantities, for scenarios, command line and Python. It is exact:
+//! `"1.5 us"` is 1,500,000 ps, and a fraction of a base unit is an error. White space may separate
+//! number and unit.
 
 use crate::time::{Duration, Time};
 use get_size2::GetSize;
@@ -12,16 +14,16 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Bytes(pub u64);
 
-/// A bit rate in bits per second.
+/// Bit rate, in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, GetSize)]
 pub struct Rate(u64);
 
 impl Bytes {
-    /// The count as a plain integer.
+    /// Returns the number.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0
@@ -52,13 +54,13 @@ impl Sub for Bytes {
 }
 
 impl Rate {
-    /// `bps` bits per second.
+    /// Returns a rate of `bps` bits per second.
     #[inline]
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
 
-    /// `gbps` times 10^9 bits per second.
+    /// Returns a rate of `gbps` times 10^9 bits per second.
     #[inline]
     pub const fn from_gbps(gbps: u64) -> Rate {
         Rate(gbps * 1_000_000_000)
@@ -70,14 +72,15 @@ impl Rate {
         self.0
     }
 
-    /// Time that `bytes` take at this rate, rounded to the nearest picosecond; [`Time::NEVER`]-like for rate zero.
+    /// Returns the time for `bytes`, rounded to the nearest picosecond. For rate zero, the longest
+    /// span.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::from_ps(u64::MAX);
         }
         const BYTE: u64 = 8_000_000_000_000;
-        // A packet's worth stays within 64 bits, which divide in a fraction of the time.
+        // The product for a packet fits into 64 bits, whose division is much faster.
         if let Some(rounded) = bytes.checked_mul(BYTE).and_then(|bit_ps| bit_ps.checked_add(self.0 / 2)) {
             return Duration::from_ps(rounded / self.0);
         }
@@ -85,35 +88,36 @@ impl Rate {
         Duration::from_ps(((u128::from(bytes) * u128::from(BYTE) + rate / 2) / rate) as u64)
     }
 
-    /// Whole bytes that fit into `span` at this rate (rounded down).
+    /// Returns the number of bytes in `span`, rounded down.
     #[inline]
     pub fn bytes_in(self, span: Duration) -> u64 {
         (u128::from(self.0) * u128::from(span.ps()) / 8_000_000_000_000) as u64
     }
 }
 
-/// Time per byte of one rate, kept so that a frame's serialisation time costs one multiplication.
+/// Time per byte at a rate, so that a serialisation time costs one multiplication.
 ///
-/// Exact where a byte takes a whole number of picoseconds; otherwise within half a picosecond per frame. Packed to ten bytes, so that all
-/// that a port needs for a frame fits into two cache lines.
+/// Exact if a byte takes a whole number of picoseconds; otherwise within half a picosecond per
+/// frame. Packed to ten bytes, so that a port's state for a frame fits into two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(Rust, packed(2))]
 pub struct ByteTime {
     /// Picoseconds per byte, with [`ByteTime::FRACTION_BITS`] binary places.
     scaled: u64,
-    /// Times are cut down to multiples of this many picoseconds.
+    /// Clock tick in picoseconds. Times are rounded down to multiples of it.
     tick_ps: u16,
 }
 
 impl ByteTime {
     const FRACTION_BITS: u32 = 32;
 
-    /// Time per byte at `rate`, which must not be zero.
+    /// Returns the time per byte at `rate`, which must not be zero.
     pub fn of(rate: Rate) -> ByteTime {
         ByteTime::with_tick(rate, Duration::from_ps(1))
     }
 
-    /// The same for a clock that counts in whole `tick`s, of at most 65 ns: times are cut down to it.
+    /// Returns the time per byte for a clock with the given tick, at most 65 ns. Times are rounded
+    /// down to multiples of the tick.
     pub fn with_tick(rate: Rate, tick: Duration) -> ByteTime {
         debug_assert!(tick.ps() <= u16::MAX.into(), "a tick has at most 65 ns");
         let scaled = 8_000_000_000_000u128 << Self::FRACTION_BITS;
@@ -121,7 +125,7 @@ impl ByteTime {
         ByteTime { scaled: ((scaled + rate / 2) / rate) as u64, tick_ps: tick.ps().max(1) as u16 }
     }
 
-    /// Time that `bytes` take on the wire.
+    /// Returns the time for `bytes` on the wire.
     #[inline]
     pub fn times(self, bytes: u32) -> Duration {
         let half = 1u128 << (Self::FRACTION_BITS - 1);
@@ -131,18 +135,18 @@ impl ByteTime {
     }
 }
 
-/// Units of one kind of quantity, with their size in base units.
+/// Units of a kind of quantity, with their size in base units.
 pub(crate) struct Units {
-    /// Those that values are written in, largest first; the last is the base unit.
+    /// Units for output, largest first. The last one is the base unit.
     names: &'static [(&'static str, u64)],
-    /// Other spellings that are read.
+    /// Other accepted spellings.
     aliases: &'static [(&'static str, u64)],
     example: &'static str,
 }
 
 pub(crate) const TIME: Units = Units {
     names: &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)],
-    // The micro sign and the Greek letter.
+    // The micro sign and the Greek letter mu.
     aliases: &[("\u{b5}s", 1_000_000), ("\u{3bc}s", 1_000_000)],
     example: "2 us",
 };
@@ -177,7 +181,7 @@ const RATE: Units = Units {
     example: "100 Gbps",
 };
 
-/// A kind of quantity.
+/// Kind of quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Instants and spans, in ps.
@@ -197,15 +201,16 @@ impl Quantity {
         }
     }
 
-    /// The units that values of this kind are written in, smallest first.
+    /// Returns the units for output, smallest first.
     pub fn unit_names(self) -> Vec<&'static str> {
         self.units().names.iter().rev().map(|(name, _)| *name).collect()
     }
 
-    /// The number of base units that `text` stands for.
+    /// Parses `text` to a number of base units.
     ///
     /// # Errors
-    /// Why `text` is no quantity of this kind.
+    ///
+    /// If `text` is not a quantity of this kind.
     pub fn read(self, text: &str) -> Result<u64, UnitError> {
         let Units { names, aliases, example } = *self.units();
         let trimmed = text.trim();
@@ -214,7 +219,7 @@ impl Quantity {
         }
         let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
         let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
-        // As in TOML, every `_` is between two digits.
+        // As in TOML, each `_` is between two digits.
         let is_sound =
             number.split('.').all(|part| !part.contains('_') || part.split('_').all(|digits| !digits.is_empty()));
         let number = number.replace('_', "");
@@ -243,27 +248,28 @@ impl Quantity {
     }
 }
 
-/// Why a text is not a quantity.
+/// Invalid text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// No number at the start.
+    /// The text does not start with a number.
     #[error("\"{0}\" does not start with a number; write for example \"{1}\"")]
     NoNumber(String, &'static str),
-    /// A number alone.
+    /// The unit is missing.
     #[error("\"{0}\" has no unit; write for example \"{1}\" (units: {units})", units = .2.join(", "))]
     NoUnit(String, &'static str, Vec<&'static str>),
-    /// A unit that this kind of quantity does not have.
+    /// The unit does not belong to this kind of quantity.
     #[error("\"{0}\" is not one of the units {units}", units = .1.join(", "))]
     UnknownUnit(String, Vec<&'static str>),
-    /// Negative, or finer than the base unit.
+    /// The number is negative or finer than the base unit.
     #[error("\"{0}\" is {1}")]
     NotRepresentable(String, &'static str),
-    /// More base units than 64 bits hold.
+    /// The number exceeds 64 bits.
     #[error("\"{0}\" is too large")]
     TooLarge(String),
 }
 
-/// Writes `value` exactly: in the unit that takes the fewest digits, at most three of them decimals, and of those the one of shortest name.
+/// Writes `value` exactly: in the unit with the fewest digits, at most three of them decimals. Ties
+/// go to the shortest unit name.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &Units) -> fmt::Result {
     let in_unit = |&(name, scale): &(&str, u64)| {
         let thousandths = u128::from(value) * 1000;
@@ -282,7 +288,8 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &Units
     f.write_str(&shortest.unwrap_or_default())
 }
 
-/// Gives a quantity its text form: `FromStr`, `Display`, serde as a string, JSON Schema with a `format`.
+/// Implements the text form of a quantity: `FromStr`, `Display`, serde as a string, and JSON Schema
+/// with a `format`.
 macro_rules! quantity {
     ($type:ty, $kind:ident, $format:literal, $make:expr) => {
         impl FromStr for $type {

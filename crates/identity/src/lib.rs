@@ -1,7 +1,7 @@
 //! Identity of a build: commit, profile and source hash.
 //!
-//! Only programs and Python modules depend on this crate; they pass [`BUILD`] to [`backwater_runner::Run::start`]. A
-//! commit therefore rebuilds no library.
+//! Only programs and Python modules depend on this crate; they pass [`BUILD`] to
+//! [`backwater_runner::Run::start`]. A commit therefore rebuilds no library.
 
 #![forbid(unsafe_code)]
 

@@ -6,8 +6,8 @@ use std::{fs, io};
 
 /// Adds the path and the content of every file below `folders` to `hasher`.
 ///
-/// Paths start at `root`, so the hash is equal in every checkout. Editing, moving, renaming, adding or removing a file
-/// changes the hash.
+/// Paths start at `root`, so the hash is equal in every checkout. Editing, moving, renaming, adding
+/// or removing a file changes the hash.
 ///
 /// # Errors
 ///

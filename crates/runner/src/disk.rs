@@ -1,7 +1,8 @@
-//! Files that stay whole when the disk is full, and tell when they are damaged.
+//! Files that survive a full disk, with checksums.
 //!
-//! A run reserves some disk space. When a file cannot be written any more, what belongs in it stays in memory, the run stops,
-//! the reserve is given back, and the files are completed with it. Checksums are of what was to be written, not of what the disk made of it.
+//! A run reserves disk space. When a file cannot be written, its content stays in memory and the
+//! run stops. The reserve is then released, and the files are completed. Checksums cover the bytes
+//! that the run wrote, not the bytes on the disk.
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FallocateFlags, fallocate};
@@ -10,15 +11,16 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes held in reserve: what all tables may have in memory when the disk is full, their footers, and the summary.
+/// Size of the reserve: the contents of all tables in memory when the disk is full, their footers,
+/// and the summary.
 const RESERVE: u64 = 16 << 20;
 
-/// What was written to a file: enough to notice later that it is damaged.
+/// Checksum of a file, to detect damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FileSum {
     /// Length in bytes.
     pub bytes: u64,
-    /// CRC-32 of the content, that of zip and zlib.
+    /// CRC-32 of the content, as in zip and zlib.
     pub crc32: u32,
 }
 
@@ -28,15 +30,16 @@ impl FileSum {
     }
 }
 
-/// Reserved disk space.
+/// Reserved disk space, released on drop.
 #[derive(Debug)]
 pub(crate) struct Reserve(PathBuf);
 
 impl Reserve {
-    /// Takes the reserve in `directory`.
+    /// Reserves space in `directory`.
     ///
     /// # Errors
-    /// There is not that much room.
+    ///
+    /// If the disk lacks the space.
     pub(crate) fn take(directory: &Path) -> io::Result<Reserve> {
         let reserve = Reserve(directory.join(".reserve"));
         occupy(&mut File::create(&reserve.0)?)?;
@@ -46,12 +49,13 @@ impl Reserve {
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        // Where it cannot be removed, the space is missing, and the write that needs it fails.
+        // If removal fails, the space is missing, and the next write fails.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Gives `file` the reserve's space. Where the file system cannot do that at once, zeros are written, and it is an error if there is no space.
+/// Allocates the reserve's space. File systems without fast allocation store zeros, which fails if
+/// the disk is full.
 fn occupy(file: &mut File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if fallocate(&*file, FallocateFlags::empty(), 0, RESERVE as i64).is_ok() {
@@ -60,7 +64,7 @@ fn occupy(file: &mut File) -> io::Result<()> {
     io::copy(&mut io::Read::take(io::repeat(0), RESERVE), file).map(drop)
 }
 
-/// A file, or its substitute, that keeps in memory what it cannot take.
+/// File that keeps in memory the bytes that the disk rejects.
 #[derive(Debug)]
 pub(crate) struct Keeper<W> {
     file: W,
@@ -75,15 +79,16 @@ impl<W: Write> Keeper<W> {
         Keeper { file, kept: Vec::new(), failure: None, bytes: 0, hasher: crc32fast::Hasher::new() }
     }
 
-    /// Why the file could not take everything, if it could not.
+    /// Returns the first write error.
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }
 
-    /// Writes what was kept, and says what has been written in all.
+    /// Writes the kept bytes and returns the checksum of all bytes.
     ///
     /// # Errors
-    /// There is still no room.
+    ///
+    /// If the disk still rejects them.
     pub(crate) fn settle(mut self) -> io::Result<(W, FileSum)> {
         self.file.write_all(&self.kept)?;
         self.file.flush()?;
@@ -92,7 +97,7 @@ impl<W: Write> Keeper<W> {
 }
 
 impl<W: Write> Write for Keeper<W> {
-    /// Never fails: [`Keeper::failure`] tells.
+    /// Never fails; [`Keeper::failure`] returns the error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
         if self.failure.is_none() {
@@ -123,7 +128,7 @@ mod tests {
     use std::rc::Rc;
     use temp_dir::TempDir;
 
-    /// A disk with so much room left.
+    /// Disk with limited room.
     #[derive(Clone, Default)]
     struct Disk {
         room: Rc<Cell<usize>>,
@@ -147,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_kept_and_written_once_there_is_room() {
+    fn rejected_bytes_are_written_when_there_is_room() {
         let room = Rc::new(Cell::new(10));
         let mut keeper = Keeper::new(Disk { room: room.clone(), written: Vec::new() });
         keeper.write_all(b"eight by").unwrap();
         assert!(keeper.failure().is_none());
         keeper.write_all(b"tes and more").unwrap();
         assert_eq!(keeper.failure().map(io::Error::kind), Some(ErrorKind::StorageFull));
-        // Room that comes back too early changes nothing about the order.
+        // Later free space must not change the order of bytes.
         room.set(3);
         keeper.write_all(b" still").unwrap();
         room.set(100);
@@ -164,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_what_is_kept_the_file_is_not_complete() {
+    fn settling_without_room_is_an_error() {
         let mut keeper = Keeper::new(Disk::default());
         keeper.write_all(b"anything").unwrap();
         assert_eq!(keeper.settle().err().map(|error| error.kind()), Some(ErrorKind::StorageFull));
     }
 
     #[test]
-    fn the_reserve_takes_room_while_it_lives() {
+    fn the_reserve_occupies_space_until_dropped() {
         let directory = TempDir::new().unwrap();
         let reserve = Reserve::take(directory.path()).unwrap();
         let held: u64 =

@@ -1,4 +1,4 @@
-//! What a run will take of memory, as far as its beginning tells.
+//! Memory estimate of a run, extrapolated from its beginning.
 
 use crate::Build;
 use crate::run::{Run, RunError};
@@ -11,25 +11,25 @@ use backwater_scenario::Plan;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a run will take of memory.
+/// Memory estimate of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The simulation; of flows and frames the most that will be active at once.
+    /// Memory of the simulation; for flows and frames, the largest number at once.
     pub simulation: Memory,
-    /// Tables on their way to the disk, copies of the scenario, and what the allocator leaves unused.
+    /// Tables in progress, copies of the scenario, and unused memory of the allocator.
     pub rest: u64,
-    /// How much of the run's traffic was simulated to find out, ps.
+    /// Simulated time of the estimate, ps.
     pub simulated_ps: u64,
 }
 
 impl Estimate {
-    /// All of it, in bytes.
+    /// Returns the total in bytes.
     pub fn total(&self) -> u64 {
         self.simulation.total() + self.rest
     }
 }
 
-/// What is active at some instant.
+/// Active frames and flows at an instant.
 #[derive(Clone, Copy)]
 struct Load {
     at: Time,
@@ -37,14 +37,16 @@ struct Load {
     flows: u64,
 }
 
-/// How many times the beginning is looked at.
+/// Number of measurements.
 const LOOKS: u32 = 32;
 
-/// Estimates the memory of a run of `plan` from its beginning: as much of it as can be simulated in `wall`. Its tables go to `scratch`, an empty
-/// directory. Active flows and frames are assumed to go on growing as they have grown in the second half of that time.
+/// Estimates the memory of a run of `plan`. Simulates the beginning for the time `wall` and assumes
+/// that active flows and frames keep growing as in the second half of that time. Tables are written
+/// to `scratch`, an empty directory.
 ///
 /// # Errors
-/// As for [`Run::start`].
+///
+/// See [`Run::start`].
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
@@ -58,19 +60,19 @@ pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Res
         loads.push(Load { at: run.simulation().now(), frames: frames.count, flows: flows.count });
     }
     let (memory, now) = (run.simulation().memory(), run.simulation().now());
-    // Completing the tables takes memory as well.
+    // Completing the tables also takes memory.
     run.finish()?;
     let rest = resident_set.growth().saturating_sub(memory.total());
     let simulation = if is_done { memory } else { grown(memory, &loads, until, (most_frames, expected)) };
     Ok(Estimate { simulation, rest, simulated_ps: now.ps().min(until.ps()) })
 }
 
-/// `memory` at `until`, if flows and frames go on growing as in the second half of the time of
-/// `loads`, up to so many frames and flows.
+/// Extrapolates `memory` to `until`, with the growth of flows and frames in the second half of
+/// `loads`, up to the given maxima.
 fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flows): (f64, f64)) -> Memory {
     let Some(last) = loads.last() else { return memory };
     let now = last.at.ps();
-    // The look closest to half of the time.
+    // The measurement closest to half of the time.
     let half = loads.iter().min_by_key(|load| load.at.ps().abs_diff(now / 2)).unwrap_or(last);
     let later = until.ps().saturating_sub(now) as f64 / (now - half.at.ps()).max(1) as f64;
     let project = |share: &mut Share, half: u64, last: u64, most: f64| {
@@ -89,7 +91,7 @@ fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flo
     memory
 }
 
-/// Full data frames that fit into all buffers and onto all wires.
+/// Returns the number of full data frames that fit into all buffers and onto all links.
 fn most_frames(plan: &Plan) -> f64 {
     let spec = &plan.spec;
     let frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
@@ -112,7 +114,7 @@ mod tests {
         Share { count, bytes }
     }
 
-    /// At 100 ps there are 100 frames and 10 flows.
+    /// State at 100 ps: 100 frames and 10 flows.
     fn memory() -> Memory {
         let (nodes, ports) = (of(1, 7), of(2, 70));
         Memory { nodes, ports, flows: of(10, 5000), frames: of(100, 10_000), events: 2000, reserved: 1 << 40 }
@@ -126,38 +128,39 @@ mod tests {
     }
 
     #[test]
-    fn what_is_active_grows_as_in_the_second_half() {
-        // 30 frames and 3 flows came in the last 48 ps: twice as many come in 96 ps.
+    fn growth_of_the_second_half_is_extrapolated() {
+        // 30 frames and 3 flows arrived in the last 48 ps, so twice as many arrive in 96 ps.
         let expected = Memory { flows: of(16, 8000), frames: of(160, 16_000), events: 3200, ..memory() };
         assert_eq!(at(196, (1e9, 1e9)), expected);
-        // No more than there is room for, or than come.
+        // At most the given maxima.
         let expected = Memory { flows: of(12, 6000), frames: of(130, 13_000), events: 2600, ..memory() };
         assert_eq!(at(196, (130.0, 12.0)), expected);
         assert_eq!(at(196, (90.0, 9.0)), memory());
     }
 
     #[test]
-    fn nothing_grows_after_the_end_nor_where_nothing_was_seen() {
+    fn nothing_grows_after_the_end_or_without_measurements() {
         for until in [60, 100] {
             assert_eq!(at(until, (1e9, 1e9)), memory());
         }
         assert_eq!(grown(memory(), &[], Time::from_ps(200), (1e9, 1e9)), memory());
-        // A frame is yet to come, of unknown size.
+        // No frame has a known size yet.
         let empty = Memory { frames: of(0, 0), ..memory() };
         let loads = [Load { at: Time::from_ps(100), frames: 0, flows: 10 }];
         assert_eq!(grown(empty, &loads, Time::from_ps(200), (1e9, 1e9)), empty);
     }
 
     #[test]
-    fn all_of_it_is_the_simulation_and_the_rest() {
+    fn the_total_is_the_simulation_and_the_rest() {
         let estimate = Estimate { simulation: memory(), rest: 30_000, simulated_ps: 100 };
         assert_eq!(estimate.total(), 7 + 70 + 5000 + 10_000 + 2000 + 30_000);
     }
 
-    /// A full frame is charged with 1102 B and takes 1122 B of a wire: 1000 of them in each of 3
-    /// buffers; 10 on each way of 4 links, 20 on each of 2 others, and one more that is being sent.
+    /// A full frame has a charge of 1102 B and takes 1122 B on a link. So 1000 frames fit into each
+    /// of 3 buffers, 10 onto each direction of 4 links, 20 onto each direction of 2 others. One
+    /// more frame per direction is in transmission.
     #[test]
-    fn as_many_frames_as_buffers_and_wires_hold() {
+    fn frames_are_limited_by_buffers_and_links() {
         let text = "run.until = \"1 us\"\nnetwork.mtu = \"1024 B\"\nswitch.buffer = \"1102 KB\"\ntraffic = [{ kind = \"permutation\", sizes = \"1 KB\" }]\n\
             topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_delay = \"897.6 ns\",\n\
             uplink_rate = \"400 Gbps\", uplink_delay = \"448.8 ns\" }\n";
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_as_long_as_its_time_allows() {
+    fn the_beginning_is_as_long_as_the_wall_time_permits() {
         let text = "run.until = \"20 us\"\ntopology = { kind = \"star\", hosts = 4 }\n\
             traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";
         let of = |wall| {

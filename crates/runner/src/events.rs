@@ -1,4 +1,4 @@
-//! From what nodes have done to the rows of `events.parquet`.
+//! Conversion of traced events to rows of `events.parquet`.
 
 use crate::header::{of_control, of_notice, of_telemetry};
 use crate::tables::{EventRow, Name};
@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::fabric::Fabric;
 use std::collections::BTreeMap;
 
-/// Kinds of events, and of frames.
+/// Kinds of events and of frames.
 const WORDS: [&str; 21] = [
     "sent",
     "enqueue",
@@ -40,27 +40,28 @@ const WORDS: [&str; 21] = [
     "order",
 ];
 
-/// Why a gate closes that does not for order.
+/// Reason of a gate that closes because of congestion.
 const CONGESTION: &str = "congestion";
 
-/// Makes rows of what nodes have done.
+/// Converter of traced events to rows.
 pub(crate) struct EventLog {
-    /// The words of rows, among the names of the table.
+    /// Names of the words in rows.
     words: BTreeMap<&'static str, Name>,
-    /// What frames of mechanisms are called.
+    /// Names of the protocols of mechanisms.
     protocols: BTreeMap<Protocol, Name>,
-    /// Node and time of the last row, and its sequence.
+    /// Time, node and sequence of the last row.
     last: (Time, NodeId, u32),
-    /// At what rates senders go on, as far as rows tell.
+    /// Last rate of each flow's sender in a row.
     rates: BTreeMap<FlowId, Rate>,
 }
 
-/// Every word that a row may have.
+/// Returns all words of rows.
 fn every_word() -> impl Iterator<Item = &'static str> {
     WORDS.into_iter().chain([CONGESTION]).chain(DropCause::ALL.map(DropCause::name)).chain(mechanisms())
 }
 
-/// The mechanisms that may send frames of their own: their protocols have their names.
+/// Returns the mechanisms that may send frames of their own. Their names are the names of the
+/// protocols.
 fn mechanisms() -> impl Iterator<Item = &'static str> {
     let flow_controls = FlowControlConfig::all().into_iter().map(|one| one.name());
     let congestions = CongestionConfig::all().into_iter().map(|one| one.name());
@@ -68,13 +69,13 @@ fn mechanisms() -> impl Iterator<Item = &'static str> {
     flow_controls.chain(congestions).chain(balancers)
 }
 
-/// The number of a flow, if it is one: probes of paths are of none.
+/// Returns the number of a flow. `None` for path probes, which have no flow.
 fn number(flow: FlowId) -> Option<u32> {
     (flow != FlowId::NONE).then_some(flow.0)
 }
 
 impl EventLog {
-    /// Adds the words to `names`, and remembers where they are.
+    /// Adds the words to `names` and stores their indices.
     pub(crate) fn new(names: &mut Vec<String>) -> EventLog {
         let mut words = BTreeMap::new();
         for word in every_word() {
@@ -91,7 +92,8 @@ impl EventLog {
         self.words[word]
     }
 
-    /// The rows of `trace`, which goes on where the one before has ended: what has happened at one time comes as a whole.
+    /// Converts `trace`, which continues the previous one. All events of an instant must be in one
+    /// trace.
     pub(crate) fn rows(&mut self, trace: Vec<Traced>, fabric: &Fabric) -> Vec<EventRow> {
         let mut rows = Vec::with_capacity(trace.len());
         for traced in trace {
@@ -108,7 +110,7 @@ impl EventLog {
         rows
     }
 
-    /// Whether it is something new: a sender tells its rate with every packet.
+    /// Returns true if the event is new. Senders report their rate with every packet.
     fn is_news(&mut self, traced: &Traced) -> bool {
         match traced.what {
             Action::Noted(Note::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
@@ -139,7 +141,7 @@ impl EventLog {
         }
     }
 
-    /// What a frame on a wire is.
+    /// Adds the columns of a frame.
     fn with_frame(&self, row: EventRow, frame: &Frame, record: Option<&Record>, fabric: &Fabric) -> EventRow {
         let (frame_bytes, wire_bytes) = (Some(frame.size.charge.into()), Some(frame.size.wire));
         let row = EventRow { frame_bytes, wire_bytes, class: Some(frame.class().0), ..row };

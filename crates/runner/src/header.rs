@@ -1,25 +1,28 @@
-//! Headers of EtherType 0x88B5 (IEEE 802, local experimental 1): what frames carry that no standard has a format for. Big-endian, as on a wire.
+//! Headers with EtherType 0x88B5 (IEEE 802, local experimental 1), for contents without a standard
+//! format. Big-endian.
 //!
 //! | bytes | link-local frame | notice | telemetry |
 //! |---|---|---|---|
 //! | 0 | 0x11: version 1, kind 1 | 0x12 | 0x13 |
-//! | 1 | 0 | 0 | stamps that follow |
+//! | 1 | 0 | 0 | number of stamps |
 //! | 2-3 | protocol | protocol | |
-//! | then | opcode (2), three fields (4 each) | port (4), flow (4), to whom (4), four fields (4 each) | 8 per stamp, then zeros |
+//! | rest | opcode (2), 3 fields (4) | port, flow, target, 4 fields (4) | stamps (8 each), zeros |
 //!
-//! A protocol is named by the hash of its name, ports, flows and nodes by their numbers in the run. A stamp is that of HPCC's header: 4 bits of rate
-//! ([`RATES`]), 24 bits of time in ns, 20 bits of bytes sent in units of 128 B, 16 bits of queue in units of 80 B; each begins anew when it is full, but for
-//! the queue. IPv4 follows behind telemetry.
+//! A protocol is the hash of its name. Ports, flows and nodes are their numbers in the run.
+//!
+//! A stamp is that of HPCC's header: 4 bits of rate ([`RATES`]), 24 bits of time in ns, 20 bits of
+//! bytes sent in units of 128 B, and 16 bits of queue length in units of 80 B. Time and bytes wrap
+//! around; the queue length saturates. IPv4 follows telemetry.
 
 use backwater_engine::Rate;
 use backwater_fabric::frame::Notice;
 use backwater_fabric::frame::control::Control;
 use backwater_fabric::frame::record::{Stamp, Telemetry};
 
-/// Rates in Gb/s that a stamp can name, by their code; 0 stands for any other.
+/// Rates of stamps in Gb/s, by code. Code 0 is any other rate.
 const RATES: [u64; 10] = [0, 10, 25, 40, 50, 100, 200, 400, 800, 1600];
 
-/// The header of a link-local frame; PFC has none of that type.
+/// Returns the header of a link-local frame, or `None` for PFC.
 pub(crate) fn of_control(control: &Control) -> Option<Vec<u8>> {
     let Control::Custom { protocol, opcode, words, .. } = control else { return None };
     let mut header = vec![0x11, 0];
@@ -29,7 +32,7 @@ pub(crate) fn of_control(control: &Control) -> Option<Vec<u8>> {
     Some(header)
 }
 
-/// The header of a notice.
+/// Returns the header of a notice.
 pub(crate) fn of_notice(notice: &Notice) -> Vec<u8> {
     let Notice { protocol, from, flow, to, words } = notice;
     let mut header = vec![0x12, 0];
@@ -38,7 +41,7 @@ pub(crate) fn of_notice(notice: &Notice) -> Vec<u8> {
     header
 }
 
-/// The header of a packet with telemetry, `room` bytes long.
+/// Returns the header of a packet with telemetry, `room` bytes long.
 pub(crate) fn of_telemetry(telemetry: &Telemetry, room: usize) -> Vec<u8> {
     let stamps = &telemetry.stamps()[..telemetry.stamps().len().min(room.saturating_sub(2) / 8)];
     let mut header = vec![0x13, stamps.len() as u8];
@@ -62,7 +65,7 @@ mod tests {
     use backwater_fabric::ids::{FlowId, NodeId, PortId};
 
     #[test]
-    fn a_link_local_frame_says_whose_it_is_and_what_it_says() {
+    fn link_local_frames_hold_protocol_opcode_and_fields() {
         let protocol = Protocol::named("pyrrha");
         let frame = |words| Control::Custom { protocol, opcode: 0x0203, signal: Signal::Other, reliable: false, words };
         let [a, b] = protocol.number().to_be_bytes();
@@ -71,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_names_its_port_its_flow_and_its_node() {
+    fn notices_hold_port_flow_node_and_fields() {
         let protocol = Protocol::named("srcc");
         let words = [10, 11, 12, 13];
         let header = of_notice(&Notice { protocol, from: PortId(7), flow: FlowId(8), to: NodeId(9), words });
@@ -80,9 +83,9 @@ mod tests {
         assert_eq!((header[0], numbers), (0x12, vec![7, 8, 9, 10, 11, 12, 13]));
     }
 
-    /// Of the stamps as many as the header has room for.
+    /// The header contains as many stamps as fit.
     #[test]
-    fn telemetry_is_as_long_as_its_room() {
+    fn telemetry_fills_its_room() {
         let mut telemetry = Telemetry::default();
         for hop in 1..=6 {
             let (time, rate) = (Time::from_ps(hop * 1_000_000), Rate::from_gbps(if hop == 2 { 3 } else { 400 }));

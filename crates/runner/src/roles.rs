@@ -1,11 +1,13 @@
-//! What flows are to an incast: part of it, its possible victims, or neither.
+//! Roles of flows with respect to incasts: part of one, possible victim, or neither.
 //!
-//! Victims share a path with the congestion, not only a rack. With senders everywhere, every uplink of a host carries a sliver of an incast;
-//! the congestion tree forms where a large part of it converges. So the ports that count are those that carry at least a given share of the
-//! traffic to some receiver of an incast. The last hop is left out: nothing but the receiver's own traffic passes it.
+//! Victims share a path with the congestion, not only a rack. With senders in every rack, each
+//! uplink carries a small part of an incast. The congestion tree forms where a large part
+//! converges. So a port counts if it carries at least a given share of the traffic to some receiver
+//! of an incast. The last hop does not count, because only the receiver's own traffic crosses it.
 //!
-//! Shares follow from the routes alone, before the run. Where the senders of an incast are drawn alike from a set, its traffic is a fluid that
-//! splits evenly over equal-cost paths; flows of other parts that are declared an incast count with their bytes, each on its own path.
+//! Shares follow from the routes before the run. If the senders of an incast are drawn uniformly
+//! from a set, their traffic is a fluid that splits evenly over equal-cost paths. Flows of other
+//! parts with `role = "incast"` count with their bytes, each on its own path.
 
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortId, PortIx};
@@ -14,36 +16,37 @@ use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::workload::{Role, Traffic};
 use std::collections::BTreeMap;
 
-/// What a flow is to the incasts of its scenario.
+/// Role of a flow with respect to the incasts of its scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowRole {
-    /// Part of one.
+    /// Part of an incast.
     Incast,
-    /// Not part of one, but its path passes a port that carries a sizeable share of one.
+    /// Other flow whose path crosses a port with a large share of an incast.
     Vulnerable,
-    /// Neither.
+    /// Any other flow.
     Background,
 }
 
 impl FlowRole {
-    /// The names of all roles, in the order of their numbers.
+    /// Names of all roles, by number.
     pub const NAMES: [&str; 3] = ["incast", "vulnerable", "background"];
 }
 
-/// The roles of the flows of a run.
+/// Roles of the flows of a run.
 #[derive(Debug)]
 pub struct Roles {
-    /// Of every tag, whether its flows are an incast.
+    /// True for tags of incasts.
     is_incast: Vec<bool>,
-    /// Of every port, whether it carries a sizeable share of an incast that ends elsewhere.
+    /// True for ports with a large share of an incast that ends elsewhere.
     is_shared: Vec<bool>,
 }
 
-/// A share this much below the limit is as good as the limit: sums of fractions are not exact.
+/// Tolerance for shares at the limit, since sums of fractions are inexact.
 const TOLERANCE: f64 = 1e-9;
 
 impl Roles {
-    /// Of the flows of `traffic`, with ports that count from a share of `least` on; `None` if there is no incast.
+    /// Computes the roles for `traffic`. A port counts from a share of `least`. Returns `None`
+    /// without an incast.
     pub fn new(traffic: &Traffic, fabric: &mut Fabric, least: f64) -> Option<Roles> {
         let is_incast: Vec<bool> = traffic.roles.iter().map(|role| *role == Role::Incast).collect();
         if !is_incast.contains(&true) {
@@ -62,7 +65,8 @@ impl Roles {
         Some(roles)
     }
 
-    /// Marks the ports that carry `least` or more of the traffic to `receiver`, but not the last.
+    /// Marks the ports with at least the share `least` of the traffic to `receiver`, except the
+    /// last hop.
     fn mark(&mut self, fabric: &Fabric, receiver: NodeId, shares: impl IntoIterator<Item = (PortId, f64)>, least: f64) {
         for (port, share) in shares {
             let facts = &fabric.wiring.ports[port.0 as usize];
@@ -71,7 +75,7 @@ impl Roles {
         }
     }
 
-    /// Returns the role of `flow`, whose data took `path` when it started.
+    /// Returns the role of `flow`. `path` is the path of its data at its start.
     pub fn of(&self, fabric: &Fabric, flow: &FlowSpec, path: &[PortIx]) -> FlowRole {
         if self.is_incast[usize::from(flow.tag)] {
             FlowRole::Incast
@@ -83,14 +87,14 @@ impl Roles {
     }
 }
 
-/// Bytes that go to one receiver, and those of them that leave through each port.
+/// Bytes to one receiver, in total and by port.
 #[derive(Debug, Default)]
 struct Sums {
     total: f64,
     by_port: BTreeMap<PortId, f64>,
 }
 
-/// Bytes of the incasts whose flows are taken one by one, for every tag and receiver.
+/// Returns the bytes of incasts that consist of listed flows, by tag and receiver.
 fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sums> {
     let mut sums: BTreeMap<(u16, NodeId), Sums> = BTreeMap::new();
     if traffic.traced.is_empty() {
@@ -99,7 +103,7 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
     for (id, flow) in (0..).map(FlowId).zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
         fabric.learn_waypoints(&flow);
         let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
-        // One without an end outweighs those that have one.
+        // An endless flow outweighs finite flows.
         let bytes = flow.bytes as f64;
         *total += bytes;
         let path = fabric.path(id, &flow, Direction::Data);
@@ -115,7 +119,8 @@ mod tests {
     use backwater_scenario::{Document, Plan};
     use std::path::Path;
 
-    /// 10 leaves of 2 hosts, 4 spines: host `2 l` and `2 l + 1` are at leaf l.
+    /// Network of 10 leaves with 2 hosts each and 4 spines. Hosts `2 l` and `2 l + 1` are at leaf
+    /// l.
     fn plan(traffic: &str) -> Plan {
         let text = format!(
             "topology = {{ kind = \"leaf-spine\", leaves = 10, spines = 4, hosts_per_leaf = 2 }}\ntraffic = [{traffic}]\n"
@@ -123,7 +128,7 @@ mod tests {
         Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
     }
 
-    /// The roles of all flows, with their sources and destinations.
+    /// Returns the source, the destination and the role of all flows.
     fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
         let plan = plan(traffic);
         let mut fabric = Fabric::new(plan.spec.clone()).unwrap();
@@ -138,25 +143,27 @@ mod tests {
 
     const INCAST: &str = "{ kind = \"incast\", degree = 18, size = \"64 KB\", receivers = \"h0\", stop = \"1 us\" }";
 
-    /// Every spine carries a quarter of the incast to leaf 0, every uplink of a leaf 1/36, every host 1/18.
+    /// Each spine carries a quarter of the incast to leaf 0, each uplink of a leaf 1/36, each host
+    /// 1/18.
     #[test]
-    fn victims_are_those_who_share_the_ports_where_an_incast_meets() {
+    fn victims_share_a_port_where_an_incast_converges() {
         let traffic =
             format!("{INCAST}, {{ kind = \"all-to-all\", bytes = \"1 KB\", tag = \"others\", start = \"1 us\" }}");
         for (src, dst, role) in roles(&traffic, 0.1).into_iter().skip(18) {
             let intersects = dst / 2 == 0 && src / 2 != 0;
             assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
         }
-        // Where the uplinks count as well, so do all who leave their rack, but for those of the receiver's.
+        // With a smaller limit, uplinks count too. Then all flows that leave their rack are
+        // vulnerable, except those of the receiver's rack.
         for (src, dst, role) in roles(&traffic, 1.0 / 36.0).into_iter().skip(18) {
-            // Hosts of other racks share the link from their own host, too, with the incast.
+            // Hosts of other racks also share their own link with the incast.
             let intersects = src / 2 != 0;
             assert_eq!(role, if intersects { Vulnerable } else { Background }, "{src} to {dst}");
         }
         assert!(roles(&traffic, 0.1).iter().take(18).all(|(_, dst, role)| (*dst, *role) == (0, Incast)));
     }
 
-    /// What is said of an incast holds for each of the hosts that may be its receiver.
+    /// Each possible receiver of an incast counts.
     #[test]
     fn every_possible_receiver_counts() {
         let traffic = format!(
@@ -169,7 +176,8 @@ mod tests {
         }
     }
 
-    /// Two large flows and a small one to h0, each through a spine of its choice; the last hop is used by no other flow.
+    /// Two large flows and a small one go to h0, each through a given spine. No other flow uses the
+    /// last hop.
     #[test]
     fn listed_flows_count_on_their_own_paths_by_their_bytes() {
         let flow = |src: u32, dst: u32, spine: u32, bytes: &str| {
@@ -197,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_incast_there_are_no_roles() {
+    fn a_scenario_without_incast_has_no_roles() {
         let none = |traffic: &str| {
             let plan = plan(traffic);
             Roles::new(&plan.traffic, &mut Fabric::new(plan.spec.clone()).unwrap(), 0.1).is_none()

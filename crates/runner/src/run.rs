@@ -97,7 +97,8 @@ pub struct Run {
     reordering: BTreeMap<(FlowKind, bool), Reordering>,
     /// Names of the counts that load balancers hold.
     lb_stats: BTreeMap<&'static str, Name>,
-    /// Names of terms, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of signals.
+    /// Names of terms, of the groups of packets in [`WaitRow`](crate::tables::WaitRow), and of
+    /// signals.
     terms: BTreeMap<&'static str, Name>,
     event_log: EventLog,
     next_sample: Time,
@@ -428,8 +429,8 @@ impl Run {
         }
     }
 
-    /// Completes the tables, writes `run.json` and returns its contents. On a full disk, the reserve
-    /// provides the space.
+    /// Completes the tables, writes `run.json` and returns its contents. On a full disk, the
+    /// reserve provides the space.
     ///
     /// # Errors
     ///
@@ -452,11 +453,10 @@ impl Run {
         for row in self.reordering() {
             self.tables.reordering.push(row);
         }
-        let switches = self.switches();
-        let mut summary = self.summarise(outcome, &switches);
-        for row in switches {
+        for row in self.switches() {
             self.tables.switches.push(row);
         }
+        let mut summary = self.summarise(outcome);
         drop(self.reserve);
         let mut files = self.tables.finish()?;
         files.insert(TOPOLOGY.to_owned(), self.topology);
@@ -467,7 +467,8 @@ impl Run {
         Ok(summary)
     }
 
-    fn summarise(&mut self, outcome: Outcome, switches: &[SwitchRow]) -> Summary {
+    /// Returns the contents of `run.json`, without the checksums of files.
+    fn summarise(&mut self, outcome: Outcome) -> Summary {
         let totals = self.simulation.totals();
         let fabric = self.simulation.fabric();
         self.violations.extend(self.simulation.violations().iter().map(|drop| {
@@ -500,13 +501,13 @@ impl Run {
             drops: DropCause::ALL.iter().map(|cause| cause.name()).zip(totals.drops).collect(),
             pause_frames: totals.pause_frames,
             port_pause_frames: totals.port_pause_frames,
-            paused_ps: self.simulation.paused().ps(),
+            paused_ps: totals.paused.ps(),
             resume_frames: totals.resume_frames,
             unpromised_drops: totals.unpromised_drops,
             counters: self.simulation.counters(),
-            peak_buffer_bytes: switches.iter().map(|switch| switch.peak_buffer_bytes).max().unwrap_or(0),
-            peak_queues: switches.iter().map(|switch| switch.peak_queues).max().unwrap_or(0),
-            peak_filled_queues: switches.iter().map(|switch| switch.peak_filled_queues).max().unwrap_or(0),
+            peak_buffer_bytes: totals.peak_buffer_bytes,
+            peak_queues: totals.peak_queues,
+            peak_filled_queues: totals.peak_filled_queues,
             audit: Audit {
                 verdict: if self.violations.is_empty() { "ok" } else { "violated" },
                 violations: std::mem::take(&mut self.violations),

@@ -1,153 +1,159 @@
-//! `run.json`: what a run came to.
+//! `run.json`: outcome, totals and cost of a run.
 
 use crate::disk::FileSum;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every flow finished; endless flows ran until the traffic's end.
+    /// All flows finished; endless flows ran until the end of the traffic.
     Completed,
-    /// Flows were left when the drain window closed.
+    /// Flows were unfinished at the end of the drain window.
     TimeLimit,
-    /// It was stopped by the user.
+    /// The user stopped the run.
     Interrupted,
-    /// Its results could not be written any more; those until then are complete.
+    /// Results could not be written. They are complete up to that time.
     WriteError,
-    /// Queues wait for each other for ever.
+    /// Queues wait for each other in a cycle.
     Deadlock,
-    /// Flows are left, but nothing will ever happen again.
+    /// Flows are unfinished, but no event is pending.
     Stalled,
-    /// Something that must hold did not.
+    /// The audit failed.
     Violation,
 }
 
-/// The contents of `run.json`. Times in ps, sizes in bytes.
+/// Contents of `run.json`. Times are in ps, sizes in bytes.
+///
+/// To add a total, add a field here and fill it from
+/// [`Totals`](backwater_fabric::driver::outcome::Totals).
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Of the tables beside it: changes whenever a column changes.
+    /// Version of the tables.
     pub schema_version: u32,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Why results could not be written, if they could not.
+    /// Write error, if any.
     pub write_error: Option<String>,
     /// Simulated time.
     pub simulated_ps: u64,
-    /// Flows.
+    /// Numbers of flows.
     pub flows: FlowCounts,
     /// Frames lost, by cause.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Of the drops for lack of buffer, those that flow control should prevent but, with this buffer policy, does not promise to.
+    /// Drops that flow control should prevent but does not guarantee to prevent with this buffer
+    /// policy.
     pub unpromised_drops: u64,
     /// PAUSE frames sent.
     pub pause_frames: u64,
-    /// Of those, PAUSE frames for a whole port.
+    /// PAUSE frames for a whole port.
     pub port_pause_frames: u64,
-    /// How long queues were paused, all added up.
+    /// Total time that queues were paused.
     pub paused_ps: u64,
     /// RESUME frames sent.
     pub resume_frames: u64,
-    /// What mechanisms count, by the names that they give it.
+    /// Counters of mechanisms, by name.
     pub counters: BTreeMap<&'static str, u64>,
-    /// The most bytes that a switch has held at once.
+    /// Peak buffer occupancy of a switch.
     pub peak_buffer_bytes: u64,
-    /// The most queues beyond those of the classes that a port has used at once: isolation queues, queues of flows.
+    /// Largest number of queues beyond the class queues that one port used at once: isolation
+    /// queues, queues of flows.
     pub peak_queues: u16,
-    /// The most of those queues of any port that held a packet at once.
+    /// Largest number of these queues that held packets at once, at any port.
     pub peak_filled_queues: u16,
-    /// Whether everything balanced.
+    /// Result of the audit.
     pub audit: Audit,
-    /// The deadlock, if one was found.
+    /// Deadlock, if any.
     pub deadlock: Option<DeadlockReport>,
     /// Events handled.
     pub events: u64,
-    /// Frames put onto links: data, ACK and control.
+    /// Frames transmitted on links: data, ACK and control.
     pub packet_hops: u64,
-    /// CPU time of the process while it ran, user and system, in seconds.
+    /// CPU time of the process during the run, user and system, in seconds.
     pub cpu_seconds: f64,
     /// Wall-clock time, in seconds.
     pub wall_seconds: f64,
-    /// What the run took of memory: by how much the resident set of the process grew for it.
+    /// Growth of the process's resident set during the run.
     pub memory_bytes: u64,
-    /// Largest resident set of the process.
+    /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
-    /// Hash of the trajectory: every arrival of every frame.
+    /// Hash of the trajectory: all arrivals of all frames.
     pub fingerprint: String,
     /// Seed of the run.
     pub seed: u64,
     /// Version of the package.
     pub version: &'static str,
-    /// Commit that it was built from.
+    /// Commit of the build.
     pub commit: &'static str,
-    /// Profile that it was built with.
+    /// Cargo profile of the build.
     pub build_profile: &'static str,
-    /// Versions of the mechanisms of other crates that ran, by slot and name: `flow_control.on-off`.
+    /// Versions of the mechanisms of other crates in use, by slot and name: `flow_control.on-off`.
     pub plug_ins: BTreeMap<String, &'static str>,
-    /// The scenario with all defaults filled in.
+    /// Scenario with all defaults.
     pub scenario: Value,
-    /// The values in force beside those: what follows from a profile, the links or other values, by path.
+    /// Effective values that the scenario does not state, by path: values that follow from a
+    /// profile, from links or from other values.
     pub effective: Value,
-    /// The other files of the result, by name.
+    /// Checksums of the other files, by name.
     pub files: BTreeMap<String, FileSum>,
 }
 
-/// Flows of a run.
+/// Numbers of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowCounts {
-    /// Which have started.
+    /// Flows that started.
     pub total: u64,
-    /// Whose last byte arrived.
+    /// Flows whose last byte arrived.
     pub finished: u64,
-    /// Which did not finish; endless flows left out.
+    /// Flows that did not finish, without endless flows.
     pub unfinished: u64,
-    /// Which have no end.
+    /// Endless flows.
     pub endless: u64,
 }
 
-/// Whether everything balanced.
+/// Result of the audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Audit {
-    /// `ok` or `violated`.
+    /// Verdict: `ok` or `violated`.
     pub verdict: &'static str,
-    /// What did not.
+    /// Violations.
     pub violations: Vec<String>,
 }
 
-/// A deadlock by name.
+/// Deadlock, with names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadlockReport {
-    /// Since when.
+    /// Time at which the cycle closed.
     pub onset_ps: u64,
-    /// The paused egress queues: each waits for the next, the last for the first.
+    /// Paused egress queues. Each waits for the next one, the last for the first.
     pub cycle: Vec<DeadQueue>,
 }
 
-/// An egress queue that waits for ever.
+/// Egress queue in a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadQueue {
     /// Node.
     pub node: String,
-    /// Number of the port at its node.
+    /// Port number at the node.
     pub port: u16,
-    /// What the port is called, with its node.
+    /// Name of the port, with its node.
     pub name: String,
-    /// Node at the other end of the link, which has told it to stop.
+    /// Node at the other end of the link, which paused the queue.
     pub peer: String,
-    /// Queue: one of the classes' goes by the number of its class.
+    /// Queue. A class queue has the number of its class.
     pub queue: u16,
-    /// Bytes in it.
+    /// Queue length.
     pub bytes: u64,
-    /// Flows whose data stands in it, in order of start.
+    /// Flows with data in the queue, in order of start.
     pub flows: Vec<DeadFlow>,
 }
 
-/// A flow that has data in such a queue.
+/// Flow with data in a deadlocked queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadFlow {
-    /// Its number.
+    /// Number of the flow.
     pub id: u32,
     /// Sending host.
     pub src: String,

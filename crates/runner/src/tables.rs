@@ -160,10 +160,10 @@ tables! {
         /// Number of the flow.
         flow: u32,
         /// Packets that the row covers. `completion`: the packet that completed the flow, from the
-        /// flow's start; the rows add up to `fct_ps`. If unfinished, the packet that the receiver or
-        /// the sender waits for, until the end of the run. `packets`: the sum over all delivered
-        /// packets, from their first link. `window`: the sum over packets and their ACKs that opened
-        /// a full window, from their first link.
+        /// flow's start; the rows add up to `fct_ps`. If unfinished, the packet that the receiver
+        /// or the sender waits for, until the end of the run. `packets`: the sum over all delivered
+        /// packets, from their first link. `window`: the sum over packets and their ACKs that
+        /// opened a full window, from their first link.
         of: Name,
         /// Number of packets in the sum.
         packets: u64,
@@ -259,8 +259,8 @@ tables! {
         cause_node: Option<Name>,
         /// Port number at `cause_node`.
         cause_port: Option<u16>,
-        /// For `drop`, the cause. For `pause` and `resume`, `congestion`, or `order` if a queue waits
-        /// for another queue of its port.
+        /// For `drop`, the cause. For `pause` and `resume`, `congestion`, or `order` if a queue
+        /// waits for another queue of its port.
         reason: Option<Name>,
         /// New sending rate, for `rate`.
         rate_bps: Option<u64>,
@@ -423,8 +423,8 @@ tables! {
         start_ps: Time,
         /// Time at which the RESUME was made. Null if the run ended first.
         end_ps: Option<Time>,
-        /// Length of the window from `start_ps` in which the next two columns count: until packets in
-        /// flight have arrived. 0 if the window of an earlier stop was not over.
+        /// Length of the window from `start_ps` in which the next two columns count: until packets
+        /// in flight have arrived. 0 if the window of an earlier stop was not over.
         window_ps: Duration,
         /// Bytes that entered the queue in the window.
         arrived_bytes: u64,
@@ -462,8 +462,8 @@ tables! {
         delivered_bytes: u64,
     }
 
-    /// Samples of paths between edge switches that have a delay or are isolated, as the source knows
-    /// them. Needs `probes.paths` and a load balancer that chooses whole paths.
+    /// Samples of paths between edge switches that have a delay or are isolated, as the source
+    /// knows them. Needs `probes.paths` and a load balancer that chooses whole paths.
     paths: PathRow {
         /// Time of the sample.
         time_ps: Time,

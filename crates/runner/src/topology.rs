@@ -1,4 +1,4 @@
-//! `topology.json`: the fabric by name, for pictures and paths.
+//! `topology.json`: nodes, links and faults by name.
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::ids::{NodeId, PortId, PortIx};
@@ -36,8 +36,12 @@ struct Link {
     delay_ps: u64,
 }
 
-/// Nodes (`name`; `kind`: `host`, `relay` for a host that relays, or `switch`; `layer`: hops from the nearest host) and links (`a`, `b`, `rate_bps`, `delay_ps`, and the ports at both ends: their
-/// numbers, and their names if they have any), and when links fail (`faults`: `link`, its place in the list; `down_ps`; `up_ps`, null if it does not come back).
+/// Returns the contents of `topology.json`.
+///
+/// * `nodes`: `name`, `kind` (`host`, `relay` or `switch`) and `layer` (links to the nearest host).
+/// * `links`: `a`, `b`, `rate_bps`, `delay_ps`, and number and name, if any, of the ports at both
+///   ends.
+/// * `faults`: `link` (index in `links`), `down_ps` and `up_ps` (null if the link stays down).
 pub fn topology_json(spec: &NetworkSpec) -> Value {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let node =
@@ -65,19 +69,20 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
     json!({ "nodes": nodes, "links": links, "faults": faults })
 }
 
-/// What [`shortest_paths`] reads of it.
+/// Part of `topology.json` that [`shortest_paths`] reads.
 #[derive(Deserialize)]
 struct Topology {
     nodes: Vec<Node>,
     links: Vec<Link>,
 }
 
-/// For every pair of hosts, the links from the first to the second by their places in the list of links: the routes of the network while no link is down
-/// and none is set by hand. Only switches and hosts that relay are passed through. Of several paths with as few links it is the one that leaves every node
-/// through the first port. `topology` is the text of a `topology.json`.
+/// Returns the links of a shortest path for each pair of hosts, as indices in the list of links.
+/// The paths are the routes without failed links. Of several shortest paths, the one through the
+/// lowest port numbers is returned.
 ///
 /// # Errors
-/// A text that is none, a name that no node has, and a pair without a path, or with a switch.
+///
+/// If the text is invalid, a host does not exist, or a pair has no path.
 pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<Vec<usize>>, String> {
     let Topology { nodes, links } = serde_json::from_str(topology).map_err(|error| format!("no topology: {error}"))?;
     let numbers: HashMap<&str, NodeId> = nodes.iter().map(|node| node.name.as_str()).zip((0..).map(NodeId)).collect();
@@ -112,7 +117,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Hosts `h`, hosts that relay `r`, and switches `s`, with links between them in this order.
+    /// Builds a network of hosts `h`, relaying hosts `r` and switches `s` with these links.
     fn paths(links: &[&str], pairs: &[(&str, &str)]) -> Result<Vec<Vec<usize>>, String> {
         let ends = || links.iter().map(|link| link.split_once('-').expect("two ends"));
         let kind = |name: &str| match &name[..1] {
@@ -134,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_paths_the_first_ports_count() {
+    fn equal_paths_are_resolved_by_port_number() {
         let links = ["h0-s0", "h1-s1", "s0-s3", "s0-s2", "s2-s1", "s3-s1", "s3-s1"];
         let found = paths(&links, &[("h0", "h1"), ("h1", "h0"), ("h0", "h0")]);
         assert_eq!(found, Ok(vec![vec![0, 2, 5, 1], vec![1, 4, 3, 0], vec![]]));
     }
 
     #[test]
-    fn hosts_are_passed_through_if_they_relay() {
+    fn only_relaying_hosts_forward() {
         for (middle, expected) in [("h", vec![0, 3, 4, 5]), ("r", vec![0, 1, 2, 5])] {
             let links = ["h0-s0", "s0-h1", "h1-s1", "s0-s2", "s2-s1", "s1-h2"]
                 .map(|link| link.replace("h1", &format!("{middle}1")));
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_path_is_refused() {
+    fn missing_paths_and_nodes_are_errors() {
         let links = ["h0-s0", "h1-s1"];
         assert_eq!(paths(&links, &[("h0", "h1")]), Err("no path leads from h0 to h1".into()));
         assert_eq!(paths(&links, &[("h0", "h2")]), Err("there is no node \"h2\"".into()));

@@ -34,7 +34,8 @@ pub(crate) struct ResidentSet {
 impl ResidentSet {
     /// Starts a measurement.
     pub(crate) fn start() -> ResidentSet {
-        // Resets the peak, if the system permits. Otherwise memory that was freed earlier counts too.
+        // Resets the peak, if the system permits. Otherwise memory that was freed earlier counts
+        // too.
         let _ = fs::write("/proc/self/clear_refs", "5");
         ResidentSet { before: status("VmRSS:").unwrap_or(0) }
     }

@@ -7,7 +7,7 @@ enum Operation {
         ahead: u64,
         key: u64,
     },
-    /// Many at once: `spacing` apart on average, which may put several into an instant.
+    /// Pushes many events, `spacing` apart on average, so that several may be at one instant.
     PushMany {
         ahead: u64,
         key: u64,
@@ -37,7 +37,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 }
 
 proptest! {
-    /// Whatever is pushed and popped, the wheel and a binary heap agree.
+    /// The event set and a binary heap agree on any operations.
     #[test]
     fn agrees_with_a_binary_heap(operations in operations()) {
         let (mut set, mut heap, mut now) = (EventSet::default(), BinaryHeap::new(), 0);
@@ -50,7 +50,7 @@ proptest! {
                 }
                 Operation::PushMany { ahead, key, count, spacing } => {
                     for number in 0..count {
-                        // Neither the times nor the keys are in order.
+                        // Times and keys are unordered.
                         let time = Time::from_ps(now + ahead + number * 7919 % count * spacing);
                         let event = Event { time, key: key + number * 3163 % count };
                         set.push(event);
@@ -89,7 +89,7 @@ proptest! {
 }
 
 #[test]
-fn memory_is_used_again() {
+fn memory_is_reused() {
     let mut set = EventSet::default();
     let mut run = |from: u64, to: u64| {
         for step in from..to {
@@ -106,13 +106,13 @@ fn memory_is_used_again() {
 }
 
 #[test]
-fn what_is_ahead_is_what_comes() {
+fn ahead_returns_the_next_keys() {
     let mut set = EventSet::default();
     for key in [7, 3, 5] {
         set.push(Event { time: Time::from_ps(100 + key), key });
     }
     set.push(Event { time: Time::from_ps(1 << BUCKET_BITS), key: 1 });
     assert_eq!(set.pop_before(Time::NEVER).map(|event| event.key), Some(3));
-    // The bucket that is being drained is known, the next is not.
+    // Only the current bucket is sorted.
     assert_eq!([0, 1, 2].map(|steps| set.ahead(steps)), [Some(5), Some(7), None]);
 }

@@ -4,14 +4,14 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn quantities_read_exactly() {
+fn quantities_are_parsed_exactly() {
     for text in ["400 Gbps", "400Gbps", "400 Gb/s", "400G", " 0.4  T ", "400_000 M", "400000000K"] {
         assert_eq!(text.parse().map(Rate::bps), Ok(400_000_000_000), "{text}");
     }
     for text in ["1.5 us", "1.5us", "1500ns", "0.0015 ms", "1.5 \u{b5}s", "1.5\u{3bc}s"] {
         assert_eq!(text.parse(), Ok(Duration::from_ns(1500)), "{text}");
     }
-    // 2^-18 GiB has 18 decimals, the most that are read.
+    // 2^-18 GiB has 18 decimals, the maximum.
     let finest = "0.000003814697265625 GiB";
     for (text, bytes) in
         [("113MiB", 113 << 20), ("113 MiB", 113 << 20), ("64 KB", 64_000), ("64kB", 64_000), (finest, 4096)]
@@ -21,7 +21,7 @@ fn quantities_read_exactly() {
 }
 
 #[test]
-fn quantities_are_written_as_people_write_them() {
+fn quantities_are_formatted_with_few_digits() {
     for (bytes, text) in [
         (0, "0 B"),
         (400_000, "400 KB"),
@@ -47,7 +47,7 @@ fn quantities_are_written_as_people_write_them() {
 }
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn errors_name_the_problem() {
     let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
     assert!(message("100").contains("no unit"));
     assert!(message("fast").contains("does not start with a number"));
@@ -60,7 +60,7 @@ fn what_is_no_quantity_says_why() {
     for text in ["1.2.3 Gbps", "_1 Gbps", "1_ Gbps", "1__0 Gbps", "1_.5 Gbps", "1._5 Gbps"] {
         assert!(message(text).contains("does not start with a number"), "{text}");
     }
-    // Of a size, K, M and G would leave open whether they are powers of 1000 or of 1024.
+    // In a size, K, M and G could mean powers of 1000 or of 1024.
     let refused = "64K".parse::<Bytes>().unwrap_err().to_string();
     assert_eq!(refused, "\"K\" is not one of the units B, KB, KiB, MB, MiB, GB, GiB");
 }
@@ -88,7 +88,7 @@ fn times_are_rounded_to_the_nearest_picosecond() {
 }
 
 #[test]
-fn sizes_are_added_and_taken_away() {
+fn sizes_are_added_and_subtracted() {
     let mut sum = Bytes(1000) + Bytes(24);
     sum += Bytes(3);
     assert_eq!((sum, sum - Bytes(27)), (Bytes(1027), Bytes(1000)));
@@ -96,7 +96,7 @@ fn sizes_are_added_and_taken_away() {
 }
 
 proptest! {
-    /// In 64 bits and in 128.
+    /// Covers products of 64 and of 128 bits.
     #[test]
     fn time_at_a_rate_is_exact_to_half_a_picosecond(bps in 1u64..1 << 42, bytes in prop_oneof![0u64..10_000, 0u64..1 << 40]) {
         let (ps, bit_ps) = (u128::from(Rate(bps).time_for(bytes).ps()), u128::from(bytes) * 8_000_000_000_000);
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_reads_back(value in any::<u64>()) {
+    fn formatted_quantities_parse_to_the_same_value(value in any::<u64>()) {
         prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
         prop_assert_eq!(Duration::from_ps(value).to_string().parse(), Ok(Duration::from_ps(value)));
         prop_assert_eq!(Rate::from_bps(value).to_string().parse(), Ok(Rate::from_bps(value)));

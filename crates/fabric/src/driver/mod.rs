@@ -12,6 +12,7 @@ pub mod partition;
 mod post;
 mod shard;
 pub mod simulation;
+mod totals;
 pub mod trace;
 mod watch;
 mod windows;

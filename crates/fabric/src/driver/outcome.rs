@@ -1,61 +1,22 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
-use crate::contract::note::{DropCause, Reception};
+use crate::contract::note::Reception;
 use crate::driver::memory::Memory;
 use crate::driver::simulation::Simulation;
+pub use crate::driver::totals::Totals;
 use crate::driver::trace::{TraceSpec, Traced};
 use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::ledger::FlowAccount;
-use crate::model::node::Node;
-use crate::model::port::Port;
 use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::flows::Flow;
 use crate::network::routes::Way;
 use crate::network::spec::FlowSpec;
+use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::memory::HeapBytes;
-use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
-
-/// Counts of the whole run so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Events handled.
-    pub events: u64,
-    /// Frames put onto links: data, ACK and control.
-    pub packet_hops: u64,
-    /// PAUSE frames sent.
-    pub pause_frames: u64,
-    /// Of those, PAUSE frames for a whole port.
-    pub port_pause_frames: u64,
-    /// RESUME frames sent.
-    pub resume_frames: u64,
-    /// Drops for lack of headroom where none is allowed: [`Simulation::violations`].
-    pub violations: u64,
-    /// Drops that flow control should prevent, but does not promise to ([`Promise::Unpromised`](crate::network::fabric::Promise::Unpromised)).
-    pub unpromised_drops: u64,
-    /// Frames lost, by cause ([`DropCause::ALL`]).
-    pub drops: [u64; DropCause::ALL.len()],
-    /// Flows that have started.
-    pub started_flows: u64,
-    /// Of those, flows without an end.
-    pub endless_flows: u64,
-    /// Flows whose bytes have all arrived.
-    pub received_flows: u64,
-    /// Flows whose sender knows it.
-    pub acknowledged_flows: u64,
-    /// Ports with a closed gate.
-    pub paused_ports: u64,
-}
-
-impl Totals {
-    /// Flows that have started and are not acknowledged in full.
-    pub fn live_flows(&self) -> u64 {
-        self.started_flows - self.acknowledged_flows
-    }
-}
 
 /// How one flow fared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +40,7 @@ pub struct FlowOutcome {
 }
 
 impl Simulation {
-    /// Counts of the whole run so far.
+    /// Returns the totals of the run up to now.
     pub fn totals(&self) -> Totals {
         let endless = self.upcoming().filter(|flow| flow.spec.bytes == FlowSpec::ENDLESS).count();
         let mut totals = Totals {
@@ -89,21 +50,9 @@ impl Simulation {
             ..Totals::default()
         };
         for shard in &self.shards {
-            let watch = &shard.outside.watch;
-            totals.events += watch.events;
-            totals.packet_hops += watch.packet_hops;
-            totals.pause_frames += watch.pause_frames;
-            totals.port_pause_frames += watch.port_pause_frames;
-            totals.resume_frames += watch.resume_frames;
-            totals.unpromised_drops += watch.unpromised_drops;
-            totals.violations += watch.violations.len() as u64;
-            totals.received_flows += watch.received_flows;
+            totals += shard.outside.watch.totals;
             for node in &shard.nodes {
-                totals.paused_ports +=
-                    node.io.ports.iter().filter(|port| port.closed_queues().next().is_some()).count() as u64;
-                for (total, drops) in totals.drops.iter_mut().zip(node.losses().frames) {
-                    *total += drops;
-                }
+                totals += Totals::of_node(node, self.now);
             }
         }
         totals
@@ -185,16 +134,6 @@ impl Simulation {
             self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.full)).collect();
         full.sort_by_key(|queue| (queue.at, queue.port, queue.class, queue.egress));
         full
-    }
-
-    /// How long queues have been paused, all added up; those that still are, until now.
-    pub fn paused(&self) -> Duration {
-        let past: Duration = self.shards.iter().map(|shard| shard.outside.watch.paused).sum();
-        let open = |port: &Port| -> Duration {
-            let closed = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
-            closed.map(|(since, _)| self.now.since(since)).sum()
-        };
-        past + self.nodes().flat_map(Node::ports).map(open).sum()
     }
 
     /// From now on, what the ingress queues of all switches do is written down: see

@@ -194,7 +194,7 @@ impl Shard {
             }
         });
         self.pack_records();
-        self.outside.watch.events += handled;
+        self.outside.watch.totals.events += handled;
         handled
     }
 
@@ -294,12 +294,12 @@ impl Sink for ShardSink<'_> {
     #[inline]
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records) {
         let watch = &mut self.outside.watch;
-        watch.packet_hops += 1;
+        watch.totals.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
-            watch.port_pause_frames += u64::from(control.is_port_pause());
+            watch.totals.port_pause_frames += u64::from(control.is_port_pause());
             match control.signal() {
-                Signal::Pause => watch.pause_frames += 1,
-                Signal::Resume => watch.resume_frames += 1,
+                Signal::Pause => watch.totals.pause_frames += 1,
+                Signal::Resume => watch.totals.resume_frames += 1,
                 Signal::Other => {}
             }
         }

@@ -1,28 +1,23 @@
 //! What is counted and noted while a network runs.
 
 use crate::contract::note::{DropCause, Note};
+use crate::driver::totals::Totals;
 use crate::driver::trace::Trace;
 use crate::frame::PacketKind;
 use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::fabric::{Fabric, Promise};
+use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
-use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 
 /// What a shard has counted and noted.
 #[derive(Default)]
 pub(crate) struct Watch {
-    pub(crate) events: u64,
-    pub(crate) packet_hops: u64,
-    pub(crate) pause_frames: u64,
-    pub(crate) port_pause_frames: u64,
-    /// How long gates have been closed that are open again.
-    pub(crate) paused: Duration,
-    pub(crate) resume_frames: u64,
-    /// What mechanisms count, by the names that they give it.
+    /// Totals that are not kept by nodes.
+    pub(crate) totals: Totals,
+    /// Counters of mechanisms, by name.
     pub(crate) counters: BTreeMap<&'static str, u64>,
-    pub(crate) received_flows: u64,
     /// Flows that their senders have completed since the last look.
     pub(crate) acknowledged: Vec<Acknowledged>,
     /// The flow of every data packet lost since the last look.
@@ -31,8 +26,6 @@ pub(crate) struct Watch {
     pub(crate) full: Vec<FullQueue>,
     /// Drops for lack of headroom where none is allowed.
     pub(crate) violations: Vec<LossyDrop>,
-    /// Drops where flow control should prevent them, but nothing is promised.
-    pub(crate) unpromised_drops: u64,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) trace: Trace,
 }
@@ -106,24 +99,25 @@ impl Watch {
                 self.lost.extend(packet.filter(|(kind, ..)| *kind == PacketKind::Data).map(|(_, flow, _)| flow));
                 match (cause, fabric.promise(ingress)) {
                     (DropCause::Headroom, Promise::Lossless) => {
+                        self.totals.violations += 1;
                         self.violations.push(LossyDrop { at: now, node, ingress, class });
                     }
                     (DropCause::Headroom, Promise::Unpromised { .. })
                     | (DropCause::BufferFull, Promise::Unpromised { any_class: true }) => {
-                        self.unpromised_drops += 1;
+                        self.totals.unpromised_drops += 1;
                     }
                     _ => {}
                 }
             }
             Note::Paused { port, queue, closure } => {
-                self.paused += closure.to - closure.from;
+                self.totals.paused += closure.to - closure.from;
                 self.pauses.push(PauseInterval { port, queue, closure });
             }
             Note::Full { port, class, egress, bytes } => {
                 self.full.push(FullQueue { at: now, port, class, egress, bytes });
             }
             Note::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
-            Note::Received { .. } => self.received_flows += 1,
+            Note::Received { .. } => self.totals.received_flows += 1,
             Note::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });
             }

@@ -102,11 +102,11 @@ fn the_onset_is_when_the_last_gate_of_the_cycle_has_closed() {
 fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 10_000_000), 1).unwrap();
     let (found, deadlock) = search(&mut simulation, 1000).unwrap();
-    let paused = simulation.paused();
+    let paused = simulation.totals().paused;
     simulation.run_until(found + Duration::from_ms(1), 1);
     assert!(simulation.is_still_dead(&deadlock));
     // The three hosts are paused as well.
-    assert!(simulation.paused() >= paused + Duration::from_ms(3));
+    assert!(simulation.totals().paused >= paused + Duration::from_ms(3));
     // One of the gates has closed after this onset: it was open before.
     let onset = Time::from_ps(deadlock.onset.ps() - 1);
     assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));

@@ -1,4 +1,4 @@
-//! Tests of runs, and of what they leave.
+//! Tests of runs and their files.
 
 use super::*;
 use crate::tables::{PauseRow, TableWriter};
@@ -10,7 +10,7 @@ use temp_dir::TempDir;
 
 pub(crate) const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
-/// Many small flows.
+/// Returns a plan with many small flows.
 fn plan(microseconds: u32) -> Plan {
     plan_of(&format!(
         "run.until = \"{microseconds} us\"\ntopology = {{ kind = \"star\", hosts = 8 }}\n\
@@ -22,20 +22,20 @@ pub(crate) fn plan_of(text: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", text).unwrap(), Path::new(".")).unwrap()
 }
 
-/// An incast, losses, and nothing that asks for a look.
+/// Incast and losses, without samples and deadlock checks.
 const INCAST: &str = "run.until = \"90 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
     topology = { kind = \"star\", hosts = 8, error_rate = 1e-3 }\nswitch.buffer = \"600 KB\"\n\
     traffic = [{ kind = \"incast\", degree = 6, size = \"100 KB\" },\n\
     { kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.3, start = \"30 us\" }]\n";
 
-/// Goes on until the run has ended.
+/// Advances to the end of the run.
 fn run(mut run: Run) -> Run {
     while !run.advance(std::time::Duration::from_millis(100)).done {}
     run
 }
 
 #[test]
-fn servers_are_told_from_other_hosts_and_one_that_failed_is_idle() {
+fn relays_have_their_own_kind_and_failed_servers_are_idle() {
     let plan = plan_of(
         "run.until = \"50 us\"\ntopology = { kind = \"bcube\", n = 2, failed_nodes = [\"h0.1\"] }\n\
          traffic = [{ kind = \"all-to-all\", bytes = \"10 KB\" }]\n",
@@ -100,7 +100,7 @@ fn a_summary_has_the_checksums_of_all_files_and_of_itself() {
     assert_eq!(summary.as_object().unwrap().keys().next_back().unwrap(), "checksum");
 }
 
-/// What a run has written, and what it came to, but for its cost.
+/// Finishes a run. Returns its tables, and its summary without the cost.
 fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
     let directory = run.directory.clone();
     let mut summary = serde_json::to_value(run.finish().unwrap()).unwrap();
@@ -112,9 +112,9 @@ fn contents(run: Run) -> (BTreeMap<String, Vec<u8>>, serde_json::Value) {
     (tables.map(|file| (file.display().to_string(), fs::read(&file).unwrap())).collect(), summary)
 }
 
-/// A thread looks at the clock after so many events, whatever number of shards it runs.
+/// The number of shards per thread does not change how often a thread checks the wall clock.
 #[test]
-fn many_shards_do_not_make_looks_rare() {
+fn clock_checks_do_not_depend_on_the_number_of_shards() {
     assert_eq!(events_between_checks(1, 1), 256);
     for (shards, threads) in [(2, 1), (2, 2), (8, 2), (32, 1), (1024, 1), (5, 8)] {
         let of_a_thread = events_between_checks(shards, threads) * shards.div_ceil(threads) as u64;
@@ -123,7 +123,7 @@ fn many_shards_do_not_make_looks_rare() {
 }
 
 #[test]
-fn a_summary_says_how_many_shards_were_allowed() {
+fn a_summary_holds_the_maximum_number_of_shards() {
     let of = |text: &str, threads| {
         let directory = TempDir::new().unwrap();
         let summary = run(Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap()).finish().unwrap();
@@ -133,9 +133,9 @@ fn a_summary_says_how_many_shards_were_allowed() {
     assert_eq!(of(&format!("run.shards = 3\n{INCAST}"), 2), (serde_json::Value::Null, 3.into()));
 }
 
-/// With no time at all, a run stops after every few events.
+/// With a wall time of zero, `advance` returns after a few events.
 #[test]
-fn where_a_run_stops_on_its_way_changes_no_file() {
+fn stops_of_advance_change_no_file() {
     for (text, threads) in [(INCAST, 1), (INCAST, 2)] {
         let directory = TempDir::new().unwrap();
         let start = || Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap();
@@ -149,7 +149,7 @@ fn where_a_run_stops_on_its_way_changes_no_file() {
     }
 }
 
-/// Where time goes and what happened, byte for byte, with any number of shards and threads, however often the run stops on its way; and events in their order.
+/// Waits and events are equal byte for byte with any number of shards, threads and stops.
 #[test]
 fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
     let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
@@ -174,7 +174,7 @@ fn waits_and_events_do_not_depend_on_threads_nor_on_stops() {
 }
 
 #[test]
-fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() {
+fn a_run_interrupted_between_ticks_holds_all_earlier_events() {
     let directory = TempDir::new().unwrap();
     let mut run = Run::start(plan_of(INCAST), BUILD, directory.path(), 1).unwrap();
     while run.progress().time_ps < 40_000_000 {
@@ -182,7 +182,7 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
     }
     let RunProgress { time_ps, started_flows, .. } = run.progress();
     let summary = run.finish().unwrap();
-    // All that happens at one instant has happened.
+    // All events of an instant are handled together.
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Interrupted, time_ps + 1));
     assert!(time_ps < 50_000_000, "{time_ps}");
     let rows = |table: &str| {
@@ -193,9 +193,9 @@ fn a_run_that_is_interrupted_between_two_looks_holds_what_happened_until_then() 
     assert!(rows("pauses") as u64 >= summary.pause_frames / 2 && summary.pause_frames > 0);
 }
 
-/// However it was interrupted, and on however many threads: a run that ends there by itself says the same.
+/// An interrupted run equals a run that stops by itself at the same time, on any number of threads.
 #[test]
-fn everything_before_the_end_of_an_interrupted_run_has_happened() {
+fn an_interrupted_run_holds_all_events_before_its_end() {
     let text = INCAST.replace("probes = {", "probes = { flows = true, trace = {},");
     for (threads, slices) in [(1, 40), (1, 81), (2, 40), (3, 40), (3, 55)] {
         let directory = TempDir::new().unwrap();
@@ -217,10 +217,10 @@ fn everything_before_the_end_of_an_interrupted_run_has_happened() {
     }
 }
 
-/// `/dev/full` takes nothing: the run ends by itself, and says which file it could not write.
+/// `/dev/full` rejects all writes. The run ends and names the file.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_table_that_can_not_be_written_ends_the_run() {
+fn a_write_error_ends_the_run() {
     let directory = TempDir::new().unwrap();
     std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
     let run = run(Run::start(plan(2000), BUILD, directory.path(), 1).unwrap());
@@ -231,10 +231,10 @@ fn a_table_that_can_not_be_written_ends_the_run() {
     assert!(!directory.path().join("run.json").exists());
 }
 
-/// So dense is the traffic that the first look is far off.
+/// The traffic is so dense that the first tick is far away in wall time.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_table_that_can_not_be_written_ends_the_run_before_its_next_look() {
+fn a_write_error_ends_the_run_before_the_next_tick() {
     let directory = TempDir::new().unwrap();
     std::os::unix::fs::symlink("/dev/full", directory.path().join("flows.parquet.partial")).unwrap();
     let text = "run.until = \"50 us\"\nprobes = { sample_interval = \"0 s\", deadlock_check = \"0 s\" }\n\
@@ -245,9 +245,9 @@ fn a_table_that_can_not_be_written_ends_the_run_before_its_next_look() {
     assert!(run.simulation.now() < Time::ZERO + Duration::from_us(25), "{}", run.simulation.now());
 }
 
-/// A queue of Pyrrha that a MERGE has made is kept for longer than the run lasts.
+/// A queue that a MERGE of Pyrrha made is kept for longer than the run.
 #[test]
-fn a_run_whose_flows_have_finished_is_completed_though_a_queue_is_kept() {
+fn a_finished_run_is_complete_while_a_queue_is_kept() {
     let text = "run = { until = \"1 ms\", drain = \"0 s\" }\nswitch = { buffer = \"8 MiB\", lossless = [],\n\
         headroom = { kind = \"static\" }, flow_control = { kind = \"pyrrha\" } }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 4, uplink_rate = \"100 Gbps\" }\n\
@@ -262,9 +262,10 @@ fn a_run_whose_flows_have_finished_is_completed_though_a_queue_is_kept() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Probes of paths go on for as long as flows are remembered, here 1 ms, and take longer than their period: some are under way at the end of the run. No flow is.
+/// Path probes continue while flows are remembered, here 1 ms, and last longer than their period.
+/// Some are in flight at the end, but no flow is.
 #[test]
-fn a_run_whose_flows_have_finished_is_completed_though_probes_are_under_way() {
+fn a_finished_run_is_complete_while_probes_are_in_flight() {
     let text = "run = { until = \"50 us\", drain = \"500 us\" }\nrecovery.kind = \"in-any-order\"\n\
         load_balance = { kind = \"proteus\", probe_period = \"5 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2, delay = \"5 us\" }\n\
@@ -276,9 +277,9 @@ fn a_run_whose_flows_have_finished_is_completed_though_probes_are_under_way() {
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Packets that wait at a link that never comes back are sent again on other ways: nothing is left to do.
+/// Packets at a link that stays down are retransmitted on other paths. Then no event is left.
 #[test]
-fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_port() {
+fn a_finished_run_is_complete_while_packets_wait_at_a_dead_link() {
     let text = "load_balance.kind = \"spray\"\nrecovery.kind = \"irn\"\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 1 }\n\
         faults = [{ link = [\"leaf0\", \"spine0\"], down = \"5 us\" }]\n\
@@ -290,9 +291,10 @@ fn a_run_whose_flows_have_finished_is_completed_though_packets_wait_at_a_dead_po
     assert_eq!((summary.outcome, summary.flows.unfinished), (Outcome::Completed, 0));
 }
 
-/// Flows that have ended and flows without an end, before and after the warm-up, in one shard and in several: each packet that has arrived is in one row.
+/// Covers finished and endless flows, before and after the warm-up, in one shard and in several.
+/// Each packet that arrived is in one row.
 #[test]
-fn every_packet_is_in_the_table_of_degrees_once() {
+fn each_packet_is_in_one_row_of_reordering() {
     let text = "run = { until = \"300 us\", warmup = \"100 us\" }\nload_balance.kind = \"spray\"\nrecovery.kind = \"in-any-order\"\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 4 }\n\
         [[traffic]]\nkind = \"incast\"\nreceivers = \"h0\"\nsenders = \"h[4-7]\"\ndegree = 3\nsize = \"20 KB\"\nperiod = \"50 us\"\n\
@@ -315,7 +317,8 @@ fn every_packet_is_in_the_table_of_degrees_once() {
         let of = all.iter().filter(|row| (row.0.as_str(), row.2) == (tag, measured) && (row.3 > 0) == early);
         of.map(|row| row.4).sum::<u64>()
     };
-    // 20 KB are 20 packets of 1024 B; the bursts at 0 and 50 us are before the warm-up, and those from 100 to 250 us are not.
+    // 20 KB are 20 packets of 1024 B. The bursts at 0 and 50 us are before the warm-up, those from
+    // 100 to 250 us are not.
     assert_eq!(packets("incast", false, false) + packets("incast", false, true), 2 * 3 * 20);
     assert_eq!(packets("incast", true, false) + packets("incast", true, true), 4 * 3 * 20);
     assert_eq!((packets("inside", true, false), packets("inside", true, true)), (49, 0));
@@ -329,16 +332,17 @@ fn every_packet_is_in_the_table_of_degrees_once() {
     );
 }
 
-/// Rows in order of end, those that had not ended last, and limits of each group of rows: a reader of a window can skip the others.
+/// Rows are ordered by end, open pauses last. Row groups have limits, so that a reader of a window
+/// can skip the others.
 #[test]
-fn a_window_of_time_needs_few_groups_of_the_pauses() {
+fn pauses_are_ordered_by_end_with_limits_per_row_group() {
     let directory = TempDir::new().unwrap();
     let simulated = run(Run::start(plan_of(INCAST), BUILD, directory.path(), 3).unwrap()).finish().unwrap();
     assert!(simulated.pause_frames > 10);
     let ends = column(&directory, "pauses", "end_ps");
     assert!(ends.iter().map(|end| end.parse().unwrap_or(i64::MAX)).is_sorted());
 
-    // More of them than a test can simulate, with starts that compress little.
+    // More rows than a test can simulate, with starts that compress badly.
     let mut table = TableWriter::create(directory.path(), "many", &Arc::from([Text::from("h0")]), &[]).unwrap();
     let (node, mut noise) = (|| Name::from(NodeId(0)), 1_u64);
     for i in 0..1_000_000 {
@@ -371,7 +375,7 @@ fn a_window_of_time_needs_few_groups_of_the_pauses() {
     assert!(limits.len() > 1 && limits.windows(2).all(|pair| pair[0].1 < pair[1].0), "{limits:?}");
 }
 
-/// Cells of a column, as text.
+/// Returns the cells of a column as text.
 fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
     let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
     let rows = SerializedFileReader::new(file).unwrap().into_iter();
@@ -382,7 +386,7 @@ fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
     rows.map(|row| cell(row.unwrap())).collect()
 }
 
-/// Three switches in a ring on which all flows go the same way round, and two hosts beside it.
+/// Ring of three switches with all flows in one direction, and two hosts outside it.
 const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_interval = \"0 s\", deadlock_check = \"50 us\" }\n\
     switch = { buffer = \"1 MB\", headroom = { kind = \"static\", xoff = \"30 KB\", xon = \"20 KB\" } }\n\
     topology = { kind = \"custom\", hosts = [\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"], switches = [\"s0\", \"s1\", \"s2\"], links = [\n\
@@ -393,9 +397,9 @@ const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_inte
     { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n\
     [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
 
-/// The second check confirms what the first one has found.
+/// The second check confirms the candidate of the first.
 #[test]
-fn a_deadlock_is_named_when_two_checks_have_seen_it() {
+fn two_checks_confirm_a_deadlock() {
     let directory = TempDir::new().unwrap();
     let summary = run(Run::start(plan_of(RING), BUILD, directory.path(), 1).unwrap()).finish().unwrap();
     assert_eq!((summary.outcome, summary.simulated_ps), (Outcome::Deadlock, 100_000_000));
@@ -416,7 +420,7 @@ fn a_deadlock_is_named_when_two_checks_have_seen_it() {
         expected.map(|(name, peer, flows)| (name.to_owned(), peer.to_owned(), flows.map(String::from).to_vec()));
     assert_eq!(deadlock.cycle.iter().map(queue).collect::<Vec<_>>(), expected);
 
-    // The host and the switch before each switch are still told to stop.
+    // The upstream host and switch of each switch are still paused.
     assert_eq!(column(&directory, "stops", "end_ps").iter().filter(|end| *end == "null").count(), 6);
     assert_eq!(column(&directory, "switches", "node"), ["s0", "s1", "s2"]);
     let peaks = column(&directory, "switches", "peak_buffer_bytes");
@@ -425,7 +429,7 @@ fn a_deadlock_is_named_when_two_checks_have_seen_it() {
 }
 
 #[test]
-fn what_load_balancers_hold_is_sampled_by_its_name() {
+fn counts_of_load_balancers_are_sampled_by_name() {
     let text = "run.until = \"50 us\"\nload_balance.kind = \"letflow\"\nprobes = { paths = true, sample_interval = \"10 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
         [[traffic]]\nkind = \"permutation\"\nsizes = \"100 KB\"\nshift = 2\n";
@@ -435,9 +439,9 @@ fn what_load_balancers_hold_is_sampled_by_its_name() {
     assert!(!what.is_empty() && what.iter().all(|what| what == "flow_entries"), "{what:?}");
 }
 
-/// At the times of samples and no others.
+/// Rows exist only at sample times.
 #[test]
-fn goodput_has_the_bytes_of_flows_that_are_done_with() {
+fn goodput_includes_finished_flows() {
     let text = "run = { until = \"60 us\", drain = \"940 us\" }\ntopology = { kind = \"star\", hosts = 4 }\n\
         probes = { goodput = true, sample_interval = \"20 us\", deadlock_check = \"30 us\" }\n\
         traffic = [{ kind = \"poisson\", sizes = { fixed = \"10 KB\" }, load = 0.5 }]\n";
@@ -446,14 +450,14 @@ fn goodput_has_the_bytes_of_flows_that_are_done_with() {
     let numbers = |name| column(&directory, "goodput", name).into_iter().map(|cell| cell.parse::<u64>().unwrap());
     assert!(numbers("time_ps").all(|time| time > 0 && time % 20_000_000 == 0));
     let (all, sampled) = (10_000 * summary.flows.finished, numbers("delivered_bytes").sum::<u64>());
-    // What came after the last sample is in none.
+    // Bytes after the last sample are in no row.
     assert!(summary.flows.finished > 20 && sampled <= all && sampled > all / 2, "{sampled} of {all}");
 }
 
 /// Some of eight flows share spine 0 with an incast until its link fails at 20 us. They keep their
-/// role: bytes that were counted for it do not move to another.
+/// role, so that their bytes do not move to another role.
 #[test]
-fn flows_keep_their_roles_when_routes_are_computed_anew() {
+fn flows_keep_their_roles_after_a_reroute() {
     let flows = [(0, 2, ", data_via = [\"spine0\"]", 1), (1, 3, "", 8)].map(|(src, dst, options, count)| {
         let flow = format!("{{ src = \"h{src}\", dst = \"h{dst}\", bytes = \"500 KB\"{options} }}");
         vec![flow; count].join(", ")

@@ -72,7 +72,8 @@ impl<R: Row> TableWriter<R> {
         Ok(TableWriter { file, path, partial, names: names.clone(), writer, rows: Vec::new(), error: None })
     }
 
-    /// Appends a row. Bytes that the disk rejects stay in memory; [`TableWriter::failure`] reports the error.
+    /// Appends a row. Bytes that the disk rejects stay in memory; [`TableWriter::failure`] reports
+    /// the error.
     #[inline]
     pub fn push(&mut self, row: R) {
         self.rows.push(row);
@@ -99,7 +100,8 @@ impl<R: Row> TableWriter<R> {
         written
     }
 
-    /// Completes and renames the file. Returns its name and checksum. Bytes that the disk rejected are written again.
+    /// Completes and renames the file. Returns its name and checksum. Bytes that the disk rejected
+    /// are written again.
     ///
     /// # Errors
     ///
@@ -126,8 +128,8 @@ fn with_meanings<R: Row>(metadata: &[(String, String)]) -> Vec<KeyValue> {
     pairs.map(|(key, value)| KeyValue::new(key, value)).collect()
 }
 
-/// Chooses the encoding of a column. Names use a dictionary. Times and small numbers use deltas, since neighbours are
-/// close. Sizes stay plain, since they repeat.
+/// Chooses the encoding of a column. Names use a dictionary. Times and small numbers use deltas,
+/// since neighbours are close. Sizes stay plain, since they repeat.
 fn encoding(properties: WriterPropertiesBuilder, field: &Type) -> WriterPropertiesBuilder {
     let column = ColumnPath::from(field.name());
     if is_text(field) {

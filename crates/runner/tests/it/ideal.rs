@@ -1,12 +1,12 @@
-//! Ideal completion times: without telemetry, along the routes that held when a flow started.
+//! Ideal completion times: without telemetry, along the routes at a flow's start.
 
 use crate::tables::{AT_ONCE, cells_of, times_of, written};
 use backwater_scenario::{Document, Plan};
 use std::path::Path;
 use std::time::Duration;
 
-/// Flows of a packet of 1000 B from h0 to h1 with these starts: three hops, or four while the
-/// routes know that the link between s0 and s1 is down.
+/// Flows of one packet of 1000 B from h0 to h1 with these starts. The path has three hops, or four
+/// while the link between s0 and s1 is down in the routes.
 fn plan(starts: &[&str], congestion: &str) -> Plan {
     let flow = |start: &&str| format!("{{ src = \"h0\", dst = \"h1\", bytes = \"1000 B\", start = \"{start}\" }}");
     let flows: Vec<String> = starts.iter().map(flow).collect();
@@ -24,15 +24,15 @@ fn plan(starts: &[&str], congestion: &str) -> Plan {
     Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap()
 }
 
-/// Time of a packet of 1000 B with 98 B of headers, preamble and gap, and with telemetry, over
-/// `hops` links of 100 Gb/s and 1 us.
+/// Returns the time of a packet of 1000 B over `hops` links of 100 Gb/s and 1 us. Headers, preamble
+/// and gap take 98 B, plus telemetry.
 fn ideal(hops: i64, telemetry: i64) -> i64 {
     hops * ((1000 + 98 + telemetry) * 80 + 1_000_000)
 }
 
-/// New routes hold from 20 us on, and the old ones again from 40 us on. All rows come later.
+/// New routes apply from 20 us, the old ones again from 40 us. All rows are written later.
 #[test]
-fn the_ideal_time_follows_the_routes_that_held_when_the_flow_started() {
+fn the_ideal_time_follows_the_routes_at_the_flow_start() {
     let plan = plan(&["0 s", "19999999 ps", "20 us", "39999999 ps", "40 us"], "none");
     for (threads, wall) in [(1, AT_ONCE), (1, Duration::ZERO), (3, AT_ONCE)] {
         let directory = written(&plan, threads, None, wall);
@@ -42,7 +42,7 @@ fn the_ideal_time_follows_the_routes_that_held_when_the_flow_started() {
 }
 
 #[test]
-fn telemetry_counts_in_a_column_of_its_own() {
+fn telemetry_has_its_own_column() {
     for (congestion, telemetry) in [("none", 0), ("dcqcn", 0), ("hpcc", 42)] {
         let directory = written(&plan(&["0 s", "100 us"], congestion), 1, None, AT_ONCE);
         for (column, telemetry) in
@@ -53,11 +53,11 @@ fn telemetry_counts_in_a_column_of_its_own() {
     }
 }
 
-/// Eleven hops, more than a packet's route holds, lead from h0 to h1: by s1 or s2, and by s2 alone
-/// from 60 us on. The path of a flow that ends before is known. Packets of one that ends later take
-/// different ways. A flow without end has its path at the end of the run.
+/// Eleven hops, more than a packet's route holds, lead from h0 to h1: through s1 or s2, and only
+/// through s2 from 60 us. The path of a flow that ends earlier is known. Packets of a later one
+/// take different paths. An endless flow has its path at the end of the run.
 #[test]
-fn the_path_of_a_complete_flow_is_unknown_if_its_packets_may_have_taken_several() {
+fn the_path_of_a_finished_flow_with_several_paths_is_unknown() {
     let flows = |options: &str| vec![format!("{{ src = \"h0\", dst = \"h1\"{options} }}"); 8];
     let flows = [", bytes = \"1 KB\"", ", bytes = \"100 KB\"", ""].map(flows).concat();
     let (fork, line) = ([("h0", 0), ("s0", 1), ("s0", 2), ("s1", 3), ("s2", 3)], 3..10);
@@ -76,7 +76,7 @@ fn the_path_of_a_complete_flow_is_unknown_if_its_packets_may_have_taken_several(
     );
     let plan = Plan::from_document(&Document::from_toml("s.toml", &text).unwrap(), Path::new(".")).unwrap();
     for wall in [AT_ONCE, Duration::ZERO] {
-        // By s1 or s2: the second port of the path.
+        // The second port of the path leads to s1 or s2.
         let paths = cells_of(&written(&plan, 1, None, wall), "path");
         let through = |spine: u32| format!("[0, {spine}, 1, 2, 1, 1, 1, 1, 1, 1, 1]");
         assert!(paths[..8].iter().all(|path| *path == through(1) || *path == through(2)), "{paths:?}");

@@ -1,4 +1,4 @@
-//! Tests of the tables that runs of random networks write: one binary, a module per subject.
+//! Tests of the tables of runs in random networks.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

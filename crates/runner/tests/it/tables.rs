@@ -1,5 +1,4 @@
-//! Equal runs write equal tables: in slices of any length, with any number of threads and shards,
-//! and whatever else is recorded.
+//! Equal runs write equal tables, with any slices, threads, shards and probes.
 
 use crate::common;
 use crate::common::random::{Case, any_case};
@@ -20,9 +19,9 @@ use temp_dir::TempDir;
 
 const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", source: "0" };
 
-/// A plan for `case`: a scenario with its nodes and flows, whose network is then that of the case.
-/// Every third flow is in an incast as well. A last flow starts when all links are up again: a run
-/// ends with the first look after its last flow, and looks depend on samples.
+/// Returns a plan for `case`: a scenario with its nodes and flows, and its network. Every third
+/// flow is also in an incast. A last flow starts after all links are up. A run ends with the first
+/// tick after its last flow, and ticks depend on samples.
 fn plan(case: &Case, probes: Probes) -> Plan {
     let name = |node: usize| case.spec.nodes[node].name.clone();
     let (hosts, switches): (Vec<_>, Vec<_>) =
@@ -62,10 +61,10 @@ fn plan(case: &Case, probes: Probes) -> Plan {
     plan
 }
 
-/// Options of probes, and what is traced.
+/// Options of probes, and traced events.
 type Probes = (ProbesConfig, Option<TraceSpec>);
 
-/// Any probes, with the usual search for deadlocks, which may end a run.
+/// Generates any probes, with the default deadlock check, which may end a run.
 fn probes() -> impl Strategy<Value = Probes> {
     let interval = select(vec![0u64, 7_000, 230_000]).prop_map(Duration::from_ns);
     let trace = prop::option::of(Just(TraceSpec::ALL));
@@ -77,7 +76,7 @@ fn probes() -> impl Strategy<Value = Probes> {
     })
 }
 
-/// Writes the tables of `plan`, run in slices of `wall` on the clock.
+/// Runs `plan` in slices of `wall` and writes its tables.
 pub(crate) fn written(plan: &Plan, threads: usize, shards: Option<u32>, wall: std::time::Duration) -> TempDir {
     let mut plan = plan.clone();
     plan.run.shards = shards;
@@ -88,21 +87,21 @@ pub(crate) fn written(plan: &Plan, threads: usize, shards: Option<u32>, wall: st
     directory
 }
 
-/// The contents of all tables by name.
+/// Returns the contents of all tables by name.
 fn contents(directory: &TempDir) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
     let tables = files.filter(|file| file.extension().is_some_and(|extension| extension == "parquet"));
     tables.map(|file| (file.file_stem().unwrap().display().to_string(), fs::read(file).unwrap())).collect()
 }
 
-/// The rows of a table.
+/// Returns the rows of a table.
 fn rows_of(directory: &TempDir, table: &str) -> Vec<Row> {
     let file = fs::File::open(directory.path().join(format!("{table}.parquet"))).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
     reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect()
 }
 
-/// The rows of a table in words and in order, without the `hidden` columns.
+/// Returns the rows of a table as sorted text, without the `hidden` columns.
 fn words_of(directory: &TempDir, table: &str, hidden: &[&str]) -> Vec<String> {
     let words = |row: &Row| -> String {
         let shown = row.get_column_iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
@@ -113,7 +112,7 @@ fn words_of(directory: &TempDir, table: &str, hidden: &[&str]) -> Vec<String> {
     words
 }
 
-/// The cells of a column of `flows.parquet` in words, in order of start.
+/// Returns the cells of a column of `flows.parquet` as text, in order of start.
 pub(crate) fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
     let cell = |row: &Row, column: &str| {
         row.get_column_iter().find(|(name, _)| *name == column).map(|(_, cell)| cell.to_string()).unwrap()
@@ -124,12 +123,12 @@ pub(crate) fn cells_of(directory: &TempDir, column: &str) -> Vec<String> {
     cells.into_values().collect()
 }
 
-/// The times of a column of `flows.parquet`, in order of start.
+/// Returns the times of a column of `flows.parquet`, in order of start.
 pub(crate) fn times_of(directory: &TempDir, column: &str) -> Vec<i64> {
     cells_of(directory, column).iter().map(|cell| cell.parse().unwrap()).collect()
 }
 
-/// Time on the clock that no run takes.
+/// Wall time longer than any run.
 pub(crate) const AT_ONCE: std::time::Duration = std::time::Duration::from_secs(3600);
 
 proptest! {
@@ -149,7 +148,7 @@ proptest! {
         }
     }
 
-    /// Flows have the path of a packet that is routed hop by hop with `probes.flows` alone.
+    /// With `probes.flows`, more flows have a path.
     #[test]
     fn probes_change_no_row_of_another(case in any_case(), one in probes(), other in probes()) {
         let record = |what: fn(&Probes) -> bool| what(&one) && what(&other);

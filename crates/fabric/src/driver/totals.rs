@@ -1,0 +1,92 @@
+//! Totals of a run.
+
+use crate::contract::FlowControlAccounts as _;
+use crate::contract::note::DropCause;
+use crate::model::node::Node;
+use crate::model::port::Port;
+use backwater_engine::{Duration, Time};
+use std::array;
+use std::cmp::max;
+use std::ops::{Add, AddAssign};
+
+/// Defines [`Totals`]: field, type, and the function that merges the values of two parts of the
+/// network.
+macro_rules! totals {
+    ($($(#[doc = $doc:literal])+ $total:ident: $type:ty = $merge:expr,)+) => {
+        /// Totals of a run.
+        ///
+        /// To add a total, add a field here. Count it in [`Watch`](crate::driver::watch::Watch) or
+        /// derive it from a node in `Totals::of_node`. Then `run.json` can report it.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Totals {
+            $($(#[doc = $doc])+ pub $total: $type,)+
+        }
+
+        impl AddAssign for Totals {
+            fn add_assign(&mut self, other: Totals) {
+                $(self.$total = $merge(self.$total, other.$total);)+
+            }
+        }
+    };
+}
+
+totals! {
+    /// Events handled.
+    events: u64 = Add::add,
+    /// Frames transmitted on links: data, ACK and control.
+    packet_hops: u64 = Add::add,
+    /// PAUSE frames sent.
+    pause_frames: u64 = Add::add,
+    /// PAUSE frames for a whole port.
+    port_pause_frames: u64 = Add::add,
+    /// RESUME frames sent.
+    resume_frames: u64 = Add::add,
+    /// Total time that queues were paused, up to now.
+    paused: Duration = Add::add,
+    /// Ports with a paused queue.
+    paused_ports: u64 = Add::add,
+    /// Drops that break the lossless guarantee:
+    /// [`Simulation::violations`](crate::Simulation::violations).
+    violations: u64 = Add::add,
+    /// Drops that flow control should prevent, but does not guarantee to prevent.
+    unpromised_drops: u64 = Add::add,
+    /// Frames lost, by cause ([`DropCause::ALL`]).
+    drops: [u64; DropCause::ALL.len()] = |one: [u64; _], other: [u64; _]| array::from_fn(|i| one[i] + other[i]),
+    /// Flows that have started.
+    started_flows: u64 = Add::add,
+    /// Endless flows that have started.
+    endless_flows: u64 = Add::add,
+    /// Flows whose bytes have all arrived.
+    received_flows: u64 = Add::add,
+    /// Flows whose sender received the last acknowledgement.
+    acknowledged_flows: u64 = Add::add,
+    /// Peak buffer occupancy of a switch, in bytes.
+    peak_buffer_bytes: u64 = max,
+    /// Largest number of queues beyond the class queues that one port used at once.
+    peak_queues: u16 = max,
+    /// Largest number of these queues that held packets at once, at any port.
+    peak_filled_queues: u16 = max,
+}
+
+impl Totals {
+    /// Returns the number of flows that have started and are not fully acknowledged.
+    pub fn live_flows(&self) -> u64 {
+        self.started_flows - self.acknowledged_flows
+    }
+
+    /// Returns the totals that a node keeps.
+    pub(super) fn of_node(node: &Node, now: Time) -> Totals {
+        let mut totals = Totals { drops: node.losses().frames, ..Totals::default() };
+        for port in node.ports() {
+            let open = port.closed_queues().filter_map(|queue| port.gate(queue).closed());
+            totals.paused += open.map(|(since, _)| now.since(since)).sum();
+            totals.paused_ports += u64::from(port.closed_queues().next().is_some());
+        }
+        if let Some(switch) = node.switch() {
+            totals.peak_buffer_bytes = switch.occupancy().peak;
+            totals.peak_queues = node.flow_control().most_queues_used();
+            totals.peak_filled_queues = node.ports().iter().map(Port::most_filled_queues).max().unwrap_or(0);
+        }
+        totals
+    }
+}
