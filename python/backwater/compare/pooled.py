@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from backwater import style
 from backwater.experiment.claims import Estimate
@@ -21,8 +22,8 @@ def seed_list(seeds: Sequence[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in ranges)
 
 
-def _mean(summaries: Sequence[Summary], value: Callable[[Summary], float], write: Callable[[float], str]) -> str:
-    return Estimate.of([value(summary) for summary in summaries]).shown(write)
+def _mean(values: Iterable[float], write: Callable[[float], str] | None = None) -> str:
+    return Estimate.of([*values]).shown(write or _number)
 
 
 def _number(value: float) -> str:
@@ -34,38 +35,30 @@ def verdicts(summaries: Sequence[Summary]) -> list[Fact]:
     if len(summaries) == 1:
         return summaries[0].verdicts()
     outcomes = Counter(summary.outcome for summary in summaries)
+    ended = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
     drops = sum((Counter(summary.drops) for summary in summaries), Counter())
-    unpromised = sum(summary.unpromised_drops for summary in summaries)
-    unfinished, flows = (
-        sum(number) for number in zip(*((s.unfinished_flows, s.flows) for s in summaries), strict=True)
+    causes = ", ".join(f"{cause} {number:,}" for cause, number in drops.items() if number)
+    unpromised, unfinished, flows = (
+        sum(getattr(summary, key) for summary in summaries) for key in ("unpromised_drops", "unfinished_flows", "flows")
     )
     onsets = [summary.deadlock.onset_ps for summary in summaries if summary.deadlock is not None]
     violated = sum(not summary.audit_ok for summary in summaries)
     of = f"of {len(summaries)}"
-    return [
-        Fact(
-            "Outcome",
-            ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common()),
-            "good" if [*outcomes] == ["completed"] else "bad",
-        ),
+    facts = [
+        Fact("Outcome", ended, "good" if [*outcomes] == ["completed"] else "bad"),
         Fact("Audit", f"{violated} {of} violated", "bad") if violated else Fact("Audit", "ok", "good"),
-        Fact(
-            "Drops",
-            f"{drops.total():,} ({', '.join(f'{cause} {number:,}' for cause, number in drops.items() if number)})",
-            "bad",
+        Fact("Drops", f"{drops.total():,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
+    ]
+    if unpromised:
+        facts.append(
+            Fact("Lossless", f"{unpromised:,} dropped: not promised with this flow control and headroom", "bad")
         )
-        if drops.total()
-        else Fact("Drops", "0", "good"),
-        *(
-            [Fact("Lossless", f"{unpromised:,} dropped: not promised with this flow control and headroom", "bad")]
-            if unpromised
-            else []
-        ),
-        Fact("Deadlock", f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}", "bad")
-        if onsets
-        else Fact("Deadlock", "none", "good"),
+    deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else "none"
+    return [
+        *facts,
+        Fact("Deadlock", deadlocks, "bad" if onsets else "good"),
         Fact("Unfinished flows", f"{unfinished:,} of {flows:,}", "warning" if unfinished else "good"),
-        Fact("PAUSE frames", _mean(summaries, lambda s: s.pause_frames, _number)),
+        Fact("PAUSE frames", _mean(summary.pause_frames for summary in summaries)),
     ]
 
 
@@ -73,42 +66,41 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
     """Returns facts about the amount and cost of simulation. CPU and wall times are sums, memory is the maximum."""
     if len(summaries) == 1:
         return summaries[0].costs()
-    counters = sorted({name for summary in summaries for name in summary.counters})
-    queues = max(summary.peak_queues for summary in summaries)
-    filled = max(summary.peak_filled_queues for summary in summaries)
-    memory, resident = (max(getattr(s, key) for s in summaries) for key in ("memory_bytes", "peak_rss_bytes"))
+
+    def of(key: str) -> list[Any]:
+        return [getattr(summary, key) for summary in summaries]
+
+    counters = sorted({name for counted in of("counters") for name in counted})
+    queues, filled = max(of("peak_queues")), max(of("peak_filled_queues"))
+    memory, resident = max(of("memory_bytes")), max(of("peak_rss_bytes"))
     versions = dict.fromkeys(
-        (fact.label, fact.value)
-        for summary in summaries
-        for fact in summary.costs()
-        if fact.label in {"Version", "Plug-in"}
+        fact for summary in summaries for fact in summary.costs() if fact.label in {"Version", "Plug-in"}
     )
     return [
-        Fact("Simulated time", _mean(summaries, lambda s: s.simulated_ps, style.duration)),
-        Fact("Flows", _mean(summaries, lambda s: s.flows, _number)),
-        Fact("RESUME frames", _mean(summaries, lambda s: s.resume_frames, _number)),
-        Fact("Time paused", f"{_mean(summaries, lambda s: s.paused_ps, style.duration)}, all queues added up"),
+        Fact("Simulated time", _mean(of("simulated_ps"), style.duration)),
+        Fact("Flows", _mean(of("flows"))),
+        Fact("RESUME frames", _mean(of("resume_frames"))),
+        Fact("Time paused", f"{_mean(of('paused_ps'), style.duration)}, all queues added up"),
+        # A missing counter means 0.
         *(
             Fact(
                 counter_label(name),
-                # A missing counter means 0.
                 _mean(
-                    summaries,
-                    lambda s, name=name: s.counters.get(name, 0),  # type: ignore[misc]
-                    style.duration if name.endswith("_ps") else _number,
+                    (counted.get(name, 0) for counted in of("counters")),
+                    style.duration if name.endswith("_ps") else None,
                 ),
             )
             for name in counters
         ),
-        Fact("Peak buffer", _mean(summaries, lambda s: s.peak_buffer_bytes, style.size)),
+        Fact("Peak buffer", _mean(of("peak_buffer_bytes"), style.size)),
         *([Fact("Peak added queues", f"{queues:,} of a port, {filled:,} with packets")] if queues else []),
-        Fact("Events", _mean(summaries, lambda s: s.events, _number)),
-        Fact("Packet-hops", _mean(summaries, lambda s: s.packet_hops, _number)),
-        Fact("CPU time", f"{sum(s.cpu_seconds for s in summaries):.1f} s"),
-        Fact("Wall time", f"{sum(s.wall_seconds for s in summaries):.1f} s"),
+        Fact("Events", _mean(of("events"))),
+        Fact("Packet-hops", _mean(of("packet_hops"))),
+        Fact("CPU time", f"{sum(of('cpu_seconds')):.1f} s"),
+        Fact("Wall time", f"{sum(of('wall_seconds')):.1f} s"),
         Fact("Memory", f"{style.size(memory)} (process {style.size(resident)})"),
-        Fact("Seed", seed_list([summary.seed for summary in summaries])),
-        *(Fact(label, value) for label, value in versions),
+        Fact("Seed", seed_list(of("seed"))),
+        *versions,
     ]
 
 

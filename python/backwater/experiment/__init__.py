@@ -1,1 +1,1 @@
-"""Experiments: grids of scenarios, their measures and charts, and the claims that they are held against."""
+"""Experiments: grids of scenarios with measures, charts and claims."""

@@ -103,7 +103,7 @@ class Experiment:
             content = Content.model_validate(data)
         except pydantic.ValidationError as error:
             wrong = [validation.from_pydantic(entry, data) for entry in error.errors()]
-            validation.fail(path, document, {mistake.path: mistake for mistake in reversed(wrong)}.values())
+            validation.fail(path, document, {each.path: each for each in reversed(wrong)}.values())
         if wrong := [*validation.check_content(content)]:
             validation.fail(path, document, wrong)
         experiment = cls(path, content, document)

@@ -135,7 +135,7 @@ class Paper:
             validation.fail(
                 path, document, [validation.from_pydantic(entry, data, Readings) for entry in error.errors()]
             )
-        if wrong := [*_inconsistent(content, path)]:
+        if wrong := [*_check_choices(content, path)]:
             validation.fail(path, document, wrong)
         return cls(path, content)
 
@@ -196,7 +196,7 @@ def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
     yield from column
 
 
-def _inconsistent(content: Readings, path: Path) -> Iterator[Diagnostic]:
+def _check_choices(content: Readings, path: Path) -> Iterator[Diagnostic]:
     """Yields unknown options, figures, points and measures, and parts without a claim."""
     files = {file.stem: file for file in path.parent.iterdir() if is_experiment(file)}
     figures = sorted(files)
@@ -209,14 +209,14 @@ def _inconsistent(content: Readings, path: Path) -> Iterator[Diagnostic]:
         for option, edits in choice.options.items():
             for index, edit in enumerate(edits):
                 where = ("choices", name, "options", option, str(index))
-                yield from _without_effect(where, edit, known, figures)
+                yield from _check_edit(where, edit, known, figures)
     for index, edit in enumerate(content.reference):
-        yield from _without_effect(("reference", str(index)), edit, known, figures)
+        yield from _check_edit(("reference", str(index)), edit, known, figures)
     if content.score is not None:
-        yield from _score_mistakes(content.score, known, figures)
+        yield from _check_score(content.score, known, figures)
 
 
-def _score_mistakes(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Diagnostic]:
+def _check_score(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Diagnostic]:
     """Yields parts without a claim of the paper, and guards with errors."""
     for key in ("choose", "confirm"):
         part = getattr(score, key)
@@ -253,7 +253,7 @@ def _parsed(text: str) -> Content:
     return Content.model_validate(tomllib.loads(text))
 
 
-def _without_effect(
+def _check_edit(
     where: tuple[str, ...], edit: Edit, known: Mapping[str, Content], figures: Sequence[str]
 ) -> Iterator[Diagnostic]:
     """Yields names in an edit that no experiment has, and values that edits cannot write."""
@@ -261,7 +261,7 @@ def _without_effect(
         yield from _unknown_figure((*where, "figures"), figure, figures)
     of_run = edit.set.get("run")
     if "run.seed" in edit.set or (isinstance(of_run, Mapping) and "seed" in of_run):
-        yield Diagnostic((*where, "set"), "the scale sets the seeds")
+        yield Diagnostic((*where, "set"), "the scale sets the seeds", hint="remove run.seed")
     if edit.at and edit.measures:
         yield Diagnostic((*where, "at"), "excludes measures, which apply to all points")
     of = [content for name, content in known.items() if _is_of(edit, name)]
@@ -272,10 +272,10 @@ def _without_effect(
         for name in names:
             if name not in points:
                 yield Diagnostic((*where, "at", axis), "no experiment has this point", name, suggestion(name, points))
-    yield from _measure_mistakes((*where, "measures"), edit, of)
+    yield from _check_edited_measures((*where, "measures"), edit, of)
 
 
-def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Diagnostic]:
+def _check_edited_measures(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Diagnostic]:
     """Yields measures of an edit that no experiment has, and errors that the edit causes."""
     measures = {measure: None for content in of for measure in content.measures}
     for name in edit.measures:
@@ -291,9 +291,9 @@ def _measure_mistakes(where: tuple[str, ...], edit: Edit, of: Sequence[Content])
             wrong = [*validation.check_content(Content.model_validate(data))]
         except pydantic.ValidationError as error:
             wrong = [validation.from_pydantic(entry, data) for entry in error.errors()]
-        for mistake in wrong:
-            if mistake.path[0] == "measures" and mistake.path[1] in changed:
-                found[replace(mistake, path=(*where, *mistake.path[1:]))] = None
+        for diagnostic in wrong:
+            if diagnostic.path[0] == "measures" and diagnostic.path[1] in changed:
+                found[replace(diagnostic, path=(*where, *diagnostic.path[1:]))] = None
     yield from found
 
 

@@ -99,7 +99,7 @@ def check_selections(content: Content, scenario: Scenario, resolved: Mapping[str
         for message in selection.missing_data(probes):
             yield Diagnostic(path, message)
         if (tag := getattr(selection, "tag", None)) is not None:
-            yield from _unknown((*path, "tag"), "traffic", tag, sorted(tags))
+            yield from _unknown((*path, "tag"), "tag", tag, sorted(tags))
         yield from _unknown_nodes(path, selection, network)
 
 

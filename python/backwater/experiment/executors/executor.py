@@ -21,7 +21,7 @@ class ExecutorError(BackwaterError):
     """The executor cannot run any job."""
 
 
-def unseen(traceback: str, directory: Path) -> str:
+def remote_error(traceback: str, directory: Path) -> str:
     """Returns the error of another machine's traceback: the last line that names one, and perhaps a remedy."""
     lines = [line.strip() for line in traceback.splitlines()]
     reason = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), lines[-1])

@@ -12,7 +12,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from backwater import extension
-from backwater.experiment.executors.executor import ExecutorError, LostError, unseen
+from backwater.experiment.executors.executor import ExecutorError, LostError, remote_error
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
@@ -52,7 +52,7 @@ class RayCluster(Stoppable[Any]):
         try:
             exit_code: int = ray.get(run)
         except RayTaskError as error:
-            raise ExecutorError(f"Ray: {unseen(str(error), directory)}") from None
+            raise ExecutorError(f"Ray: {remote_error(str(error), directory)}") from None
         except RayError as error:
             raise LostError(f"its worker was lost ({type(error).__name__})") from None
         return exit_code

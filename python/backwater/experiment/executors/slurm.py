@@ -14,7 +14,7 @@ import submitit
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.local import local as on_this_machine
 
-from backwater.experiment.executors.executor import ExecutorError, LostError, unseen
+from backwater.experiment.executors.executor import ExecutorError, LostError, remote_error
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
@@ -76,7 +76,7 @@ class Submitit(Stoppable[Any]):
             # A traceback of the other machine. A timeout is an UncompletedJobError there.
             if "UncompletedJobError" in str(error):
                 raise LostError(f"its job {run.job_id} did not end") from error
-            raise ExecutorError(f"submitit: {unseen(str(error), directory)}") from None
+            raise ExecutorError(f"submitit: {remote_error(str(error), directory)}") from None
         except UncompletedJobError as error:
             raise LostError(f"its job {run.job_id} was lost") from error
         return exit_code

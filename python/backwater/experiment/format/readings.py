@@ -60,7 +60,7 @@ class Part(Table):
 
 
 class Guard(Claim):
-    """An own claim that lowers a reading's score if its mean over seeds is not as expected.
+    """One of our claims; it lowers a reading's score if its mean over seeds is not as expected.
 
     Attributes:
         figure: The experiment with the measure.

@@ -38,7 +38,7 @@ class ThroughputMeasure(ResultMeasure, Window, Throughput):
     @pydantic.model_validator(mode="after")
     def _over_ports(self) -> Self:
         if self.of_flows and self.stat is not None:
-            raise ValueError("stat is over ports: it does not go with role and tag")
+            raise ValueError("stat is over ports: remove it, or role and tag")
         return self
 
     @property
