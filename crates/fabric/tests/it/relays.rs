@@ -6,11 +6,10 @@ use crate::common::{bcube, flow, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::note::DropCause;
-use backwater_fabric::contract::{CongestionOptions, Options, ReactionPoint, SenderFacts, Site};
+use backwater_fabric::contract::{CongestionOptions, Options, ReactionPoint, SenderFacts};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::ids::{Class, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::none::NoCongestionControl;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -18,6 +17,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::{Fabric, Promise};
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
+use backwater_fabric::{no_congestion_point, no_notification_point};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -318,17 +318,9 @@ struct Half(Rate);
 
 impl Options for HalfRate {}
 impl CongestionOptions for HalfRate {
-    type Point = NoCongestionControl;
-    type Notification = NoCongestionControl;
+    no_congestion_point!();
+    no_notification_point!();
     type Reaction = Half;
-
-    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
-        NoCongestionControl
-    }
-
-    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
-        NoCongestionControl
-    }
 
     fn reaction(&self, sender: &SenderFacts) -> Half {
         Half(Rate::from_bps(sender.line_rate.bps() / 2))

@@ -11,10 +11,10 @@ use backwater_fabric::contract::{
 };
 use backwater_fabric::ids::{FlowId, NodeId, PortIx};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::none::NoCongestionControl;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::network::spec::{FlowSpec, LinkFault};
+use backwater_fabric::no_congestion_point;
 use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,13 +204,9 @@ struct Clock {
 impl Options for Alarm {}
 
 impl CongestionOptions for Alarm {
-    type Point = NoCongestionControl;
+    no_congestion_point!();
     type Notification = Silent;
     type Reaction = Clock;
-
-    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
-        NoCongestionControl
-    }
 
     fn notification(&self, _line_rate: Rate) -> Silent {
         Silent

@@ -2,13 +2,13 @@
 //! line rate when it is not any more.
 
 use crate::contract::{
-    AckView, CongestionOptions, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext, SenderFacts, Site,
+    AckView, CongestionOptions, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext, SenderFacts,
     effective_values,
 };
 use crate::frame::{Notice, Protocol};
 use crate::ids::PortId;
 use crate::mechanisms::cnm::{Cnm, FLB, MOST_ROOTS};
-use crate::mechanisms::congestion::none::NoCongestionControl;
+use crate::{no_congestion_point, no_notification_point};
 use arrayvec::ArrayVec;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
@@ -56,17 +56,9 @@ impl FlbRcConfig {
 }
 
 impl CongestionOptions for FlbRcConfig {
-    type Point = NoCongestionControl;
-    type Notification = NoCongestionControl;
+    no_congestion_point!();
+    no_notification_point!();
     type Reaction = FlbRc;
-
-    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
-        NoCongestionControl
-    }
-
-    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
-        NoCongestionControl
-    }
 
     fn reaction(&self, sender: &SenderFacts) -> FlbRc {
         FlbRc::new(self, sender)

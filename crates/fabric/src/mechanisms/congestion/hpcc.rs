@@ -1,6 +1,5 @@
 //! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
 
-use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
@@ -9,6 +8,7 @@ use crate::contract::{
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
+use crate::no_notification_point;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -57,15 +57,11 @@ impl Options for HpccConfig {
 
 impl CongestionOptions for HpccConfig {
     type Point = TelemetryStamper;
-    type Notification = NoCongestionControl;
+    no_notification_point!();
     type Reaction = Hpcc;
 
     fn point(&self, _site: &Site<'_>) -> Self::Point {
         TelemetryStamper::new(self.rate_code)
-    }
-
-    fn notification(&self, _line_rate: Rate) -> Self::Notification {
-        NoCongestionControl
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Hpcc {

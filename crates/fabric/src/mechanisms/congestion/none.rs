@@ -2,8 +2,9 @@
 
 use crate::contract::{
     CongestionOptions, CongestionPoint, EffectiveValues, Findings, NotificationPoint, Options, PipelineHooks,
-    ReactionPoint, SchemeContext, SenderFacts, Site,
+    ReactionPoint, SchemeContext, SenderFacts,
 };
+use crate::{no_congestion_point, no_notification_point};
 use backwater_engine::{Bytes, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -39,17 +40,9 @@ impl Options for NoneConfig {
 }
 
 impl CongestionOptions for NoneConfig {
-    type Point = NoCongestionControl;
-    type Notification = NoCongestionControl;
+    no_congestion_point!();
+    no_notification_point!();
     type Reaction = LineRate;
-
-    fn point(&self, _site: &Site<'_>) -> NoCongestionControl {
-        NoCongestionControl
-    }
-
-    fn notification(&self, _line_rate: Rate) -> NoCongestionControl {
-        NoCongestionControl
-    }
 
     fn reaction(&self, sender: &SenderFacts) -> LineRate {
         LineRate::new(self, sender)
@@ -69,7 +62,31 @@ impl CongestionOptions for NoneConfig {
     }
 }
 
-/// Marks nothing, reports nothing.
+/// Declares a congestion control whose switches do nothing, in its `impl CongestionOptions`.
+#[macro_export]
+macro_rules! no_congestion_point {
+    () => {
+        type Point = $crate::mechanisms::congestion::none::NoCongestionControl;
+
+        fn point(&self, _site: &$crate::contract::Site<'_>) -> Self::Point {
+            $crate::mechanisms::congestion::none::NoCongestionControl
+        }
+    };
+}
+
+/// Declares a congestion control whose receivers report nothing, in its `impl CongestionOptions`.
+#[macro_export]
+macro_rules! no_notification_point {
+    () => {
+        type Notification = $crate::mechanisms::congestion::none::NoCongestionControl;
+
+        fn notification(&self, _line_rate: ::backwater_engine::Rate) -> Self::Notification {
+            $crate::mechanisms::congestion::none::NoCongestionControl
+        }
+    };
+}
+
+/// Congestion point and notification point of a control that runs at senders alone.
 #[derive(Debug, GetSize)]
 pub struct NoCongestionControl;
 

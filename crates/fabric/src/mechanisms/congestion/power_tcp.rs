@@ -4,7 +4,6 @@
 //! With telemetry (Algorithm 1) power is measured at every hop; without it (Algorithm 2, theta-PowerTCP) it is taken from round-trip times and
 //! their gradient. Rates represent windows: W = rate x base RTT.
 
-use super::none::NoCongestionControl;
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
@@ -13,6 +12,7 @@ use crate::contract::{
 };
 use crate::frame::MAX_HOPS;
 use crate::frame::record::{Stamp, Telemetry};
+use crate::no_notification_point;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -82,15 +82,11 @@ impl Options for PowerTcpConfig {
 
 impl CongestionOptions for PowerTcpConfig {
     type Point = Option<TelemetryStamper>;
-    type Notification = NoCongestionControl;
+    no_notification_point!();
     type Reaction = PowerTcp;
 
     fn point(&self, _site: &Site<'_>) -> Self::Point {
         self.has_telemetry().then(|| TelemetryStamper::new(RateCode::Exact))
-    }
-
-    fn notification(&self, _line_rate: Rate) -> Self::Notification {
-        NoCongestionControl
     }
 
     fn reaction(&self, sender: &SenderFacts) -> PowerTcp {

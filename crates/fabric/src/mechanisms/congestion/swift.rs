@@ -3,12 +3,12 @@
 //! The target grows with the links that a packet passes, and with a smaller window, so that many flows over one link need not be told of each other.
 //! Windows may be smaller than a packet: then packets are paced.
 
-use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use crate::contract::{
     AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, LossSignal, Options, ReactionPoint,
-    SchemeContext, SenderFacts, Site, effective_values,
+    SchemeContext, SenderFacts, effective_values,
 };
+use crate::{no_congestion_point, no_notification_point};
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -129,17 +129,9 @@ impl Options for SwiftConfig {
 }
 
 impl CongestionOptions for SwiftConfig {
-    type Point = NoCongestionControl;
-    type Notification = NoCongestionControl;
+    no_congestion_point!();
+    no_notification_point!();
     type Reaction = Swift;
-
-    fn point(&self, _site: &Site<'_>) -> Self::Point {
-        NoCongestionControl
-    }
-
-    fn notification(&self, _line_rate: Rate) -> Self::Notification {
-        NoCongestionControl
-    }
 
     fn reaction(&self, sender: &SenderFacts) -> Swift {
         Swift::new(self, sender)

@@ -3,13 +3,13 @@
 //! The paper updates the rate with every completion of a segment. Here, as in the ns-3 simulators, it is updated once per round trip: when
 //! something is acknowledged that was sent after the last update.
 
-use super::none::NoCongestionControl;
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
     AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
-    SenderFacts, Site, effective_values,
+    SenderFacts, effective_values,
 };
+use crate::{no_congestion_point, no_notification_point};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -117,17 +117,9 @@ impl Options for TimelyConfig {
 }
 
 impl CongestionOptions for TimelyConfig {
-    type Point = NoCongestionControl;
-    type Notification = NoCongestionControl;
+    no_congestion_point!();
+    no_notification_point!();
     type Reaction = Timely;
-
-    fn point(&self, _site: &Site<'_>) -> Self::Point {
-        NoCongestionControl
-    }
-
-    fn notification(&self, _line_rate: Rate) -> Self::Notification {
-        NoCongestionControl
-    }
 
     fn reaction(&self, sender: &SenderFacts) -> Timely {
         Timely::new(self, sender)
