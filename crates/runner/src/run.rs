@@ -25,7 +25,7 @@ use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::routes::Way;
+use backwater_fabric::network::routes::PortPath;
 use backwater_fabric::network::spec::{FlowSpec, SpecError};
 use backwater_scenario::Plan;
 use serde::Serialize;
@@ -475,7 +475,7 @@ impl Run {
             let (node, class) = (fabric.name(drop.node), drop.class.0);
             let ingress = fabric.port_name(drop.ingress);
             let site = fabric.site(drop.node);
-            let presumed = site.flow_control.presumes.filter(|_| site.shape.relays);
+            let presumed = site.flow_control.lossless_assumption.filter(|_| site.shape.relays);
             let presumed = presumed.map(|what| format!("; it is promised as long as {what}")).unwrap_or_default();
             format!(
                 "{} at {node}: no headroom for a packet of lossless class {class} from port {ingress}{presumed}",
@@ -595,7 +595,7 @@ impl Run {
     }
 
     /// Returns the tag and the role of a flow. `path` is the path of its data at its start.
-    fn kind_of(&self, flow: &FlowSpec, path: impl FnOnce() -> Way) -> FlowKind {
+    fn kind_of(&self, flow: &FlowSpec, path: impl FnOnce() -> PortPath) -> FlowKind {
         let role = self.roles.as_ref().map(|roles| roles.of(self.simulation.fabric(), flow, &path()));
         (flow.tag, role)
     }

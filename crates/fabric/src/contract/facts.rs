@@ -107,7 +107,7 @@ pub struct FlowControlFacts {
     /// Whether packets go up a lossless class on their way: then they begin in the lowest.
     pub raises_classes: bool,
     /// What its promise rests on where hosts relay, and planning cannot know.
-    pub presumes: Option<&'static str>,
+    pub lossless_assumption: Option<&'static str>,
 }
 
 impl FlowControlFacts {

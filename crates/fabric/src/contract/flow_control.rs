@@ -34,7 +34,7 @@ pub trait FlowControlOptions: Options {
     ///
     /// # Errors
     /// What stands against it.
-    fn promises(&self, _site: &Site<'_>) -> Result<(), String> {
+    fn check_guarantee(&self, _site: &Site<'_>) -> Result<(), String> {
         Ok(())
     }
 
@@ -106,7 +106,7 @@ pub struct StartingFlow<'a> {
     /// The port through which it leaves the host.
     pub port: PortIx,
     /// The ports that its packets pass behind that one.
-    pub onward: RemainingHops<'a>,
+    pub remaining_hops: RemainingHops<'a>,
 }
 
 /// Queues that a flow control adds to every port of a node; they follow those of the classes in number.

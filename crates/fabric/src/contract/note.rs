@@ -9,7 +9,7 @@ use backwater_engine::{Duration, Rate, Time};
 /// Why a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropCause {
-    /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Promise::Lossless`](crate::network::fabric::Promise::Lossless) holds.
+    /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Guarantee::Lossless`](crate::network::fabric::Guarantee::Lossless) holds.
     Headroom,
     /// No pool of the buffer had room for a packet of a class that is not lossless.
     BufferFull,

@@ -19,17 +19,17 @@ pub trait Paths {
     fn serialisation(&self, node: NodeId, ports: &[PortIx], wire: u16) -> Duration;
 
     /// The switch at the first link of `host`; a switch is its own.
-    fn edge(&self, host: NodeId) -> NodeId;
+    fn first_hop_switch(&self, host: NodeId) -> NodeId;
 
     /// Where the packets of `flow` come from that travel in `direction`, and where they go; `None` if nobody waits for them any more.
-    fn ends(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)>;
+    fn endpoints(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)>;
 
     /// The way back to `source`, from which `packet` has come to a node through its port `ingress`: the way that it has taken, where its route or its
     /// `trail` tells, else any. The first hop, through `ingress`, is taken.
-    fn back(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
+    fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
     /// The port through which a packet of `flow`, whose route goes on with `route`, leaves the node behind `port`, where that is known beforehand.
-    fn behind(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
+    fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
 }
 
 /// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than
@@ -42,7 +42,7 @@ pub struct RemainingHops<'a> {
     direction: Direction,
     route: Route,
     /// The port that it passes before the next one.
-    behind: PortId,
+    last: PortId,
     left: u8,
 }
 
@@ -59,7 +59,7 @@ impl<'a> RemainingHops<'a> {
         route: Route,
         egress: PortId,
     ) -> RemainingHops<'a> {
-        RemainingHops { paths, flow, direction, route, behind: egress, left: RemainingHops::MOST }
+        RemainingHops { paths, flow, direction, route, last: egress, left: RemainingHops::MOST }
     }
 }
 
@@ -69,8 +69,8 @@ impl Iterator for RemainingHops<'_> {
     #[inline]
     fn next(&mut self) -> Option<PortId> {
         self.left = self.left.checked_sub(1)?;
-        self.behind = self.paths.behind(self.behind, self.flow, self.direction, &self.route)?;
+        self.last = self.paths.next_hop_port(self.last, self.flow, self.direction, &self.route)?;
         self.route.advance();
-        Some(self.behind)
+        Some(self.last)
     }
 }

@@ -170,8 +170,8 @@ impl<'a> View<'a> {
 
     /// The source of `packet`, which has come in through port `ingress`, and the way back to it from there; `None` if nobody waits there any more.
     pub fn way_back(&self, packet: &Packet, trail: Option<&Trail>, ingress: PortIx) -> Option<(NodeId, Route)> {
-        let (to, _) = self.paths.ends(packet.flow, packet.direction())?;
-        Some((to, self.paths.back(to, packet, trail, self.port(ingress).id())))
+        let (to, _) = self.paths.endpoints(packet.flow, packet.direction())?;
+        Some((to, self.paths.reverse_route(to, packet, trail, self.port(ingress).id())))
     }
 
     /// Sends a notice that need not be about a packet: in any class, along any route.

@@ -1,8 +1,8 @@
 //! Look-ahead: asks the memory for what the next events will need.
 
 use crate::driver::keys::{Kind, id_of, kind_of};
-use crate::driver::shard::{Handler, Outside};
-use crate::driver::wire::{Flying, Wire, wire_index};
+use crate::driver::shard::{Handler, ShardIo};
+use crate::driver::wire::{InFlight, Wire, wire_index};
 use backwater_engine::prefetch::prefetch;
 
 /// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
@@ -11,7 +11,7 @@ const LOOK_AHEAD_FROM: usize = 2048;
 impl Handler<'_> {
     /// Whether it pays to look ahead.
     pub(super) fn looks_ahead(&self) -> bool {
-        self.env.sink.outside.wires.len() >= LOOK_AHEAD_FROM
+        self.env.sink.io.wires.len() >= LOOK_AHEAD_FROM
     }
 
     /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
@@ -19,37 +19,37 @@ impl Handler<'_> {
     #[inline]
     pub(super) fn look_ahead(&self) {
         let (fabric, frames) = (self.env.fabric, &*self.env.frames);
-        let Outside { wires, flying, .. } = &*self.env.sink.outside;
+        let ShardIo { wires, in_flight, .. } = &*self.env.sink.io;
         if let Some((_, wire)) = self.upcoming(10) {
             prefetch(wire);
         }
         if let Some((kind, wire)) = self.upcoming(8) {
             prefetch(&self.nodes[wire.node as usize]);
             if let Kind::Arrive = kind {
-                wire.frames.prefetch_front(flying);
+                wire.frames.prefetch_front(in_flight);
             }
         }
         if let Some((kind, wire)) = self.upcoming(6) {
             let node = &self.nodes[wire.node as usize];
-            match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_arrival(wire.ix, frame, fabric),
+            match (kind, wire.frames.front(in_flight)) {
+                (Kind::Arrive, Some(InFlight(frame))) => node.prefetch_arrival(wire.ix, frame, fabric),
                 _ => node.prefetch_turn(wire.ix),
             }
         }
         if let Some((kind, wire)) = self.upcoming(4) {
             let node = &self.nodes[wire.node as usize];
-            let port = match (kind, wire.frames.front(flying)) {
-                (Kind::Arrive, Some(Flying(frame))) => node.prefetch_way(frame, fabric, frames),
+            let port = match (kind, wire.frames.front(in_flight)) {
+                (Kind::Arrive, Some(InFlight(frame))) => node.prefetch_way(frame, fabric, frames),
                 _ => Some(node.prefetch_departure(wire.ix)),
             };
-            if let Some(onward) = port.and_then(|port| port.place.peer_wire) {
-                prefetch(&wires[wire_index(onward) as usize]);
+            if let Some(next_wire) = port.and_then(|port| port.place.peer_wire) {
+                prefetch(&wires[wire_index(next_wire) as usize]);
             }
         }
         if let Some((Kind::Port, wire)) = self.upcoming(2) {
             let port = self.nodes[wire.node as usize].prefetch_frame(wire.ix, frames);
-            if let Some(onward) = port.place.peer_wire {
-                wires[wire_index(onward) as usize].frames.prefetch_push(flying);
+            if let Some(next_wire) = port.place.peer_wire {
+                wires[wire_index(next_wire) as usize].frames.prefetch_push(in_flight);
             }
         }
     }
@@ -57,7 +57,7 @@ impl Handler<'_> {
     /// The event that comes `steps` after the next, if it is an arrival or a port's turn, and the wire that ends at the port.
     #[inline]
     fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
-        let Outside { events, wires, .. } = &*self.env.sink.outside;
+        let ShardIo { events, wires, .. } = &*self.env.sink.io;
         let key = events.ahead(steps)?;
         let kind = kind_of(key);
         matches!(kind, Kind::Arrive | Kind::Port).then(|| (kind, &wires[id_of(key) as usize]))

@@ -3,20 +3,20 @@
 mod accounts;
 pub mod audit;
 pub mod deadlock;
+mod exchange;
 mod keys;
 mod layout;
 mod look_ahead;
 pub mod memory;
+mod observations;
 pub mod outcome;
 pub mod partition;
-mod post;
 mod shard;
 pub mod simulation;
 mod totals;
 pub mod trace;
-mod watch;
 mod windows;
 mod wire;
 
+pub use observations::{FullQueue, LossyDrop, PauseInterval};
 pub use simulation::Simulation;
-pub use watch::{FullQueue, LossyDrop, PauseInterval};

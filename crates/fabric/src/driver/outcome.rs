@@ -2,16 +2,16 @@
 
 use crate::contract::note::Reception;
 use crate::driver::memory::Memory;
+use crate::driver::observations::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::driver::simulation::Simulation;
 pub use crate::driver::totals::Totals;
 use crate::driver::trace::{TraceSpec, Traced};
-use crate::driver::watch::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::ids::{FlowId, NodeId};
 use crate::model::flags::NodeFlags;
 use crate::model::ledger::FlowAccount;
 use crate::model::probe::{HeadroomPeak, Stop};
 use crate::network::flows::Flow;
-use crate::network::routes::Way;
+use crate::network::routes::PortPath;
 use crate::network::spec::FlowSpec;
 use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
@@ -26,7 +26,7 @@ pub struct FlowOutcome {
     /// What it was.
     pub spec: FlowSpec,
     /// Egress ports of its data, from its host on, by the routes that held at its start.
-    pub path: Way,
+    pub path: PortPath,
     /// True if routes have been computed anew since its start.
     pub rerouted: bool,
     /// Measurements at its receiver.
@@ -50,7 +50,7 @@ impl Simulation {
             ..Totals::default()
         };
         for shard in &self.shards {
-            totals += shard.outside.watch.totals;
+            totals += shard.io.observations.totals;
             for node in &shard.nodes {
                 totals += Totals::of_node(node, self.now);
             }
@@ -61,7 +61,7 @@ impl Simulation {
     /// What mechanisms have counted, by the names that they give it; what nobody has counted is not there.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         let mut counters = BTreeMap::new();
-        for (what, amount) in self.shards.iter().flat_map(|shard| &shard.outside.watch.counters) {
+        for (what, amount) in self.shards.iter().flat_map(|shard| &shard.io.observations.counters) {
             *counters.entry(*what).or_default() += amount;
         }
         counters
@@ -81,14 +81,14 @@ impl Simulation {
     /// A hash of every frame's every arrival.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = Fingerprint::default();
-        self.shards.iter().for_each(|shard| fingerprint.merge(shard.outside.watch.fingerprint));
+        self.shards.iter().for_each(|shard| fingerprint.merge(shard.io.observations.fingerprint));
         fingerprint
     }
 
     /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
     pub fn violations(&self) -> Vec<LossyDrop> {
         let mut drops: Vec<_> =
-            self.shards.iter().flat_map(|shard| shard.outside.watch.violations.iter().copied()).collect();
+            self.shards.iter().flat_map(|shard| shard.io.observations.violations.iter().copied()).collect();
         drops.sort_unstable_by_key(|drop| (drop.at, drop.node, drop.ingress));
         drops
     }
@@ -96,7 +96,7 @@ impl Simulation {
     /// Takes the pauses that have ended since the last call, in order of port, queue and time.
     pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
         let mut pauses: Vec<_> =
-            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.pauses)).collect();
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.io.observations.pauses)).collect();
         // Those of one shard mostly are in order, which a merge sort makes use of.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
@@ -105,8 +105,8 @@ impl Simulation {
     /// From now on, what `spec` says is written down: see [`Simulation::take_trace`].
     pub fn watch_trace(&mut self, spec: &TraceSpec) {
         for shard in &mut self.shards {
-            shard.outside.watch.trace.start(spec.clone());
-            for node in shard.nodes.iter_mut().filter(|node| spec.looks_at(node.id, &self.fabric)) {
+            shard.io.observations.trace.start(spec.clone());
+            for node in shard.nodes.iter_mut().filter(|node| spec.covers(node.id, &self.fabric)) {
                 node.io.flags |= NodeFlags::TRACE;
             }
         }
@@ -116,7 +116,7 @@ impl Simulation {
     /// done. What lies in the future of any node is kept.
     pub fn take_trace(&mut self) -> Vec<Traced> {
         let now = self.now;
-        let traces = self.shards.iter_mut().map(|shard| &mut shard.outside.watch.trace);
+        let traces = self.shards.iter_mut().map(|shard| &mut shard.io.observations.trace);
         let mut all: Vec<Traced> = traces.flat_map(|trace| trace.take(now)).collect();
         all.sort_by_key(|traced| (traced.at, traced.node));
         all
@@ -131,7 +131,7 @@ impl Simulation {
     /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
     pub fn take_full(&mut self) -> Vec<FullQueue> {
         let mut full: Vec<_> =
-            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.outside.watch.full)).collect();
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.io.observations.full)).collect();
         full.sort_by_key(|queue| (queue.at, queue.port, queue.class, queue.egress));
         full
     }

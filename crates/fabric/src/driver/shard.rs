@@ -10,8 +10,8 @@ use crate::contract::note::Note;
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
-use crate::driver::watch::Watch;
-use crate::driver::wire::{Flying, Mail, Trouble, Wire, WireArrival, wire_index};
+use crate::driver::observations::Observations;
+use crate::driver::wire::{InFlight, LinkFaults, Outbox, Wire, WireArrival, wire_index};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Signal};
 use crate::ids::{FlowId, NodeId, PortIx};
@@ -32,21 +32,21 @@ use get_size2::GetSize;
 const ROOM: usize = 256;
 
 /// What lies beyond the ports of a shard's nodes: its wires, its pending events, and what is written down.
-pub(crate) struct Outside {
+pub(crate) struct ShardIo {
     pub(super) wires: Vec<Wire>,
     /// The frames on the wires.
-    pub(super) flying: Pool<Flying>,
+    pub(super) in_flight: Pool<InFlight>,
     pub(super) events: EventSet,
-    pub(crate) outboxes: Vec<Mail>,
-    pub(crate) watch: Watch,
+    pub(crate) outboxes: Vec<Outbox>,
+    pub(crate) observations: Observations,
 }
 
-impl Outside {
+impl ShardIo {
     /// Puts a frame onto a wire.
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, when: WireArrival) {
         self.events.push(arrival(wire, when));
-        self.wires[wire_index(wire) as usize].frames.push(Flying(*frame), &mut self.flying);
+        self.wires[wire_index(wire) as usize].frames.push(InFlight(*frame), &mut self.in_flight);
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Shard {
     pub(crate) records: Records,
     /// The frames in queues.
     pub(crate) frames: Frames,
-    pub(crate) outside: Outside,
+    pub(crate) io: ShardIo,
 }
 
 impl Shard {
@@ -66,9 +66,9 @@ impl Shard {
         let seed = Seed(fabric.spec.seed);
         let wire = |port: &PortFacts| {
             let errors = (port.error_rate > 0.0).then(|| seed.stream("link-errors", u64::from(port.id.0)));
-            let trouble = errors.map(|errors| Box::new(Trouble { failed_at: None, errors: Some(errors) }));
+            let faults = errors.map(|errors| Box::new(LinkFaults { failed_at: None, errors: Some(errors) }));
             let node = layout.node(port.node).node;
-            Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, trouble }
+            Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, faults }
         };
         let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.of(*node)).collect();
         ports.sort_unstable_by_key(|port| port.id);
@@ -81,21 +81,21 @@ impl Shard {
             nodes: members.iter().map(node).collect(),
             records: Records::default(),
             frames: Frames::with_room(ROOM * ports.len()),
-            outside: Outside {
-                flying: Pool::with_room(ROOM * ports.len()),
+            io: ShardIo {
+                in_flight: Pool::with_room(ROOM * ports.len()),
                 wires: ports.into_iter().map(wire).collect(),
                 events: EventSet::default(),
-                outboxes: (0..layout.shards).map(|_| Mail::default()).collect(),
-                watch: Watch::default(),
+                outboxes: (0..layout.shards).map(|_| Outbox::default()).collect(),
+                observations: Observations::default(),
             },
         };
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
                 if layout.node(fabric.wiring.ports[port.0 as usize].node).shard == index {
                     let wire = wire_index(layout.port(port).wire);
-                    shard.outside.events.push(event(Kind::LinkDown, wire, fault.down));
+                    shard.io.events.push(event(Kind::LinkDown, wire, fault.down));
                     if fault.up != Time::NEVER {
-                        shard.outside.events.push(event(Kind::LinkUp, wire, fault.up));
+                        shard.io.events.push(event(Kind::LinkUp, wire, fault.up));
                     }
                 }
             }
@@ -117,12 +117,12 @@ impl Shard {
 
     /// When the next event happens; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
-        self.outside.events.next_time()
+        self.io.events.next_time()
     }
 
     /// Whether no frame is on a wire, in a queue or between ports.
     pub(crate) fn is_empty(&self) -> bool {
-        self.outside.wires.iter().all(|wire| wire.frames.is_empty())
+        self.io.wires.iter().all(|wire| wire.frames.is_empty())
             && self.nodes.iter().all(|node| {
                 node.io.ports.iter().all(Port::is_empty) && node.switch().is_none_or(|switch| switch.transit.is_empty())
             })
@@ -135,12 +135,12 @@ impl Shard {
 
     /// The frames on its wires.
     pub(crate) fn frames_on_wires(&self) -> impl Iterator<Item = &Frame> {
-        self.outside.wires.iter().flat_map(|wire| wire.frames.iter(&self.outside.flying)).map(|Flying(frame)| frame)
+        self.io.wires.iter().flat_map(|wire| wire.frames.iter(&self.io.in_flight)).map(|InFlight(frame)| frame)
     }
 
     /// What the shard takes of memory.
     pub(crate) fn memory(&self) -> Memory {
-        let mut memory = Memory { events: self.outside.events.heap_bytes(), ..Memory::default() };
+        let mut memory = Memory { events: self.io.events.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
         for node in &self.nodes {
             let pipeline = node.switch().map_or(0, |pipeline| size_of::<Switch>() as u64 + pipeline.heap_bytes());
@@ -151,12 +151,12 @@ impl Shard {
             ports.bytes += node.io.ports.iter().map(|port| size_of::<Port>() as u64 + port.heap_bytes()).sum::<u64>();
             *flows += node.endpoint().map_or(Share::default(), Endpoint::memory);
         }
-        let troubled = self.outside.wires.iter().filter(|wire| wire.trouble.is_some()).count();
-        ports.bytes += self.outside.wires.heap_bytes() + (troubled * size_of::<Trouble>()) as u64;
-        flows.bytes += self.outside.watch.acknowledged.heap_bytes() + self.outside.watch.trace.heap_bytes();
+        let troubled = self.io.wires.iter().filter(|wire| wire.faults.is_some()).count();
+        ports.bytes += self.io.wires.heap_bytes() + (troubled * size_of::<LinkFaults>()) as u64;
+        flows.bytes += self.io.observations.acknowledged.heap_bytes() + self.io.observations.trace.heap_bytes();
         *frames += self.frames.memory();
-        *frames += self.outside.flying.memory();
-        *reserved += self.frames.reserved() + self.outside.flying.reserved();
+        *frames += self.io.in_flight.memory();
+        *reserved += self.frames.reserved() + self.io.in_flight.reserved();
         frames.bytes += self.records.heap_bytes();
         memory
     }
@@ -167,14 +167,14 @@ impl Shard {
     }
 
     /// Takes in what another shard has sent.
-    pub(crate) fn accept(&mut self, mail: &mut Mail, layout: &Layout) {
-        let mut records = mail.records.drain(..);
-        for (port, arrival, mut frame) in mail.frames.drain(..) {
+    pub(crate) fn accept(&mut self, outbox: &mut Outbox, layout: &Layout) {
+        let mut records = outbox.records.drain(..);
+        for (port, arrival, mut frame) in outbox.frames.drain(..) {
             if frame.record.is_some() {
                 let record = records.next().expect("a record travels with every frame that names one");
                 frame.record = self.records.insert(record);
             }
-            self.outside.carry(layout.port(port).wire, &frame, arrival);
+            self.io.carry(layout.port(port).wire, &frame, arrival);
         }
     }
 
@@ -184,7 +184,7 @@ impl Shard {
         self.act(Time::ZERO, fabric, layout, |handler| {
             let looks_ahead = handler.looks_ahead();
             while handled < most
-                && let Some(event) = handler.env.sink.outside.events.pop_before(limit)
+                && let Some(event) = handler.env.sink.io.events.pop_before(limit)
             {
                 handled += 1;
                 if looks_ahead {
@@ -194,22 +194,22 @@ impl Shard {
             }
         });
         self.pack_records();
-        self.outside.watch.totals.events += handled;
+        self.io.observations.totals.events += handled;
         handled
     }
 
     /// Lets the nodes act from `now` on.
     fn act<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, act: impl FnOnce(&mut Handler<'_>) -> R) -> R {
-        let Shard { nodes, records, frames, outside } = self;
-        let sink = &mut ShardSink { now, fabric, layout, outside };
+        let Shard { nodes, records, frames, io } = self;
+        let sink = &mut ShardSink { now, fabric, layout, io };
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
     /// Packs the records of frames that leave for other shards.
     fn pack_records(&mut self) {
-        for mail in &mut self.outside.outboxes {
-            let leaving = mail.frames.iter().map(|(_, _, frame)| frame.record);
-            mail.records.extend(leaving.filter_map(|record| self.records.take(record)));
+        for outbox in &mut self.io.outboxes {
+            let leaving = outbox.frames.iter().map(|(_, _, frame)| frame.record);
+            outbox.records.extend(leaving.filter_map(|record| self.records.take(record)));
         }
     }
 }
@@ -242,9 +242,9 @@ impl Handler<'_> {
             Kind::Retransmission => self.at_node(NodeId(id), |node, env| node.retransmission_timer(env)),
             Kind::Node => self.at_node(NodeId(id), |node, env| node.wake(env)),
             Kind::LinkDown => {
-                let trouble = &mut self.env.sink.outside.wires[id as usize].trouble;
-                let trouble = trouble.get_or_insert_with(|| Box::new(Trouble { failed_at: None, errors: None }));
-                trouble.failed_at = Some(self.env.now);
+                let faults = &mut self.env.sink.io.wires[id as usize].faults;
+                let faults = faults.get_or_insert_with(|| Box::new(LinkFaults { failed_at: None, errors: None }));
+                faults.failed_at = Some(self.env.now);
                 self.at_port(id, |node, ix, env| node.link_change(ix, false, env));
             }
             Kind::LinkUp => self.at_port(id, |node, ix, env| node.link_change(ix, true, env)),
@@ -255,12 +255,12 @@ impl Handler<'_> {
     #[inline(always)]
     fn arrive(&mut self, wire: u32) {
         let (now, fabric) = (self.env.now, self.env.fabric);
-        let Outside { wires, flying, watch, .. } = &mut *self.env.sink.outside;
+        let ShardIo { wires, in_flight, observations, .. } = &mut *self.env.sink.io;
         let wire = &mut wires[wire as usize];
-        let Flying(frame) = &wire.frames.pop(flying);
-        watch.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
-        let trouble = wire.trouble.as_mut();
-        let lost = trouble.and_then(|trouble| trouble.loss_of(frame, wire.port, now, fabric));
+        let InFlight(frame) = &wire.frames.pop(in_flight);
+        observations.fingerprint.add(now.ps(), u64::from(wire.port.0), frame.digest());
+        let faults = wire.faults.as_mut();
+        let lost = faults.and_then(|faults| faults.loss_of(frame, wire.port, now, fabric));
         let (node, ix) = (&mut self.nodes[wire.node as usize], wire.ix);
         match lost {
             None => node.arrive(ix, frame, &mut self.env),
@@ -271,7 +271,7 @@ impl Handler<'_> {
     /// Lets the port where a wire ends act.
     #[inline(always)]
     fn at_port(&mut self, wire: u32, act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>)) {
-        let Wire { node, ix, .. } = self.env.sink.outside.wires[wire as usize];
+        let Wire { node, ix, .. } = self.env.sink.io.wires[wire as usize];
         act(&mut self.nodes[node as usize], ix, &mut self.env);
     }
 
@@ -287,35 +287,35 @@ pub(super) struct ShardSink<'a> {
     now: Time,
     fabric: &'a Fabric,
     layout: &'a Layout,
-    pub(super) outside: &'a mut Outside,
+    pub(super) io: &'a mut ShardIo,
 }
 
 impl Sink for ShardSink<'_> {
     #[inline]
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records) {
-        let watch = &mut self.outside.watch;
-        watch.totals.packet_hops += 1;
+        let observations = &mut self.io.observations;
+        observations.totals.packet_hops += 1;
         if let Body::Control(control) = &frame.body {
-            watch.totals.port_pause_frames += u64::from(control.is_port_pause());
+            observations.totals.port_pause_frames += u64::from(control.is_port_pause());
             match control.signal() {
-                Signal::Pause => watch.totals.pause_frames += 1,
-                Signal::Resume => watch.totals.resume_frames += 1,
+                Signal::Pause => observations.totals.pause_frames += 1,
+                Signal::Resume => observations.totals.resume_frames += 1,
                 Signal::Other => {}
             }
         }
-        if watch.trace.is_on(self.now) {
+        if observations.trace.is_on(self.now) {
             let record = || records.copy(frame.record).map(Box::new);
-            watch.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
+            observations.trace.add_sent(self.now, port.id, frame, port.busy_until, record, self.fabric);
         }
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
         match port.place.peer_wire {
-            Some(wire) => self.outside.carry(wire, frame, arrival),
+            Some(wire) => self.io.carry(wire, frame, arrival),
             None => {
                 let ports = &self.fabric.wiring.ports;
                 let peer = ports[port.id.0 as usize].peer;
                 let shard = self.layout.node(ports[peer.0 as usize].node).shard;
-                self.outside.outboxes[shard as usize].frames.push((peer, arrival, *frame));
+                self.io.outboxes[shard as usize].frames.push((peer, arrival, *frame));
             }
         }
     }
@@ -323,7 +323,7 @@ impl Sink for ShardSink<'_> {
     #[inline(always)]
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
         let wire = |port: &Port| wire_index(port.place.wire);
-        self.outside.events.push(match wakeup {
+        self.io.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),
             Wakeup::Retransmission(node) => event(Kind::Retransmission, node.0, at),
@@ -332,10 +332,10 @@ impl Sink for ShardSink<'_> {
         });
     }
     fn traces(&self) -> bool {
-        self.outside.watch.trace.is_on(self.now)
+        self.io.observations.trace.is_on(self.now)
     }
 
     fn note(&mut self, note: Note) {
-        self.outside.watch.note(note, self.now, self.fabric);
+        self.io.observations.note(note, self.now, self.fabric);
     }
 }

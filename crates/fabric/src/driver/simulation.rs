@@ -3,19 +3,19 @@
 //! Shards run in windows as long as the shortest link between two of them: whatever one sends to another within a window arrives after it.
 //! The result does not depend on how many shards or threads there are, nor on which nodes share one.
 
+use crate::driver::exchange::MailExchange;
 use crate::driver::layout::{Layout, NodePlace};
+use crate::driver::observations::Acknowledged;
 use crate::driver::outcome::FlowOutcome;
 use crate::driver::partition::{SAMPLE, expected_load};
-use crate::driver::post::Post;
 use crate::driver::shard::Shard;
-use crate::driver::watch::Acknowledged;
 use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
 use crate::model::fifo::Frames;
 use crate::model::node::Node;
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
-use crate::network::routes::Way;
+use crate::network::routes::PortPath;
 use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec, SpecError};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
@@ -38,7 +38,7 @@ pub struct Simulation {
     pub(super) fabric: Fabric,
     pub(super) layout: Layout,
     pub(super) shards: Vec<Shard>,
-    pub(super) post: Post,
+    pub(super) exchange: MailExchange,
     /// Shortest link between two shards.
     pub(super) lookahead: Duration,
     pub(super) now: Time,
@@ -50,7 +50,7 @@ pub struct Simulation {
     /// Links that are down, as far as the routes know.
     pub(super) down: BTreeSet<usize>,
     /// Paths at their start of live flows that started before routes changed last.
-    pub(super) first_paths: BTreeMap<FlowId, Way>,
+    pub(super) first_paths: BTreeMap<FlowId, PortPath>,
     /// Flows whose sender is done, while packets of theirs may be on their way.
     pub(super) settling: Vec<Acknowledged>,
     /// Packets lost, of flows that are not forgotten.
@@ -114,7 +114,7 @@ impl Simulation {
         let layout = Layout::new(&fabric, partition);
         let members = partition.0.iter().enumerate();
         let shards = members.map(|(index, members)| Shard::new(&fabric, &layout, index as u32, members)).collect();
-        let post = Post::new(partition.0.len());
+        let exchange = MailExchange::new(partition.0.len());
         let shard_of = |node: NodeId| layout.node(node).shard;
         let cut = fabric.spec.links.iter().filter(|link| shard_of(link.a) != shard_of(link.b));
         let lookahead = cut.map(|link| link.delay).min().unwrap_or(Duration::from_ps(u64::MAX));
@@ -128,7 +128,7 @@ impl Simulation {
             fabric,
             layout,
             shards,
-            post,
+            exchange,
             lookahead,
             now: Time::ZERO,
             horizon: Time::ZERO,
@@ -249,9 +249,9 @@ impl Simulation {
             self.shards[from].reroute(self.now, &self.fabric, &self.layout);
             // What nodes have sent is on its way before the next window begins.
             for to in 0..self.shards.len() {
-                let mut mail = std::mem::take(&mut self.shards[from].outside.outboxes[to]);
-                self.shards[to].accept(&mut mail, &self.layout);
-                self.shards[from].outside.outboxes[to] = mail;
+                let mut outbox = std::mem::take(&mut self.shards[from].io.outboxes[to]);
+                self.shards[to].accept(&mut outbox, &self.layout);
+                self.shards[from].io.outboxes[to] = outbox;
             }
         }
     }
@@ -279,7 +279,7 @@ impl Simulation {
     }
 
     /// Returns the egress ports of a live flow's data by the routes that held at its start.
-    pub fn path_at_start(&self, id: FlowId, flow: &FlowSpec) -> Way {
+    pub fn path_at_start(&self, id: FlowId, flow: &FlowSpec) -> PortPath {
         let first = self.first_paths.get(&id).cloned();
         first.unwrap_or_else(|| self.fabric.path(id, flow, Direction::Data))
     }
@@ -293,9 +293,9 @@ impl Simulation {
     /// Takes down which senders are done, and which packets are lost.
     fn take_notes(&mut self) {
         for shard in &mut self.shards {
-            self.acknowledged_flows += shard.outside.watch.acknowledged.len() as u64;
-            self.settling.append(&mut shard.outside.watch.acknowledged);
-            for flow in shard.outside.watch.lost.drain(..) {
+            self.acknowledged_flows += shard.io.observations.acknowledged.len() as u64;
+            self.settling.append(&mut shard.io.observations.acknowledged);
+            for flow in shard.io.observations.lost.drain(..) {
                 *self.lost.entry(flow).or_default() += 1;
             }
         }

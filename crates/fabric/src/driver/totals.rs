@@ -15,8 +15,8 @@ macro_rules! totals {
     ($($(#[doc = $doc:literal])+ $total:ident: $type:ty = $merge:expr,)+) => {
         /// Totals of a run.
         ///
-        /// To add a total, add a field here. Count it in [`Watch`](crate::driver::watch::Watch) or
-        /// derive it from a node in `Totals::of_node`. Then `run.json` can report it.
+        /// To add a total, add a field here. Count it in `driver::observations::Observations`
+        /// or derive it from a node in `Totals::of_node`. Then `run.json` can report it.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Totals {
             $($(#[doc = $doc])+ pub $total: $type,)+

@@ -131,7 +131,7 @@ impl Tracer {
         match (&self.spec.scope, port) {
             (TraceScope::Ports(ports), Some(port)) => ports.contains(&port),
             (TraceScope::Flows(flows), _) => flow.is_some_and(|flow| flows.contains(&flow)),
-            _ => self.spec.looks_at(node, fabric),
+            _ => self.spec.covers(node, fabric),
         }
     }
 }
@@ -141,7 +141,7 @@ impl TraceSpec {
     pub const ALL: TraceSpec = TraceSpec { from: Time::ZERO, until: Time::NEVER, scope: TraceScope::All };
 
     /// Whether anything that `node` does may be traced.
-    pub(crate) fn looks_at(&self, node: NodeId, fabric: &Fabric) -> bool {
+    pub(crate) fn covers(&self, node: NodeId, fabric: &Fabric) -> bool {
         match &self.scope {
             TraceScope::All | TraceScope::Flows(_) => true,
             TraceScope::Nodes(nodes) => nodes.contains(&node),

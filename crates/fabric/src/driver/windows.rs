@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 impl Simulation {
     /// Runs the shards window by window. Each of `threads` workers owns some of them.
     ///
-    /// The workers meet once per window, when all have posted their mail and the time of their next event; from that all compute the end of the
+    /// The workers meet once per window, when all have posted their outbox and the time of their next event; from that all compute the end of the
     /// next window. Two sets of mailboxes alternate: one is emptied while the other is filled. The same holds for the next events. After each
     /// window the first worker asks whether to `stop`; all see its answer when they meet, and stop between the same two windows. A shard with
     /// more `events` than that in a window handles the rest in the next, which then begins where it is: others may be ahead, but no frame of
     /// its reaches them before they expect it.
     pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
-        let (fabric, layout, post, lookahead) = (&self.fabric, &self.layout, &self.post, self.lookahead);
+        let (fabric, layout, exchange, lookahead) = (&self.fabric, &self.layout, &self.exchange, self.lookahead);
         let count = self.shards.len();
         // Workers take equal shares, which may leave nothing for the last of them.
         let share = count.div_ceil(threads);
@@ -33,7 +33,7 @@ impl Simulation {
                     return;
                 }
                 for (number, shard) in numbers.clone().zip(&mut *shards) {
-                    (0..count).for_each(|from| shard.accept(&mut post.letter_box(turn, from, number), layout));
+                    (0..count).for_each(|from| shard.accept(&mut exchange.mailbox(turn, from, number), layout));
                 }
                 let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
                 let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
@@ -45,9 +45,9 @@ impl Simulation {
                 for (number, shard) in numbers.clone().zip(&mut *shards) {
                     shard.run(end, events, fabric, layout);
                     next = next.min(shard.next_event());
-                    for (to, mail) in shard.outside.outboxes.iter_mut().enumerate() {
-                        next = next.min(mail.first_arrival());
-                        std::mem::swap(&mut *post.letter_box(1 - turn, number, to), mail);
+                    for (to, outbox) in shard.io.outboxes.iter_mut().enumerate() {
+                        next = next.min(outbox.first_arrival());
+                        std::mem::swap(&mut *exchange.mailbox(1 - turn, number, to), outbox);
                     }
                 }
                 if let Some(stop) = &mut stop {

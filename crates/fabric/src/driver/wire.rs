@@ -22,7 +22,7 @@ pub(super) struct Wire {
     /// The number of that port in its node.
     pub(super) ix: PortIx,
     /// What may corrupt or lose frames; `None` for a link without errors that has never failed.
-    pub(super) trouble: Option<Box<Trouble>>,
+    pub(super) faults: Option<Box<LinkFaults>>,
 }
 
 const _: () = assert!(size_of::<Wire>() == 32);
@@ -30,17 +30,17 @@ const _: () = assert!(size_of::<Wire>() == 32);
 /// A frame on a wire, within one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
-pub(super) struct Flying(pub(super) Frame);
+pub(super) struct InFlight(pub(super) Frame);
 
 /// What corrupts or loses frames on the link.
-pub(super) struct Trouble {
+pub(super) struct LinkFaults {
     /// When the link last failed.
     pub(super) failed_at: Option<Time>,
     /// Draws of the link's errors.
     pub(super) errors: Option<Stream>,
 }
 
-impl Trouble {
+impl LinkFaults {
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
     pub(super) fn loss_of(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port.0 as usize];
@@ -64,12 +64,12 @@ pub(super) struct WireArrival {
 
 /// Frames for another shard.
 #[derive(Default)]
-pub(crate) struct Mail {
+pub(crate) struct Outbox {
     pub(super) frames: Vec<(PortId, WireArrival, Frame)>,
     pub(super) records: Vec<Record>,
 }
 
-impl Mail {
+impl Outbox {
     /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
     pub(crate) fn first_arrival(&self) -> Time {
         self.frames.iter().map(|(_, arrival, _)| arrival.at).min().unwrap_or(Time::NEVER)

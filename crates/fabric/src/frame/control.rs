@@ -69,21 +69,21 @@ impl Control {
     }
 
     /// The classes that it tells the neighbour to stop, or to let go, and whether to stop; `None` for a frame that is not about classes.
-    pub fn tells(&self) -> Option<(ClassMask, bool)> {
+    pub fn class_command(&self) -> Option<(ClassMask, bool)> {
         match self {
             Control::Pfc(pfc) => Some((pfc.enabled, pfc.quanta > 0)),
             Control::Custom { .. } => None,
         }
     }
 
-    /// Whether frames that wait to be sent may yield to it ([`Control::yields_to`]).
+    /// Whether frames that wait to be sent may yield to it ([`Control::remove_superseded`]).
     pub(crate) fn supersedes(&self) -> bool {
-        self.tells().is_some()
+        self.class_command().is_some()
     }
 
     /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the
     /// state of every class when it sends a PFC frame: of each class at most one frame waits, so that waiting frames cannot pile up.
-    pub(crate) fn yields_to(&mut self, newer: &Control) -> bool {
+    pub(crate) fn remove_superseded(&mut self, newer: &Control) -> bool {
         let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };
         waiting.enabled = waiting.enabled.minus(newer.enabled);
         // No receiver obeys a frame that names the control class alone.

@@ -260,7 +260,7 @@ impl Records {
     }
 
     /// The record of a packet goes over to its answer, which echoes the telemetry and nothing else.
-    pub(crate) fn turn_round(&mut self, reference: RecordRef) -> RecordRef {
+    pub(crate) fn reuse_for_answer(&mut self, reference: RecordRef) -> RecordRef {
         if let Some(pauses) = self.pauses.get_mut(reference.0 as usize) {
             *pauses = PauseLog::default();
             self.clear_parts(reference.0 as usize);
@@ -462,7 +462,7 @@ mod tests {
     fn an_answer_echoes_the_telemetry_and_nothing_else() {
         let mut records = Records::default();
         let record = records.insert(whole());
-        let record = records.turn_round(record);
+        let record = records.reuse_for_answer(record);
         let left = Record { telemetry: whole().telemetry, ..Record::default() };
         assert_eq!(format!("{:?}", records.take(record)), format!("{:?}", Some(left)));
     }

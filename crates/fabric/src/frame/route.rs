@@ -38,7 +38,7 @@ impl Route {
     }
 
     /// A fixed route whose hops have all been taken.
-    pub fn taken(ports: &[PortIx]) -> Option<Route> {
+    pub fn completed(ports: &[PortIx]) -> Option<Route> {
         let route = Route::fixed(ports)?;
         Some(Route { cursor: route.cursor | route.cursor >> 4, ..route })
     }
@@ -52,7 +52,7 @@ impl Route {
     }
 
     /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
-    pub fn behind_past(self, past: &[PortIx]) -> Route {
+    pub fn with_passed(self, past: &[PortIx]) -> Route {
         let ahead = &self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)];
         let Some(mut whole) = Route::fixed(past) else { return self };
         let Some(hops) = whole.hops.get_mut(past.len()..past.len() + ahead.len()) else { return self };
@@ -101,30 +101,32 @@ impl Route {
     }
 
     /// The egress ports taken so far, from the source host on.
-    pub fn behind(&self) -> impl Iterator<Item = PortIx> + '_ {
+    pub fn passed(&self) -> impl Iterator<Item = PortIx> + '_ {
         self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
     }
 
     /// The way that a packet has come that is where it goes, of which `trail` tells what it passed before it got this route; `None` if it is not known.
-    pub fn whole(self, trail: Option<&[PortIx]>) -> Option<Route> {
+    pub fn full_route(self, trail: Option<&[PortIx]>) -> Option<Route> {
         match self.next() {
             NextHop::Arrived => Some(self).filter(|route| {
                 let trail = trail.unwrap_or_default();
-                route.behind().take(trail.len()).eq(trail.iter().copied())
+                route.passed().take(trail.len()).eq(trail.iter().copied())
             }),
             // A trail that was too long has been cut off.
-            NextHop::Towards(_) => Route::taken(trail.filter(|trail| trail.len() == usize::from(self.links()))?),
+            NextHop::Towards(_) => {
+                Route::completed(trail.filter(|trail| trail.len() == usize::from(self.links_passed()))?)
+            }
             NextHop::Port(_) => None,
         }
     }
 
     /// Links passed so far, that from the source host included.
-    pub fn links(&self) -> u8 {
+    pub fn links_passed(&self) -> u8 {
         if self.cursor > 0 { self.cursor & 0xf } else { TIME_TO_LIVE - self.hops[4] + 1 }
     }
 
     /// The egress ports to come.
-    pub fn ahead(&self) -> impl Iterator<Item = PortIx> + '_ {
+    pub fn remaining(&self) -> impl Iterator<Item = PortIx> + '_ {
         self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
     }
 }
@@ -147,17 +149,17 @@ mod tests {
     /// A route given on the way starts behind what the trail tells; a trail alone tells all; either may be too long to be told.
     #[test]
     fn the_whole_way_is_that_of_the_route_and_the_trail() {
-        let arrived = |ports: &[PortIx]| Route::taken(ports).expect("few hops fit");
+        let arrived = |ports: &[PortIx]| Route::completed(ports).expect("few hops fit");
         let onward = Route::fixed(&[4, 5]).expect("two hops fit");
-        assert_eq!(arrived(&[1, 4, 5]).whole(Some(&[1])), Some(arrived(&[1, 4, 5])));
-        assert_eq!(arrived(&[1, 4, 5]).whole(None), Some(arrived(&[1, 4, 5])));
-        assert_eq!(arrived(&[4, 5]).whole(Some(&[1])), None);
+        assert_eq!(arrived(&[1, 4, 5]).full_route(Some(&[1])), Some(arrived(&[1, 4, 5])));
+        assert_eq!(arrived(&[1, 4, 5]).full_route(None), Some(arrived(&[1, 4, 5])));
+        assert_eq!(arrived(&[4, 5]).full_route(Some(&[1])), None);
         let mut towards = Route::towards(NodeId(3));
-        assert_eq!(towards.whole(Some(&[1])), Some(arrived(&[1])));
-        assert_eq!([towards.whole(Some(&[1, 2])), towards.whole(None)], [None; 2]);
+        assert_eq!(towards.full_route(Some(&[1])), Some(arrived(&[1])));
+        assert_eq!([towards.full_route(Some(&[1, 2])), towards.full_route(None)], [None; 2]);
         assert!(towards.advance());
-        assert_eq!(towards.whole(Some(&[1, 2])), Some(arrived(&[1, 2])));
-        assert_eq!(onward.whole(None), None);
+        assert_eq!(towards.full_route(Some(&[1, 2])), Some(arrived(&[1, 2])));
+        assert_eq!(onward.full_route(None), None);
     }
 
     #[test]
@@ -168,11 +170,11 @@ mod tests {
             route.advance();
         }
         assert_eq!(route.next(), NextHop::Arrived);
-        assert_eq!((route.behind().count(), route.ahead().count()), (7, 0));
-        let onward = Route::fixed(&[4, 5]).expect("two hops fit").behind_past(&[1, 2]);
-        assert_eq!((onward.behind().collect(), onward.next()), (vec![1, 2], NextHop::Port(4)));
-        assert_eq!(onward.ahead().collect::<Vec<_>>(), [4, 5]);
-        assert_eq!(onward.behind_past(&[0; MAX_HOPS]), onward);
+        assert_eq!((route.passed().count(), route.remaining().count()), (7, 0));
+        let onward = Route::fixed(&[4, 5]).expect("two hops fit").with_passed(&[1, 2]);
+        assert_eq!((onward.passed().collect(), onward.next()), (vec![1, 2], NextHop::Port(4)));
+        assert_eq!(onward.remaining().collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(onward.with_passed(&[0; MAX_HOPS]), onward);
         assert_eq!(Route::fixed(&[4]).and_then(|route| route.then(5)), Some(Route::fixed(&[4, 5]).expect("it fits")));
         assert_eq!([onward.then(256), route.then(1)], [None, None]);
         let route = Route::towards(NodeId(0x0102_0304));

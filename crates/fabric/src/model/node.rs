@@ -295,7 +295,7 @@ impl Node {
                 env.records.insert(Record { causes: Some(causes), ..Record::default() })
             });
             self.io.counters.created += u64::from(size.charge);
-            if let (Some(switch), Some((classes, stop))) = (&mut self.switch, control.tells()) {
+            if let (Some(switch), Some((classes, stop))) = (&mut self.switch, control.class_command()) {
                 switch.on_pause_sent(port, classes, stop, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };

@@ -74,10 +74,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
-                let first = [fabric.wiring.across(io.ports[ingress].id)];
+                let first = [fabric.wiring.peer_ix(io.ports[ingress].id)];
                 let passed = records.trail(frame.record).map_or(&first[..], Trail::ports);
                 let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
-                packet.route = route.behind_past(passed);
+                packet.route = route.with_passed(passed);
                 let NextHop::Port(egress) = packet.route.next() else { unreachable!("a whole route begins here") };
                 egress
             }

@@ -7,7 +7,7 @@ use crate::contract::{
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
-use crate::network::routes::{RoundTrips, Routes, Way, Wiring, begins_stage};
+use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
 use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
@@ -49,7 +49,7 @@ pub struct Fabric {
     /// True if notification points use timers.
     pub(crate) receiver_timers: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
-    promises: Vec<Promise>,
+    guarantees: Vec<Guarantee>,
     hashes: Vec<FlowHash>,
 }
 
@@ -65,21 +65,21 @@ pub struct FlowError {
 
 /// What a switch promises of the packets that come in at a port, if its buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
+pub enum Guarantee {
     /// No packet of a lossless class is dropped: flow control stops the neighbour, and headroom holds what comes until then.
     Lossless,
     /// Packets of a lossless class may be dropped; `any_class`: flow control is to prevent drops of every class, and does not promise to.
-    Unpromised {
+    BestEffort {
         /// Whether that goes for classes that are not listed as lossless as well.
         any_class: bool,
     },
 }
 
-impl Promise {
+impl Guarantee {
     /// What is promised of the packets that come in at `port`, one of those of `site`, from `neighbour`: no drops under a flow control and a buffer
     /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow
     /// control, every frame takes time, and headroom that is set by hand is enough.
-    fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Promise {
+    fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Guarantee {
         let ours = &site.flow_control;
         // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
         let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_ingress;
@@ -90,9 +90,9 @@ impl Promise {
         let has_room = unmet(site, port).is_none();
         let is_sound = holds && arrives && takes_time && has_room && is_kept;
         if obeys && is_sound && ours.is_lossless && site.headroom.is_lossless {
-            Promise::Lossless
+            Guarantee::Lossless
         } else {
-            Promise::Unpromised { any_class: ours.bounds_queues }
+            Guarantee::BestEffort { any_class: ours.bounds_queues }
         }
     }
 }
@@ -120,14 +120,14 @@ impl Paths for Fabric {
         time
     }
 
-    fn edge(&self, host: NodeId) -> NodeId {
+    fn first_hop_switch(&self, host: NodeId) -> NodeId {
         match self.wiring.of(host) {
             [first, ..] if self.spec.is_host(host) => self.wiring.peer(first),
             _ => host,
         }
     }
 
-    fn ends(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)> {
+    fn endpoints(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)> {
         let FlowSpec { src, dst, .. } = &self.flows.get(flow)?.spec;
         match direction {
             Direction::Data => Some((*src, *dst)),
@@ -135,9 +135,9 @@ impl Paths for Fabric {
         }
     }
 
-    fn back(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route {
+    fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route {
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.route.destination() {
-            None => packet.route.behind().collect(),
+            None => packet.route.passed().collect(),
             Some(_) => trail.into_iter().flat_map(Trail::ports).copied().collect(),
         };
         let (mut node, mut back) = (source, ArrayVec::<PortIx, MAX_HOPS>::new());
@@ -153,11 +153,11 @@ impl Paths for Fabric {
         fixed.map_or(Route::towards(source), Route::after_first)
     }
 
-    fn behind(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId> {
+    fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId> {
         match route.next() {
-            NextHop::Port(ix) => Some(self.wiring.beyond(port, ix)),
+            NextHop::Port(ix) => Some(self.wiring.port_of_peer(port, ix)),
             NextHop::Arrived => None,
-            NextHop::Towards(destination) => self.choice(port, destination, self.key(flow, direction)),
+            NextHop::Towards(destination) => self.predicted_port(port, destination, self.key(flow, direction)),
         }
     }
 }
@@ -183,7 +183,7 @@ impl Fabric {
         let shape = spec.shape(&wiring, &routes);
         spec.check_mechanisms(&shape)?;
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
-        let (flows, promises) = (Flows::default(), Vec::new());
+        let (flows, guarantees) = (Flows::default(), Vec::new());
         let chooses_paths = spec.senders_choose_paths();
         let reactions_wake = spec.congestion.needs_wakes();
         let receiver_timers = spec.congestion.needs_receiver_timers();
@@ -204,20 +204,20 @@ impl Fabric {
             shape,
             telemetry_bytes,
             echoes,
-            promises,
+            guarantees,
             hashes,
             spec,
         };
-        fabric.promises = fabric.all_promises();
+        fabric.guarantees = fabric.all_guarantees();
         fabric.check_buffers()?;
         Ok(fabric)
     }
 
     /// What is promised of the packets that come in at each port.
-    fn all_promises(&self) -> Vec<Promise> {
+    fn all_guarantees(&self) -> Vec<Guarantee> {
         let of_node = |node| {
-            let (site, is_kept) = (self.site(node), self.keeps_promises(node).is_ok());
-            site.links().map(|(port, neighbour)| Promise::of(port, neighbour, &site, is_kept)).collect::<Vec<_>>()
+            let (site, is_kept) = (self.site(node), self.check_guarantee(node).is_ok());
+            site.links().map(|(port, neighbour)| Guarantee::of(port, neighbour, &site, is_kept)).collect::<Vec<_>>()
         };
         (0..self.spec.nodes.len() as u32).map(NodeId).flat_map(of_node).collect()
     }
@@ -226,23 +226,23 @@ impl Fabric {
     ///
     /// # Errors
     /// What stands against it.
-    pub fn keeps_promises(&self, node: NodeId) -> Result<(), String> {
-        self.spec.flow_control_of(node, &self.wiring).promises(&self.site(node))
+    pub fn check_guarantee(&self, node: NodeId) -> Result<(), String> {
+        self.spec.flow_control_of(node, &self.wiring).check_guarantee(&self.site(node))
     }
 
     /// The port through which a packet that is routed hop by hop leaves the node behind `port`, where that is known beforehand; otherwise the next
     /// one that it passes for certain: that of the only switch of its destination.
-    fn choice(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
+    fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
         let node = self.wiring.peer(&self.wiring.ports[port.0 as usize]);
         if destination == node {
             return None;
         }
         match self.routes.candidates(node, destination) {
             [] => None,
-            [only] => Some(self.wiring.beyond(port, *only)),
+            [only] => Some(self.wiring.port_of_peer(port, *only)),
             several if self.spec.load_balance.is_static() && !self.chooses_paths => {
                 let choice = several[self.hashes[node.0 as usize].index(key, several.len())];
-                Some(self.wiring.beyond(port, choice))
+                Some(self.wiring.port_of_peer(port, choice))
             }
             _ => match self.wiring.of(destination) {
                 [link] => Some(link.peer),
@@ -252,8 +252,8 @@ impl Fabric {
     }
 
     /// What is promised of the packets that come in at `ingress`.
-    pub fn promise(&self, ingress: PortId) -> Promise {
-        self.promises[ingress.0 as usize]
+    pub fn guarantee(&self, ingress: PortId) -> Guarantee {
+        self.guarantees[ingress.0 as usize]
     }
 
     /// Checks that every switch's buffer holds what its policy sets aside.
@@ -279,18 +279,18 @@ impl Fabric {
     /// # Errors
     /// What is wrong with it.
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), FlowError> {
-        self.check_ends(flow).map_err(|reason| FlowError { key: None, reason })?;
+        self.check_endpoints(flow).map_err(|reason| FlowError { key: None, reason })?;
         self.learn_waypoints(flow);
         let ways = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
         for (source, key, via, target) in ways {
             let key = Some(key).filter(|_| !via.is_empty());
-            self.check_way(source, via, target).map_err(|reason| FlowError { key, reason })?;
+            self.check_path(source, via, target).map_err(|reason| FlowError { key, reason })?;
         }
         Ok(())
     }
 
     /// The same, without its ways.
-    fn check_ends(&self, flow: &FlowSpec) -> Result<(), String> {
+    fn check_endpoints(&self, flow: &FlowSpec) -> Result<(), String> {
         let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
         let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
         let is_host = |node: NodeId| kind(node).is_some_and(NodeKind::has_endpoint);
@@ -313,7 +313,7 @@ impl Fabric {
     }
 
     /// Checks the way from `source` to `target` past the nodes `via`, to which the ways are known.
-    fn check_way(&mut self, source: NodeId, via: &[NodeId], target: NodeId) -> Result<(), String> {
+    fn check_path(&mut self, source: NodeId, via: &[NodeId], target: NodeId) -> Result<(), String> {
         match self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]) {
             None if via.is_empty() => {
                 Err(format!("there is no way from {} to {}", self.name(source), self.name(target)))
@@ -324,12 +324,12 @@ impl Fabric {
             Some(path) if Route::fixed(&path).is_none() => {
                 Err(format!("its pinned path has a port beyond {}", u8::MAX))
             }
-            Some(path) => self.allow_for(source, &path),
+            Some(path) => self.account_for_path(source, &path),
         }
     }
 
     /// A flow is pinned to this path from `source` on, which may have more stages than any other.
-    fn allow_for(&mut self, source: NodeId, path: &[PortIx]) -> Result<(), String> {
+    fn account_for_path(&mut self, source: NodeId, path: &[PortIx]) -> Result<(), String> {
         let (mut node, mut stages) = (source, 1);
         for ix in &path[..path.len() - 1] {
             let next = self.wiring.neighbour(node, *ix);
@@ -341,7 +341,7 @@ impl Fabric {
             let mut errors = self.spec.check_mechanisms(&shape).err().into_iter().flatten();
             errors.next().map_or(Ok(()), |error| Err(error.to_string()))?;
             self.shape = shape;
-            self.promises = self.all_promises();
+            self.guarantees = self.all_guarantees();
         }
         Ok(())
     }
@@ -421,7 +421,7 @@ impl Fabric {
         if !self.carries_its_route(flow, direction) {
             return Route::towards(if direction == Direction::Data { flow.dst } else { flow.src });
         }
-        let path = self.path_by(self.key(id, direction).with(Some(path)), flow, direction, Some(port));
+        let path = self.path_with_key(self.key(id, direction).with(Some(path)), flow, direction, Some(port));
         self.route_along(&path, flow, direction)
     }
 
@@ -439,7 +439,7 @@ impl Fabric {
     ) -> (PortIx, Route) {
         let ix = |port: PortId| self.wiring.ports[port.0 as usize].ix;
         if answers == AnswerPath::Reverse && flow.ack_via.is_empty() {
-            let back = self.back(flow.src, packet, trail, ingress);
+            let back = self.reverse_route(flow.src, packet, trail, ingress);
             if back.destination().is_none() {
                 return (ix(ingress), back);
             }
@@ -472,12 +472,12 @@ impl Fabric {
     }
 
     /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
-    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> Way {
-        self.path_by(self.key(id, direction), flow, direction, None)
+    pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> PortPath {
+        self.path_with_key(self.key(id, direction), flow, direction, None)
     }
 
     /// The same for a packet of which hashes see `key`, and which leaves its host through port `first`, if that is given.
-    fn path_by(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> Way {
+    fn path_with_key(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> PortPath {
         let (source, via, target) = match direction {
             Direction::Data => (flow.src, &flow.data_via, flow.dst),
             Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
@@ -496,7 +496,13 @@ impl Fabric {
 
     /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
     #[inline]
-    pub fn onward(&self, flow: FlowId, direction: Direction, route: Route, egress: PortId) -> RemainingHops<'_> {
+    pub fn remaining_hops(
+        &self,
+        flow: FlowId,
+        direction: Direction,
+        route: Route,
+        egress: PortId,
+    ) -> RemainingHops<'_> {
         RemainingHops::new(self, flow, direction, route, egress)
     }
 
@@ -518,8 +524,8 @@ impl Fabric {
             return egress.id == port.id || self.routes.may_meet(&self.wiring, here, destination, port);
         }
         // What is congested mostly lies ahead.
-        self.wiring.intersects(here, route.ahead(), port)
-            || self.wiring.intersects(self.flow(packet.flow).src, route.behind(), port)
+        self.wiring.intersects(here, route.remaining(), port)
+            || self.wiring.intersects(self.flow(packet.flow).src, route.passed(), port)
     }
 
     /// Time from start to last byte at the receiver on an idle fabric, along `path` and with this
@@ -633,13 +639,13 @@ mod tests {
             let ports = fabric.wiring.of(NodeId(from));
             ports.iter().find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap().id
         };
-        let onward = |egress| {
+        let remaining_hops = |egress| {
             let route = Route::towards(NodeId(3));
-            fabric.onward(FlowId(0), Direction::Data, route, egress).collect::<Vec<_>>()
+            fabric.remaining_hops(FlowId(0), Direction::Data, route, egress).collect::<Vec<_>>()
         };
-        assert_eq!(onward(port(0, 4)), [port(5, 3)]);
-        assert_eq!(onward(port(4, 6)), [port(6, 5), port(5, 3)]);
-        assert_eq!(onward(port(5, 3)), []);
+        assert_eq!(remaining_hops(port(0, 4)), [port(5, 3)]);
+        assert_eq!(remaining_hops(port(4, 6)), [port(6, 5), port(5, 3)]);
+        assert_eq!(remaining_hops(port(5, 3)), []);
     }
 
     /// The same network, where the sender chooses the spine, unless its flow is pinned.
@@ -652,8 +658,9 @@ mod tests {
             let (port, route) = fabric.route(FlowId(0), &flow, Direction::Data);
             let first = fabric.wiring.of(NodeId(0))[usize::from(port)].id;
             flow.data_via = via.iter().copied().map(NodeId).collect();
-            let onward = fabric.onward(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);
-            (onward.count(), fabric.carries_route(&flow))
+            let remaining_hops =
+                fabric.remaining_hops(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);
+            (remaining_hops.count(), fabric.carries_route(&flow))
         };
         assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(3, true); 2]);
         spec.congestion = CongestionConfig::MpRdma(Default::default());
@@ -696,8 +703,9 @@ mod tests {
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
         let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.of(node).last().unwrap().id);
-        let onward = |egress| fabric.onward(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
-        assert_eq!(onward(first).collect::<Vec<_>>(), [second]);
-        assert_eq!(onward(second).collect::<Vec<_>>(), []);
+        let remaining_hops =
+            |egress| fabric.remaining_hops(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
+        assert_eq!(remaining_hops(first).collect::<Vec<_>>(), [second]);
+        assert_eq!(remaining_hops(second).collect::<Vec<_>>(), []);
     }
 }

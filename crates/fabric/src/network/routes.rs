@@ -20,7 +20,7 @@ pub struct Wiring {
     /// Per node, the range of its ports in `ports`.
     first: Vec<u32>,
     /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
-    across: Vec<u32>,
+    peer_first: Vec<u32>,
     /// Per node, how many links it is away from the nearest host.
     layers: Vec<u32>,
 }
@@ -61,8 +61,8 @@ impl Wiring {
             ports[b as usize] = Some(facts(link.b, b, a));
         }
         let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
-        let across = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
-        let mut wiring = Wiring { ports, links: link_ports, first, across, layers: vec![0; nodes.len()] };
+        let peer_first = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
+        let mut wiring = Wiring { ports, links: link_ports, first, peer_first, layers: vec![0; nodes.len()] };
         let is_host = |node: &NodeId| nodes[node.0 as usize].kind.has_endpoint();
         let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
         let mut front = hosts;
@@ -79,8 +79,8 @@ impl Wiring {
 
     /// Bytes that the wiring holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let [first, across, layers] = [&self.first, &self.across, &self.layers].map(HeapBytes::heap_bytes);
-        self.ports.heap_bytes() + self.links.heap_bytes() + first + across + layers
+        let [first, peer_first, layers] = [&self.first, &self.peer_first, &self.layers].map(HeapBytes::heap_bytes);
+        self.ports.heap_bytes() + self.links.heap_bytes() + first + peer_first + layers
     }
 
     /// The ports of `node`.
@@ -103,12 +103,12 @@ impl Wiring {
 
     /// Port `ix` of the node at the other end of the link of `port`.
     #[inline]
-    pub(crate) fn beyond(&self, port: PortId, ix: PortIx) -> PortId {
-        PortId(self.across[port.0 as usize] + u32::from(ix))
+    pub(crate) fn port_of_peer(&self, port: PortId, ix: PortIx) -> PortId {
+        PortId(self.peer_first[port.0 as usize] + u32::from(ix))
     }
 
     /// The number, in its node, of the port at the other end of the link of `port`.
-    pub(crate) fn across(&self, port: PortId) -> PortIx {
+    pub(crate) fn peer_ix(&self, port: PortId) -> PortIx {
         self.ports[self.ports[port.0 as usize].peer.0 as usize].ix
     }
 
@@ -142,7 +142,7 @@ impl Links for Wiring {
 }
 
 /// The egress ports of a packet from its source on; no more than it may pass.
-pub type Way = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
+pub type PortPath = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 
 /// For every node and every target, the ports that lie on a shortest path.
 ///
@@ -151,7 +151,7 @@ pub type Way = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// Per node, the target through which it is reached, and the last hop from there.
-    reach: Vec<Option<Reach>>,
+    host_routes: Vec<Option<HostRoute>>,
     /// Per node, its number among the targets, if it is one.
     target_of: Vec<Option<u32>>,
     /// Equal lists of candidates are stored once.
@@ -167,7 +167,7 @@ pub struct Routes {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reach {
+struct HostRoute {
     target: u32,
     node: NodeId,
     last_hop: Option<PortIx>,
@@ -178,7 +178,7 @@ impl Routes {
     pub fn new(nodes: &[NodeSpec], wiring: &Wiring) -> Routes {
         let none = Vec::new();
         let mut routes = Routes {
-            reach: vec![None; nodes.len()],
+            host_routes: vec![None; nodes.len()],
             target_of: vec![None; nodes.len()],
             lists: vec![none.clone()],
             known: HashMap::from([(none, 0)]),
@@ -192,9 +192,9 @@ impl Routes {
 
     /// Computes all routes anew, for a network in which the links of `down` are down: what has been set by hand stays.
     pub(crate) fn renew(&mut self, nodes: &[NodeSpec], wiring: &Wiring, down: BTreeSet<PortId>) {
-        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.reach[node.0 as usize].is_some());
+        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.host_routes[node.0 as usize].is_some());
         let known: Vec<NodeId> = known.collect();
-        (self.down, self.reach, self.target_of) = (down, vec![None; nodes.len()], vec![None; nodes.len()]);
+        (self.down, self.host_routes, self.target_of) = (down, vec![None; nodes.len()], vec![None; nodes.len()]);
         self.table.clear();
         self.find_hosts(nodes, wiring);
         known.into_iter().for_each(|node| self.add(nodes, wiring, node));
@@ -213,7 +213,8 @@ impl Routes {
                 [port] => {
                     let switch = wiring.ports[port.peer.0 as usize];
                     let target = self.target(nodes, wiring, switch.node);
-                    self.reach[host.0 as usize] = Some(Reach { target, node: switch.node, last_hop: Some(switch.ix) });
+                    self.host_routes[host.0 as usize] =
+                        Some(HostRoute { target, node: switch.node, last_hop: Some(switch.ix) });
                 }
                 _ => self.add(nodes, wiring, host),
             }
@@ -229,7 +230,7 @@ impl Routes {
     pub(crate) fn heap_bytes(&self) -> u64 {
         let lists = |lists: &mut dyn Iterator<Item = &Vec<PortIx>>| lists.map(HeapBytes::heap_bytes).sum::<u64>();
         let known = self.known.capacity() * (size_of::<(Vec<PortIx>, u32)>() + 1);
-        self.reach.heap_bytes()
+        self.host_routes.heap_bytes()
             + self.target_of.heap_bytes()
             + self.lists.heap_bytes()
             + lists(&mut self.lists.iter())
@@ -242,7 +243,7 @@ impl Routes {
     /// Computes the routes to `node` as well, unless they are known.
     pub fn add(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) {
         let target = self.target(nodes, wiring, node);
-        self.reach[node.0 as usize].get_or_insert(Reach { target, node, last_hop: None });
+        self.host_routes[node.0 as usize].get_or_insert(HostRoute { target, node, last_hop: None });
     }
 
     /// The number of `node` among the targets; it becomes one if it is none.
@@ -277,7 +278,7 @@ impl Routes {
         {
             return ports;
         }
-        let Some(reach) = &self.reach[target.0 as usize] else { return &[] };
+        let Some(reach) = &self.host_routes[target.0 as usize] else { return &[] };
         match &reach.last_hop {
             Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
             _ => &self.lists[self.table[reach.target as usize][node.0 as usize] as usize],
@@ -293,8 +294,8 @@ impl Routes {
         via: &[NodeId],
         target: NodeId,
         mut choose: impl FnMut(NodeId, &[PortIx]) -> PortIx,
-    ) -> Option<Way> {
-        let (mut node, mut ports) = (source, Way::new());
+    ) -> Option<PortPath> {
+        let (mut node, mut ports) = (source, PortPath::new());
         for waypoint in via.iter().chain([&target]) {
             while node != *waypoint {
                 let port = match self.candidates(node, *waypoint) {
@@ -315,8 +316,8 @@ impl Routes {
     /// The ports that traffic from `sources` to `target` leaves through, each with its share of it, were it a fluid: every source sends alike,
     /// and every node spreads what it gets evenly over its equal-cost ports.
     pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
-        let (mut seen, mut order) = (vec![false; self.reach.len()], Vec::new());
-        let mut inflow = vec![0.0; self.reach.len()];
+        let (mut seen, mut order) = (vec![false; self.host_routes.len()], Vec::new());
+        let mut inflow = vec![0.0; self.host_routes.len()];
         seen[target.0 as usize] = true;
         for source in sources {
             inflow[source.0 as usize] += 1.0 / sources.len() as f64;
@@ -394,39 +395,39 @@ impl Routes {
         };
         let targets: BTreeMap<(NodeId, bool), NodeId> = hosts().filter_map(target).collect();
         let farthest = |target: &NodeId| {
-            let mut behind = vec![Behind::Unknown; nodes.len()];
-            hosts().map(|host| self.stages_behind(nodes, wiring, host, *target, &mut behind)).max().unwrap_or(0)
+            let mut behind = vec![StageCount::Unknown; nodes.len()];
+            hosts().map(|host| self.stages_after(nodes, wiring, host, *target, &mut behind)).max().unwrap_or(0)
         };
         1 + targets.values().map(farthest).max().unwrap_or(0)
     }
 
     /// The most stages that begin behind `node` on a way to `target`. Where packets may go round, it is as many as their time to live allows.
-    fn stages_behind(
+    fn stages_after(
         &self,
         nodes: &[NodeSpec],
         wiring: &Wiring,
         node: NodeId,
         target: NodeId,
-        behind: &mut [Behind],
+        behind: &mut [StageCount],
     ) -> usize {
         let next = |node: NodeId| self.candidates(node, target).iter().map(move |port| wiring.neighbour(node, *port));
         let mut way = vec![node];
         while let Some(node) = way.last().copied() {
             let most = match behind[node.0 as usize] {
-                Behind::Stages(_) => {
+                StageCount::Stages(_) => {
                     way.pop();
                     continue;
                 }
-                Behind::Unknown => {
-                    behind[node.0 as usize] = Behind::Open;
+                StageCount::Unknown => {
+                    behind[node.0 as usize] = StageCount::Open;
                     way.extend(next(node).filter(|next| *next != target));
                     continue;
                 }
-                Behind::Open => next(node)
+                StageCount::Open => next(node)
                     .filter(|next| *next != target)
                     .map(|next| behind[next.0 as usize].stages() + usize::from(begins_stage(nodes, node, next))),
             };
-            behind[node.0 as usize] = Behind::Stages(most.max().unwrap_or(0));
+            behind[node.0 as usize] = StageCount::Stages(most.max().unwrap_or(0));
         }
         behind[node.0 as usize].stages()
     }
@@ -461,7 +462,7 @@ impl Routes {
 
 /// What is known of the ways from a node to a target.
 #[derive(Clone, Copy, Debug)]
-enum Behind {
+enum StageCount {
     Unknown,
     /// The way that is being followed passes the node.
     Open,
@@ -469,12 +470,12 @@ enum Behind {
     Stages(usize),
 }
 
-impl Behind {
+impl StageCount {
     /// A way that comes back to where it has been may go on for as long as a packet lives.
     fn stages(self) -> usize {
         match self {
-            Behind::Stages(stages) => stages,
-            Behind::Unknown | Behind::Open => TIME_TO_LIVE.into(),
+            StageCount::Stages(stages) => stages,
+            StageCount::Unknown | StageCount::Open => TIME_TO_LIVE.into(),
         }
     }
 }

@@ -19,7 +19,7 @@ use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::model::node::Node;
-use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::fabric::{Fabric, Guarantee};
 use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -489,14 +489,14 @@ proptest! {
 // ------------------------------------------------------------------------------------------------------------ what is promised
 
 /// What the switches of a chain h0 - s0 - s1 - h1 promise of what comes from h0, from s1, from s0 and from h1.
-fn promises(spec: &NetworkSpec) -> [Promise; 4] {
+fn guarantees(spec: &NetworkSpec) -> [Guarantee; 4] {
     let fabric = Fabric::new(spec.clone()).unwrap();
-    let of = |switch, port: usize| fabric.promise(fabric.wiring.of(NodeId(switch))[port].id);
+    let of = |switch, port: usize| fabric.guarantee(fabric.wiring.of(NodeId(switch))[port].id);
     [of(2, 0), of(2, 1), of(3, 0), of(3, 1)]
 }
 
-const UNPROMISED: Promise = Promise::Unpromised { any_class: false };
-const BOUNDS_QUEUES: Promise = Promise::Unpromised { any_class: true };
+const BEST_EFFORT: Guarantee = Guarantee::BestEffort { any_class: false };
+const BOUNDS_QUEUES: Guarantee = Guarantee::BestEffort { any_class: true };
 
 #[test]
 fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
@@ -508,18 +508,18 @@ fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
                 continue;
             }
             let expected = match (flow_control.name(), headroom.name()) {
-                ("pfc", "sih" | "dsh" | "adaptive" | "static") => Promise::Lossless,
-                ("pfc" | "none", _) => UNPROMISED,
+                ("pfc", "sih" | "dsh" | "adaptive" | "static") => Guarantee::Lossless,
+                ("pfc" | "none", _) => BEST_EFFORT,
                 _ => BOUNDS_QUEUES,
             };
-            assert_eq!(promises(&spec), [expected; 4], "{} {}", flow_control.name(), headroom.name());
+            assert_eq!(guarantees(&spec), [expected; 4], "{} {}", flow_control.name(), headroom.name());
         }
     }
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig::default());
     spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { insurance: false, ..Default::default() });
-    assert_eq!(promises(&spec), [UNPROMISED; 4]);
+    assert_eq!(guarantees(&spec), [BEST_EFFORT; 4]);
     spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig { ratio: 1.0, ..Default::default() });
-    assert_eq!(promises(&spec), [Promise::Lossless; 4]);
+    assert_eq!(guarantees(&spec), [Guarantee::Lossless; 4]);
 }
 
 /// What one switch does not promise takes nothing from what another one does.
@@ -528,28 +528,28 @@ fn lossless_is_promised_switch_by_switch_and_port_by_port() {
     let group = |flow_control: Option<FlowControlConfig>, headroom: Option<HeadroomConfig>| {
         let mut spec = chain(&[100, 100, 100], 1000);
         spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom }];
-        promises(&spec)
+        guarantees(&spec)
     };
     let all = FlowControlConfig::all();
     let named = |name| all.iter().find(|config| config.name() == name).cloned();
-    let kept = Promise::Lossless;
+    let kept = Guarantee::Lossless;
     assert_eq!(group(None, None), [kept; 4]);
     // Neither BFC nor no flow control stops when PFC says so; Pyrrha uses PFC with neighbours that do.
-    assert_eq!(group(named("bfc"), None), [kept, UNPROMISED, BOUNDS_QUEUES, BOUNDS_QUEUES]);
-    assert_eq!(group(named("none"), None), [kept, UNPROMISED, UNPROMISED, UNPROMISED]);
+    assert_eq!(group(named("bfc"), None), [kept, BEST_EFFORT, BOUNDS_QUEUES, BOUNDS_QUEUES]);
+    assert_eq!(group(named("none"), None), [kept, BEST_EFFORT, BEST_EFFORT, BEST_EFFORT]);
     assert_eq!(group(named("pyrrha"), None), [kept, kept, BOUNDS_QUEUES, BOUNDS_QUEUES]);
     let policy = HeadroomConfig::Oversubscribed(OversubscribedConfig::default());
-    assert_eq!(group(None, Some(policy)), [kept, kept, UNPROMISED, UNPROMISED]);
+    assert_eq!(group(None, Some(policy)), [kept, kept, BEST_EFFORT, BEST_EFFORT]);
     // A link that corrupts frames spares those of PFC that are sent once, not those that are repeated.
     let mut spec = chain(&[100, 100, 100], 1000);
     spec.links[2].error_rate = 0.01;
-    assert_eq!(promises(&spec), [kept; 4]);
+    assert_eq!(guarantees(&spec), [kept; 4]);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, ..PfcConfig::default() });
-    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+    assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
     // Nor can headroom hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole nanoseconds.
     let mut spec = chain(&[100, 200, 400], 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
-    assert_eq!(promises(&spec), [kept, kept, kept, UNPROMISED]);
+    assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
 }
 
 /// Headroom by hand: as much as each port needs is enough for a promise, and a byte less is not,
@@ -581,19 +581,19 @@ fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
             [0, 1].map(|port| exact_need(&site, &site.ports[port]))
         };
         for (headroom, [slow, fast]) in [
-            (needs[1], [Promise::Lossless, Promise::Lossless]),
-            (needs[1] - 1, [Promise::Lossless, UNPROMISED]),
-            (needs[0], [Promise::Lossless, UNPROMISED]),
-            (needs[0] - 1, [UNPROMISED, UNPROMISED]),
+            (needs[1], [Guarantee::Lossless, Guarantee::Lossless]),
+            (needs[1] - 1, [Guarantee::Lossless, BEST_EFFORT]),
+            (needs[0], [Guarantee::Lossless, BEST_EFFORT]),
+            (needs[0] - 1, [BEST_EFFORT, BEST_EFFORT]),
         ] {
             spec.switch.headroom = with(&config, headroom);
-            assert_eq!(promises(&spec), [slow, fast, fast, slow], "{} {headroom} of {needs:?}", config.name());
+            assert_eq!(guarantees(&spec), [slow, fast, fast, slow], "{} {headroom} of {needs:?}", config.name());
         }
         // No class is lossless that could lack headroom.
         spec.switch.headroom = with(&config, 0);
         let mut lossy = spec.clone();
         lossy.switch.lossless = vec![];
-        assert_eq!(promises(&lossy), [Promise::Lossless; 4], "{}", config.name());
+        assert_eq!(guarantees(&lossy), [Guarantee::Lossless; 4], "{}", config.name());
     }
 }
 

@@ -43,7 +43,7 @@ fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
 
 /// The way of the packet with which a flow was complete, where its outcome has it.
 fn way(outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
-    Some(outcome.reception.way?.behind().collect())
+    Some(outcome.reception.way?.passed().collect())
 }
 
 /// The ports through which the packet has left that the account is about, for the same flows.

@@ -18,7 +18,7 @@ use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::fabric::{Fabric, Guarantee};
 use backwater_fabric::network::spec::{
     FlowSpec, HostScheduler, LinkFault, NetworkSpec, NodeKind, NodeSpec, SwitchGroup,
 };
@@ -99,7 +99,7 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
     spec.switch.buffer = Bytes(1 << 30);
     spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
     spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
-    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     // At server 0: five queues of the other ports of switch 20 for longer paths, however few links host 25 has, and the fourth for packets that end there.
     assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
@@ -399,7 +399,7 @@ fn without_switch_16() -> NetworkSpec {
 fn need(spec: &NetworkSpec) -> u64 {
     let mut tiny = spec.clone();
     tiny.switch.buffer = Bytes(1);
-    let reason = promise(&tiny, &[]).1;
+    let reason = guarantee(&tiny, &[]).1;
     reason
         .split("hold ")
         .nth(1)
@@ -408,13 +408,13 @@ fn need(spec: &NetworkSpec) -> u64 {
 }
 
 /// Whether all switches promise to lose nothing, and the first reason why one does not.
-fn promise(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
+fn guarantee(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
     let mut fabric = Fabric::new(spec.clone()).unwrap();
     flows.iter().for_each(|flow| fabric.check_flow(flow).unwrap());
     let mut switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
-    let reason = switches.find_map(|switch| fabric.keeps_promises(switch).err());
+    let reason = switches.find_map(|switch| fabric.check_guarantee(switch).err());
     let mut ports = fabric.wiring.ports.iter().filter(|port| fabric.is_switch(port.node));
-    let is_kept = ports.all(|port| fabric.promise(port.id) == Promise::Lossless);
+    let is_kept = ports.all(|port| fabric.guarantee(port.id) == Guarantee::Lossless);
     assert_eq!(is_kept, reason.is_none());
     (is_kept, reason.unwrap_or_default())
 }
@@ -422,68 +422,68 @@ fn promise(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
 #[test]
 fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     let spec = network(4, 1, Default::default());
-    assert_eq!(promise(&spec, &[]), (true, String::new()));
+    assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     let mut star = network(8, 0, Default::default());
-    assert!(promise(&star, &[]).0);
+    assert!(guarantee(&star, &[]).0);
     // Links that fail, and that corrupt frames, where no server relays: PAUSEs are spared, and nothing comes by a detour.
     star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     star.links.iter_mut().for_each(|link| link.error_rate = 1e-3);
-    assert!(promise(&star, &[]).0);
+    assert!(guarantee(&star, &[]).0);
     // Three layers; a detour by way of three switches.
-    assert!(promise(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
+    assert!(guarantee(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
-    assert!(promise(&spec, &[detour]).1.contains("up to 3 switches"));
+    assert!(guarantee(&spec, &[detour]).1.contains("up to 3 switches"));
     // ACKs in a lossless class, which no PAUSE stops.
     let mut acks = spec.clone();
     acks.host.ack_class = Class(3);
-    assert!(promise(&acks, &[]).1.contains("stops no ACKs"));
+    assert!(guarantee(&acks, &[]).1.contains("stops no ACKs"));
     // Servers that let relayed packets wait.
     let mut fair = spec.clone();
     fair.host.scheduler = HostScheduler::Fair {};
-    assert!(promise(&fair, &[]).1.contains("do not send first"));
+    assert!(guarantee(&fair, &[]).1.contains("do not send first"));
     // Layer 1 is faster than layer 0: what it brings piles up at the servers.
     let mut uneven = spec.clone();
     uneven.links[16..].iter_mut().for_each(|link| link.rate = Rate::from_gbps(400));
-    assert!(promise(&uneven, &[]).1.contains("faster link"));
+    assert!(guarantee(&uneven, &[]).1.contains("faster link"));
     // A buffer that thresholds and what is on its way do not fit into: eight thresholds; twelve pairs of ports, and half as many; a PAUSE waits for eight
     // others, a frame goes before it, and its receiver finishes one, and three more by way of a server.
     let mut small = spec.clone();
     let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
     let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
     small.switch.buffer = Bytes(bound);
-    assert_eq!(promise(&small, &[]), (true, String::new()));
+    assert_eq!(guarantee(&small, &[]), (true, String::new()));
     // What comes while servers forward needs room as well.
     let mut later = small.clone();
     later.host.relay.delay = Duration::from_us(1);
-    assert_eq!((promise(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
+    assert_eq!((guarantee(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
     small.switch.buffer = Bytes(bound - 1);
     assert_eq!(
-        promise(&small, &[]).1,
+        guarantee(&small, &[]).1,
         format!("the ports of a switch may come to hold {bound} B in all, and its buffer has {} B", bound - 1)
     );
     let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
-    assert!(!promise(&network(8, 1, endless), &[]).0);
+    assert!(!guarantee(&network(8, 1, endless), &[]).0);
     // Links that fail, whether routes change with it or not.
     let mut faults = spec.clone();
     faults.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
-    assert!(promise(&faults, &[]).1.contains("links fail"));
+    assert!(guarantee(&faults, &[]).1.contains("links fail"));
     // Servers that forward more slowly than packets come; a buffer that is not for whatever comes; switches that nobody stops.
     let mut slow = spec.clone();
     slow.host.relay.rate = Some(Rate::from_gbps(50));
-    assert!(promise(&slow, &[]).1.contains("as fast as it comes"));
+    assert!(guarantee(&slow, &[]).1.contains("as fast as it comes"));
     let mut divided = spec.clone();
     divided.switch.headroom = HeadroomConfig::Sih(Default::default());
-    assert!(promise(&divided, &[]).1.contains("share all"));
+    assert!(guarantee(&divided, &[]).1.contains("share all"));
     let mut mixed = spec.clone();
     let flow_control = Some(common::no_flow_control());
     mixed.groups = vec![SwitchGroup { switches: vec![NodeId(20)], flow_control, headroom: None }];
-    assert!(promise(&mixed, &[]).1.contains("another flow control"));
+    assert!(guarantee(&mixed, &[]).1.contains("another flow control"));
     // A switch that has failed at planning: what goes to its servers passes three switches.
-    assert!(promise(&without_switch_16(), &[]).1.contains("up to 3 switches"));
+    assert!(guarantee(&without_switch_16(), &[]).1.contains("up to 3 switches"));
     // Two links that have failed in BCube(3, 1), those of server 0 to switch 9 and of server 1 to switch 13: the longest ways are between single servers.
     let mut two_links = network(3, 1, Default::default());
     two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
-    assert!(promise(&two_links, &[]).1.contains("up to 4 switches"));
+    assert!(guarantee(&two_links, &[]).1.contains("up to 4 switches"));
 }
 
 /// A port may be resumed where it is paused, and no later; servers may not be linked to each other.
@@ -559,7 +559,7 @@ proptest! {
         let (alone, _) = common::run(&spec, flows.clone());
         let mut simulation = Simulation::new(spec, flows, shards).unwrap();
         let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
-        prop_assert_eq!(simulation.fabric().promise(switch.unwrap().id), Promise::Lossless);
+        prop_assert_eq!(simulation.fabric().guarantee(switch.unwrap().id), Guarantee::Lossless);
         for step in 1..20 {
             simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
             prop_assert_eq!(simulation.find_deadlock(), None);

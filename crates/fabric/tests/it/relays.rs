@@ -15,7 +15,7 @@ use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Rel
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::{Fabric, Promise};
+use backwater_fabric::network::fabric::{Fabric, Guarantee};
 use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
 use backwater_fabric::{no_congestion_point, no_notification_point};
 use proptest::prelude::*;
@@ -467,13 +467,13 @@ fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
 fn servers_that_pass_pauses_on_are_lossless_as_long_as_nothing_bounds_their_buffers() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Forward);
-    let mut promise = |buffer| {
+    let mut guarantee = |buffer| {
         spec.host.relay.buffer = buffer;
         let fabric = Fabric::new(spec.clone()).unwrap();
-        fabric.promise(fabric.wiring.of(NodeId(1))[0].id)
+        fabric.guarantee(fabric.wiring.of(NodeId(1))[0].id)
     };
-    let bounded = promise(Some(Bytes(1 << 30)));
-    assert_eq!((promise(None), bounded), (Promise::Lossless, Promise::Unpromised { any_class: false }));
+    let bounded = guarantee(Some(Bytes(1 << 30)));
+    assert_eq!((guarantee(None), bounded), (Guarantee::Lossless, Guarantee::BestEffort { any_class: false }));
 }
 
 /// A BCube of servers with any kind of PFC, schedulers and thresholds, and its flows.

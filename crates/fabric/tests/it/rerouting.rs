@@ -72,7 +72,7 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
         assert!(by_uplink(&simulation)[usize::from(other)] > 2_000_000);
         let outcome = &simulation.outcomes()[0];
         assert_eq!((outcome.reception.delivered, simulation.audit()), (4_000_000, vec![]));
-        assert_eq!(outcome.reception.way.and_then(|way| way.behind().nth(1)), Some(other));
+        assert_eq!(outcome.reception.way.and_then(|way| way.passed().nth(1)), Some(other));
         assert!(simulation.is_quiet());
     }
 }

@@ -144,7 +144,7 @@ impl Run {
     fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
         let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
-        let taken = outcome.reception.way.map(|route| route.behind().collect());
+        let taken = outcome.reception.way.map(|route| route.passed().collect());
         let now = || fabric.path(outcome.flow, flow, Direction::Data).to_vec();
         let fixed = || match outcome.reception.finish {
             _ if !fabric.carries_route(flow) => None,

@@ -363,7 +363,7 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
 pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
-        let Err(reason) = fabric.keeps_promises(node) else { continue };
+        let Err(reason) = fabric.check_guarantee(node) else { continue };
         let path = format!("{}.kind", path_of(&fabric.spec, node, "flow_control"));
         let warning = Diagnostic::warning(path, format!("may lose packets: {reason}"));
         if !found.contains(&warning) {

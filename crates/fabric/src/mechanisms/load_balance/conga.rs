@@ -258,8 +258,8 @@ impl Conga {
 /// The leaf to which `packet` goes that leaves `node` through `egress`.
 fn leaf_of(packet: &Packet, node: NodeId, egress: PortIx, view: &View<'_>) -> NodeId {
     let along = |node: NodeId, port: PortIx| view.paths.neighbour(node, port);
-    let pinned = || packet.route.ahead().fold(along(node, egress), along);
-    view.paths.edge(packet.route.destination().unwrap_or_else(pinned))
+    let pinned = || packet.route.remaining().fold(along(node, egress), along);
+    view.paths.first_hop_switch(packet.route.destination().unwrap_or_else(pinned))
 }
 
 impl PipelineHooks for Conga {
@@ -298,7 +298,7 @@ impl LoadBalance for Conga {
             return Choice::Candidate(by_hash(self.hash, key, candidates, view));
         }
         let Conga { links, leaves, ageing, flowlets, draws, .. } = self;
-        let leaf = leaves.get(&view.paths.edge(destination));
+        let leaf = leaves.get(&view.paths.first_hop_switch(destination));
         let metric = |way: usize| {
             let port = usize::from(candidates[way]);
             let remote = leaf.map_or(0, |leaf| leaf.to[port].at(view.now, *ageing));

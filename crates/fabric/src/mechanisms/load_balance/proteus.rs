@@ -260,7 +260,7 @@ impl Edge {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, headers) = (view.now, *arrival.packet.packet());
         let known = self.flows.place(headers.flow.0.into(), now).known;
-        let edge = view.paths.edge(arrival.destination);
+        let edge = view.paths.first_hop_switch(arrival.destination);
         self.measuring.paths.to(edge, arrival.destination, view);
         let present = known.filter(|entry| self.set(edge).is_usable(entry.path, view));
         let mut moved = present.and_then(|entry| entry.moved);

@@ -327,7 +327,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             receiver.last_delivery = self.env.now;
             if receiver.expected == packets {
                 reception.finish = Some(self.env.now);
-                reception.way = packet.route.whole(self.env.records.trail(frame.record).map(Trail::ports));
+                reception.way = packet.route.full_route(self.env.records.trail(frame.record).map(Trail::ports));
                 self.env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
             }
         }
@@ -365,10 +365,10 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.env.records.free(done);
         if let Some(kind) = answer {
             let ack = reply(kind, fabric.spec.framing.ack(fabric.telemetry_bytes), fabric.spec.host.ack_class);
-            let mut record = self.env.records.turn_round(echo);
+            let mut record = self.env.records.reuse_for_answer(echo);
             if fabric.echoes {
                 *self.env.records.echo_mut(&mut record) =
-                    Echo { arrived: packet.psn, hops: packet.route.links(), verdict: None, path };
+                    Echo { arrived: packet.psn, hops: packet.route.links_passed(), verdict: None, path };
             }
             if let Some((_, Entropy(path))) = followed {
                 self.env.records.set_path(&mut record, path);
@@ -433,7 +433,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn count_cnp(&mut self, frame: &Frame, packet: &Packet) {
         let verdict = self.env.records.echo(frame.record).and_then(|echo| echo.verdict);
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
-        let links = u64::from(packet.route.links());
+        let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("cnps_received", 1), ("cnps_not_congested", is_clear), ("cnp_links", links)] {
             self.env.sink.note(Note::Count { node: self.node.id, what, amount });
         }
@@ -513,7 +513,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// A notice has come to its end: mechanisms of a switch or relay hear it, and the sender of its flow.
     fn receive_notice(&mut self, frame: &Frame, packet: Packet) {
         let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
-        let links = u64::from(packet.route.links());
+        let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
             self.env.sink.note(Note::Count { node: self.node.id, what, amount });
         }
@@ -589,8 +589,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// What flow control learns of a flow that starts here.
     fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
         let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
-        let onward = self.env.fabric.onward(flow, Direction::Data, route, self.node.io.ports[port].id);
-        StartingFlow { flow, class, port, onward }
+        let remaining_hops = self.env.fabric.remaining_hops(flow, Direction::Data, route, self.node.io.ports[port].id);
+        StartingFlow { flow, class, port, remaining_hops }
     }
 
     /// Looks at what a queue pair may do after its reaction point has learned something.

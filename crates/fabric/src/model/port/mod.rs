@@ -385,7 +385,11 @@ impl Port {
                 let Body::Control(control) = &mut waiting.frame.body else {
                     unreachable!("link-local frames alone wait here")
                 };
-                if control.yields_to(newer) { self.control.push(waiting, frames) } else { withdrawn(waiting.frame) }
+                if control.remove_superseded(newer) {
+                    self.control.push(waiting, frames)
+                } else {
+                    withdrawn(waiting.frame)
+                }
             }
         }
         self.control.push(queued, frames);

@@ -152,7 +152,7 @@ impl Detector {
     fn feedback_delay(&self, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress).delay());
         // Its route counts the link that it is about to take already.
-        let links = u64::from(packet.packet().route.links()).saturating_sub(1);
+        let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 

@@ -121,7 +121,7 @@ impl FlowControlOptions for PortFcConfig {
             bounds_queues: true,
             is_spared_by_errors: true,
             passes_on: true,
-            presumes: Some("servers' own ACKs, which go first, make no long queue of what they relay"),
+            lossless_assumption: Some("servers' own ACKs, which go first, make no long queue of what they relay"),
             ..Default::default()
         }
     }
@@ -130,7 +130,7 @@ impl FlowControlOptions for PortFcConfig {
         if site.is_host { PortFc::Server(Server::new(site)) } else { PortFc::Switch(Switch::new(self, site)) }
     }
 
-    fn promises(&self, site: &Site<'_>) -> Result<(), String> {
+    fn check_guarantee(&self, site: &Site<'_>) -> Result<(), String> {
         let Shape { stages, faults, relays, uniform, lossless_acks, .. } = site.shape;
         if stages > 2 {
             return Err(format!(
@@ -276,7 +276,7 @@ impl FlowControl for PortFc {
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let own = match self {
-            PortFc::Server(server) => server.own_queue(flow.port, flow.onward),
+            PortFc::Server(server) => server.own_queue(flow.port, flow.remaining_hops),
             PortFc::Switch(_) => None,
         };
         own.unwrap_or(flow.class.0.into())

@@ -44,10 +44,10 @@ impl Server {
     }
 
     /// The queue of own data by the ports that it passes behind `port`: those of switches and servers in turn.
-    pub(super) fn own_queue(&self, port: PortIx, onward: RemainingHops<'_>) -> Option<QueueIx> {
-        let (mut onward, exits) = (onward, &self.ports[usize::from(port)].exits);
-        let exit = onward.next()?;
-        let further = (onward.count() / 2) as QueueIx;
+    pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
+        let (mut remaining_hops, exits) = (remaining_hops, &self.ports[usize::from(port)].exits);
+        let exit = remaining_hops.next()?;
+        let further = (remaining_hops.count() / 2) as QueueIx;
         let longest = self.kinds - 1;
         Some(exits.queue(exit)? + (longest - further.min(longest)) * exits.len())
     }

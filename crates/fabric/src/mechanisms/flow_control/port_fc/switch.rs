@@ -61,9 +61,9 @@ impl Switch {
     }
 
     /// The queue of a packet by the ports that it passes behind `egress`: that of the server, and that of the switch after next.
-    pub(super) fn queue(&self, egress: PortIx, mut onward: RemainingHops<'_>) -> QueueIx {
+    pub(super) fn queue(&self, egress: PortIx, mut remaining_hops: RemainingHops<'_>) -> QueueIx {
         let port = &self.ports[usize::from(egress)];
-        match onward.nth(1) {
+        match remaining_hops.nth(1) {
             None => port.last,
             // A packet that is pinned to go back where it came from has no queue of its own.
             Some(exit) => port.exit_queue(exit).unwrap_or(CLASSES as QueueIx),

@@ -56,7 +56,7 @@ impl Host {
             }
             None => return flow.class.0.into(),
         };
-        port.paths[index].extend(flow.onward);
+        port.paths[index].extend(flow.remaining_hops);
         let queue = (CLASSES + index) as QueueIx;
         if let Some(root) = port.keeper(index) {
             view.close(flow.port, queue, root);

@@ -45,9 +45,9 @@ pub(super) struct Switch {
 }
 
 /// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
-fn ahead(here: PortId, onward: RemainingHops<'_>) -> impl Iterator<Item = PortId> {
+fn ahead(here: PortId, remaining_hops: RemainingHops<'_>) -> impl Iterator<Item = PortId> {
     let (mut passed, mut count) = ([here; RemainingHops::MOST as usize], 0);
-    onward.map_while(move |port| {
+    remaining_hops.map_while(move |port| {
         if passed[..count].contains(&port) || (count > 0 && passed[count - 1] == here) {
             return None;
         }

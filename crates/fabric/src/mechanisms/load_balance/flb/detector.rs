@@ -215,7 +215,7 @@ impl Detector {
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let round = self.round[usize::from(packet.egress)];
         // Its route counts the link that it is about to take already.
-        let links = u64::from(packet.packet().route.links()).saturating_sub(1);
+        let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
         let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
         lengths.growth(length, view.now, round, round * links)
     }

@@ -142,7 +142,7 @@ impl Edge {
         let known = place.known;
         let congested = self.isolation.saw(flow, now);
         let from = self.measuring.node();
-        let edge = known.map_or_else(|| view.paths.edge(arrival.destination), |entry| entry.edge);
+        let edge = known.map_or_else(|| view.paths.first_hop_switch(arrival.destination), |entry| entry.edge);
         let set = self.measuring.paths.to(edge, arrival.destination, view);
         let present = known.filter(|entry| set.is_usable(entry.path, view));
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));

@@ -368,7 +368,7 @@ impl PipelineHooks for Flb {
 
     fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> NoticeAction {
         match &mut self.edge {
-            Some(edge) if notice.protocol == FLB && view.paths.edge(notice.to) == self.node => {
+            Some(edge) if notice.protocol == FLB && view.paths.first_hop_switch(notice.to) == self.node => {
                 edge.hear(notice.flow, notice.from, Cnm::of(notice.words), view);
                 if edge.informs_senders { NoticeAction::Forward } else { NoticeAction::Consume }
             }

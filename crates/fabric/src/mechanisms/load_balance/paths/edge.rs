@@ -71,9 +71,9 @@ impl MeasuringEdge {
         let route = packet.packet().route;
         let to = route.destination().unwrap_or_else(|| {
             let next = view.paths.neighbour(self.node(), packet.egress);
-            route.ahead().fold(next, |node, port| view.paths.neighbour(node, port))
+            route.remaining().fold(next, |node, port| view.paths.neighbour(node, port))
         });
-        if let Some(report) = self.echoes.tell(view.paths.edge(to)) {
+        if let Some(report) = self.echoes.tell(view.paths.first_hop_switch(to)) {
             let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
             *packet.path_header_mut() = Header { from: self.node(), stamp, report: Some(report) }.into();
         }
@@ -111,7 +111,7 @@ impl MeasuringEdge {
         // Behind the source host, and before the port through which it leaves.
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
             Some(trail) => trail.ports().iter().copied().collect(),
-            None => packet.packet().route.behind().collect(),
+            None => packet.packet().route.passed().collect(),
         };
         let between = taken.get(1..).unwrap_or(&[]);
         let between = between.strip_suffix(&[packet.egress]).unwrap_or(between);

@@ -6,14 +6,14 @@ use crate::driver::trace::Trace;
 use crate::frame::PacketKind;
 use crate::frame::cause::Closure;
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
-use crate::network::fabric::{Fabric, Promise};
+use crate::network::fabric::{Fabric, Guarantee};
 use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
 use std::collections::BTreeMap;
 
 /// What a shard has counted and noted.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct Observations {
     /// Totals that are not kept by nodes.
     pub(crate) totals: Totals,
     /// Counters of mechanisms, by name.
@@ -79,7 +79,7 @@ pub struct LossyDrop {
     pub class: Class,
 }
 
-impl Watch {
+impl Observations {
     /// Takes down what a node reports.
     pub(super) fn note(&mut self, note: Note, now: Time, fabric: &Fabric) {
         if self.trace.is_on(now) {
@@ -97,13 +97,13 @@ impl Watch {
             | Note::Rate { .. } => {}
             Note::Dropped { node, ingress, class, packet, cause, .. } => {
                 self.lost.extend(packet.filter(|(kind, ..)| *kind == PacketKind::Data).map(|(_, flow, _)| flow));
-                match (cause, fabric.promise(ingress)) {
-                    (DropCause::Headroom, Promise::Lossless) => {
+                match (cause, fabric.guarantee(ingress)) {
+                    (DropCause::Headroom, Guarantee::Lossless) => {
                         self.totals.violations += 1;
                         self.violations.push(LossyDrop { at: now, node, ingress, class });
                     }
-                    (DropCause::Headroom, Promise::Unpromised { .. })
-                    | (DropCause::BufferFull, Promise::Unpromised { any_class: true }) => {
+                    (DropCause::Headroom, Guarantee::BestEffort { .. })
+                    | (DropCause::BufferFull, Guarantee::BestEffort { any_class: true }) => {
                         self.totals.unpromised_drops += 1;
                     }
                     _ => {}
