@@ -1,4 +1,5 @@
-//! What is only accounting: what the audit, the search for deadlocks and the observers ask of mechanisms. It decides nothing.
+//! Accounts of mechanisms: state that the audit, the deadlock detector and the observers read.
+//! Accounts never change a packet's way.
 
 use crate::contract::packet::{PacketContext, PauseScope};
 use crate::contract::view::PortView;
@@ -7,69 +8,78 @@ use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use get_size2::GetSize;
 
-/// The books of a flow control.
+/// Accounts of a flow control. The audit and the deadlock detector call these methods between
+/// events.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait FlowControlAccounts {
-    /// Whether a closed gate stays closed until the downstream opens it: then a cycle of waits is a deadlock.
+    /// Returns true if a closed gate stays closed until the downstream opens it. The deadlock
+    /// detector examines only such flow controls: their cycles of waiting queues never resolve.
     fn holds_until_resume(&self) -> bool {
         true
     }
 
-    /// What this node keeps stopped upstream, by ingress port: what an audit balances against [`FlowControlAccounts::stopped`] there.
+    /// Returns the PAUSEs in effect that this node sent upstream, each with the ingress port. The
+    /// audit compares them with [`FlowControlAccounts::stopped`] of the upstream node once nothing
+    /// is in flight.
     fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
         Vec::new()
     }
 
-    /// What the downstream of `port` has stopped here. Default: the queues behind closed gates.
+    /// Returns the scopes of the PAUSEs that `port` obeys. Default: the scopes of its closed gates.
     fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
         view.closed_queues().map(|queue| self.scope(port, queue)).collect()
     }
 
-    /// What a closed gate of `queue` at `port` waits to hear of. Default: the queue itself.
+    /// Returns the scope of the PAUSE that keeps the gate of `queue` at `port` closed. Default: the
+    /// queue itself.
     fn scope(&self, _port: PortIx, queue: QueueIx) -> PauseScope {
         PauseScope::Queue(queue)
     }
 
-    /// Whether a packet queued here is among those that keep `scope` stopped, upstream of `ingress`. Default: whether it came from there
-    /// and from that queue.
+    /// Returns true if a packet that is queued here is a reason why the upstream of `ingress` has
+    /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue.
     fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         packet.ingress == ingress && scope == PauseScope::Queue(packet.packet().queue.into())
     }
 
-    /// Queues of this node whose gates, while they are closed, keep `scope` stopped upstream of `ingress`, whether they hold anything or not: where a
-    /// node passes PAUSEs on.
+    /// Returns the queues of this node whose closed gates keep `scope` paused upstream of
+    /// `ingress`, even while these queues are empty. For nodes that relay PAUSEs.
     fn passed_on(&self, _ingress: PortIx, _scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         Vec::new()
     }
 
-    /// What should have been released by now, in words, when nothing is in flight any more; `None` if all is well.
+    /// Describes state that should have been released, in a run in which nothing is in flight any
+    /// more. Returns `None` if none is left.
     fn leftover(&self) -> Option<String> {
         None
     }
 
-    /// The most queues beyond those of the classes that any one port has had in use at once.
+    /// Returns the peak number of queues in use at any one port so far, without the queues of the
+    /// classes.
     fn most_queues_used(&self) -> QueueIx {
         0
     }
 }
 
-/// The books of a buffer policy.
+/// Accounts of a buffer policy. The model, the probes and the audit call these methods.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait BufferAccounts {
-    /// Bytes in use, for probes and audits.
+    /// Returns the bytes in use in the whole buffer.
     fn occupancy(&self) -> Occupancy;
 
-    /// Bytes charged to one ingress queue, all pools together.
+    /// Returns the bytes charged to an ingress queue in all pools.
     fn held(&self, ingress: PortIx, class: Class) -> u64;
 
-    /// Bytes of headroom that one ingress queue uses; its port, where queues share it.
+    /// Returns the headroom bytes in use by an ingress queue, or by its port if queues share
+    /// headroom.
     fn headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
         0
     }
 
-    /// The most bytes of headroom that one ingress queue has used so far; its port, where queues share it.
+    /// Returns the peak headroom bytes of an ingress queue so far, or of its port if queues share
+    /// headroom.
     fn peak_headroom(&self, _ingress: PortIx, _class: Class) -> u64 {
         0
     }
@@ -78,13 +88,13 @@ pub trait BufferAccounts {
 /// Bytes in use in a switch's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Occupancy {
-    /// In all pools.
+    /// Bytes in all pools.
     pub used: u64,
-    /// Of these in the shared pool.
+    /// Bytes in the shared pool.
     pub shared: u64,
-    /// Of these in headroom.
+    /// Bytes in headroom.
     pub headroom: u64,
-    /// The most that has been in use at once so far.
+    /// Peak of `used` so far.
     pub peak: u64,
 }
 
@@ -97,7 +107,7 @@ mod tests {
     impl FlowControlAccounts for Plain {}
 
     #[test]
-    fn by_default_a_packet_keeps_the_queue_stopped_that_it_has_come_from() {
+    fn by_default_a_packet_sustains_the_pause_of_its_own_ingress_queue() {
         let packet = testing::packet(1, Class(3), 1000);
         let keeps = |ingress, queue| Plain.keeps_stopped(ingress, PauseScope::Queue(queue), &packet);
         assert_eq!([keeps(1, 3), keeps(1, 4), keeps(0, 3), keeps(0, 4)], [true, false, false, false]);

@@ -1,4 +1,5 @@
-//! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
+//! Slot *congestion control*: congestion point (CP, at a switch), notification point (NP, at a
+//! receiver) and reaction point (RP, at a sender).
 
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
@@ -16,75 +17,78 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerPath {
-    /// Echo of the packet's path number, by which switches hash the answer as they hash data.
+    /// Echo of the packet's path number: switches hash the answer as they hash data.
     #[default]
     Echoed,
-    /// Reverse of the packet's route. Where the route is not known, as `echoed`.
+    /// Reverse of the packet's route; `echoed` if the route is not known.
     Reverse,
 }
 
-/// The options of a congestion control, from which its three parts are built.
+/// Options of a congestion control. They build its three parts.
 pub trait CongestionOptions: Options {
-    /// What runs at a switch.
+    /// Congestion point of a switch.
     type Point: CongestionPoint + 'static
     where
         Self: Sized;
-    /// What runs at a flow's receiver.
+    /// Notification point of a flow.
     type Notification: NotificationPoint + 'static
     where
         Self: Sized;
-    /// What runs at a flow's sender.
+    /// Reaction point of a flow.
     type Reaction: ReactionPoint + 'static
     where
         Self: Sized;
 
-    /// What the switch at `site` does.
+    /// Builds the congestion point of the switch, or of the relaying host, at `site`.
     fn point(&self, site: &Site<'_>) -> Self::Point
     where
         Self: Sized;
 
-    /// What a flow's receiver does, whose port has rate `line_rate`.
+    /// Builds the notification point of a flow whose receiver has a link of `line_rate`.
     fn notification(&self, line_rate: Rate) -> Self::Notification
     where
         Self: Sized;
 
-    /// What a flow's sender does.
+    /// Builds the reaction point of a flow.
     fn reaction(&self, sender: &SenderFacts) -> Self::Reaction
     where
         Self: Sized;
 
-    /// Bytes of in-band headers on data packets, echoed on their ACKs.
+    /// Returns the bytes of in-band telemetry headers on data packets; their ACKs echo the
+    /// telemetry.
     fn telemetry_bytes(&self) -> u32 {
         0
     }
 
-    /// Whether switches send notices back along the way that packets have come, which these must then keep.
+    /// Returns true if switches send notices back along the packets' path. Packets then record
+    /// their path.
     fn needs_trails(&self) -> bool {
         false
     }
 
-    /// Whose notices senders hear, if any: a switch that could keep one from them passes it on.
+    /// Returns the protocol of the notices that reaction points need. A switch mechanism that could
+    /// consume such notices forwards them.
     fn hears(&self) -> Option<Protocol> {
         None
     }
 
-    /// Whether ACKs tell how many links the packet has passed that they answer.
+    /// Returns true if reaction points need [`AckView::hops`].
     fn needs_hops(&self) -> bool {
         false
     }
 
-    /// Whether senders choose the path of each packet ([`ReactionPoint::path`]).
+    /// Returns true if senders choose the path of each packet ([`ReactionPoint::path`]).
     fn chooses_paths(&self) -> bool {
         false
     }
 
-    /// Returns the path of the answers to packets whose senders have chosen their paths. `None`:
-    /// all answers of a flow take the path that the hash of the flow gives.
+    /// Returns the path of answers to packets whose senders chose the path. `None`: all answers of
+    /// a flow take the path that the flow's hash gives.
     fn answer_path(&self) -> Option<AnswerPath> {
         None
     }
 
-    /// Whether reaction points ask to be called by the clock ([`ReactionPoint::wake_at`]).
+    /// Returns true if reaction points use timers ([`ReactionPoint::wake_at`]).
     fn needs_wakes(&self) -> bool {
         false
     }
@@ -94,34 +98,37 @@ pub trait CongestionOptions: Options {
         false
     }
 
-    /// Whether receivers at links of `line_rate` send CNPs as frames of their own.
+    /// Returns true if receivers with links of `line_rate` send CNPs as separate frames.
     fn sends_cnps(&self, _line_rate: Rate) -> bool {
         false
     }
 
-    /// The least window of a flow that does not depend on what happens: an ACK must come before it is full.
+    /// Returns the smallest window of a flow that is known before the run. The scenario check
+    /// compares it with the data packets per ACK: a full window must trigger an ACK.
     fn window(&self, _sender: &SenderFacts) -> u64 {
         u64::MAX
     }
 
-    /// Checks what only the network can tell: the options against what is known at a sender. What it says of several senders alike is said once.
+    /// Checks the options against the facts of one sender. The model calls it for every kind of
+    /// sender and reports identical diagnostics once.
     fn check_at(&self, _sender: &SenderFacts, _findings: &mut Findings) {}
 
-    /// The same against what is known at a switch, or at a host that relays and has a congestion point.
+    /// Checks the options against the facts of one switch, or of one relaying host with a
+    /// congestion point.
     fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
 
-    /// What the options come to at a sender.
+    /// Returns the effective values of the options at a sender.
     fn effective_values(&self, _sender: &SenderFacts) -> EffectiveValues {
         EffectiveValues::new()
     }
 
-    /// What the options come to at a switch's port of `rate`.
+    /// Returns the effective values of the options at a switch port of `rate`.
     fn in_force_at_switch(&self, _rate: Rate) -> EffectiveValues {
         EffectiveValues::new()
     }
 }
 
-/// The same for what another crate plugs in, whatever its instances are.
+/// Object-safe version of [`CongestionOptions`], for mechanisms of other crates.
 pub trait CongestionFactory: CongestionOptions {
     /// See [`CongestionOptions::point`].
     fn boxed_point(&self, site: &Site<'_>) -> Box<dyn CongestionPoint>;
@@ -147,111 +154,121 @@ impl<T: CongestionOptions> CongestionFactory for T {
     }
 }
 
-/// Congestion point: what a switch does to packets as they pass.
+/// Congestion point: acts on packets that pass a switch, by its hooks.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait CongestionPoint: PipelineHooks {}
 
-/// What the receiver reports about a data packet.
+/// Report of a notification point on a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notification {
-    /// Echo congestion in the packet's ACK (which is then sent at once).
+    /// Echo congestion in the packet's ACK, and send that ACK at once.
     pub echo: bool,
     /// CNP frame to send.
     pub cnp: Option<Cnp>,
 }
 
-/// Notification point: what a receiver reports about one flow.
+/// Notification point of one flow at its receiver: generates congestion notifications.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait NotificationPoint: Send {
-    /// A data packet of the flow has arrived, of `wire_bytes`; `marked` is its ECN mark.
+    /// A data packet of `wire_bytes` arrived; `marked` is its ECN mark. Called before loss recovery
+    /// processes the packet.
     fn on_data(&mut self, _now: Time, _marked: bool, _wire_bytes: u64) -> Notification {
         Notification::default()
     }
 
-    /// Time of the next timer ([`CongestionOptions::needs_receiver_timers`]); [`Time::NEVER`] if
-    /// none is set. Only [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) change it, and
-    /// no timer fires once the flow is complete.
+    /// Returns the time of the next timer; [`Time::NEVER`] if none is set. The model calls it only
+    /// if [`CongestionOptions::needs_receiver_timers`] returns true. Only
+    /// [`on_data`](Self::on_data) and [`on_wake`](Self::on_wake) may change it. No timer fires
+    /// after the flow is complete.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }
 
-    /// The timer has fired. Returns the CNP to send, if any.
+    /// The timer fired. Returns the CNP to send, if any.
     fn on_wake(&mut self, _now: Time) -> Option<Cnp> {
         None
     }
 }
 
-/// Reaction point: rate and window of one flow at its sender.
+/// Reaction point of one flow at its sender: its rate and its window.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait ReactionPoint: Send {
-    /// Rate at which the next packet is paced.
+    /// Returns the rate that paces the next packet.
     fn rate(&mut self, now: Time) -> Rate;
 
-    /// Most payload bytes in flight; a packet may go while fewer are.
+    /// Returns the largest number of payload bytes in flight. The sender may transmit a packet
+    /// while fewer are in flight.
     fn window(&self) -> u64 {
         u64::MAX
     }
 
-    /// `wire_bytes` of the flow start on the wire.
+    /// A packet of the flow with `wire_bytes` starts on the wire.
     fn on_sent(&mut self, _now: Time, _wire_bytes: u64) {}
 
-    /// An ACK (or NACK) has arrived.
+    /// An ACK or NACK arrived. Called after loss recovery processed it, and after
+    /// [`on_loss`](Self::on_loss) and [`on_cnp`](Self::on_cnp) if it signals these.
     fn on_ack(&mut self, _ack: &AckView<'_>) {}
 
-    /// A CNP has arrived, as a frame or as the echo in an ACK.
+    /// A CNP arrived, as a frame or as the congestion echo in an ACK.
     fn on_cnp(&mut self, _now: Time, _cnp: Cnp) {}
 
-    /// A notice of a switch about the flow has arrived.
+    /// A notice from a switch arrived. The notice concerns this flow.
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
-    /// True if a notice says that its flow is congested, false if a congestion is over.
+    /// Returns true if `notice` signals that the flow is congested, false if it signals the end of
+    /// a congestion. For observers.
     fn tells_of_congestion(&self, _notice: &Notice) -> bool {
         true
     }
 
-    /// Loss recovery takes a packet for lost.
+    /// Loss recovery deemed a packet lost.
     fn on_loss(&mut self, _now: Time, _loss: LossSignal) {}
 
-    /// Another control, in which this one is, sets the rate: all that this one reckons with follows, so that it goes on from there. The rate is no lower
-    /// than its lowest then, and no higher than line rate.
+    /// Sets the rate on behalf of a wrapping congestion control, such as SRCC around DCQCN. `rate`
+    /// is at most the line rate. The implementation raises it to its own minimum and resets derived
+    /// state, so that the control continues from `rate`.
     fn set_rate(&mut self, _now: Time, _rate: Rate) {}
 
-    /// As `set_rate`, if the flow is faster than that.
+    /// Lowers the rate to `rate` as [`set_rate`](Self::set_rate) does; keeps a rate that is lower
+    /// already.
     fn lower_rate(&mut self, now: Time, rate: Rate) {
         if rate < self.rate(now) {
             self.set_rate(now, rate);
         }
     }
 
-    /// As `lower_rate`, but this control recovers from it as from congestion that it finds itself.
+    /// Lowers the rate as [`lower_rate`](Self::lower_rate) does, but the control then recovers as
+    /// from congestion that it detected itself.
     fn cut_rate(&mut self, now: Time, rate: Rate) {
         self.lower_rate(now, rate);
     }
 
-    /// The path of packet `psn`, which is sent now, where this control chooses paths as well ([`CongestionOptions::chooses_paths`]): it goes before what
-    /// load balancing says.
+    /// Returns the path of packet `psn`, which is sent now. The model calls it if
+    /// [`CongestionOptions::chooses_paths`] returns true; a returned path overrides the load
+    /// balancer's.
     fn path(&mut self, _psn: Psn, _now: Time) -> Option<Entropy> {
         None
     }
 
-    /// When it is to be called, whatever happens ([`CongestionOptions::needs_wakes`]); [`Time::NEVER`] if it is not.
+    /// Returns the time at which [`on_wake`](Self::on_wake) must run; [`Time::NEVER`] if no timer
+    /// is set. The model calls it only if [`CongestionOptions::needs_wakes`] returns true.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }
 
-    /// That time has come.
+    /// The timer fired. The next timer must be later than `now`.
     fn on_wake(&mut self, _now: Time) {}
 
-    /// Returns the congestion signal in `ack` if it tells this control to slow down. For observers:
+    /// Returns the congestion signal in `ack` if it makes this control slow down. For observers:
     /// called before [`on_ack`](Self::on_ack), and only in runs with `probes.flows`.
     fn signal(&self, _ack: &AckView<'_>) -> Option<CongestionSignal> {
         None
     }
 
-    /// Whether a new rate also moves the departure of the packet already being paced.
+    /// Returns true if a new rate also reschedules the packet that is being paced.
     fn repaces(&self) -> bool {
         false
     }
@@ -260,38 +277,41 @@ pub trait ReactionPoint: Send {
 /// Congestion signal in an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionSignal {
-    /// Load of one port on the packet's path: index of its stamp in the telemetry.
+    /// Load of one port on the packet's path: the index of its stamp in the telemetry.
     Load(usize),
     /// Round-trip time.
     Delay,
 }
 
-/// How loss recovery has found out that a packet is lost.
+/// Evidence on which loss recovery deemed a packet lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSignal {
-    /// By an answer of the receiver.
+    /// An answer of the receiver: a NACK or a selective ACK.
     Nack,
-    /// The retransmission timer has run out.
+    /// Expiry of the retransmission timer.
     TimedOut,
 }
 
-/// What an ACK tells the reaction point.
+/// Content of an ACK, as a reaction point receives it.
 #[derive(Debug)]
 pub struct AckView<'a> {
-    /// The present.
+    /// Present time.
     pub now: Time,
-    /// The packet answered; `None` if nobody has asked for it ([`CongestionOptions::chooses_paths`], selective recovery).
+    /// Acknowledged packet; `None` unless paths are chosen per packet
+    /// ([`CongestionOptions::chooses_paths`]), hops are needed, or recovery is selective.
     pub arrived: Option<Psn>,
     /// Payload bytes acknowledged so far.
     pub acked_bytes: u64,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
-    /// Time since the packet answered began its transmission, as its time stamp tells: in whole nanoseconds, below 4.29 s.
+    /// Round-trip time: from the start of the packet's transmission, by its timestamp, in whole
+    /// nanoseconds, below 4.29 s.
     pub rtt: Duration,
-    /// Links that the packet answered has passed; 0 if the control has not asked for it ([`CongestionOptions::needs_hops`]).
+    /// Links that the acknowledged packet passed; 0 unless [`CongestionOptions::needs_hops`]
+    /// returns true.
     pub hops: u8,
-    /// The path that the packet answered has taken, where hosts choose paths.
+    /// Path of the acknowledged packet, if hosts choose paths.
     pub path: Option<Entropy>,
-    /// What the switches stamped into the packet answered.
+    /// Telemetry that switches stamped into the acknowledged packet.
     pub telemetry: Option<&'a Telemetry>,
 }

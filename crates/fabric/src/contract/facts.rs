@@ -1,4 +1,4 @@
-//! What a mechanism may know about the place where it is set up.
+//! Facts about the environment of a mechanism at construction.
 
 use crate::contract::options::Shape;
 use crate::frame::control::Protocol;
@@ -8,161 +8,169 @@ use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate};
 use std::fmt::Debug;
 
-/// The place where a mechanism is set up: a node, its links, and what its neighbours do.
+/// Environment of a mechanism at construction: its node, the node's links, and the facts of its
+/// neighbours.
 #[derive(Debug)]
 pub struct Site<'a> {
-    /// The node.
+    /// Node of the mechanism.
     pub node: NodeId,
-    /// Whether flows start and end there.
+    /// True if flows start and end at the node.
     pub is_host: bool,
-    /// Whether it is a host through which packets of others pass.
+    /// True if the node is a host that relays packets of other hosts.
     pub relays: bool,
-    /// How many links it is away from the nearest host.
+    /// Links between the node and its nearest host.
     pub layer: u32,
-    /// Where random streams come from.
+    /// Source of random streams.
     pub seed: Seed,
-    /// What the network is like.
+    /// Shape of the network.
     pub shape: Shape,
-    /// Who is linked to whom in it.
+    /// Wiring of the network.
     pub around: &'a dyn Links,
-    /// The node's ports in order.
+    /// Ports of the node in order.
     pub ports: &'a [PortFacts],
-    /// What is at the other end of each port's link.
+    /// Neighbour at the other end of each port's link.
     pub neighbours: Vec<Neighbour>,
-    /// Ports of the chip that have no link.
+    /// Number of ports of the switch chip without a link.
     pub unused_ports: usize,
     /// Classes that are lossless at switches.
     pub lossless: ClassMask,
-    /// Bytes of the buffer.
+    /// Buffer size in bytes.
     pub buffer: u64,
-    /// Whether hosts forward packets as fast as they come, before the data of their own flows.
+    /// True if hosts relay packets without a rate limit, before the data of their own flows.
     pub relays_first: bool,
-    /// Whether the buffer policy has all of the buffer shared: no thresholds, and nothing set aside.
+    /// True if the buffer policy shares the whole buffer: without thresholds and without reserved
+    /// bytes.
     pub shares_buffer: bool,
-    /// Sizes and times of frames.
+    /// Sizes of frames.
     pub sizes: Sizes,
-    /// Longest base round-trip time of any pair of hosts.
+    /// Largest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// Whose notices senders hear, if any.
+    /// Protocol of the notices that senders react to, if any.
     pub senders_hear: Option<Protocol>,
-    /// The flow control that runs here.
+    /// Facts of the node's flow control.
     pub flow_control: FlowControlFacts,
-    /// The buffer policy that runs here.
+    /// Facts of the node's buffer policy.
     pub headroom: HeadroomFacts,
 }
 
 impl Site<'_> {
-    /// Number of lossless classes.
+    /// Returns the number of lossless classes.
     pub fn lossless_classes(&self) -> u64 {
         self.lossless.iter().count() as u64
     }
 
-    /// Ports with what is at the other end of their links.
+    /// Returns the ports, each with the neighbour at the other end of its link.
     pub fn links(&self) -> impl Iterator<Item = (&PortFacts, &Neighbour)> {
         self.ports.iter().zip(&self.neighbours)
     }
 }
 
-/// Knows who is linked to whom.
+/// Wiring of the network.
 pub trait Links: Debug {
-    /// The ports of a node, in order.
+    /// Returns the ports of a node in order.
     fn ports(&self, node: NodeId) -> &[PortFacts];
 
-    /// A port by its name.
+    /// Returns a port by its id.
     fn port(&self, port: PortId) -> &PortFacts;
 }
 
-/// What is at the other end of a port's link.
+/// Neighbour at the other end of a port's link.
 #[derive(Clone, Debug)]
 pub struct Neighbour {
-    /// The node.
+    /// Node id.
     pub node: NodeId,
-    /// Whether flows start and end there.
+    /// True if flows start and end at the node.
     pub is_host: bool,
-    /// Whether it is a host through which packets of others pass.
+    /// True if the node is a host that relays packets of other hosts.
     pub relays: bool,
-    /// How many links it is away from the nearest host.
+    /// Links between the node and its nearest host.
     pub layer: u32,
-    /// Its flow control.
+    /// Facts of the node's flow control.
     pub flow_control: FlowControlFacts,
 }
 
-/// What a flow control is to its neighbours, to the buffer and to the audit. A host runs that of the switch at its first link.
+/// Properties of a flow control that neighbours, the buffer policy and the audit rely on. A host
+/// uses the flow control of its first-hop switch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowControlFacts {
-    /// Whose frames it sends and obeys, its own first.
+    /// Protocols that it sends and obeys, its own first.
     pub protocols: Vec<Protocol>,
-    /// How it uses PFC frames, if it does.
+    /// Use of PFC frames; `None` if it uses none.
     pub pfc: Option<PfcTerms>,
-    /// Whether packets of a lossless class may never be dropped for lack of buffer.
+    /// True if it keeps packets of lossless classes from being dropped for lack of buffer.
     pub is_lossless: bool,
-    /// Whether it bounds egress queues, not what comes in by a port: then the whole buffer is best shared, and headroom is of no use.
+    /// True if it bounds egress queues instead of the bytes per ingress port. The buffer is then
+    /// best shared as a whole, and headroom is of no use.
     pub bounds_queues: bool,
-    /// Whether data packets wait in queues that it adds, and none in that of its class.
+    /// True if data packets wait in added queues only, never in the queue of their class.
     pub leaves_class_queues: bool,
-    /// Whether link errors spare its frames.
+    /// True if link errors do not corrupt its frames.
     pub is_spared_by_errors: bool,
-    /// Whether hosts that relay pass PAUSEs on, and count nothing themselves: what is on its way then is for their buffers to hold.
+    /// True if relaying hosts forward PAUSEs without counting bytes themselves. Their buffers must
+    /// then hold the packets that are in flight when a PAUSE is forwarded.
     pub passes_on: bool,
-    /// Whether packets go up a lossless class on their way: then they begin in the lowest.
+    /// True if packets move up to the next lossless class on their way; flows start in the lowest.
     pub raises_classes: bool,
-    /// What its promise rests on where hosts relay, and planning cannot know.
+    /// Assumption of its lossless guarantee if hosts relay. The scenario check cannot verify it.
     pub lossless_assumption: Option<&'static str>,
 }
 
 impl FlowControlFacts {
-    /// Whether two neighbours stop each other: they have a protocol in common.
+    /// Returns true if two neighbours can pause each other: they share a protocol.
     pub fn interoperates_with(&self, other: &FlowControlFacts) -> bool {
         self.protocols.iter().any(|protocol| other.protocols.contains(protocol))
     }
 
-    /// Whether frames of `protocol` are sent and obeyed.
+    /// Returns true if it sends and obeys frames of `protocol`.
     pub fn speaks(&self, protocol: Protocol) -> bool {
         self.protocols.contains(&protocol)
     }
 
-    /// Whether it pauses single queues of the neighbour and its port as a whole, when what comes in by the port takes too much buffer.
+    /// Returns true if it pauses queues and whole ports of its neighbours by the bytes buffered per
+    /// ingress port.
     pub fn pauses_ports(&self) -> bool {
         self.pfc.is_some() && !self.bounds_queues
     }
 
-    /// Time from the arrival of a PFC frame to its effect, which headroom must allow for.
+    /// Returns the time from the arrival of a PFC frame to its effect. Headroom must cover it.
     pub fn response(&self) -> Duration {
         self.pfc.as_ref().map_or(Duration::ZERO, |terms| terms.response)
     }
 }
 
-/// How PFC frames are used.
+/// Use of PFC frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PfcTerms {
-    /// Pause time in quanta of 512 bit times that a PAUSE frame carries.
+    /// Pause time of a PAUSE frame in quanta of 512 bit times.
     pub quanta: u16,
-    /// Whether a PAUSE holds until a RESUME, however long that takes.
+    /// True if a PAUSE stays in effect until a RESUME, however long that takes.
     pub until_resume: bool,
-    /// Time from a frame's arrival to its effect.
+    /// Time from the arrival of a frame to its effect.
     pub response: Duration,
 }
 
-/// What a buffer policy is to the mechanisms beside it.
+/// Properties of a buffer policy that other mechanisms rely on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadroomFacts {
-    /// Whether it promises to drop no packet of a lossless class.
+    /// True if it drops no packet of a lossless class, given enough headroom.
     pub is_lossless: bool,
-    /// Whether what it says of one queue of a port also depends on packets of the others.
+    /// True if it also pauses whole ports: the pressure on one ingress queue depends on the port's
+    /// other queues, too.
     pub looks_at_ports: bool,
-    /// Whether an ingress queue has a bound that does not grow with the buffer.
+    /// True if ingress queues have a bound that does not grow with the buffer.
     pub bounds_ingress: bool,
-    /// Whether ingress queues of lossless classes have thresholds ([`BufferPolicy::threshold`](crate::contract::BufferPolicy::threshold)).
+    /// True if ingress queues of lossless classes have thresholds
+    /// ([`BufferPolicy::threshold`](crate::contract::BufferPolicy::threshold)).
     pub has_thresholds: bool,
-    /// Bytes of headroom above a threshold, if the scenario sets them by the option `headroom`.
-    /// Otherwise they follow from links and frames.
+    /// Bytes of headroom above a threshold, if the scenario sets the option `headroom`. Otherwise
+    /// headroom is derived from links and frames.
     pub set_headroom: Option<Bytes>,
 }
 
 /// Sizes of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Which headers they carry.
+    /// Headers of frames.
     pub framing: Framing,
     /// Payload bytes of a full data packet.
     pub mtu: u32,
@@ -171,57 +179,60 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest data frame.
+    /// Returns the size of the largest data frame.
     pub fn largest(&self) -> FrameSize {
         self.framing.largest(self.mtu, self.telemetry)
     }
 
-    /// Its charged bytes.
+    /// Returns the charged bytes of the largest data frame.
     pub fn largest_charge(&self) -> u64 {
         self.largest().charge.into()
     }
 }
 
-/// What is fixed about a port.
+/// Fixed properties of a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortFacts {
-    /// Its name in the whole network.
+    /// Id in the network.
     pub id: PortId,
-    /// The node that it belongs to.
+    /// Node that owns the port.
     pub node: NodeId,
-    /// Its number within the node.
+    /// Index within the node.
     pub ix: PortIx,
-    /// The port at the other end of its link.
+    /// Port at the other end of the link.
     pub peer: PortId,
     /// Rate of the link.
     pub rate: Rate,
     /// Propagation delay of the link.
     pub delay: Duration,
-    /// Probability that a frame sent over the link is corrupted.
+    /// Probability that the link corrupts a frame.
     pub error_rate: f64,
 }
 
-/// What a mechanism at a flow's sender may know about it.
+/// Environment of a per-flow mechanism at construction.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderFacts {
-    /// The flow.
+    /// Flow id.
     pub flow: FlowId,
-    /// Where random streams come from: `seed.stream("my-mechanism", flow)`.
+    /// Source of random streams: `seed.stream("my-mechanism", flow)`.
     pub seed: Seed,
-    /// Rate of the port that the flow leaves its host through.
+    /// Rate of the sender's link.
     pub line_rate: Rate,
-    /// Longest base round-trip time of any pair of hosts.
+    /// Largest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// Links between those two, as [`AckView::hops`](crate::contract::AckView::hops) counts them.
+    /// Links between that pair of hosts, as counted by
+    /// [`AckView::hops`](crate::contract::AckView::hops).
     pub hops: u8,
-    /// What a link adds to a base round-trip time: a pair with fewer links between them has one that is shorter by at least so much for each.
+    /// Contribution of one link to the base round-trip time: each link less shortens it by at least
+    /// this time.
     pub hop_rtt: Duration,
     /// Sizes of frames.
     pub sizes: Sizes,
 }
 
 impl SenderFacts {
-    /// Bytes that the sender's line carries in the longest base round-trip time.
+    /// Returns the bandwidth-delay product in bytes: the sender's line rate times the largest base
+    /// round-trip time.
     pub fn bdp(&self) -> u64 {
         self.line_rate.bytes_in(self.base_rtt)
     }

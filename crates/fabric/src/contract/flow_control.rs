@@ -1,4 +1,4 @@
-//! Slot *flow control*: which queue a packet joins, and when the upstream is paused and resumed.
+//! Slot *flow control*: chooses the queue of each packet, and pauses and resumes the upstream.
 
 use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
@@ -15,65 +15,68 @@ use auto_impl::auto_impl;
 use backwater_engine::{Duration, Rate};
 use get_size2::GetSize;
 
-/// The options of a flow control, from which it is built at every node.
+/// Options of a flow control. They build one instance per node.
 pub trait FlowControlOptions: Options {
-    /// What runs at a node.
+    /// Flow control of a node.
     type Instance: FlowControl + 'static
     where
         Self: Sized;
 
-    /// What it is to others, at a host or at a switch.
+    /// Returns the properties that other mechanisms rely on, at a host or at a switch.
     fn facts(&self, is_host: bool) -> FlowControlFacts;
 
-    /// The instance that runs at `site`.
+    /// Builds the flow control of the node at `site`.
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where
         Self: Sized;
 
-    /// Whether it loses no packet of a lossless class at `site`, as [`FlowControlFacts::is_lossless`] has it, with a buffer policy that does not either.
+    /// Checks at `site` that the flow control keeps the guarantee of
+    /// [`FlowControlFacts::is_lossless`], together with a lossless buffer policy.
     ///
     /// # Errors
-    /// What stands against it.
+    /// Returns the reason if the guarantee does not hold at `site`; the model then treats drops as
+    /// best effort.
     fn check_guarantee(&self, _site: &Site<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Checks what a schema cannot say of the options among those of the other switches, and on these links.
+    /// Checks the options against the links and against the flow controls of the other switches.
     fn check_among(&self, _network: &FlowControlContext<'_>, _findings: &mut Findings) {}
 
-    /// What the options come to in a network with this longest base round-trip time.
+    /// Returns the effective values of the options in a network with this largest base round-trip
+    /// time.
     fn effective_values(&self, _base_rtt: Duration) -> EffectiveValues {
         EffectiveValues::new()
     }
 }
 
-/// The network for which the options of a flow control are checked.
+/// Network for which the options of a flow control are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowControlContext<'a> {
-    /// The flow controls of all switches, in the order of the first switch that runs each.
+    /// Flow controls of all switches, in the order of the first switch that runs each.
     pub running: &'a [RunningFlowControl],
     /// Rate of the fastest link.
     pub fastest: Rate,
     /// Classes that are lossless at switches.
     pub lossless: ClassMask,
-    /// Whether there are hosts through which packets of others pass.
+    /// True if some hosts relay packets of other hosts.
     pub relays: bool,
     /// Sizes of frames.
     pub sizes: Sizes,
 }
 
-/// A flow control that some of the switches run.
+/// Flow control that at least one switch runs.
 #[derive(Clone, Debug)]
 pub struct RunningFlowControl {
-    /// Where the scenario has its options.
+    /// Path of its options in the scenario.
     pub path: String,
-    /// Its name.
+    /// Name of the mechanism.
     pub name: &'static str,
-    /// What it is to others at a switch.
+    /// Properties at a switch.
     pub facts: FlowControlFacts,
 }
 
-/// The same for what another crate plugs in, whatever its instances are.
+/// Object-safe version of [`FlowControlOptions`], for mechanisms of other crates.
 pub trait FlowControlFactory: FlowControlOptions {
     /// See [`FlowControlOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl>;
@@ -85,107 +88,116 @@ impl<T: FlowControlOptions> FlowControlFactory for T {
     }
 }
 
-/// Where a packet is put.
+/// Queue that a packet joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueChoice {
-    /// The queue of its egress port.
+    /// Queue of the packet's egress port.
     pub queue: QueueIx,
-    /// The class in which it leaves, one of data; another one than that in which it came only where [`AddedQueues::changes_class`] says so.
+    /// Class on departure: a data class. Differs from the class on arrival only if
+    /// [`AddedQueues::changes_class`] is true.
     pub class: Class,
-    /// What its [`PacketContext`] tells from now on.
+    /// Note for later hooks: they read it as [`PacketContext::note`].
     pub note: u32,
 }
 
-/// A flow that is about to start at a host.
+/// Flow that is about to start at a host.
 #[derive(Clone, Copy)]
 pub struct StartingFlow<'a> {
-    /// Its number.
+    /// Flow id.
     pub flow: FlowId,
     /// Traffic class of its data.
     pub class: Class,
-    /// The port through which it leaves the host.
+    /// Port of the host through which it leaves.
     pub port: PortIx,
-    /// The ports that its packets pass behind that one.
+    /// Ports that its packets pass after `port`.
     pub remaining_hops: RemainingHops<'a>,
 }
 
-/// Queues that a flow control adds to every port of a node; they follow those of the classes in number.
+/// Queues that a flow control adds to every port of a node. Their numbers follow those of the class
+/// queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct AddedQueues {
-    /// The most at one port.
+    /// Maximum number at one port.
     pub most: QueueIx,
-    /// Where their packets go.
+    /// Destination of their packets.
     pub stage: Stage,
-    /// Whether packets may leave in another class than that in which they came. What they are charged to, and what a PAUSE to the upstream names, is the
-    /// class in which they came ([`PacketContext::came`]).
+    /// True if packets may depart in another class than they arrived in. The buffer charges the
+    /// class on arrival ([`PacketContext::ingress_class`]), and a PAUSE to the upstream names it.
     pub changes_class: bool,
 }
 
-/// Where packets go that leave a queue.
+/// Destination of the packets that leave a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub enum Stage {
-    /// Onto the wire, in turn with the queues of the classes.
+    /// Wire: the queue takes turns with the queues of the classes.
     #[default]
     Wire,
-    /// Into the next queue, which [`FlowControl::next_queue`] names: whenever a packet of a data class goes onto the wire, open queues hand one
-    /// packet each on, in turn, until one has come to a queue that leads to the wire.
+    /// Next queue, chosen by [`FlowControl::next_queue`]. Whenever a data packet starts on the
+    /// wire, open queues in turn advance one packet each, until one packet has reached a queue that
+    /// feeds the wire.
     Queue,
-    /// The same, but every open queue hands one packet on.
+    /// Next queue, as with `Queue`, but every open queue advances one packet.
     QueueAll,
 }
 
-/// Flow control between neighbours: which queue a packet joins, and when the upstream is paused and resumed.
+/// Flow control between neighbours: chooses the queue of each packet, and pauses and resumes the
+/// upstream. A control frame that a hook sends leaves before all waiting packets.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait FlowControl: FlowControlAccounts + Send {
-    /// The queues that it needs at every port besides those of the classes. Never changes.
+    /// Returns the queues that it needs besides those of the classes. Must not change during a run.
     fn added_queues(&self) -> AddedQueues {
         AddedQueues::default()
     }
 
-    /// The queue of its egress port that a packet joins which has come in. Default: that of its class; so it is for all packets where no queues are
-    /// added and no classes changed, and this is not called.
+    /// Chooses the queue of a packet that arrived. The packet joins it after this call. Default:
+    /// the queue of the packet's class. Not called without added queues and without changes of
+    /// class.
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         packet.by_class()
     }
 
-    /// The queue that a packet joins next which leaves the queue of `from`, one that does not lead to the wire ([`Stage::Queue`]).
+    /// Chooses the next queue of a packet that leaves `packet.queue`, a queue that does not feed
+    /// the wire ([`Stage::Queue`]).
     fn next_queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         packet.by_class()
     }
 
-    /// A charged packet has joined its queue; what the buffer policy has found about its ingress port.
+    /// A charged packet joins its queue. `pressure` is the state of its ingress port after the
+    /// charge.
     fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, _view: &mut View<'_>) {}
 
-    /// A packet of a lossless class is lost for lack of headroom; its queue is the one it would have joined.
+    /// A packet of a lossless class was dropped for lack of buffer. `packet.queue` is the queue
+    /// that it would have joined.
     fn on_refuse(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
-    /// A charged packet has left one queue for another one.
+    /// A charged packet moved from one queue to another one of its port.
     fn on_move(&mut self, _packet: &PacketContext<'_>, _from: QueueChoice, _view: &mut View<'_>) {}
 
-    /// A charged packet has left its queue for the wire.
+    /// A charged packet left its queue for the wire. The buffer policy has released it.
     fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
 
-    /// A flow starts at this host: the queue of its port whose gate holds it back. Default: that of its class.
+    /// A flow starts at this host. Returns the queue of its port whose gate holds the flow back.
+    /// Default: the queue of the flow's class.
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         QueueIx::from(flow.class.0)
     }
 
-    /// A flow of this host, which was held back by the gate of `queue`, is acknowledged in full.
+    /// A flow of this host ended or leaves `port`. The gate of `queue` held the flow back.
     fn on_flow_end(&mut self, _flow: FlowId, _port: PortIx, _queue: QueueIx, _view: &mut View<'_>) {}
 
-    /// A control frame has arrived on `port`; the causes that travel with it, if it has any.
+    /// A control frame arrived on `port`, with its causes if it carries any.
     fn on_control(&mut self, _port: PortIx, _control: &Control, _causes: Option<&Causes>, _view: &mut View<'_>) {}
 
-    /// The timer that was set for `port` is due.
+    /// The timer of `port` that was set with [`View::set_timer`] fired.
     fn on_timer(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 
-    /// The time has come that it asked for with [`View::wake_at`].
+    /// The timer set with [`View::wake_at`] fired.
     fn on_wake(&mut self, _view: &mut View<'_>) {}
 
-    /// Routes avoid `port`, whose link is down: what waited there is lost.
+    /// New routes avoid `port`, whose link failed. The packets that waited there are lost.
     fn on_dead_end(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 
-    /// The link of `port` has come back: both ends discard the state they exchanged.
+    /// The link of `port` recovered. Both ends discard the state that they exchanged.
     fn on_link_up(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 }

@@ -1,4 +1,5 @@
-//! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue is full.
+//! Slot *headroom* (buffer policy): charges packets to pools, and determines when an ingress queue
+//! is full.
 
 use crate::contract::accounts::BufferAccounts;
 use crate::contract::facts::{HeadroomFacts, Site};
@@ -11,41 +12,44 @@ use auto_impl::auto_impl;
 use backwater_engine::{Bytes, Time};
 use serde_json::Value;
 
-/// The options of a buffer policy, from which it is built at every switch.
+/// Options of a buffer policy. They build one instance per switch.
 pub trait HeadroomOptions: Options {
-    /// What runs at a switch.
+    /// Buffer policy of a switch.
     type Instance: BufferPolicy + 'static
     where
         Self: Sized;
 
-    /// What it is to the mechanisms beside it.
+    /// Returns the properties that other mechanisms rely on.
     fn facts(&self) -> HeadroomFacts;
 
-    /// Bytes that it sets aside at `site`: what must fit into the buffer.
+    /// Returns the bytes that the policy reserves at `site`. They must fit into the buffer.
     fn reserved(&self, site: &Site<'_>) -> u64;
 
-    /// Bytes that the ports of `site` may hold besides below thresholds that do not yield, where there are such, and the option that says so.
+    /// Returns the bytes that ingress queues may hold below fixed thresholds, with the name of the
+    /// option that sets these. `None` if thresholds are not fixed.
     fn below_thresholds(&self, _site: &Site<'_>) -> Option<(&'static str, u64)> {
         None
     }
 
-    /// Whether any port may fill all of `buffer`, where these classes are lossless, as flow controls want it that bound queues.
+    /// Returns true if any port may fill all of `buffer` with packets of `lossless` classes. Flow
+    /// controls that bound egress queues need such a policy.
     fn shares_all(&self, _buffer: Bytes, _lossless: ClassMask) -> bool {
         false
     }
 
-    /// The instance that runs at `site`; what it sets aside must fit into the buffer.
+    /// Builds the buffer policy of the switch at `site`. Its reserved bytes fit into the buffer.
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where
         Self: Sized;
 
-    /// What the options come to that follow from links and frames: their names, and a value for every port of `site`.
+    /// Returns the effective values that follow from links and frames: each name with one value per
+    /// port of `site`.
     fn effective_values(&self, _site: &Site<'_>) -> Vec<(&'static str, Vec<Value>)> {
         Vec::new()
     }
 }
 
-/// The same for what another crate plugs in, whatever its instances are.
+/// Object-safe version of [`HeadroomOptions`], for mechanisms of other crates.
 pub trait HeadroomFactory: HeadroomOptions {
     /// See [`HeadroomOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn BufferPolicy>;
@@ -57,76 +61,80 @@ impl<T: HeadroomOptions> HeadroomFactory for T {
     }
 }
 
-/// The buffer policy of a switch: which pool pays for a packet, and when an ingress queue is full.
+/// Buffer policy of a switch: charges packets to pools, and determines when an ingress queue is
+/// full.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait BufferPolicy: BufferAccounts + Send {
-    /// Charges an arriving packet to a pool, if one takes it.
+    /// Charges an arriving packet to a pool, or refuses it. A refused packet is dropped.
     fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission;
 
-    /// A packet of `class` is about to come in on `ingress`: the moment to ask the memory for what [`BufferPolicy::admit`] needs.
+    /// Prefetches the state that [`BufferPolicy::admit`] needs. Called shortly before a packet of
+    /// `class` arrives on `ingress`; must not change anything.
     fn prefetch(&self, _ingress: PortIx, _class: Class) {}
 
-    /// Frees a departing packet that was admitted.
+    /// Releases the bytes of a departing packet that was admitted.
     fn release(&mut self, packet: &PacketContext<'_>, now: Time);
 
-    /// Bytes at which an ingress queue is full, as things are (X_off); `None` if it has no such bound: its class is not lossless, or other queues are
-    /// bounded.
+    /// Returns the present size at which an ingress queue is full (X_off). `None` if the queue has
+    /// no threshold: its class is lossy, or the policy bounds other queues.
     fn threshold(&self, _ingress: PortIx, _class: Class) -> Option<u64> {
         None
     }
 
-    /// Which classes of `ingress` are full or below_xon, after a packet of `class` came or went.
+    /// Returns the state of the classes of `ingress` after a packet of `class` was charged or
+    /// released.
     fn pressure(&self, ingress: PortIx, class: Class) -> Pressure;
 }
 
-/// What becomes of an arriving packet.
+/// Decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// A pool pays for it; what [`BufferPolicy::pressure`] says now.
+    /// Charged to a pool. Carries the present [`BufferPolicy::pressure`].
     Charged(Pressure),
-    /// No pool takes it: it is dropped, for this reason.
+    /// Refused by all pools: the packet is dropped for this cause.
     Refused(DropCause),
 }
 
-/// What the buffer policy finds about an ingress port after an arrival or a departure.
+/// State of an ingress port after a packet was charged or released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// Classes whose ingress queue is full: their upstream must stop.
+    /// Classes whose ingress queue is full: their upstream must pause.
     pub full: ClassMask,
-    /// Classes whose ingress queue has room again: their upstream may go.
+    /// Classes whose ingress queue is below X_on: their upstream may resume.
     pub below_xon: ClassMask,
-    /// The port as a whole.
+    /// State of the port as a whole.
     pub port: PortPressure,
 }
 
 impl Pressure {
-    /// Whether a queue or the port as a whole is full.
+    /// Returns true if a queue or the port as a whole is full.
     #[inline]
     pub fn is_full(&self) -> bool {
         !self.full.is_empty() || self.port == PortPressure::Full
     }
 
-    /// What a policy finds that looks at single queues.
-    pub fn of_class(class: Class, is_full: bool, is_eased: bool) -> Pressure {
-        let class = |it_is| if it_is { ClassMask::of(class) } else { ClassMask::NONE };
-        Pressure { full: class(is_full), below_xon: class(is_eased), port: PortPressure::Between }
+    /// Returns the pressure of a policy that has no thresholds for whole ports.
+    pub fn of_class(class: Class, is_full: bool, is_below_xon: bool) -> Pressure {
+        let class = |condition| if condition { ClassMask::of(class) } else { ClassMask::NONE };
+        Pressure { full: class(is_full), below_xon: class(is_below_xon), port: PortPressure::Between }
     }
 }
 
-/// What the buffer policy finds about an ingress port as a whole, whatever it finds about its queues.
+/// State of an ingress port as a whole, independent of its queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortPressure {
-    /// All classes of the upstream port must stop.
+    /// All classes of the upstream port must pause.
     Full,
-    /// Neither full nor below_xon. Policies that look at queues alone say nothing else.
+    /// Neither full nor below X_on. Policies without thresholds for whole ports report nothing
+    /// else.
     #[default]
     Between,
-    /// It has room again: those classes may go whose own queue is not full.
+    /// Below X_on: classes whose own queue is not full may resume.
     Eased,
 }
 
-/// The ingress queue of a packet that came or went, as the buffer policy sees it; read only when someone wants to know.
+/// Buffer policy's view of a packet's ingress queue, after the packet was charged or released.
 #[derive(Clone, Copy)]
 pub struct Gauge<'a> {
     pub(crate) policy: &'a dyn BufferPolicy,
@@ -134,12 +142,12 @@ pub struct Gauge<'a> {
 }
 
 impl Gauge<'_> {
-    /// Bytes that the packet's ingress queue holds.
+    /// Returns the bytes charged to the packet's ingress queue.
     pub fn held(&self) -> u64 {
         self.policy.held(self.packet.ingress, self.packet.ingress_class)
     }
 
-    /// Which classes of the packet's ingress port are full or below_xon now.
+    /// Returns the present state of the packet's ingress port.
     #[inline]
     pub fn pressure(&self) -> Pressure {
         self.policy.pressure(self.packet.ingress, self.packet.ingress_class)
@@ -151,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_or_the_port_may_be_full() {
+    fn pressure_is_full_if_a_queue_or_the_port_is() {
         let of_port = |port| Pressure { port, ..Default::default() };
         for (pressure, is_full) in [
             (Pressure::of_class(Class(3), true, false), true),

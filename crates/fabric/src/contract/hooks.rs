@@ -1,4 +1,4 @@
-//! Hooks at the points of a switch's pipeline, and the sets in which mechanisms subscribe to them.
+//! Hooks at the points of a switch's pipeline, and the sets by which mechanisms subscribe to them.
 
 use crate::contract::packet::PacketContext;
 use crate::contract::view::View;
@@ -9,7 +9,7 @@ use auto_impl::auto_impl;
 use bitflags::bitflags;
 
 bitflags! {
-    /// A set of hooks: those that a mechanism subscribes to.
+    /// Set of hooks to which a mechanism subscribes.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct HookSet: u16 {
         /// [`PipelineHooks::on_enqueue`] of data packets.
@@ -52,17 +52,18 @@ impl HookSet {
     }
 }
 
-/// Further way of a notice.
+/// Decision on a notice that reached a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeAction {
-    /// The notice continues.
+    /// The notice continues to its sender.
     Forward,
     /// The notice ends at this switch.
     Consume,
 }
 
-/// Hooks of a mechanism at the points of a switch's pipeline. The model calls only the hooks that
-/// [`PipelineHooks::hooks`] names.
+/// Hooks of a mechanism at the points of a switch's pipeline. The model calls only the hooks in
+/// [`PipelineHooks::hooks`]. A hook may change the packet's marks and side record; actions
+/// requested through the view are executed after the hook returns.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait PipelineHooks: Send {
@@ -74,22 +75,22 @@ pub trait PipelineHooks: Send {
     /// A packet joins its queue, which holds `queue_bytes` including the packet.
     fn on_enqueue(&mut self, _packet: &mut PacketContext<'_>, _queue_bytes: u64, _view: &mut View<'_>) {}
 
-    /// A packet leaves its queue for the wire. `queue_bytes` remain in the queue, and the packet's bytes are no longer
-    /// counted.
+    /// A packet leaves its queue for the wire. `queue_bytes` remain in the queue; the packet's
+    /// bytes are no longer counted.
     fn on_departure(&mut self, _packet: &mut PacketContext<'_>, _queue_bytes: u64, _view: &mut View<'_>) {}
 
     /// A packet is about to join a queue of the last port before its destination.
     fn on_last_hop(&mut self, _packet: &mut PacketContext<'_>, _view: &mut View<'_>) {}
 
-    /// A notice has arrived, addressed to this switch or on its way to a sender.
+    /// A notice arrived, addressed to this switch or on its way to a sender.
     fn on_notice(&mut self, _notice: &Notice, _view: &mut View<'_>) -> NoticeAction {
         NoticeAction::Forward
     }
 
-    /// The gate of a queue has opened or closed.
+    /// The gate of a queue opened or closed.
     fn on_gate(&mut self, _port: PortIx, _queue: QueueIx, _is_open: bool, _view: &mut View<'_>) {}
 
-    /// The link of a port has failed or recovered.
+    /// The link of a port failed or recovered.
     fn on_link(&mut self, _port: PortIx, _is_up: bool, _view: &mut View<'_>) {}
 
     /// New routes avoid a port with a failed link: the packets that waited there are lost.

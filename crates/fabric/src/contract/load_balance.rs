@@ -1,4 +1,4 @@
-//! Slot *load balancing*: which of several equal-cost ports a packet takes.
+//! Slot *load balancing*: chooses one of several equal-cost ports for a packet.
 
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
@@ -13,48 +13,52 @@ use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// The options of a load balancer, from which it is built at every switch.
+/// Options of a load balancer. They build one instance per switch.
 pub trait LoadBalanceOptions: Options {
-    /// What runs at a switch.
+    /// Load balancer of a switch.
     type Instance: LoadBalance + 'static
     where
         Self: Sized;
 
-    /// Whether a flow's path is a pure function of the flow, so that it can be fixed when the flow starts.
+    /// Returns true if a flow's path is a pure function of the flow. The model then fixes the path
+    /// when the flow starts.
     fn is_static(&self) -> bool {
         false
     }
 
-    /// Whether packets of a flow overtake each other although nothing is lost and no queue is paused.
+    /// Returns true if packets of a flow may overtake each other even without losses and PAUSEs.
     fn reorders(&self) -> bool {
         false
     }
 
-    /// The instance that runs at `site`.
+    /// Builds the load balancer of the switch at `site`.
     fn build(&self, site: &Site<'_>) -> Self::Instance
     where
         Self: Sized;
 
-    /// Checks what only the network can tell: the options against what is known at a switch. What it says of several switches alike is said once.
+    /// Checks the options against the facts of one switch. The model calls it for every kind of
+    /// switch and reports identical diagnostics once.
     fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
 
-    /// Whether switches send notices back along the way that packets have come, which these must then keep.
+    /// Returns true if switches send notices back along the packets' path. Packets then record
+    /// their path.
     fn needs_trails(&self) -> bool {
         false
     }
 
-    /// Whether hosts choose paths: [`LoadBalanceOptions::path_choice`] gives one then.
+    /// Returns true if hosts choose paths. [`LoadBalanceOptions::path_choice`] then returns an
+    /// instance.
     fn chooses_paths(&self) -> bool {
         false
     }
 
-    /// What runs at a flow's sender.
+    /// Builds the path choice of a flow's sender.
     fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
         None
     }
 }
 
-/// The same for what another crate plugs in, whatever its instances are.
+/// Object-safe version of [`LoadBalanceOptions`], for mechanisms of other crates.
 pub trait LoadBalanceFactory: LoadBalanceOptions {
     /// See [`LoadBalanceOptions::build`].
     fn boxed(&self, site: &Site<'_>) -> Box<dyn LoadBalance>;
@@ -66,100 +70,106 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
     }
 }
 
-/// Load balancing: which of several equal-cost ports a packet takes, or which whole route.
+/// Load balancer of a switch: chooses one of several equal-cost ports for a packet, or a whole
+/// route.
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait LoadBalance: PipelineHooks {
-    /// The way of a packet from here; there are at least two candidates.
+    /// Chooses the way of a packet from this switch. Called only if there are at least two
+    /// candidates.
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice;
 
-    /// Tells `observer` what it holds at `now`; nothing of it changes a result.
+    /// Passes its statistics at `now` to `observer`. They do not affect results.
     fn observe(&self, _now: Time, _observer: &mut dyn FnMut(LbStat)) {}
 }
 
-/// Something that a load balancer holds.
+/// Statistic of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LbStat {
-    /// So many of something: `flow_entries`.
+    /// Number of entries or events, with a name such as `flow_entries`.
     Count(&'static str, u64),
-    /// What it knows of a path.
+    /// State of a path.
     Path(PathState),
 }
 
-/// What an edge switch knows of a path to another.
+/// State that an edge switch keeps of a path to another edge switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathState {
-    /// The edge to which it leads.
+    /// Edge switch at the end of the path.
     pub to: NodeId,
-    /// Its number among those that lead there.
+    /// Number among the paths to that switch.
     pub path: u32,
-    /// The port through which it begins.
+    /// First port of the path.
     pub egress: PortIx,
-    /// Its delay over that of the idle path, as far as is known.
+    /// Estimated delay beyond that of the idle path.
     pub delay: Duration,
-    /// Whether it is left to congested flows.
+    /// True if the path is reserved for congested flows.
     pub is_isolated: bool,
 }
 
-/// A path, as far as hosts can name one: what a network card writes into the UDP source port, and switches hash.
+/// Path as chosen by a host: the number that a NIC writes into the UDP source port, and that
+/// switches hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, GetSize)]
 pub struct Entropy(pub u16);
 
-/// The host's half of load balancing: which path each packet of a flow takes.
+/// Load balancing at a host: chooses the path of each packet of a flow.
 pub trait PathChoice: Send {
-    /// The path of packet `psn`, which is sent now.
+    /// Returns the path of packet `psn`, which is sent now.
     fn next(&mut self, psn: Psn, now: Time) -> Entropy;
 
-    /// An ACK or NACK answers a packet that took `path`; `marked` is its ECN echo.
+    /// An ACK or NACK of a packet that took `path` arrived; `marked` is its ECN echo.
     fn on_answer(&mut self, _path: Entropy, _marked: bool, _now: Time) {}
 }
 
-/// A packet for which there are several ways.
+/// Packet with several candidate ports.
 pub struct RouteRequest<'a> {
-    /// The packet; it may be written on.
+    /// Packet, whose side record the load balancer may change.
     pub packet: PacketContext<'a>,
-    /// Where it goes in the end.
+    /// Destination of the packet.
     pub destination: NodeId,
-    /// What a hash over its addresses sees.
+    /// Key for a hash over the packet's addresses.
     pub key: FlowKey,
-    /// The equal-cost ports.
+    /// Equal-cost ports.
     pub candidates: &'a [PortIx],
 }
 
-/// The way of a packet from a switch.
+/// Way of a packet from a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Out of this one of the candidates; the next switch chooses again.
+    /// Port with this index among the candidates. The next switch chooses again.
     Candidate(usize),
-    /// Along a whole route ([`Route::fixed`]), whose first hop is a port of this switch.
+    /// Whole route ([`Route::fixed`]). Its first hop is a port of this switch.
     Route(Route),
 }
 
-/// What a hash over a packet's addresses sees: the same for all packets of a flow in one direction, unless its host chooses paths.
+/// Key for a hash over a packet's addresses. All packets of a flow in one direction have the same
+/// key, unless their host chooses paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowKey(pub u64);
 
 impl FlowKey {
-    /// What it sees of a packet that takes this path, if its host has chosen one.
+    /// Returns the key of a packet on `path`, if its host chose one.
     pub fn with(self, path: Option<Entropy>) -> FlowKey {
         path.map_or(self, |Entropy(path)| FlowKey(mix(self.0 ^ (u64::from(path) + 1) << 40)))
     }
 }
 
-/// The hash by which a switch spreads flows over equal-cost ports: everybody who knows the seed knows the way of a flow.
+/// Hash by which a switch spreads flows over equal-cost ports. The seed alone determines the path
+/// of every flow.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub struct FlowHash {
-    /// Differs from switch to switch, so that consecutive tiers do not make the same choices (polarisation).
+    /// Differs between switches, so that consecutive tiers do not make equal choices
+    /// (polarisation).
     seed: u64,
 }
 
 impl FlowHash {
-    /// The hash of `node`.
+    /// Returns the hash of `node`.
     pub fn new(seed: Seed, node: NodeId) -> FlowHash {
         FlowHash { seed: seed.hash("ecmp", u64::from(node.0)) }
     }
 
-    /// Index of the port among `count` that packets of `key` take.
+    /// Returns the index of the port for packets of `key` among `count` ports.
     pub fn index(self, key: FlowKey, count: usize) -> usize {
         (mix(key.0 ^ self.seed) % count as u64) as usize
     }
@@ -176,11 +186,13 @@ mod tests {
 
     fn counts(keys: impl Iterator<Item = FlowKey>, hash: FlowHash, ports: usize) -> Vec<u64> {
         let mut counts = vec![0; ports];
-        keys.for_each(|key| counts[hash.index(key, ports)] += 1);
+        for key in keys {
+            counts[hash.index(key, ports)] += 1;
+        }
         counts
     }
 
-    /// Every count within five standard deviations of an even share.
+    /// Asserts that every count is within five standard deviations of an even share.
     fn assert_even(counts: &[u64]) {
         let (total, ports) = (counts.iter().sum::<u64>() as f64, counts.len() as f64);
         let deviation = (total / ports * (1.0 - 1.0 / ports)).sqrt();
@@ -188,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_have_keys_of_their_own_on_each_path() {
+    fn keys_of_flows_differ_on_each_path() {
         for path in 0..4 {
             let keys: BTreeSet<_> = (0..64).map(|bit| FlowKey(1 << bit).with(Some(Entropy(path))).0).collect();
             assert_eq!(keys.len(), 64);
@@ -203,7 +215,8 @@ mod tests {
         }
     }
 
-    /// The flows that one switch sends the same way are spread again by the next: seeds differ.
+    /// The next switch spreads the flows again that one switch sends through one port: seeds
+    /// differ.
     #[test]
     fn choices_of_consecutive_tiers_are_independent() {
         for ports in [2, 4, 8] {
@@ -216,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_depends_on_the_seed_and_on_nothing_else() {
+    fn the_choice_depends_on_the_seed_alone() {
         let chosen =
             |seed| -> Vec<_> { keys(100).map(|key| FlowHash::new(Seed(seed), NodeId(1)).index(key, 8)).collect() };
         assert_eq!(chosen(1), chosen(1));

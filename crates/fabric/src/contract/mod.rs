@@ -1,18 +1,30 @@
-//! The contract between the model and the mechanisms: what a mechanism may see and do. Read this first.
+//! Contract between the model and its mechanisms: everything a mechanism observes, decides and
+//! does. Start reading here.
 //!
-//! A scheme is a choice of one mechanism per slot. The model owns the pipeline and calls the hooks of the traits below; it never asks which
-//! mechanism it is talking to. Hooks that a mechanism does not need have empty defaults.
+//! A scheme consists of one mechanism per slot. The model owns the pipeline and calls the methods
+//! of the traits below; it does not depend on concrete mechanisms. Optional methods have defaults:
+//! implement only those that your mechanism needs.
 //!
-//! | slot | trait | instance |
-//! |---|---|---|
-//! | flow control | [`FlowControl`] | one per node |
-//! | headroom | [`BufferPolicy`] | one per switch |
-//! | congestion control | [`CongestionPoint`], [`NotificationPoint`], [`ReactionPoint`] | per switch, per flow at its receiver, per flow at its sender |
-//! | load balancing | [`LoadBalance`], [`PathChoice`] | one per switch, per flow at its sender where hosts choose paths |
-//! | loss recovery | [`RecoverySender`], [`RecoveryReceiver`] | per flow |
+//! | slot | options | traits | instances |
+//! |---|---|---|---|
+//! | flow control | [`FlowControlOptions`] | [`FlowControl`] | one per node |
+//! | headroom | [`HeadroomOptions`] | [`BufferPolicy`] | one per switch |
+//! | congestion control | [`CongestionOptions`] | [`CongestionPoint`] | one per switch |
+//! | | | [`NotificationPoint`] | one per flow, at its receiver |
+//! | | | [`ReactionPoint`] | one per flow, at its sender |
+//! | load balancing | [`LoadBalanceOptions`] | [`LoadBalance`] | one per switch |
+//! | | | [`PathChoice`] | one per flow, at its sender, if hosts choose paths |
+//! | loss recovery | [`RecoveryOptions`] | [`RecoverySender`], [`RecoveryReceiver`] | one per flow, at each end |
 //!
-//! The options of a mechanism, which a scenario writes, build its instances: [`FlowControlOptions`] and its kin. What is known where it is
-//! set up is a [`Site`]; what it sees and asks for while it runs, a [`View`].
+//! 1. A scenario sets the options of each mechanism. The options check themselves and build the
+//!    instances.
+//! 2. An instance is constructed from a [`Site`], the static environment of its node, or from
+//! [`SenderFacts`] if it serves a flow's sender.
+//! 3. During the run, hooks receive a [`View`], the handle on the node: it reads the state of ports
+//!    and requests actions. Hooks on packets also receive a [`PacketContext`].
+//!
+//! Mechanisms must be deterministic: they draw random numbers only from the seed in [`Site`] or
+//! [`SenderFacts`].
 
 pub mod accounts;
 pub mod congestion;

@@ -1,4 +1,5 @@
-//! What the model reports to observers: rare facts, pushed into the sink as they happen.
+//! Reports of the model to its observers: rare facts, pushed into the sink at the time of the
+//! event.
 
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::{PacketKind, Psn, Route};
@@ -6,18 +7,20 @@ use crate::ids::{Class, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 
-/// Why a frame was lost.
+/// Cause of a frame's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropCause {
-    /// No pool of the buffer had room for a packet of a lossless class: a violation where [`Guarantee::Lossless`](crate::network::fabric::Guarantee::Lossless) holds.
+    /// No pool of the buffer had room for a packet of a lossless class. A violation if the switch
+    /// guarantees losslessness ([`Guarantee::Lossless`](crate::network::fabric::Guarantee::Lossless)).
     Headroom,
-    /// No pool of the buffer had room for a packet of a class that is not lossless.
+    /// No pool of the buffer had room for a packet of a lossy class.
     BufferFull,
-    /// The link corrupted it.
+    /// The link corrupted the frame.
     LinkError,
-    /// The link went down while it was on the wire; or it stood at a port whose link is down, or had no way left, when routes were computed anew.
+    /// The link failed while the frame was on the wire. Or, when new routes were computed, the
+    /// packet waited at a port with a failed link or had no route left.
     LinkDown,
-    /// It was in a routing loop until its time to live was over.
+    /// The packet's time to live expired in a routing loop.
     TimeToLive,
 }
 
@@ -26,7 +29,7 @@ impl DropCause {
     pub const ALL: [DropCause; 5] =
         [DropCause::Headroom, DropCause::BufferFull, DropCause::LinkError, DropCause::LinkDown, DropCause::TimeToLive];
 
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             DropCause::Headroom => "headroom",
@@ -38,188 +41,189 @@ impl DropCause {
     }
 }
 
-/// What an ingress queue holds.
+/// Occupancy of an ingress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngressHeld {
-    /// The port.
+    /// Ingress port.
     pub port: PortIx,
-    /// The class.
+    /// Class of the queue.
     pub class: Class,
     /// Charged bytes.
     pub bytes: u64,
-    /// Bytes at which it is full, as things are; `None` if it has no such bound.
+    /// Present size at which the queue is full; `None` if it has no threshold.
     pub threshold: Option<u64>,
 }
 
-/// Something worth telling.
+/// Report to the observers. The variants from `Stopped` on are reported in traced runs only.
 #[derive(Clone, Copy, Debug)]
 pub enum Note {
-    /// A frame was lost at `node`.
+    /// A frame was lost.
     Dropped {
-        /// Where.
+        /// Node that lost the frame.
         node: NodeId,
-        /// Port through which it came.
+        /// Ingress port.
         ingress: PortId,
-        /// Its class.
+        /// Class of the frame.
         class: Class,
         /// Charged bytes.
         bytes: u32,
-        /// If it was a packet: what that carried, of which flow, and its number.
+        /// Kind, flow and number of the packet; `None` for a control frame.
         packet: Option<(PacketKind, FlowId, Psn)>,
-        /// Why.
+        /// Cause of the loss.
         cause: DropCause,
     },
-    /// A gate has opened again.
+    /// A gate opened again.
     Paused {
-        /// The port that was paused.
+        /// Port with the gate.
         port: PortId,
-        /// Its queue.
+        /// Queue behind the gate.
         queue: QueueIx,
-        /// From when to when, and because of whom.
+        /// Interval and cause of the closure.
         closure: Closure,
     },
-    /// A PAUSE is generated because an ingress queue is full: how much of it is at one egress port of the node.
+    /// A PAUSE was generated because an ingress queue is full: the share of one egress port in its
+    /// bytes.
     Full {
-        /// The ingress port.
+        /// Ingress port.
         port: PortId,
-        /// The class.
+        /// Class of the ingress queue.
         class: Class,
-        /// The egress port.
+        /// Egress port.
         egress: PortIx,
-        /// Charged bytes.
+        /// Charged bytes that wait at the egress port.
         bytes: u64,
     },
-    /// Something that a mechanism counts, by the name that it gives it.
+    /// A mechanism's counter increased.
     Count {
-        /// Where it runs.
+        /// Node of the mechanism.
         node: NodeId,
-        /// The name: `merge_frames`.
+        /// Name of the counter, such as `merge_frames`.
         what: &'static str,
-        /// How many more.
+        /// Increase.
         amount: u64,
     },
-    /// A gate has closed. Told only for a trace, as the rest of these.
+    /// A gate closed.
     Stopped {
-        /// The port that is paused.
+        /// Port with the gate.
         port: PortId,
-        /// Its queue.
+        /// Queue behind the gate.
         queue: QueueIx,
-        /// Because of whom.
+        /// Cause of the closure.
         cause: Cause,
     },
-    /// A packet has joined a queue.
+    /// A packet joined a queue.
     Enqueued {
-        /// The port.
+        /// Egress port.
         port: PortId,
-        /// Its queue.
+        /// Queue of the port.
         queue: QueueIx,
-        /// What the packet carries.
+        /// Kind of the packet.
         kind: PacketKind,
-        /// The class in which it leaves.
+        /// Class on departure.
         class: Class,
-        /// Whose packet it is.
+        /// Flow of the packet.
         flow: FlowId,
-        /// Its number.
+        /// Number of the packet.
         psn: Psn,
-        /// Charged bytes in the queue with it.
+        /// Charged bytes in the queue, including the packet.
         bytes: u64,
-        /// What its ingress queue holds with it, if that is charged.
+        /// Ingress queue including the packet; `None` if the packet is not charged.
         ingress: Option<IngressHeld>,
     },
-    /// A packet has left a queue for another one of the same port.
+    /// A packet moved from one queue of a port to another.
     Moved {
-        /// The port.
+        /// Egress port.
         port: PortId,
-        /// The queue that it has left.
+        /// Queue that it left.
         queue: QueueIx,
-        /// The queue that it has joined.
+        /// Queue that it joined.
         to: QueueIx,
-        /// What the packet carries.
+        /// Kind of the packet.
         kind: PacketKind,
-        /// Its class.
+        /// Class of the packet.
         class: Class,
-        /// Whose packet it is.
+        /// Flow of the packet.
         flow: FlowId,
-        /// Its number.
+        /// Number of the packet.
         psn: Psn,
     },
-    /// A packet has left a queue for the wire.
+    /// A packet left a queue for the wire.
     Dequeued {
-        /// The port.
+        /// Egress port.
         port: PortId,
-        /// Its queue.
+        /// Queue of the port.
         queue: QueueIx,
-        /// What the packet carries.
+        /// Kind of the packet.
         kind: PacketKind,
-        /// Its class.
+        /// Class of the packet.
         class: Class,
-        /// Whose packet it is.
+        /// Flow of the packet.
         flow: FlowId,
-        /// Its number.
+        /// Number of the packet.
         psn: Psn,
-        /// Charged bytes left in the queue.
+        /// Charged bytes that remain in the queue.
         bytes: u64,
-        /// What its ingress queue holds without it, if that is charged.
+        /// Ingress queue without the packet; `None` if the packet is not charged.
         ingress: Option<IngressHeld>,
     },
-    /// The link of a port has gone down or come up.
+    /// The link of a port failed or recovered.
     Link {
-        /// The port, at either end.
+        /// Port at either end.
         port: PortId,
-        /// Whether it is up.
+        /// True if the link is up.
         up: bool,
     },
-    /// What the sender of a flow may do next has changed.
+    /// The next packet, window or departure time of a sender changed.
     Sender {
-        /// Which flow.
+        /// Flow of the sender.
         flow: FlowId,
-        /// The port through which it sends.
+        /// Port through which it sends.
         port: PortId,
-        /// The queue of that port whose gate holds it back.
+        /// Queue of the port whose gate holds the sender back.
         queue: QueueIx,
-        /// The packet that it sends next; `None` if all has been sent.
+        /// Next packet to send; `None` if all packets were sent.
         next: Option<Psn>,
         /// Payload bytes in flight.
         in_flight: u64,
-        /// How many there may be before it stops.
+        /// Largest number of payload bytes in flight.
         window: u64,
-        /// When its rate allows for the next packet.
+        /// Earliest departure of the next packet by the sender's rate.
         departure: Time,
     },
-    /// A packet has been marked as it left a queue.
+    /// A packet was marked on departure from a queue.
     Marked {
-        /// The port.
+        /// Egress port.
         port: PortId,
-        /// Its queue.
+        /// Queue of the port.
         queue: QueueIx,
-        /// Whose packet it is.
+        /// Flow of the packet.
         flow: FlowId,
-        /// Its number.
+        /// Number of the packet.
         psn: Psn,
     },
-    /// The rate at which a sender goes on after a packet.
+    /// Rate of a sender after a packet.
     Rate {
-        /// Of this flow.
+        /// Flow of the sender.
         flow: FlowId,
-        /// The port through which it sends.
+        /// Port through which it sends.
         port: PortId,
-        /// The rate.
+        /// Rate that paces the next packet.
         rate: Rate,
     },
     /// The receiver has all bytes of a flow.
     Received {
-        /// Which flow.
+        /// Flow that is complete.
         flow: FlowId,
-        /// The packet that completed it.
+        /// Packet that completed the flow.
         psn: Psn,
     },
-    /// The sender knows that the receiver has all bytes of a flow.
+    /// The sender has the acknowledgement of all bytes of a flow.
     Acknowledged {
-        /// Which flow.
+        /// Flow that is acknowledged.
         flow: FlowId,
-        /// Packets sent, those sent again included.
+        /// Packets sent, including retransmissions.
         packets: u64,
-        /// Payload bytes sent more than once.
+        /// Payload bytes of retransmissions.
         retransmitted: u64,
     },
 }
@@ -245,7 +249,8 @@ pub struct Reception {
 
 /// Numbers of data packets that arrived before an earlier one, by degree.
 ///
-/// The degree is the packet's number minus the number that the receiver expects. Retransmissions count again.
+/// The degree is the packet's number minus the number that the receiver expects. Retransmissions
+/// count again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::box_collection, reason = "a receiver without such packets spends one pointer")]
 pub struct Disorder(Option<Box<Vec<(Psn, u64)>>>);
@@ -292,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_called_as_here_in_lower_case() {
+    fn names_of_causes_follow_their_variants() {
         for cause in DropCause::ALL {
             assert_eq!(cause.name().replace('-', ""), format!("{cause:?}").to_lowercase());
         }
@@ -302,7 +307,9 @@ mod tests {
     fn disorder_counts_packets_by_degree() {
         let mut disorder = Disorder::default();
         assert_eq!((disorder.packets(), disorder.largest()), (0, 0));
-        [3, 1, 3, 7, 1, 3].into_iter().for_each(|degree| disorder.add(degree));
+        for degree in [3, 1, 3, 7, 1, 3] {
+            disorder.add(degree);
+        }
         disorder.add_many(2, 10);
         assert_eq!(disorder.degrees().collect::<Vec<_>>(), [(1, 2), (2, 10), (3, 3), (7, 1)]);
         assert_eq!((disorder.packets(), disorder.largest()), (16, 7));

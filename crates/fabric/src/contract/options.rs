@@ -1,4 +1,5 @@
-//! What a mechanism says of its own options: what a schema cannot say of them, what they come to, and where they cannot run.
+//! Options of mechanisms: checks beyond their schema, effective values, and constraints on the
+//! network.
 
 use crate::contract::facts::FlowControlFacts;
 use crate::ids::{Class, ClassMask};
@@ -8,26 +9,28 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-/// The options of a mechanism of any slot.
+/// Options of a mechanism of any slot.
 pub trait Options: Debug + Send + Sync {
-    /// Checks what a schema cannot say of them: relations between options, and to the mechanisms beside this one.
+    /// Checks relations that a schema cannot express: between options, and to the other mechanisms
+    /// of the scheme.
     fn check(&self, _beside: &SchemeContext<'_>, _findings: &mut Findings) {}
 
-    /// Whether the mechanism can run in a network of this shape.
+    /// Checks that the mechanism supports a network of this shape.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Returns the reason if it does not.
     fn applies(&self, _shape: &Shape) -> Result<(), String> {
         Ok(())
     }
 
-    /// The profile from which the parameter `_option` comes if it is not set, as a scenario names it.
+    /// Returns the profile, as a scenario names it, that provides the parameter `option` if the
+    /// scenario does not set the parameter.
     fn profile(&self, _option: &str) -> Option<Value> {
         None
     }
 }
 
-/// The scheme in which a mechanism runs.
+/// Scheme in which a mechanism runs.
 #[derive(Debug)]
 pub struct SchemeContext<'a> {
     /// Payload bytes of a full data packet.
@@ -36,84 +39,86 @@ pub struct SchemeContext<'a> {
     pub ack_every: u32,
     /// Class of ACKs.
     pub ack_class: Class,
-    /// Classes that are lossless.
+    /// Lossless classes.
     pub lossless: ClassMask,
-    /// The flow control of the switches, by name, and what it is.
+    /// Name and properties of the switches' flow control.
     pub flow_control: (&'a str, FlowControlFacts),
-    /// The congestion control.
+    /// Name of the congestion control.
     pub congestion: &'a str,
-    /// The load balancer.
+    /// Name of the load balancer.
     pub load_balance: &'a str,
-    /// The loss recovery.
+    /// Name of the loss recovery.
     pub recovery: &'a str,
 }
 
-/// What a network is like.
+/// Shape of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Layers of switches: 1 for a star, 2 for leaf and spine.
     pub layers: u32,
-    /// Whether there are hosts with several links.
+    /// True if some hosts have several links.
     pub multihomed: bool,
-    /// Whether there are hosts through which packets of others pass.
+    /// True if some hosts relay packets of other hosts.
     pub relays: bool,
-    /// The most links of such a host.
+    /// Maximum number of links of a relaying host.
     pub relay_ports: usize,
-    /// Time that such a host takes to forward a packet.
+    /// Time that a relaying host takes to forward a packet.
     pub relay_delay: Duration,
-    /// The most links of a node.
+    /// Maximum number of links of a node.
     pub ports: usize,
     /// Number of switches.
     pub switches: usize,
-    /// Whether there are links between switches.
+    /// True if there are links between switches.
     pub trunks: bool,
-    /// Whether there are links between hosts.
+    /// True if there are links between hosts.
     pub direct: bool,
-    /// Whether all switches run the same flow control.
+    /// True if all switches run the same flow control.
     pub uniform: bool,
-    /// The most stages of a packet's way, on a shortest path or on that of a flow that is pinned: one begins with its flow, and one at each server that
-    /// relays it and at each switch to which it comes from another switch. Where switches are linked to servers alone, these are the switches on its way.
+    /// Maximum number of stages of a path, over shortest paths and pinned flows. A stage begins at
+    /// the source, at each relaying server, and at each switch that a packet reaches from another
+    /// switch. If switches are linked to servers only, stages are the switches of a path.
     pub stages: usize,
-    /// The most equal-cost ports between which a switch, or a host that relays, chooses on shortest paths from host to host: 1 where it has no choice.
+    /// Maximum number of equal-cost ports among which a node chooses on shortest paths between
+    /// hosts; 1 if no node has a choice.
     pub choices: usize,
-    /// Classes that are lossless.
+    /// Lossless classes.
     pub lossless: ClassMask,
-    /// Whether ACKs are in one of them.
+    /// True if the class of ACKs is lossless.
     pub lossless_acks: bool,
-    /// Whether there are routes that an operator has set by hand.
+    /// True if the scenario sets routes by hand.
     pub routes_by_hand: bool,
-    /// Whether the way of every packet is a function of its flow.
+    /// True if the path of a packet depends on its flow alone.
     pub fixed_paths: bool,
-    /// Whether links fail during the run.
+    /// True if links fail during the run.
     pub faults: bool,
 }
 
 impl Shape {
-    /// The most ports of a node whose mechanisms keep numbers by pairs of ports: 4 GiB, with 64 B
-    /// for each pair.
+    /// Maximum number of ports of a node whose mechanisms keep state per pair of ports. At 64 B per
+    /// pair the state takes 4 GiB.
     const MOST_PAIRED_PORTS: usize = 8192;
 
-    /// Rejects nodes with too many ports for `mechanism`, which keeps numbers by pairs of ports.
+    /// Rejects nodes with too many ports for `mechanism`, which keeps state per pair of ports.
     ///
     /// # Errors
-    /// If a node has more than 8192.
+    /// If a node has more than 8192 ports.
     pub fn few_ports(&self, mechanism: &str) -> Result<(), String> {
         let (ports, most) = (self.ports, Shape::MOST_PAIRED_PORTS);
         if ports > most {
             return Err(format!(
-                "{mechanism} keeps numbers by pairs of ports: a node can have {most}, and one has {ports}"
+                "{mechanism} keeps state per pair of ports: a node may have at most {most} ports, but one has {ports}"
             ));
         }
         Ok(())
     }
 
-    /// That there are no hosts that relay, for a mechanism whose paper knows none.
+    /// Rejects networks with relaying hosts, for a mechanism that its paper defines without them.
     ///
     /// # Errors
-    /// There are.
+    /// If any host relays.
     pub fn without_relays(&self, mechanism: &str) -> Result<(), String> {
         if self.relays {
-            return Err(format!("{mechanism} is for hosts that do not forward, and here are some that relay"));
+            return Err(format!("{mechanism} does not support hosts that relay packets, and this network has some"));
         }
         Ok(())
     }
@@ -214,10 +219,10 @@ impl Findings {
     }
 }
 
-/// What options come to: their names, and values as a scenario would write them.
+/// Effective values of options: names with values as a scenario writes them.
 pub type EffectiveValues = Map<String, Value>;
 
-/// The fields of `parameters` by name.
+/// Returns the fields of `parameters` by name.
 pub fn effective_values(parameters: impl Serialize) -> EffectiveValues {
     match serde_json::to_value(parameters) {
         Ok(Value::Object(fields)) => fields,

@@ -7,7 +7,8 @@ use crate::frame::record::{PathHeader, Records, Telemetry};
 use crate::frame::{Direction, Frame, Notice, Packet, Trail};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
 
-/// No port: the ingress of a packet that the node made, and the egress of a packet that is not routed yet.
+/// No port: the ingress of a packet that the node made, and the egress of a packet that is not
+/// routed yet.
 pub const NO_PORT: PortIx = PortIx::MAX;
 
 /// A packet at one point of a node's pipeline: its place there, its frame, and its side record.
@@ -18,7 +19,8 @@ pub struct PacketContext<'a> {
     pub egress: PortIx,
     /// Queue of the egress port: the packet's present queue, or on dequeue the queue that it left.
     pub queue: QueueIx,
-    /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names it.
+    /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
+    /// it.
     pub ingress_class: Class,
     /// Traffic class on departure.
     pub egress_class: Class,
@@ -33,7 +35,8 @@ pub struct PacketContext<'a> {
 }
 
 impl<'a> PacketContext<'a> {
-    /// Returns the context of a packet that arrived on `ingress` and leaves through `egress` in the queue of its class.
+    /// Returns the context of a packet that arrived on `ingress` and leaves through `egress` in the
+    /// queue of its class.
     #[inline]
     pub fn new(frame: &'a mut Frame, ingress: PortIx, egress: PortIx, records: &'a mut Records) -> PacketContext<'a> {
         let (class, bytes) = (frame.class(), frame.size.charge);
@@ -51,17 +54,17 @@ impl<'a> PacketContext<'a> {
         }
     }
 
-    /// Returns true if the packet is charged to a pool, and therefore subject to flow control: packets of the control
-    /// class and packets of this node are not.
+    /// Returns true if the packet is charged to a pool and therefore subject to flow control.
+    /// Packets of the control class and packets of this node are not.
     #[inline]
     pub(crate) fn is_charged(&self) -> bool {
         self.ingress_class != Class::CONTROL && self.ingress != NO_PORT
     }
 
-    /// Headers of the packet.
+    /// Returns the headers of the packet.
     ///
     /// # Panics
-    /// If the frame is link-local: such frames pass no hook.
+    /// If the frame is link-local. Such frames pass no hook.
     #[inline]
     pub fn packet(&self) -> &Packet {
         self.frame.packet().expect("link-local frames pass no hook")
@@ -72,32 +75,33 @@ impl<'a> PacketContext<'a> {
         self.frame.mark();
     }
 
-    /// Ports that the packet passed, if its route does not record them.
+    /// Returns the ports that the packet passed, if its route does not record them.
     pub fn trail(&self) -> Option<&Trail> {
         self.records.trail(self.frame.record)
     }
 
-    /// Content of a notice, which a switch on its way may change.
+    /// Returns the content of a notice. A switch on its way may change it.
     pub fn notice_mut(&mut self) -> Option<&mut Notice> {
         self.records.notice_mut(self.frame.record)
     }
 
-    /// Header of load balancing, if the packet has one.
+    /// Returns the header of load balancing, if the packet has one.
     pub fn path_header(&self) -> Option<&PathHeader> {
         self.records.path_header(self.frame.record)
     }
 
-    /// Header of load balancing, added if the packet has none.
+    /// Returns the header of load balancing; adds one if the packet has none.
     pub fn path_header_mut(&mut self) -> &mut PathHeader {
         self.records.path_header_mut(&mut self.frame.record)
     }
 
-    /// Telemetry that switches stamped into the packet.
+    /// Returns the telemetry that switches stamped into the packet; adds an empty one if there is
+    /// none.
     pub fn telemetry_mut(&mut self) -> &mut Telemetry {
         self.records.telemetry_mut(&mut self.frame.record)
     }
 
-    /// Ports that the packet passes after its egress port.
+    /// Returns the ports that the packet passes after its egress port.
     #[inline]
     pub fn remaining_hops<'v>(&self, view: &'v View<'_>) -> RemainingHops<'v> {
         let (packet, egress) = (self.packet(), view.port(self.egress).id());
@@ -122,7 +126,7 @@ impl<'a> PacketContext<'a> {
     }
 }
 
-/// The part of a link's traffic that a PAUSE stops, named so that both ends understand it.
+/// Part of a link's traffic that a PAUSE stops, in terms that both ends understand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseScope {
     /// A queue of the upstream port.
@@ -131,6 +135,6 @@ pub enum PauseScope {
     Flow(FlowId, Direction),
     /// Packets that will pass a port further downstream: a congestion root.
     Root(PortId),
-    /// Packets that will pass a port, of one of several types that the flow control numbers.
+    /// Packets that will pass a port; the flow control numbers several types of such packets.
     Port(PortId, u8),
 }

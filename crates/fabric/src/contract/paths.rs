@@ -1,56 +1,65 @@
-//! The ports that a packet will pass.
+//! Paths of packets through the network.
 
 use crate::frame::{Direction, Packet, Route, Trail};
 use crate::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_engine::Duration;
 
-/// Knows the way of packets through the network: topology and routing tables, which are known to all.
+/// Topology and routing tables of the network. All nodes know them.
 pub trait Paths {
-    /// The ports of `node` on a way to `destination`, in order.
+    /// Returns the ports of `node` on shortest paths to `destination`, in order.
     fn candidates(&self, node: NodeId, destination: NodeId) -> &[PortIx];
 
-    /// The node at the other end of the link of `port` of `node`.
+    /// Returns the neighbour at the other end of the link of `port` of `node`.
     fn neighbour(&self, node: NodeId, port: PortIx) -> NodeId;
 
-    /// How often routes have been computed anew: what was learned of them under another number may be out of date.
+    /// Returns the number of route computations so far. State learned in an earlier epoch may be
+    /// stale.
     fn epoch(&self) -> u32;
 
-    /// What a frame of `wire` bytes takes to be put onto the links of these ports, one behind the other, from `node` on.
+    /// Returns the total serialisation time of a frame of `wire` bytes on a path that starts at
+    /// `node` and takes `ports`.
     fn serialisation(&self, node: NodeId, ports: &[PortIx], wire: u16) -> Duration;
 
-    /// The switch at the first link of `host`; a switch is its own.
+    /// Returns the first-hop switch of `host`, or the node itself if it is a switch.
     fn first_hop_switch(&self, host: NodeId) -> NodeId;
 
-    /// Where the packets of `flow` come from that travel in `direction`, and where they go; `None` if nobody waits for them any more.
+    /// Returns source and destination of `flow`'s packets in `direction`; `None` if the flow is
+    /// complete and forgotten.
     fn endpoints(&self, flow: FlowId, direction: Direction) -> Option<(NodeId, NodeId)>;
 
-    /// The way back to `source`, from which `packet` has come to a node through its port `ingress`: the way that it has taken, where its route or its
-    /// `trail` tells, else any. The first hop, through `ingress`, is taken.
+    /// Returns the route back to `source` for a notice on `packet`, which arrived through
+    /// `ingress`. The route reverses the packet's path if the packet's route or `trail` records it,
+    /// else it is any path. Its first hop, through `ingress`, is already taken.
     fn reverse_route(&self, source: NodeId, packet: &Packet, trail: Option<&Trail>, ingress: PortId) -> Route;
 
-    /// The port through which a packet of `flow`, whose route goes on with `route`, leaves the node behind `port`, where that is known beforehand.
+    /// Returns the port through which a packet of `flow` leaves the node at the other end of
+    /// `port`'s link, where `route` is the rest of its route. `None` if the port is not known in
+    /// advance.
     fn next_hop_port(&self, port: PortId, flow: FlowId, direction: Direction, route: &Route) -> Option<PortId>;
 }
 
-/// The ports that a packet will pass, the next one first, as far as they can be known: behind a switch that chooses by other things than
-/// addresses, only the last one is, and only if its host has a single link. A switch knows them from the forwarding tables and hash functions
-/// of the switches downstream (Pyrrha section IV-B).
+/// Ports that a packet will pass, the next one first, as far as they are known. If a switch chooses
+/// by other criteria than addresses, only the last port after it is known, and only if the
+/// destination has a single link. A switch knows these ports from the forwarding tables and hash
+/// functions of downstream switches (Pyrrha section IV-B).
 #[derive(Clone, Copy)]
 pub struct RemainingHops<'a> {
     paths: &'a dyn Paths,
     flow: FlowId,
     direction: Direction,
     route: Route,
-    /// The port that it passes before the next one.
+    /// Port before the next one.
     last: PortId,
     left: u8,
 }
 
 impl<'a> RemainingHops<'a> {
-    /// Ports that are looked ahead at most: enough for every up-and-down path; in a routing loop it has to end somewhere.
+    /// Maximum number of ports ahead: enough for every up-and-down path, and an end for routing
+    /// loops.
     pub const MOST: u8 = 8;
 
-    /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
+    /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest
+    /// of its route.
     #[inline]
     pub fn new(
         paths: &'a dyn Paths,

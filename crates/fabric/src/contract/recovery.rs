@@ -1,4 +1,4 @@
-//! Slot *loss recovery*: what sender and receiver do about gaps.
+//! Slot *loss recovery*: detects and repairs gaps, at sender and receiver.
 
 use crate::contract::facts::SenderFacts;
 use crate::contract::load_balance::Entropy;
@@ -8,44 +8,46 @@ use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use backwater_engine::{Duration, Time};
 
-/// The options of a loss recovery, from which its two parts are built for every flow.
+/// Options of a loss recovery. They build its two parts for every flow.
 pub trait RecoveryOptions: Options {
-    /// What runs at a flow's sender.
+    /// Loss recovery of a flow's sender.
     type Sender: RecoverySender + 'static
     where
         Self: Sized;
-    /// What runs at a flow's receiver.
+    /// Loss recovery of a flow's receiver.
     type Receiver: RecoveryReceiver + 'static
     where
         Self: Sized;
 
-    /// What a flow's sender does.
+    /// Builds the sender's part for one flow.
     fn sender(&self, sender: &SenderFacts) -> Self::Sender
     where
         Self: Sized;
 
-    /// What a flow's receiver does.
+    /// Builds the receiver's part for one flow.
     fn receiver(&self) -> Self::Receiver
     where
         Self: Sized;
 
-    /// Whether answers name the packet that has come.
+    /// Returns true if answers carry the number of the packet that triggered them
+    /// ([`Answer::arrived`]).
     fn is_selective(&self) -> bool {
         false
     }
 
-    /// Whether the receiver takes packets in any order: what comes early is not taken for a loss of what should have come before.
+    /// Returns true if the receiver accepts packets out of order without inferring a loss from a
+    /// gap.
     fn tolerates_reordering(&self) -> bool {
         false
     }
 
-    /// What the options come to at a sender.
+    /// Returns the effective values of the options at a sender.
     fn effective_values(&self, _sender: &SenderFacts) -> EffectiveValues {
         EffectiveValues::new()
     }
 }
 
-/// The same for what another crate plugs in, whatever its instances are.
+/// Object-safe version of [`RecoveryOptions`], for mechanisms of other crates.
 pub trait RecoveryFactory: RecoveryOptions {
     /// See [`RecoveryOptions::sender`].
     fn boxed_sender(&self, sender: &SenderFacts) -> Box<dyn RecoverySender>;
@@ -64,27 +66,28 @@ impl<T: RecoveryOptions> RecoveryFactory for T {
     }
 }
 
-/// How far a sender is.
+/// Progress of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The next packet to send.
+    /// Next packet to send.
     pub next: Psn,
-    /// The oldest packet not acknowledged.
+    /// Oldest unacknowledged packet.
     pub acked: Psn,
     /// One more than the highest packet ever sent.
     pub highest: Psn,
 }
 
-/// What a receiver says of a data packet that has come.
+/// ACK or NACK, as loss recovery receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it asks for the packet that it expects: a NACK.
+    /// True for a NACK: the receiver requests the expected packet.
     pub asks: bool,
-    /// The packet that it expects: everything before has arrived.
+    /// Expected packet: the receiver has all packets before it.
     pub expected: Psn,
-    /// The packet that has come; `None` if nobody has asked for it ([`RecoveryOptions::is_selective`], a choice of paths).
+    /// Packet that triggered the answer; `None` unless recovery is selective
+    /// ([`RecoveryOptions::is_selective`]) or hops or paths are echoed.
     pub arrived: Option<Psn>,
-    /// The path that it has taken, where hosts choose paths.
+    /// Path of that packet, if hosts choose paths.
     pub path: Option<Entropy>,
 }
 
@@ -92,53 +95,56 @@ pub struct Answer {
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait RecoverySender: Send {
-    /// The packet of the flow's `packets` that is sent next, if one may be.
+    /// Returns the next packet to send out of the flow's `packets`, if one may be sent.
     #[inline]
     fn next(&self, progress: &Progress, packets: Psn) -> Option<Psn> {
         Some(progress.next).filter(|next| *next < packets)
     }
 
-    /// Packet `psn`, the one that was [`next`](Self::next), goes onto the wire.
+    /// Packet `psn`, which [`next`](Self::next) returned, starts on the wire.
     #[inline]
     fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
         progress.next = psn + 1;
         progress.highest = progress.highest.max(progress.next);
     }
 
-    /// How many packets between `acked` and `next` do not count against a window: they have arrived, or are lost.
+    /// Returns the number of packets between `acked` and `next` that do not count against the
+    /// window, because they arrived or are deemed lost.
     #[inline]
     fn settled(&self, _progress: &Progress) -> u32 {
         0
     }
 
-    /// An answer of the receiver has come; whether it begins to repair a loss by that. Losses found while it repairs others are no news.
+    /// An ACK or NACK arrived. Updates `progress`. Returns true if the answer starts the repair of
+    /// a loss; losses found during a repair do not count.
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool;
 
-    /// Nothing was acknowledged for [`Self::timeout`].
+    /// The retransmission timer fired: no progress for [`Self::timeout`]. Updates `progress` to
+    /// what must be sent again.
     fn on_timeout(&mut self, progress: &mut Progress);
 
-    /// How long a sender with packets in flight waits for progress; `None`: for ever.
+    /// Returns the retransmission timeout while packets are in flight; `None` for no timeout.
     fn timeout(&self, progress: &Progress) -> Option<Duration>;
 }
 
-/// What a receiver does with a data packet.
+/// Decision of a receiver on a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The next one in order: deliver it, and those kept that follow it.
+    /// Next packet in order: deliver it together with the kept packets that follow it.
     Deliver {
-        /// How many these are, itself included.
+        /// Number of packets delivered, including this one.
         packets: u32,
     },
-    /// Something before it is missing, but may still come: it is kept.
+    /// Packets before it are missing but may still arrive: keep it.
     Keep,
-    /// Had it already: acknowledge again.
+    /// Received before: acknowledge again.
     Duplicate,
-    /// Something before it is missing: ask for it.
+    /// Packets before it are missing: request them.
     Nack {
-        /// Whether the packet itself is kept, and was not before.
+        /// True if the packet is kept, and was not kept before.
         is_kept: bool,
     },
-    /// Something before it is missing and has been asked for.
+    /// Packets before it are missing and already requested.
     Ignore,
 }
 
@@ -146,6 +152,6 @@ pub enum Verdict {
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait RecoveryReceiver: Send {
-    /// Packet `psn` has arrived while `expected` is the next in order.
+    /// Packet `psn` arrived while `expected` is the next in order. Decides on the packet.
     fn on_data(&mut self, psn: Psn, expected: Psn, now: Time) -> Verdict;
 }

@@ -1,4 +1,4 @@
-//! The names that the signatures of the slots' methods use.
+//! Names in the signatures of the slot traits, for the generated dispatch.
 
 pub(crate) use crate::contract::accounts::*;
 pub(crate) use crate::contract::congestion::*;

@@ -130,7 +130,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"bcube\"\nn = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
-        &["s.toml:11:1: error: load_balance: flb is for hosts that do not forward, and here are some that relay"],
+        &["s.toml:11:1: error: load_balance: flb does not support hosts that relay packets, and this network has some"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
