@@ -14,7 +14,8 @@
 //! | | | [`ReactionPoint`] | one per flow, at its sender |
 //! | load balancing | [`LoadBalanceOptions`] | [`LoadBalance`] | one per switch |
 //! | | | [`PathChoice`] | one per flow, at its sender, if hosts choose paths |
-//! | loss recovery | [`RecoveryOptions`] | [`RecoverySender`], [`RecoveryReceiver`] | one per flow, at each end |
+//! | loss recovery | [`RecoveryOptions`] | [`RecoverySender`] | one per flow, at its sender |
+//! | | | [`RecoveryReceiver`] | one per flow, at its receiver |
 //!
 //! 1. A scenario sets the options of each mechanism. The options check themselves and build the
 //!    instances.
