@@ -38,7 +38,7 @@ def is_current(directory: Path, result: ResultDirectory) -> bool:
     return (index.get("version"), index.get("of"), index["files"]) == (_core.VIEW_VERSION, sums, sizes)
 
 
-def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *_: None) -> Path:
+def prepare(result: ResultDirectory, progress: Callable[[int, int], None] = lambda *_: None) -> Path:
     """Writes the viewer's files unless they are current. Returns their directory.
 
     The directory is `view` in the result. If the result is not writable, it is a temporary directory, which is deleted
@@ -46,7 +46,7 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
 
     Args:
         result: Result of a run.
-        tell: Called with the number of rows read and the total. Its exceptions stop the work.
+        progress: Called with the number of rows read and the total. Its exceptions stop the work.
 
     Raises:
         ResultError: If a file of the result is damaged, or `view` in it is something else.
@@ -62,14 +62,14 @@ def prepare(result: ResultDirectory, tell: Callable[[int, int], None] = lambda *
     result.verify()
     try:
         with _partial(result.directory) as made:
-            _core.build_view(str(result.directory), str(made), tell)
+            _core.build_view(str(result.directory), str(made), progress)
             _move(made, place, result)
         return place
     except OSError:
         # Read-only or full file system.
         elsewhere = tempfile.TemporaryDirectory(prefix="backwater-view-")
         try:
-            _core.build_view(str(result.directory), elsewhere.name, tell)
+            _core.build_view(str(result.directory), elsewhere.name, progress)
         except BaseException:
             elsewhere.cleanup()
             raise
@@ -120,8 +120,8 @@ def _partial(directory: Path) -> Iterator[Path]:
 def _clear_partial(directory: Path) -> None:
     """Removes leftovers of killed processes."""
     for left in {path.with_suffix("") for path in directory.glob(f"{_PARTIAL}*")}:
-        with locks.try_lock(left.with_suffix(_LOCK)) as is_left:
-            if is_left:
+        with locks.try_lock(left.with_suffix(_LOCK)) as is_stale:
+            if is_stale:
                 shutil.rmtree(left, ignore_errors=True)
 
 

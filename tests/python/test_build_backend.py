@@ -78,6 +78,6 @@ def test_an_old_rust_is_reported_with_its_version(path: Path, version: str) -> N
 def test_the_error_quotes_a_broken_rustc(path: Path) -> None:
     rust(path, "")
     program(path / "rustc", "echo 'error: no default toolchain' >&2; echo 'help: run rustup default' >&2; exit 1")
-    said = "'error: no default toolchain help: run rustup default'"
-    told = f"{NEEDS}, but `rustc --version` prints {said}: install it from https://rustup.rs, or install a wheel"
-    assert refusal() == told
+    output = "'error: no default toolchain help: run rustup default'"
+    expected = f"{NEEDS}, but `rustc --version` prints {output}: install it from https://rustup.rs, or install a wheel"
+    assert refusal() == expected

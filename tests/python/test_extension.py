@@ -151,7 +151,7 @@ def test_the_key_of_a_result_depends_on_the_module(crate: Crate, tmp_path: Path)
 
 
 def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> None:
-    for old, new, told in (
+    for old, new, messages in (
         (
             '"on-off"',
             '"on-of"',
@@ -170,7 +170,7 @@ def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> 
         edited(file, (old, new))
         process = crate.backwater("run", file.name)
         assert process.returncode == 2
-        for text in told:
+        for text in messages:
             assert text in process.stderr, process.stderr
     # Unknown without the extension.
     process = crate.backwater("explain", "incast.toml", module="")
@@ -179,12 +179,12 @@ def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> 
 
 
 def test_a_module_that_is_no_core_is_an_error(crate: Crate) -> None:
-    for module, told in (("on_of", "No module named 'on_of'"), ("json", "is no extension module of Backwater")):
+    for module, message in (("on_of", "No module named 'on_of'"), ("json", "is not an extension module of Backwater")):
         process = crate.backwater("doctor", module=module)
         assert process.returncode != 0
         last = process.stderr.splitlines()[-1]
         assert last.startswith(f"ImportError: {VARIABLE}={module}: ")
-        assert last.endswith(told)
+        assert last.endswith(message)
 
 
 def test_a_key_depends_on_versions_of_mechanisms_and_the_core_file(

@@ -163,22 +163,22 @@ def scenario(seed: int) -> dict[str, Any]:
 
 def _differences(result: Result) -> list[str]:
     """Returns the differences between a run's waits and a replay."""
-    replay, wrong, told = Replay(result), [], accounts(result)
+    replay, wrong, recorded = Replay(result), [], accounts(result)
     for flow in result.flows.iter_rows(named=True):
         number = flow["id"]
-        said, _, path = told.get((number, "completion"), NOTHING)
+        terms, _, path = recorded.get((number, "completion"), NOTHING)
         until = result.summary.simulated_ps if flow["fct_ps"] is None else flow["receiver_finish_ps"]
-        if said.total() != until - flow["start_ps"]:
-            wrong.append(f"flow {number}: {said.total()} of {until - flow['start_ps']}")
-        if any(reason == "unexplained" for _, _, reason, _, _ in said):
+        if terms.total() != until - flow["start_ps"]:
+            wrong.append(f"flow {number}: {terms.total()} of {until - flow['start_ps']}")
+        if any(reason == "unexplained" for _, _, reason, _, _ in terms):
             wrong.append(f"flow {number}: not explained")
         seen = replay.completion(number)
-        if dict(said) != seen:
-            wrong.append(f"flow {number}: {dict(said.items() - seen.items())} is {dict(seen.items() - said.items())}")
+        if dict(terms) != seen:
+            wrong.append(f"flow {number}: {dict(terms.items() - seen.items())} is {dict(seen.items() - terms.items())}")
         for of, (count, seen) in (("packets", replay.packets(number)), ("window", replay.window(number))):
-            said, counted, _ = told.get((number, of), NOTHING)
-            if (dict(said), counted) != (seen, count):
-                differing = dict(said.items() ^ seen.items())
+            terms, counted, _ = recorded.get((number, of), NOTHING)
+            if (dict(terms), counted) != (seen, count):
+                differing = dict(terms.items() ^ seen.items())
                 wrong.append(f"{of} of {number}, {counted} and {count}: {differing}")
         if flow["fct_ps"] is not None and flow["path"] != path:
             wrong.append(f"flow {number} went {path}, not {flow['path']}")

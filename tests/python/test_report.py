@@ -194,8 +194,8 @@ def test_a_box_of_one_host_is_one_host() -> None:
 def test_annotations_of_merged_links_are_listed() -> None:
     nodes, links = fabric({"h0": ("host", 0), "h1": ("host", 0), "s0": ("switch", 1)}, ("h0", "s0"), ("h1", "s0"))
     texts = {"link": ["x", "y"], "down": [None, "now"], "stuck": [None, None]}
-    told = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
-    _, merged = collapse_hosts(nodes, pl.concat([links, told], how="horizontal"))
+    annotations = pl.DataFrame(texts, schema=dict.fromkeys(texts, pl.String))
+    _, merged = collapse_hosts(nodes, pl.concat([links, annotations], how="horizontal"))
     assert merged.select(*texts).rows() == [("x and y", "now", None)]
 
 

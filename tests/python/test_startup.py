@@ -28,8 +28,8 @@ PARTS = {"backwater.experiment.format.content", "backwater.compare.groups", "bac
 
 def imported(*arguments: str | Path, code: str = "from backwater.cli.main import main; main()") -> set[str]:
     """Returns the modules that a fresh interpreter has loaded after a command or other code."""
-    said = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
-    command = [sys.executable, "-c", said + code, *map(str, arguments)]
+    prefix = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    command = [sys.executable, "-c", prefix + code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {*done.stderr.split()}
 

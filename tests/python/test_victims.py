@@ -128,6 +128,6 @@ def test_hot_spots_name_neighbour_class_and_flows(victim: Result) -> None:
     )
     assert victims.causes(victim).rows[0][:3] == ("leaf1:0 to h4", "h0, h1 and h6", "class 3")
     paused = victims.paused(victim)
-    told = ("leaf0:4 to spine0", "class 3", "leaf1:0 to h4", "h0, h1 and h6")
-    assert told in {row[:4] for row in paused.rows}
+    cells = ("leaf0:4 to spine0", "class 3", "leaf1:0 to h4", "h0, h1 and h6")
+    assert cells in {row[:4] for row in paused.rows}
     assert victims.ENDING in paused.note

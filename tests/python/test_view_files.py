@@ -20,9 +20,9 @@ from traced import INCAST
 
 def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> None:
     result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
-    told: list[tuple[int, int]] = []
-    tell = lambda done, total: told.append((done, total))  # noqa: E731
-    view = view_files.prepare(result, tell)
+    calls: list[tuple[int, int]] = []
+    progress = lambda done, total: calls.append((done, total))  # noqa: E731
+    view = view_files.prepare(result, progress)
     rows = sum(
         table.height
         for table in (
@@ -38,10 +38,10 @@ def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> Non
             result.events,
         )
     )
-    assert told[-1] == (rows, rows)
-    told.clear()
-    assert view_files.prepare(result, tell) == view
-    assert not told
+    assert calls[-1] == (rows, rows)
+    calls.clear()
+    assert view_files.prepare(result, progress) == view
+    assert not calls
     # Without the table of single queues, as in older versions, and with changed content.
     (result.directory / "egress.parquet").unlink()
     shutil.rmtree(view)
@@ -50,8 +50,8 @@ def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> Non
         **{k: v for k, v in json.loads((result.directory / "run.json").read_text()).items() if k != "checksum"},
     )
     older = Result.load(result.directory)
-    assert view_files.prepare(older, tell) == view
-    assert told
+    assert view_files.prepare(older, progress) == view
+    assert calls
     assert pl.read_parquet(view / "egress.parquet").is_empty()
     index = json.loads((view / _core.VIEW_INDEX).read_text())
     index["of"] = {}
@@ -73,10 +73,10 @@ def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     before = sorted(result.directory.iterdir())
     build = _core.build_view
 
-    def refusing(directory: str, output: str, tell: Any) -> None:  # noqa: ANN401
+    def refusing(directory: str, output: str, progress: Any) -> None:  # noqa: ANN401
         if output.startswith(directory):
             raise OSError(28, "No space left on device")
-        build(directory, output, tell)
+        build(directory, output, progress)
 
     def refuse(*_: object) -> None:
         raise PermissionError(30, "Read-only file system")

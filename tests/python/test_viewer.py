@@ -210,8 +210,8 @@ def test_the_explanation_is_that_of_the_command(server: Server, result: Result) 
     found = json.loads(content)
     assert status == 200
     assert sum(step["length_ps"] for step in found["steps"]) == found["flow"]["fct_ps"]
-    said = command_line("why", str(result.directory), "3").output
-    assert "".join(said.split()).startswith("".join("".join(found["sentences"]).split()))
+    output = command_line("why", str(result.directory), "3").output
+    assert "".join(output.split()).startswith("".join("".join(found["sentences"]).split()))
     status, _, content = ask(server, "/runs/0/why/99")
     assert (status, b"no flow 99" in content) == (422, True)
 

@@ -56,10 +56,10 @@ def test_culprits_are_ranked_by_bytes_that_left_the_root_during_its_pauses(why: 
 
 
 def test_the_explanation_matches_the_readme(why: Explanation) -> None:
-    told = " ".join(render.sentences(why))
+    text = " ".join(render.sentences(why))
     for page in ("README.md", "docs/guide/why.md"):
         (shown,) = re.findall(r"```text\n(Flow 3, .*?)```", (ROOT / page).read_text(), re.DOTALL)
-        assert " ".join(shown.split()) == told, page
+        assert " ".join(shown.split()) == text, page
 
 
 def test_culprits_are_counted_while_the_packet_waited() -> None:

@@ -214,8 +214,8 @@ def test_the_package_and_shipped_folders_are_installed(installed: Path) -> None:
 
 
 def test_results_have_the_same_keys_as_in_the_clone(installed: Path) -> None:
-    asked = called(installed, "python", "-c", "from backwater import _core; print(_core.build_info()['source'])")
-    assert asked.stdout.strip() == _core.build_info()["source"]
+    output = called(installed, "python", "-c", "from backwater import _core; print(_core.build_info()['source'])")
+    assert output.stdout.strip() == _core.build_info()["source"]
 
 
 def test_commands_work(installed: Path) -> None:
@@ -229,8 +229,8 @@ def test_commands_work(installed: Path) -> None:
 
 
 def test_an_installed_package_is_not_a_checkout(installed: Path) -> None:
-    asked = called(installed, "python", "-c", "from backwater import shipped; print(shipped.is_checkout())")
-    assert asked.stdout.strip() == "False"
+    output = called(installed, "python", "-c", "from backwater import shipped; print(shipped.is_checkout())")
+    assert output.stdout.strip() == "False"
 
 
 def test_without_rust_pip_shows_the_missing_tool(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ app.add_typer(convert, name="convert")
 app.add_typer(headroom, name="headroom")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from backwater import _core, console  # noqa: PLC0415 - slow to import
 
         console.out.print(f"backwater {_core.version()}")

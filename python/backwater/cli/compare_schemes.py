@@ -59,10 +59,10 @@ def compare_schemes(
         raise UsageError(f"unknown slot {unknown[0]!r}", suggestion(unknown[0], SLOTS))
     require_files(file)
     schemes = Schemes.of(file, overrides or [], seeds, slots or [*SLOTS])
-    kept = Store(store)
-    wanted = [job for scheme in schemes.all for job in scheme.jobs]
-    run_all(kept, wanted, executor_of(executor, jobs, executor_options))
-    found = results.outcomes(schemes, kept)
+    run_store = Store(store)
+    all_jobs = [job for scheme in schemes.all for job in scheme.jobs]
+    run_all(run_store, all_jobs, executor_of(executor, jobs, executor_options))
+    found = results.outcomes(schemes, run_store)
     console.out.print(console.table(results.table(schemes, found)))
     if schemes.refused:
         console.out.print(console.table(results.refusals(schemes)))
@@ -70,4 +70,4 @@ def compare_schemes(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(vega.picture(results.picture(schemes, found), path.suffix))
     console.written(path)
-    raise typer.Exit(int(not all(kept.has(job) for job in wanted)))
+    raise typer.Exit(int(not all(run_store.has(job) for job in all_jobs)))

@@ -30,15 +30,15 @@ def merge(
     target.open()
     refused = False
     for source in sources:
-        copied, there = 0, 0
+        copied, skipped = 0, 0
         for key in source.complete():
             try:
                 if target.take(source, key):
                     copied += 1
                 else:
-                    there += 1
+                    skipped += 1
             except (DamagedError, StoreError) as error:
                 refused = True
                 console.message(str(error))
-        console.out.print(f"{source.directory}: {counted(copied, 'result')} copied, {there} already in {into}")
+        console.out.print(f"{source.directory}: {counted(copied, 'result')} copied, {skipped} already in {into}")
     raise typer.Exit(int(refused))

@@ -96,8 +96,8 @@ def reproduce(
     if recording:
         reproduce_figures.refuse_installed(files)
     if sampling:
-        asked = {"--reading": reading != readings.RECORD, "--recorded": recorded}
-        reproduce_readings.refuse({**asked, "--scale": scale, "--output": output, "--markdown": markdown})
+        unsupported = {"--reading": reading != readings.RECORD, "--recorded": recorded}
+        reproduce_readings.refuse({**unsupported, "--scale": scale, "--output": output, "--markdown": markdown})
         reproduce_readings.score(
             files, samples, Store(store), executor_of(executor, jobs, executor_options), recording=recording
         )
@@ -110,17 +110,17 @@ def reproduce(
         choose_scale(experiment, scale)
     of_reading = "" if reading == readings.RECORD else f"-{reading}"
     directory = output or RESULTS / f"{name}-{scale}{of_reading}"
-    kept = Store(store)
+    run_store = Store(store)
     if recorded:
         figures = reproduce_figures.recorded(experiments, scale, directory)
         is_complete, about = True, "recorded data"
     else:
         studies = [Study.plan(experiment, scale) for experiment in experiments]
-        about = reproduce_figures.run_counts(studies, kept)
+        about = reproduce_figures.run_counts(studies, run_store)
         figures = reproduce_figures.run_and_draw(
-            studies, kept, executor_of(executor, jobs, executor_options), directory, recording
+            studies, run_store, executor_of(executor, jobs, executor_options), directory, recording
         )
-        is_complete = all(study.is_complete(kept) for study in studies)
+        is_complete = all(study.is_complete(run_store) for study in studies)
     console.out.print(console.table(reproduction.runs_table(figures)))
     if any(figure.assessments for figure in figures):
         console.out.print(console.table(reproduction.claims_table(figures)))

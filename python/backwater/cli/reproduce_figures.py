@@ -55,12 +55,14 @@ def recorded(experiments: Sequence[Experiment], scale: str, directory: Path) -> 
         option = "" if reading is None or reading.name == readings.RECORD else f" --reading {reading.name}"
         hint = f"record it with: backwater reproduce ... --scale {scale}{option} --record"
         raise UsageError(f"nothing recorded at scale {scale}{option.replace(' --', ' with ')}", hint)
-    return [
-        Figure(experiment, scale)
-        if kept is None
-        else Figure.of(experiment, kept, directory, _literal(experiment, scale, kept), _reference(experiment, scale))
-        for experiment, kept in records.items()
-    ]
+    figures = []
+    for experiment, data in records.items():
+        if data is None:
+            figures.append(Figure(experiment, scale))
+        else:
+            literal, reference = _literal(experiment, scale, data), _reference(experiment, scale)
+            figures.append(Figure.of(experiment, data, directory, literal, reference))
+    return figures
 
 
 def run_counts(studies: Sequence[Study], store: Store) -> str:
@@ -109,13 +111,13 @@ def _warn_if_held_up(study: Study, store: Store) -> None:
         )
 
 
-def _literal(experiment: Experiment, scale: str, kept: Record) -> list[Assessment | None]:
+def _literal(experiment: Experiment, scale: str, data: Record) -> list[Assessment | None]:
     """Returns the claims under the literal reading, if it is recorded or consists of the same runs."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)
     is_same = record.definition(literal, scale) == record.definition(experiment, scale)
-    known = kept if is_same else Record.load(literal, scale)
+    known = data if is_same else Record.load(literal, scale)
     if known is None:
         return []
     found = iter(assess(literal, known))
@@ -127,5 +129,5 @@ def _reference(experiment: Experiment, scale: str) -> Mapping[Point, Run]:
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return {}
     reference = Experiment.load(experiment.path, readings.REFERENCE)
-    kept = Record.load(reference, scale)
-    return {} if kept is None else kept.runs(reference)
+    data = Record.load(reference, scale)
+    return {} if data is None else data.runs(reference)

@@ -37,18 +37,18 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
         raise UsageError(f"{folder} has no {shipped.CHOICES}, which lists the open choices")
     if len(files) < sum(map(shipped.is_experiment, folder.iterdir())):
         raise UsageError("--readings scores all figures of a paper together", f"use the target {folder.name}")
-    wanted = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
+    sample = [*map(paper.named, readings.NAMED), *paper.undone(), *paper.sample(samples)]
     first, second = paper.rule.choose, paper.rule.confirm
     cache = MeasureCache(store)
-    chosen = _scored(paper, wanted, first, cache, executor)
+    chosen = _scored(paper, sample, first, cache, executor)
     drawn = [each for each in chosen if each.reading.is_drawn]
     made = [
         paper.changed("greatest main effects", scoring.best_options(paper, drawn)),
         paper.changed(f"{readings.RECORD}, rivals at their best", scoring.hardest_rivals(paper, drawn)),
     ]
     chosen += _scored(paper, made, first, cache, executor)
-    wanted += made
-    confirmed = _scored(paper, wanted, second, cache, executor)
+    sample += made
+    confirmed = _scored(paper, sample, second, cache, executor)
     tables = [*score_views.views(paper, chosen, confirmed)]
     for view in tables:
         console.out.print(console.table(view))
@@ -60,9 +60,9 @@ def score(files: Sequence[Path], samples: int | None, store: Store, executor: Ex
 
 
 def _scored(
-    paper: Paper, wanted: Sequence[Reading], part: Part, cache: MeasureCache, executor: Executor
+    paper: Paper, sample: Sequence[Reading], part: Part, cache: MeasureCache, executor: Executor
 ) -> list[ScoredReading]:
     """Runs and scores readings on a part of the paper."""
-    plans = [scoring.plan(paper, reading, part) for reading in wanted]
+    plans = [scoring.plan(paper, reading, part) for reading in sample]
     run_all(cache.store, [job for plan in plans for job in scoring.jobs(plan)], executor)
-    return [scoring.score(reading, plan, cache) for reading, plan in zip(wanted, plans, strict=True)]
+    return [scoring.score(reading, plan, cache) for reading, plan in zip(sample, plans, strict=True)]

@@ -91,17 +91,17 @@ def sweep(
         )
     experiment = Experiment.load(files[0])
     study = Study.plan(experiment, choose_scale(experiment, scale), _only(experiment, axis or []))
-    kept, part = Store(store), shard or Shard()
+    run_store, part = Store(store), shard or Shard()
     if only_status:
-        _show_status(study, kept)
-        raise typer.Exit(int(not study.is_complete(kept)))
+        _show_status(study, run_store)
+        raise typer.Exit(int(not study.is_complete(run_store)))
     ours = part.jobs([*study.jobs.values()])
-    run_all(kept, ours, executor_of(executor, jobs, executor_options), str(part))
-    if study.is_complete(kept) or shard is None:
-        _show(Sweep(study, kept), output, charts or RESULTS / f"{experiment.name}-{study.scale}")
+    run_all(run_store, ours, executor_of(executor, jobs, executor_options), str(part))
+    if study.is_complete(run_store) or shard is None:
+        _show(Sweep(study, run_store), output, charts or RESULTS / f"{experiment.name}-{study.scale}")
     else:
-        _show_status(study, kept)
-    raise typer.Exit(int(not all(kept.has(job) for job in ours)))
+        _show_status(study, run_store)
+    raise typer.Exit(int(not all(run_store.has(job) for job in ours)))
 
 
 def _show_status(study: Study, store: Store) -> None:
@@ -127,10 +127,10 @@ def _show(swept: Sweep, output: Path | None, charts: Path) -> None:
         console.written(output)
 
 
-def _only(experiment: Experiment, wanted: list[str]) -> dict[str, list[str]]:
+def _only(experiment: Experiment, requested: list[str]) -> dict[str, list[str]]:
     """Parses `--axis NAME=POINT,POINT`."""
     only: dict[str, list[str]] = {}
-    for text in wanted:
+    for text in requested:
         axis, _, names = text.partition("=")
         axes = experiment.content.axes
         if axis not in axes:

@@ -10,8 +10,8 @@ from backwater.directory import ResultDirectory, ResultError
 
 def prepare(result: ResultDirectory, quiet: bool = False) -> Path:
     """Writes the viewer's files with a progress line, unless they exist; returns their directory."""
-    with console.counting(quiet, "rows read") as tell:
-        return view_files.prepare(result, tell)
+    with console.counting(quiet, "rows read") as progress:
+        return view_files.prepare(result, progress)
 
 
 def prepare_ahead(result: ResultDirectory, quiet: bool) -> None:

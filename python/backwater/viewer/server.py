@@ -229,9 +229,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self, content: IO[bytes], size: int, kind: str, headers: Mapping[str, str] | None = None) -> None:
         first, last, status = 0, size - 1, HTTPStatus.OK
         extra = {"Accept-Ranges": "bytes", **(headers or {})}
-        wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
-        if wanted and wanted.group(0) != "bytes=-":
-            start, end = wanted.groups()
+        byte_range = _RANGE.fullmatch(self.headers.get("Range", ""))
+        if byte_range and byte_range.group(0) != "bytes=-":
+            start, end = byte_range.groups()
             # A range without start selects the last bytes.
             first, last = (int(start), int(end or last)) if start else (max(0, size - int(end)), last)
             last = min(last, size - 1)
