@@ -68,7 +68,7 @@ def test_a_chart_of_throughput_draws_rates_or_shares_of_ports(result: Result) ->
     drawn = json.dumps(charts.draw(content.charts[-4], content, {p: {} for p in points}, lambda *_: shares))
     assert "share of the links' rates" in drawn
     mixed = 'charts = [{ kind = "throughput", title = "t", groups = { a = {}, b.as = "share" } }]'
-    with pytest.raises(ValidationError, match="all be rates or all be shares"):
+    with pytest.raises(ValidationError, match="all rates or all shares"):
         content_of(mixed)
 
 

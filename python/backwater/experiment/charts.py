@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 import polars as pl
 
 from backwater import style, tables, vega
 from backwater.experiment.claims import Estimate, Values
 from backwater.experiment.fields import matches
-from backwater.experiment.format.charts import (
-    BalancingOverTime,
-    Bars,
-    Cdf,
-    Chart,
-    ChartOverTime,
-    IngressCdf,
-    Lines,
-    OverSeeds,
-    OverTime,
-    PausedLinksOverTime,
-    QueueOverTime,
-)
+from backwater.experiment.format.charts import Bars, Chart, ChartOverTime, Distribution, Lines, OverSeeds, OverTime
 from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import flows, ingress
-from backwater.experiment.record import Curve, Record, curve_definition, group_by_place
+from backwater.experiment.record import Curve, Record, group_by_place
 from backwater.vega import Spec, field
 
 # Width of each of several panels.
@@ -50,13 +37,13 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec
     match chart:
         case Bars() | Lines():
             return _of_measure(chart, content, wanted)
-        case Cdf() | IngressCdf():
-            return _cdf(chart, content, [*wanted], curves)
+        case Distribution():
+            return _distribution(chart, content, [*wanted], curves)
         case OverSeeds():
             return _over_seeds(chart, content, wanted)
-        case OverTime() | QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
+        case ChartOverTime():
             return _over_time(chart, content, [*wanted], curves)
-    assert_never(chart)
+    raise NotImplementedError(type(chart))
 
 
 def write(
@@ -151,29 +138,18 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
-def _texts(chart: Cdf | IngressCdf) -> tuple[tuple[str, str], str, str]:
-    """Returns the titles of both axes of a distribution, a note, and the text of an empty chart."""
-    if isinstance(chart, Cdf):
-        axes = (flows.axis_title(chart.value), "share of flows")
-        return axes, "flows of all seeds together", "No such flow has finished."
-    of_switches = chart.value.startswith("switch-")
-    axes = (ingress.axis_title(chart.value), "share of local maxima" if of_switches else "share of stops")
-    note = f"{'local maxima of switches' if of_switches else 'stops of queues'}, all seeds together"
-    return axes, note, "No ingress queue was stopped."
-
-
-def _cdf(chart: Cdf | IngressCdf, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
-    axes, note, none = _texts(chart)
+def _distribution(chart: Distribution, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
+    note, empty = chart.notes
     frames = []
     for points in group_by_place(wanted):
         place = points[0].place
-        curve = curves(curve_definition(chart), place)
+        curve = curves(chart.definition(), place)
         if curve.x:
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, place).items()}
             frames.append(pl.DataFrame({"value": curve.x, "fraction": curve.y}).with_columns(**labels))
     if not frames:
-        return vega.placeholder(chart.title, none)
-    return _steps(chart, pl.concat(frames), content, axes, note)
+        return vega.placeholder(chart.title, empty)
+    return _steps(chart, pl.concat(frames), content, chart.titles, note)
 
 
 def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
@@ -192,7 +168,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
 
 
 def _steps(
-    chart: Cdf | IngressCdf | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
+    chart: Distribution | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
 ) -> Spec:
     """Draws distributions as steps; `axes` are the titles of x and y."""
     scale = vega.LOG if chart.log else {"zero": False}
@@ -207,46 +183,18 @@ def _steps(
     return _panels(chart, [line], frame, content, note)
 
 
-def _lines(chart: ChartOverTime) -> dict[str, dict[str, Any]]:
-    """Returns the definitions of the curves of a chart over time, by name."""
-    match chart:
-        case OverTime():
-            return {name: curve_definition(chart, group) for name, group in chart.groups.items()}
-        case QueueOverTime():
-            return {", ".join(chart.ports): curve_definition(chart)}
-        case PausedLinksOverTime():
-            return {"paused links": curve_definition(chart)}
-        case BalancingOverTime():
-            return {chart.what.replace("_", " "): curve_definition(chart)}
-    assert_never(chart)
-
-
-def _value_title(chart: ChartOverTime) -> str:
-    """Returns the title of the axis of values of a chart over time."""
-    match chart:
-        case OverTime():
-            return "share of the links' rates" if chart.of_shares else "throughput (Gb/s)"
-        case QueueOverTime():
-            return "queue (B)"
-        case PausedLinksOverTime():
-            return "paused links" if chart.of == "all" else "paused links of switches"
-        case BalancingOverTime():
-            return chart.what.replace("_", " ")
-    assert_never(chart)
-
-
 def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
     parts = []
     names: dict[str, None] = {}
     for points in group_by_place(wanted):
         place = _coordinates(chart, points[0].place)
-        lines = _lines(chart)
-        for group, of in lines.items():
+        definitions = chart.definitions
+        for group, of in definitions.items():
             curve = curves(of, points[0].place)
             if not curve.x:
                 continue
             of_series = [place["series"]] if chart.series else []
-            name = " ".join([*of_series, *([group] if len(lines) > 1 or not of_series else [])])
+            name = " ".join([*of_series, *([group] if len(definitions) > 1 or not of_series else [])])
             names[name] = None
             line = pl.DataFrame({"time": curve.x, "y": curve.y})
             parts.append(line.with_columns(series=pl.lit(name), facet=pl.lit(place["facet"])))
@@ -260,7 +208,7 @@ def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], 
         "mark": {"type": "line", "strokeWidth": 1.6},
         "encoding": {
             "x": field("time:Q", title=f"simulated time ({unit})", scale={"zero": False, "nice": False}),
-            "y": field("y:Q", title=_value_title(chart), axis={"format": "%" if shares else "~s"}),
+            "y": field("y:Q", title=chart.value_title, axis={"format": "%" if shares else "~s"}),
             "color": _colour([*names], chart.series),
         },
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import itertools
 import json
 import math
 import zlib
@@ -19,20 +20,10 @@ from backwater import _core, tables
 from backwater.directory import DamagedError, ResultDirectory, ResultError
 from backwater.experiment import readings
 from backwater.experiment.fields import Table, matches
-from backwater.experiment.format.charts import (
-    BalancingOverTime,
-    Cdf,
-    Chart,
-    IngressCdf,
-    OverTime,
-    PausedLinksOverTime,
-    QueueOverTime,
-)
+from backwater.experiment.format.charts import Chart, ChartOverTime, Distribution
 from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Experiment, Point
-from backwater.experiment.measures import flows, ingress, load_balancers, pauses, queues, throughput
 from backwater.experiment.measures.measure import ResultMeasure
-from backwater.experiment.measures.selection import Throughput
 from backwater.experiment.store import Store
 from backwater.experiment.study import Study
 from backwater.exports import atomic_output
@@ -310,16 +301,6 @@ def definition(experiment: Experiment, scale: str) -> str:
     return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
 
 
-# Keys of charts that do not define a curve.
-_APPEARANCE: Final = {"title", "where", "series", "facet", "log", "groups"}
-
-
-def curve_definition(chart: Chart, group: Throughput | None = None) -> dict[str, Any]:
-    """Returns the keys that define a chart's curve, or the curve of one of its groups."""
-    of = chart.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_APPEARANCE)
-    return of if group is None else {**of, **group.model_dump(mode="json", by_alias=True, exclude_none=True)}
-
-
 def group_by_place(points: Sequence[Point]) -> list[list[Point]]:
     """Groups points that differ only in their seeds."""
     places: dict[tuple[str, ...], list[Point]] = {}
@@ -347,33 +328,14 @@ def _of_chart(
     """Yields the curves of a chart at one place, given the points of its seeds."""
     place = dict(seeds[0].place)
     match chart:
-        case Cdf() | IngressCdf():
+        case Distribution():
             results = [result for point in seeds if (result := result_of(point)) is not None]
-            yield _distribution(curve_definition(chart), place, [_drawn(chart, result) for result in results])
-        case OverTime():
+            yield _distribution(chart.definition(), place, [chart.values(result) for result in results])
+        case ChartOverTime():
             first = result_of(seeds[0])
-            for group in chart.groups.values():
-                line = None if first is None else throughput.over_time(first, group, chart)
-                yield _over_time(curve_definition(chart, group), place, line)
-        case QueueOverTime() | PausedLinksOverTime() | BalancingOverTime():
-            first = result_of(seeds[0])
-            yield _over_time(curve_definition(chart), place, None if first is None else _samples(chart, first))
-
-
-def _samples(chart: QueueOverTime | PausedLinksOverTime | BalancingOverTime, result: ResultDirectory) -> pl.DataFrame:
-    match chart:
-        case QueueOverTime():
-            return queues.over_time(result, chart, chart)
-        case PausedLinksOverTime():
-            return pauses.paused_links(result, chart, chart)
-        case BalancingOverTime():
-            return load_balancers.balancing(result, chart, chart)
-
-
-def _drawn(chart: Cdf | IngressCdf, result: ResultDirectory) -> pl.Series:
-    if isinstance(chart, Cdf):
-        return flows.values(result.flows, chart, chart.value)
-    return ingress.values(result, chart)
+            lines = itertools.repeat(None) if first is None else chart.lines(first)
+            for of, line in zip(chart.definitions.values(), lines, strict=False):
+                yield _over_time(of, place, line)
 
 
 def _distribution(of: dict[str, Any], place: dict[str, str], pooled: list[pl.Series]) -> Curve:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from abc import abstractmethod
+from typing import Annotated, Any, Final, Literal, Self
 
+import polars as pl
 import pydantic
 from pydantic import Field
 
+from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Some, Table, Where, models_by_kind
+from backwater.experiment.measures import flows, ingress, load_balancers, pauses, queues, throughput
 from backwater.experiment.measures.selection import (
     Balancing,
     FlowFilter,
@@ -19,17 +23,33 @@ from backwater.experiment.measures.selection import (
     Window,
 )
 
+# Keys of charts that do not define a curve.
+_APPEARANCE: Final = {"title", "where", "series", "facet", "log", "groups"}
 
-class _Chart(Table):
+
+class Chart(Table):
+    """A chart.
+
+    Attributes:
+        title: Title.
+        where: Points of axes to include; axes that are not named keep all their points.
+        series: Axis whose points have different colours.
+        facet: Axis with a panel per point.
+    """
+
     title: str
     where: Where = {}
-
-
-class _OfMeasure(_Chart):
-    measure: str
-    x: str
     series: str | None = None
     facet: str | None = None
+
+    def definition(self) -> dict[str, Any]:
+        """Returns the keys that define the chart's curves."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=_APPEARANCE)
+
+
+class _OfMeasure(Chart):
+    measure: str
+    x: str
     log: bool = False
 
 
@@ -39,8 +59,6 @@ class Bars(_OfMeasure):
     Attributes:
         measure: Measure of the bars' height.
         x: Horizontal axis.
-        series: Axis whose points have different colours.
-        facet: Axis with a panel per point.
         log: True for a logarithmic scale, with points instead of bars.
     """
 
@@ -53,68 +71,114 @@ class Lines(_OfMeasure):
     kind: Literal["lines"]
 
 
-class Cdf(_Chart, FlowFilter):
+class Distribution(Chart):
+    """Base class of distributions over the runs of all seeds.
+
+    Attributes:
+        log: True for a logarithmic scale of values.
+    """
+
+    log: bool = False
+
+    @abstractmethod
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the values of a run."""
+
+    @property
+    @abstractmethod
+    def titles(self) -> tuple[str, str]:
+        """Titles of both axes."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> tuple[str, str]:
+        """A note, and the text of an empty chart."""
+
+
+class Cdf(Distribution, FlowFilter):
     """Distributions over the flows of all seeds.
 
     Attributes:
         value: Value of flows, as for the measure `flows`.
-        series: Axis whose points have different colours.
-        facet: Axis with a panel per point.
-        log: True for a logarithmic scale of values.
     """
 
     kind: Literal["cdf"]
     value: FlowValue = "fct"
     series: str
-    facet: str | None = None
     log: bool = True
 
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the value of each finished flow."""
+        return flows.values(result.flows, self, self.value)
 
-class IngressCdf(_Chart, Ingress):
-    """Distributions of values of the ingress probe, over the runs of all seeds.
+    @property
+    def titles(self) -> tuple[str, str]:
+        """Titles of both axes."""
+        return flows.axis_title(self.value), "share of flows"
 
-    Attributes:
-        series: Axis whose points have different colours.
-        facet: Axis with a panel per point.
-        log: True for a logarithmic scale of values.
-    """
+    @property
+    def notes(self) -> tuple[str, str]:
+        """A note, and the text of an empty chart."""
+        return "flows of all seeds together", "No such flow has finished."
+
+
+class IngressCdf(Distribution, Ingress):
+    """Distributions of values of the ingress probe."""
 
     kind: Literal["ingress"]
-    series: str | None = None
-    facet: str | None = None
-    log: bool = False
+
+    def values(self, result: ResultDirectory) -> pl.Series:
+        """Returns the value of each stop, or of each local maximum of a switch's headroom."""
+        return ingress.values(result, self)
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """Titles of both axes."""
+        return ingress.axis_title(self.value), "share of local maxima" if self._of_switches else "share of stops"
+
+    @property
+    def notes(self) -> tuple[str, str]:
+        """A note, and the text of an empty chart."""
+        about = "local maxima of switches" if self._of_switches else "stops of queues"
+        return f"{about}, all seeds together", "No ingress queue was stopped."
+
+    @property
+    def _of_switches(self) -> bool:
+        return self.value.startswith("switch-")
 
 
-class OverSeeds(_Chart):
+class OverSeeds(Chart):
     """Distributions of a measure over seeds. Runs without a value count in the total.
 
     Attributes:
         measure: The measure.
-        series: Axis whose points have different colours.
-        facet: Axis with a panel per point.
         log: True for a logarithmic scale of values.
     """
 
     kind: Literal["seeds"]
     measure: str
-    series: str | None = None
-    facet: str | None = None
     log: bool = False
 
 
-class _OverTime(_Chart, Window):
-    """Base class of charts over time, which draw the run with the first seed.
+class ChartOverTime(Chart, Window):
+    """Base class of charts over time, which draw the run with the first seed."""
 
-    Attributes:
-        series: Axis with a line per point.
-        facet: Axis with a panel per point.
-    """
+    @property
+    @abstractmethod
+    def value_title(self) -> str:
+        """Title of the axis of values."""
 
-    series: str | None = None
-    facet: str | None = None
+    @property
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """Definitions of the curves by name."""
+        return {self.value_title: self.definition()}
+
+    @abstractmethod
+    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
+        """Returns the curves of a run in the order of `definitions`: `time_ps` and a column of values."""
 
 
-class OverTime(_OverTime):
+class OverTime(ChartOverTime):
     """Throughput over time.
 
     Attributes:
@@ -135,26 +199,76 @@ class OverTime(_OverTime):
         """True for a chart of shares of links' rates."""
         return all(group.as_ == "share" for group in self.groups.values())
 
+    @property
+    def value_title(self) -> str:
+        """Title of the axis of values."""
+        return "share of the links' rates" if self.of_shares else "throughput (Gb/s)"
 
-class QueueOverTime(_OverTime, Queue):
+    @property
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """Definitions of the groups by name."""
+        groups = {
+            name: group.model_dump(mode="json", by_alias=True, exclude_none=True) for name, group in self.groups.items()
+        }
+        return {name: {**self.definition(), **group} for name, group in groups.items()}
+
+    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
+        """Returns the rate or share of each group."""
+        return [throughput.over_time(result, group, self) for group in self.groups.values()]
+
+
+class QueueOverTime(ChartOverTime, Queue):
     """The length of a queue over time."""
 
     kind: Literal["queue"]
 
+    @property
+    def value_title(self) -> str:
+        """Title of the axis of values."""
+        return "queue (B)"
 
-class PausedLinksOverTime(_OverTime, PausedLinks):
+    @property
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """Definition of the curve, named by the ports."""
+        return {", ".join(self.ports): self.definition()}
+
+    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
+        """Returns the length of the longest queue."""
+        return [queues.over_time(result, self, self)]
+
+
+class PausedLinksOverTime(ChartOverTime, PausedLinks):
     """The number of paused links over time."""
 
     kind: Literal["paused-links"]
 
+    @property
+    def value_title(self) -> str:
+        """Title of the axis of values."""
+        return "paused links" if self.of == "all" else "paused links of switches"
 
-class BalancingOverTime(_OverTime, Balancing):
+    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
+        """Returns the number of paused links per interval."""
+        return [pauses.paused_links(result, self, self)]
+
+
+class BalancingOverTime(ChartOverTime, Balancing):
     """Entries of load balancers over time."""
 
     kind: Literal["balancing"]
 
+    @property
+    def value_title(self) -> str:
+        """Title of the axis of values."""
+        return self.what.replace("_", " ")
 
-# Charts over time.
-ChartOverTime = OverTime | QueueOverTime | PausedLinksOverTime | BalancingOverTime
-Chart = Annotated[Bars | Lines | Cdf | IngressCdf | OverSeeds | ChartOverTime, Field(discriminator="kind")]
-CHARTS: Final = models_by_kind(Chart)
+    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
+        """Returns the number of entries."""
+        return [load_balancers.balancing(result, self, self)]
+
+
+AnyChart = Annotated[
+    Bars | Lines | Cdf | IngressCdf | OverSeeds | OverTime | QueueOverTime | PausedLinksOverTime | BalancingOverTime,
+    Field(discriminator="kind"),
+]
+CHARTS: Final = models_by_kind(AnyChart)

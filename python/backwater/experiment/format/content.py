@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from backwater.experiment.fields import Skip, Some, Table
-from backwater.experiment.format.charts import Cdf, Chart, ChartOverTime, IngressCdf
+from backwater.experiment.format.charts import AnyChart, ChartOverTime, Distribution
 from backwater.experiment.format.claims import Claim, Comparison
 from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.registry import AnyMeasure
@@ -51,7 +51,7 @@ class Content(Table):
     scales: Annotated[dict[str, Scale], Some]
     axes: dict[str, Annotated[dict[str, dict[str, Any]], Some]] = {}
     measures: dict[str, AnyMeasure] = {}
-    charts: list[Chart] = []
+    charts: list[AnyChart] = []
     claims: list[Claim] = []
     tables: list[Comparison] = []
 
@@ -72,6 +72,5 @@ class Content(Table):
     def needs_runs(self) -> bool:
         """False if all measures are analyses, and charts draw nothing else."""
         is_static = not any(isinstance(measure, ResultMeasure) for measure in self.measures.values())
-        drawn = Cdf | IngressCdf | ChartOverTime
-        draws_runs = any(isinstance(chart, drawn) for chart in self.charts)
+        draws_runs = any(isinstance(chart, Distribution | ChartOverTime) for chart in self.charts)
         return not self.measures or not is_static or draws_runs
