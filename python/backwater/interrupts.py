@@ -30,6 +30,7 @@ class _State:
     is_installed = False
     # True while the first signal raises KeyboardInterrupt instead of ending the process.
     is_orderly = False
+    # True after KeyboardInterrupt was raised.
     is_raised = False
     exit_code: object = None
 
