@@ -51,12 +51,12 @@ class SonicError(Exception):
     """Invalid configuration.
 
     Attributes:
-        findings: Errors, each with its place and the rule.
+        errors: Errors, each with its place and the rule.
     """
 
-    def __init__(self, findings: list[str]) -> None:
-        super().__init__("\n".join(findings))
-        self.findings = findings
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = errors
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class _Reader:
         self._path = path
         self._tables = tables
         self._rows = rows
-        self._findings: list[str] = []
+        self._errors: list[str] = []
         self._gaps: list[str] = []
         self._warnings: list[str] = []
         # Line of every table, entry and field by place, e.g. `PORT|Ethernet0|mtu`.
@@ -185,13 +185,13 @@ class _Reader:
             place = "|".join(key)
             before, self._places[place] = self._places.get(place), line
             if before and key[0] in _TABLES:  # JSON parsers keep only the last
-                self._refuse(place, f"already defined in line {before}")
+                self._add_error(place, f"already defined in line {before}")
 
     def config(self) -> Config:
         for name in (name for name in self._tables if name not in _TABLES):
-            near = _near(name, _TABLES, _SIMILAR)
-            if near and near not in self._tables:
-                self._refuse(name, f"unknown table; did you mean {near}?")
+            closest = _closest(name, _TABLES, _SIMILAR)
+            if closest and closest not in self._tables:
+                self._add_error(name, f"unknown table; did you mean {closest}?")
         ports = self._ports()
         pools = self._pools()
         profiles = self._profiles(pools)
@@ -202,10 +202,12 @@ class _Reader:
             profile = self._reference(place, entry, "profile", "BUFFER_PROFILE")
             # NULL: created when the switch boots.
             if profile not in {None, "NULL", *profiles}:
-                self._refuse(place, f'profile = "{profile}": unknown profile{_meant(profile or "", profiles)}')
+                self._add_error(
+                    place, f'profile = "{profile}": unknown profile{_did_you_mean(profile or "", profiles)}'
+                )
             for name, priority in self._queues_of(key, ports):
                 if (name, priority) in queues:
-                    self._refuse(place, f"priority {priority} of {name} is already defined")
+                    self._add_error(place, f"priority {priority} of {name} is already defined")
                 at_boot = profile == "NULL"
                 queues[name, priority] = (
                     self._profile_at_boot(place, ports[name]) if at_boot else profiles.get(profile or "")
@@ -213,7 +215,7 @@ class _Reader:
         lossless = {queue: profile for queue, profile in queues.items() if profile is not None}
         self._compare_with_pfc(lossless, ports)
         if not lossless:
-            self._refuse("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
+            self._add_error("BUFFER_PG", f"no priority group has a profile with xoff{self._hint()}")
         for name in dict.fromkeys(name for name, _ in lossless):
             if not ports[name].cable:
                 self._warnings.append(f"CABLE_LENGTH has no length for {name}: 1 m is assumed")
@@ -222,13 +224,13 @@ class _Reader:
         pool = pools.get(_LOSSLESS_POOL, {})
         size = self._number(f"BUFFER_POOL|{_LOSSLESS_POOL}", pool, "size") if "size" in pool else None
         mtu, small_packets = self._traffic_pattern()
-        if self._findings:
-            raise SonicError([*dict.fromkeys(self._findings)])
+        if self._errors:
+            raise SonicError([*dict.fromkeys(self._errors)])
         return Config(groups, size, shared, mtu, small_packets, tuple(self._gaps), tuple(self._warnings))
 
-    def _refuse(self, place: str, message: str) -> None:
+    def _add_error(self, place: str, message: str) -> None:
         line = f":{self._places[place]}" if place in self._places else ""
-        self._findings.append(f"{self._path}{line}: {place}: {message}")
+        self._errors.append(f"{self._path}{line}: {place}: {message}")
 
     def _hint(self) -> str:
         return "; give pg_profile_lookup.ini with --lookup" if self._rows is None else ""
@@ -236,16 +238,16 @@ class _Reader:
     def _table(self, name: str) -> dict[str, dict[str, Any]]:
         table = self._tables.get(name, {})
         if not isinstance(table, dict):
-            self._refuse(name, "must be a table of entries")
+            self._add_error(name, "must be a table of entries")
             return {}
         for key, entry in table.items():
             if not isinstance(entry, dict):
-                self._refuse(f"{name}|{key}", "must be a table of fields")
+                self._add_error(f"{name}|{key}", "must be a table of fields")
                 continue
             for field in entry if name in _FIELDS else ():
-                near = _near(field, _FIELDS[name], _SIMILAR)
-                if near not in {"", field}:
-                    self._refuse(f"{name}|{key}", f'unknown field {field}; did you mean "{near}"?')
+                closest = _closest(field, _FIELDS[name], _SIMILAR)
+                if closest not in {"", field}:
+                    self._add_error(f"{name}|{key}", f'unknown field {field}; did you mean "{closest}"?')
         return {key: entry for key, entry in table.items() if isinstance(entry, dict)}
 
     def _number(
@@ -261,28 +263,28 @@ class _Reader:
         """Returns an integer field. If it is invalid, reports an error and returns `least`."""
         text = entry.get(field, default)
         if text is None:
-            self._refuse(place, f"{field} is missing")
+            self._add_error(place, f"{field} is missing")
         elif isinstance(text, bool) or not _WHOLE.fullmatch(str(text)):
-            self._refuse(place, f"{field} = {json.dumps(text)}: must be a non-negative integer")
+            self._add_error(place, f"{field} = {json.dumps(text)}: must be a non-negative integer")
         elif not least <= int(text) <= most:
-            self._refuse(place, f'{field} = "{text}": must be from {least} to {most}')
+            self._add_error(place, f'{field} = "{text}": must be from {least} to {most}')
         else:
             return int(text)
         return least
 
     def _one_of(self, place: str, entry: Mapping[str, Any], field: str, words: tuple[str, ...]) -> None:
         if field in entry and entry[field] not in words:
-            self._refuse(place, f"{field} = {json.dumps(entry[field])}: must be one of {', '.join(words)}")
+            self._add_error(place, f"{field} = {json.dumps(entry[field])}: must be one of {', '.join(words)}")
 
     def _reference(self, place: str, entry: Mapping[str, Any], field: str, table: str) -> str | None:
         """Returns the name in a reference, in the old form `[BUFFER_PROFILE|name]` or the new one."""
         text = entry.get(field)
         if text is None:
-            self._refuse(place, f"{field} is missing")
+            self._add_error(place, f"{field} is missing")
             return None
         found = re.fullmatch(rf"\[{table}\|([^\[\]|]+)\]|([^\[\]|]+)", str(text))
         if found is None:
-            self._refuse(place, f'{field} = {json.dumps(text)}: must be a name, or "[{table}|name]"')
+            self._add_error(place, f'{field} = {json.dumps(text)}: must be a name, or "[{table}|name]"')
             return None
         return found[1] or found[2]
 
@@ -295,13 +297,13 @@ class _Reader:
             mtu = self._number(place, entry, "mtu", _DEFAULT_MTU, least=256, most=9216)
             lanes = entry.get("lanes", "0")
             if not re.fullmatch("[0-9]+(,[0-9]+)*", str(lanes)):
-                self._refuse(place, f'lanes = {json.dumps(lanes)}: must be numbers, e.g. "0,1,2,3"')
+                self._add_error(place, f'lanes = {json.dumps(lanes)}: must be numbers, e.g. "0,1,2,3"')
             ports[name] = SonicPort(speed, mtu, lengths.get(name), str(lanes).count(",") + 1)
         if not ports:
-            self._refuse("PORT", "no port is defined")
+            self._add_error("PORT", "no port is defined")
         for name in lengths:
             if name not in ports:
-                self._warnings.append(f"CABLE_LENGTH names a nonexistent port: {name}{_meant(name, ports)}")
+                self._warnings.append(f"CABLE_LENGTH names a nonexistent port: {name}{_did_you_mean(name, ports)}")
         return ports
 
     def _cables(self) -> dict[str, float]:
@@ -313,10 +315,10 @@ class _Reader:
                 try:
                     length = metres(text if isinstance(text, str) else json.dumps(text))
                 except ValueError as error:
-                    self._refuse(place, f"{name}: {error}")
+                    self._add_error(place, f"{name}: {error}")
                     continue
                 if lengths.get(name, length) != length:
-                    self._refuse(place, f"{name} has different lengths in two tables")
+                    self._add_error(place, f"{name} has different lengths in two tables")
                 lengths[name] = length
         return lengths
 
@@ -326,7 +328,7 @@ class _Reader:
             self._one_of(f"BUFFER_POOL|{name}", entry, "type", ("ingress", "egress", "both"))
             self._one_of(f"BUFFER_POOL|{name}", entry, "mode", ("dynamic", "static"))
         if _LOSSLESS_POOL not in pools:
-            self._refuse("BUFFER_POOL", f"{_LOSSLESS_POOL} is missing{_meant(_LOSSLESS_POOL, pools)}")
+            self._add_error("BUFFER_POOL", f"{_LOSSLESS_POOL} is missing{_did_you_mean(_LOSSLESS_POOL, pools)}")
         return pools
 
     def _profiles(self, pools: Mapping[str, dict[str, Any]]) -> dict[str, Profile | None]:
@@ -337,20 +339,20 @@ class _Reader:
             place = f"BUFFER_PROFILE|{name}"
             if "xoff" not in entry:
                 if entry.get("headroom_type") == "dynamic":
-                    self._refuse(place, f"headroom_type = dynamic: {_COMPUTED}")
+                    self._add_error(place, f"headroom_type = dynamic: {_COMPUTED}")
                 continue
             if (pool := self._reference(place, entry, "pool", "BUFFER_POOL")) is not None:
                 if pool not in pools:
-                    self._refuse(place, f'pool = "{pool}": unknown pool{_meant(pool, pools)}')
+                    self._add_error(place, f'pool = "{pool}": unknown pool{_did_you_mean(pool, pools)}')
                 elif pools[pool].get("type") == "egress":
-                    self._refuse(
+                    self._add_error(
                         place, f'pool = "{pool}": is an egress pool, but a profile with xoff needs an ingress pool'
                     )
             thresholds = [str(entry[field]) for field in ("dynamic_th", "static_th") if field in entry]
             if not thresholds or not all(re.fullmatch("-?[0-9]{1,15}", each) for each in thresholds):
-                self._refuse(place, "dynamic_th or static_th is required, and must be an integer")
+                self._add_error(place, "dynamic_th or static_th is required, and must be an integer")
             elif "dynamic_th" in entry and not -8 <= int(thresholds[0]) <= 7:  # noqa: PLR2004 - SONiC's bounds
-                self._refuse(place, f'dynamic_th = "{thresholds[0]}": must be from -8 to 7')
+                self._add_error(place, f'dynamic_th = "{thresholds[0]}": must be from -8 to 7')
             self._number(place, entry, "xon_offset", 0)
             profiles[name] = Profile(name, *(self._number(place, entry, field) for field in ("size", "xon", "xoff")))
         return profiles
@@ -358,13 +360,13 @@ class _Reader:
     def _profile_at_boot(self, place: str, port: SonicPort) -> Profile | None:
         """Returns the profile that a port gets at boot, from pg_profile_lookup.ini; None without a cable."""
         if self._is_dynamic:
-            self._refuse(place, f"buffer_model = dynamic: {_COMPUTED}")
+            self._add_error(place, f"buffer_model = dynamic: {_COMPUTED}")
         elif port.cable is None:
-            self._refuse(place, "no profile: CABLE_LENGTH has no length for this port")
+            self._add_error(place, "no profile: CABLE_LENGTH has no length for this port")
         elif port.cable == 0:
             return None
         elif (made := (self._rows or {}).get((port.speed, port.cable))) is None:
-            self._refuse(place, f"no profile for {port.speed} Mb/s and {port.cable:g} m{self._hint()}")
+            self._add_error(place, f"no profile for {port.speed} Mb/s and {port.cable:g} m{self._hint()}")
         else:
             return made
         return None
@@ -381,19 +383,19 @@ class _Reader:
         names, _, span = key.partition("|")
         found = re.fullmatch(r"([0-7])(?:-([0-7]))?", span)
         if found is None or int(found[2] or found[1]) < int(found[1]):
-            self._refuse(f"BUFFER_PG|{key}", 'must be a port and its priority groups, e.g. "Ethernet0|3-4"')
+            self._add_error(f"BUFFER_PG|{key}", 'must be a port and its priority groups, e.g. "Ethernet0|3-4"')
             return
-        for name in self._named("BUFFER_PG", key, names, ports):
+        for name in self._known_ports("BUFFER_PG", key, names, ports):
             for priority in range(int(found[1]), int(found[2] or found[1]) + 1):
                 yield name, priority
 
-    def _named(self, table: str, key: str, names: str, ports: Mapping[str, SonicPort]) -> Iterator[str]:
+    def _known_ports(self, table: str, key: str, names: str, ports: Mapping[str, SonicPort]) -> Iterator[str]:
         """Yields the known ports in a list of names; reports the others."""
         for name in names.split(","):
             if name in ports:
                 yield name
             else:
-                self._refuse(f"{table}|{key}", f'unknown port "{name}"{_meant(name, ports)}')
+                self._add_error(f"{table}|{key}", f'unknown port "{name}"{_did_you_mean(name, ports)}')
 
     def _compare_with_pfc(self, lossless: dict[tuple[str, int], Profile], ports: Mapping[str, SonicPort]) -> None:
         """Reports PFC without headroom and headroom without PFC; with a lookup table, adds profiles made at boot."""
@@ -403,9 +405,9 @@ class _Reader:
             words = [word.strip() for word in text.split(",") if word.strip()]
             if not all(re.fullmatch("[0-7]", word) for word in words):
                 place = f"PORT_QOS_MAP|{key}"
-                self._refuse(place, f'pfc_enable = "{text}": must be priorities from 0 to 7, e.g. "3,4"')
+                self._add_error(place, f'pfc_enable = "{text}": must be priorities from 0 to 7, e.g. "3,4"')
             elif key != "global":
-                for name in self._named("PORT_QOS_MAP", key, key, ports):
+                for name in self._known_ports("PORT_QOS_MAP", key, key, ports):
                     enabled.setdefault(name, set()).update(map(int, words))
         for name, port in ports.items():
             has = {priority for queue, priority in lossless if queue == name}
@@ -437,7 +439,7 @@ class _Reader:
         """Returns the largest frame of lossless traffic in bytes, and the percentage of small packets."""
         patterns = self._table("LOSSLESS_TRAFFIC_PATTERN")
         if len(patterns) > 1:
-            self._refuse("LOSSLESS_TRAFFIC_PATTERN", "must have one entry")
+            self._add_error("LOSSLESS_TRAFFIC_PATTERN", "must have one entry")
         name, entry = next(iter(patterns.items()), ("", {}))
         place = f"LOSSLESS_TRAFFIC_PATTERN|{name}"
         mtu = self._number(place, entry, "mtu", 1024, least=1, most=9216)
@@ -460,20 +462,20 @@ def _listed(priorities: list[int]) -> str:
     return ", ".join(map(str, priorities))
 
 
-def _near(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def _closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Returns the most similar known name, or an empty text."""
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)), "")
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
-    near = _near(word, known)
-    return f'; did you mean "{near}"?' if near else ""
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    closest = _closest(word, known)
+    return f'; did you mean "{closest}"?' if closest else ""
 
 
 def _lookup(path: Path) -> dict[tuple[int, float], Profile]:
     """Reads `pg_profile_lookup.ini` (speed, cable, size, xon, xoff, threshold, xon offset) by speed and cable."""
     rows: dict[tuple[int, float], Profile] = {}
-    findings = []
+    errors = []
     number = "[0-9]{1,15}"
     row = re.compile(rf"({number})\s+([0-9]{{1,7}})m\s+({number})\s+({number})\s+({number})\s+-?{number}(\s+{number})?")
     for line, text in enumerate(_text(path).splitlines(), 1):
@@ -482,12 +484,12 @@ def _lookup(path: Path) -> dict[tuple[int, float], Profile]:
         if not content:
             continue
         if found is None:
-            findings.append(f'{path}:{line}: must be "speed cable size xon xoff threshold [xon_offset]"')
+            errors.append(f'{path}:{line}: must be "speed cable size xon xoff threshold [xon_offset]"')
             continue
         speed, cable, size, xon, xoff = map(int, found.groups()[:5])
         if (speed, cable) in rows:
-            findings.append(f"{path}:{line}: {speed} Mb/s and {cable} m are already defined")
+            errors.append(f"{path}:{line}: {speed} Mb/s and {cable} m are already defined")
         rows[speed, cable] = Profile(f"pg_lossless_{speed}_{cable}m_profile", size, xon, xoff)
-    if findings:
-        raise SonicError(findings)
+    if errors:
+        raise SonicError(errors)
     return rows

@@ -43,8 +43,8 @@ def headroom_check(
     try:
         read = sonic.read(config, lookup)
     except sonic.SonicError as error:
-        for finding in error.findings:
-            console.message(finding)
+        for message in error.errors:
+            console.message(message)
         raise typer.Exit(EXIT_USAGE) from None
     for warning in read.warnings:
         console.message(warning, severity="warning")
