@@ -7,9 +7,10 @@ use crate::graph::{Graph, QueueNumber};
 use crate::network;
 use crate::overflow::{self, overflows};
 use crate::protocol::{self, Protocol};
+use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::ids::PortId;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::names::{NoSuchPort, ports_called};
+use backwater_fabric::network::names::ports_called;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -30,21 +31,6 @@ pub struct Question {
     pub own_root_rule: bool,
     /// Whether all that each congested port can pause is to be named.
     pub names: bool,
-}
-
-/// Why a question cannot be answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// What is wrong: `congested`, `protocol`, `flows`, `topology` or `traffic`.
-    pub subject: &'static str,
-    /// What was given.
-    pub value: Option<String>,
-    /// What is wrong with it.
-    pub message: String,
-    /// The word in it for which a similar one may be suggested; empty if none.
-    pub unknown: String,
-    /// The words that are right in its place.
-    pub known: Vec<String>,
 }
 
 /// What is known without a simulation.
@@ -171,33 +157,33 @@ pub fn analyze(
     spec: NetworkSpec,
     flows: impl IntoIterator<Item = FlowSpec>,
     question: &Question,
-) -> Result<Answer, Vec<Refusal>> {
-    let mut refused = Vec::new();
-    let mut protocols = protocols(question, &mut refused);
+) -> Result<Answer, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut protocols = protocols(question, &mut errors);
     if question.flows == 0 {
-        refused.push(refusal("flows", "there must be at least one flow to look at".into()).value("0"));
+        errors.push(error("flows", "must be at least 1", "0"));
     }
     let mut fabric = match Fabric::new(spec) {
         Ok(fabric) => fabric,
-        Err(errors) => {
-            refused.extend(errors.into_iter().map(|error| refusal("topology", error.to_string())));
-            return Err(refused);
+        Err(found) => {
+            errors.extend(found);
+            return Err(errors);
         }
     };
-    let mut congested = named_ports(&fabric, question, &mut refused);
+    let mut congested = named_ports(&fabric, question, &mut errors);
     if question.protocols.is_empty() {
         protocols.retain(|protocol| protocol.unfit(&fabric).is_none());
     }
     for protocol in &protocols {
         let unfit = protocol.unfit(&fabric);
-        refused.extend(unfit.map(|why| refusal("protocol", why.into()).value(protocol.name())));
+        errors.extend(unfit.map(|why| error("protocol", why, &protocol.name())));
     }
-    if !refused.is_empty() {
-        return Err(refused);
+    if !errors.is_empty() {
+        return Err(errors);
     }
     let mut flows = flows.into_iter();
     let looked_at = network::flows(&mut fabric, flows.by_ref().take(question.flows));
-    let looked_at = looked_at.map_err(|reason| vec![refusal("traffic", reason)])?;
+    let looked_at = looked_at.map_err(|error| vec![error])?;
     let are_all = flows.next().is_none();
     if question.congested.is_empty() || question.congested.iter().any(|name| name == AUTO) {
         congested.extend(network::congested(&fabric.wiring, &looked_at));
@@ -212,17 +198,12 @@ pub fn analyze(
     })
 }
 
-fn refusal(subject: &'static str, message: String) -> Refusal {
-    Refusal { subject, value: None, message, unknown: String::new(), known: Vec::new() }
+/// Returns an error about an argument with a value.
+fn error(argument: &str, message: impl Into<String>, value: &str) -> Diagnostic {
+    Diagnostic::error(argument, message).value(format_args!("\"{value}\""))
 }
 
-impl Refusal {
-    fn value(self, value: impl Into<String>) -> Refusal {
-        Refusal { value: Some(value.into()), ..self }
-    }
-}
-
-fn protocols(question: &Question, refused: &mut Vec<Refusal>) -> Vec<Box<dyn Protocol>> {
+fn protocols(question: &Question, errors: &mut Vec<Diagnostic>) -> Vec<Box<dyn Protocol>> {
     let names: Vec<&str> = match &question.protocols[..] {
         [] => protocol::NAMES.to_vec(),
         names => names.iter().map(String::as_str).collect(),
@@ -234,22 +215,19 @@ fn protocols(question: &Question, refused: &mut Vec<Refusal>) -> Vec<Box<dyn Pro
             None => {
                 let message =
                     format!("must be one of {}; another number may stand for the 32", protocol::NAMES.join(", "));
-                let known = protocol::NAMES.map(String::from).to_vec();
-                refused.push(Refusal { unknown: name.into(), known, ..refusal("protocol", message).value(name) });
+                errors.push(error("protocol", message, name).did_you_mean(name, protocol::NAMES));
             }
         }
     }
     protocols
 }
 
-fn named_ports(fabric: &Fabric, question: &Question, refused: &mut Vec<Refusal>) -> BTreeSet<PortId> {
+fn named_ports(fabric: &Fabric, question: &Question, errors: &mut Vec<Diagnostic>) -> BTreeSet<PortId> {
     let mut ports = BTreeSet::new();
     for name in question.congested.iter().filter(|name| *name != AUTO) {
-        match ports_called(fabric, name) {
+        match ports_called(fabric, "congested", name) {
             Ok(found) => ports.extend(found),
-            Err(NoSuchPort { message, unknown, known }) => {
-                refused.push(Refusal { unknown, known, ..refusal("congested", message).value(name) });
-            }
+            Err(error) => errors.push(error.value(format_args!("\"{name}\""))),
         }
     }
     ports

@@ -4,8 +4,8 @@
 //! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
-use backwater_fabric::contract::Shape;
 use backwater_fabric::contract::need::{equation_1, exact_need};
+use backwater_fabric::contract::{Diagnostic, Shape};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -84,35 +84,26 @@ pub struct Plan {
     pub schemes: Vec<Scheme>,
 }
 
-/// Why a switch cannot be planned.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} {reason}")]
-pub struct Refused {
-    /// Which field of [`Switch`].
-    pub field: &'static str,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
 /// Bytes of the pause response that Equation 1 allows for: 60 quanta.
 const RESPONSE_BYTES: u64 = 3840;
 
 impl Switch {
-    fn check(&self) -> Result<(), Refused> {
-        let refuse = |wrong: bool, field, reason: &str| {
-            if wrong { Err(Refused { field, reason: reason.into() }) } else { Ok(()) }
+    fn check(&self) -> Result<(), Diagnostic> {
+        let reject = |wrong: bool, field, rule: &str| match wrong {
+            true => Err(Diagnostic::error(field, rule)),
+            false => Ok(()),
         };
-        refuse(self.rate.bps() < 1_000_000, "rate", "must be at least 1 Mbps")?;
+        reject(self.rate.bps() < 1_000_000, "rate", "must be at least 1 Mbps")?;
         let delays = Duration::from_ps(1)..=Duration::from_us(10_000);
-        refuse(!delays.contains(&self.delay), "delay", "must be longer than 0 s and at most 10 ms")?;
-        refuse(!(256..=9234).contains(&self.mtu), "mtu", "must be from 256 B to 9234 B")?;
-        refuse(self.response > Duration::from_us(10_000), "response", "must be at most 10 ms")?;
-        refuse(!(1..=1024).contains(&self.ports), "ports", "must be from 1 to 1024")?;
-        refuse(!(1..=8).contains(&self.classes), "classes", "must be from 1 to 8")?;
-        refuse(self.private > Bytes(1 << 30), "private", "must be at most 1 GiB")?;
-        refuse(!(1..=1 << 40).contains(&self.buffer.get()), "buffer", "must be from 1 B to 1024 GiB")?;
-        refuse(!(0.0..=64.0).contains(&self.alpha), "alpha", "must be from 0 to 64")?;
-        refuse(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
+        reject(!delays.contains(&self.delay), "delay", "must be longer than 0 s and at most 10 ms")?;
+        reject(!(256..=9234).contains(&self.mtu), "mtu", "must be from 256 B to 9234 B")?;
+        reject(self.response > Duration::from_us(10_000), "response", "must be at most 10 ms")?;
+        reject(!(1..=1024).contains(&self.ports), "ports", "must be from 1 to 1024")?;
+        reject(!(1..=8).contains(&self.classes), "classes", "must be from 1 to 8")?;
+        reject(self.private > Bytes(1 << 30), "private", "must be at most 1 GiB")?;
+        reject(!(1..=1 << 40).contains(&self.buffer.get()), "buffer", "must be from 1 B to 1024 GiB")?;
+        reject(!(0.0..=64.0).contains(&self.alpha), "alpha", "must be from 0 to 64")?;
+        reject(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
     }
 
     /// The network of the switch and a host at every port.
@@ -153,7 +144,7 @@ impl Switch {
 ///
 /// # Errors
 /// The first field that is out of range.
-pub fn plan(switch: &Switch) -> Result<Plan, Refused> {
+pub fn plan(switch: &Switch) -> Result<Plan, Diagnostic> {
     switch.check()?;
     let spec = switch.network();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -241,23 +232,23 @@ const PEER_QUANTA: [(u32, u32); 10] = [
 ///
 /// # Errors
 /// A speed or a chip that the formula does not know.
-pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Refused> {
+pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Diagnostic> {
     let known: Vec<String> = PEER_QUANTA.iter().map(|(speed, _)| speed.to_string()).collect();
     let quanta = PEER_QUANTA.iter().find(|(speed, _)| *speed == port.speed).map(|(_, quanta)| *quanta);
-    let quanta = quanta
-        .ok_or_else(|| Refused { field: "speed", reason: format!("must be one of {} (Mb/s)", known.join(", ")) })?;
+    let quanta =
+        quanta.ok_or_else(|| Diagnostic::error("speed", format!("must be one of {} (Mb/s)", known.join(", "))))?;
     let (cell, pipeline) = match port.generation {
         1 => (96.0, 19),
         2 | 3 => (144.0, 19),
         4 | 5 => (192.0, 19),
         6 => (256.0, 42),
-        _ => return Err(Refused { field: "generation", reason: "must be from 1 to 6".into() }),
+        _ => return Err(Diagnostic::error("generation", "must be from 1 to 6")),
     };
     if !(0.0..=100_000.0).contains(&port.cable) {
-        return Err(Refused { field: "cable", reason: "must be from 0 to 100000 m".into() });
+        return Err(Diagnostic::error("cable", "must be from 0 to 100000 m"));
     }
     if !(0.0..=100.0).contains(&port.small_packets) {
-        return Err(Refused { field: "small_packets", reason: "must be from 0 to 100 %".into() });
+        return Err(Diagnostic::error("small_packets", "must be from 0 to 100 %"));
     }
     // What a small packet takes of the cells that it is stored in.
     let worst = if cell > 128.0 { cell / 64.0 } else { 2.0 * cell / (1.0 + cell) };

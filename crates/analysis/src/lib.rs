@@ -22,7 +22,7 @@ pub mod overflow;
 pub mod protocol;
 pub mod tofino;
 
-pub use answer::{Answer, Question, Refusal, analyze};
+pub use answer::{Answer, Question, analyze};
 pub use blocking::{Blocking, Counterexample};
 pub use case::{Case, Flow, Path, Port};
 pub use dependency::Dependencies;

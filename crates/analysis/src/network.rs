@@ -2,6 +2,7 @@
 
 use crate::case::{Case, Flow, Path, Port};
 use crate::fair::FairShares;
+use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, PortId};
 use backwater_fabric::network::fabric::Fabric;
@@ -13,10 +14,10 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// What is wrong with the first flow that cannot run.
-pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> Result<Vec<Flow>, String> {
+pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> Result<Vec<Flow>, Diagnostic> {
     let mut made = Vec::new();
     for (id, spec) in (0..).map(FlowId).zip(flows) {
-        fabric.check_flow(&spec).map_err(|error| error.reason)?;
+        fabric.check_flow(&spec).map_err(|error| Diagnostic::error("traffic", error.message))?;
         let mut node = spec.src;
         let ports = fabric.path(id, &spec, Direction::Data).into_iter().map(|ix| {
             let port = fabric.wiring.of(node)[usize::from(ix)].id;

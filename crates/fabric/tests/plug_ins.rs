@@ -4,13 +4,13 @@
 mod common;
 
 use backwater_engine::{Duration, Rate};
+use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::{CongestionOptions, LoadBalanceOptions, Options, SenderFacts, Site};
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
 };
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
-use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_fabric::network::spec::SwitchGroup;
 use common::{link, network, run};
 use schemars::{JsonSchema, schema_for};
@@ -207,13 +207,13 @@ fn the_schema_describes_it_like_a_built_in() {
 #[test]
 fn names_are_given_once_and_options_are_tables() {
     LoadBalanceConfig::register::<Toy>("toy-twice", "1").unwrap();
-    let refused = |result: Result<(), Refused>| result.unwrap_err().to_string();
+    let refused = |result: Result<(), Diagnostic>| result.unwrap_err().message;
     let message = refused(LoadBalanceConfig::register::<Toy>("toy-twice", "2"));
     assert!(message.starts_with("mechanism \"toy-twice\": the name is taken (taken: ecmp, "), "{message}");
     assert!(refused(LoadBalanceConfig::register::<Toy>("spray", "1")).contains("the name is taken"));
     for name in ["", "Toy", "my toy"] {
         let message = refused(LoadBalanceConfig::register::<Toy>(name, "1"));
-        assert_eq!(message, format!("mechanism \"{name}\": a name is of lower-case letters, digits and hyphens"));
+        assert_eq!(message, format!("mechanism \"{name}\": a name consists of lower-case letters, digits and hyphens"));
     }
     assert_eq!(
         refused(LoadBalanceConfig::register::<Choice>("toy-choice", "1")),

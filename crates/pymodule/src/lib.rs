@@ -5,16 +5,14 @@
 
 #![forbid(unsafe_code)]
 
-use backwater_analysis::{Question, Refusal, headroom, tofino};
+use backwater_analysis::{Question, headroom, tofino};
 use backwater_engine::Time;
 use backwater_engine::memory::Share;
 use backwater_engine::units::Quantity;
 use backwater_export::{ExportError, Window, view};
 use backwater_fabric::driver::memory::Memory;
-use backwater_fabric::mechanisms::plug_in::Refused;
 use backwater_identity::BUILD;
 use backwater_runner::{RunError, RunProgress, SCHEMA_VERSION, tables, topology_json};
-use backwater_scenario::diagnostic::closest;
 use backwater_scenario::workload::chosen;
 use backwater_scenario::{
     Diagnostic, Document as Written, JsonKey, Plan as CheckedPlan, Scenario, Setting, Severity, explain, hpcc,
@@ -72,15 +70,6 @@ fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult
         list.append(entry)?;
     }
     Ok(list)
-}
-
-/// A question that cannot be answered, as a diagnostic.
-fn refused(refusal: &Refusal) -> Diagnostic {
-    let Refusal { subject, value, message, unknown, known } = refusal;
-    let value = value.as_ref().map(|value| format!("\"{value}\""));
-    let meant = closest(unknown, known.iter().map(String::as_str));
-    let hint = meant.map(|name| format!("did you mean \"{name}\"?"));
-    Diagnostic { value, hint, ..Diagnostic::error(*subject, message) }
 }
 
 /// A TOML text that knows where its values stand.
@@ -198,7 +187,7 @@ impl Plan {
         let question = Question { congested, protocols, flows, own_root_rule, names };
         let plan = &self.plan;
         let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
-        let answer = answer.map_err(|refusals| scenario_error(py, &Vec::from_iter(refusals.iter().map(refused))))?;
+        let answer = answer.map_err(|errors| scenario_error(py, &errors))?;
         to_json(&answer)
     }
 
@@ -344,10 +333,11 @@ fn spectrum_headroom(port: &str) -> PyResult<String> {
 /// Asks a question that is JSON.
 fn answer<Q: DeserializeOwned, A: Serialize>(
     question: &str,
-    ask: impl FnOnce(&Q) -> Result<A, headroom::Refused>,
+    ask: impl FnOnce(&Q) -> Result<A, Diagnostic>,
 ) -> PyResult<String> {
     let question = from_json(question)?;
-    to_json(&ask(&question).map_err(value_error)?)
+    let error = |error: Diagnostic| PyValueError::new_err(format!("{} {}", error.path, error.message));
+    to_json(&ask(&question).map_err(error)?)
 }
 
 /// The table of switching chips, as TOML.
@@ -499,8 +489,8 @@ pub mod slots {
 
 /// What the import of the module says of a mechanism that cannot be registered.
 #[doc(hidden)]
-pub fn registered(result: Result<(), Refused>) -> PyResult<()> {
-    result.map_err(|refused| PyImportError::new_err(refused.to_string()))
+pub fn registered(result: Result<(), Diagnostic>) -> PyResult<()> {
+    result.map_err(|error| PyImportError::new_err(error.message))
 }
 
 /// Puts everything into the module.

@@ -14,6 +14,7 @@ use crate::usage::{ResidentSet, cpu_seconds, peak_rss_bytes};
 use backwater_columns::Text;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
+use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::note::{Disorder, DropCause};
 use backwater_fabric::contract::{FlowControlAccounts as _, LbStat};
 use backwater_fabric::driver::deadlock::Deadlock;
@@ -26,7 +27,7 @@ use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::PortPath;
-use backwater_fabric::network::spec::{FlowSpec, SpecError};
+use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::Plan;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +40,7 @@ use std::time::Instant;
 pub enum RunError {
     /// The network is invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Spec(Vec<SpecError>),
+    Spec(Vec<Diagnostic>),
     /// A file cannot be written.
     #[error("{path}: {cause}")]
     File {

@@ -1,7 +1,7 @@
 //! From a network and its flows to an answer.
 
 use crate::common::networks::{fat_tree, flow, leaf_spine, network_of};
-use backwater_analysis::{Question, Refusal, analyze, network};
+use backwater_analysis::{Question, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
@@ -79,7 +79,7 @@ fn ports_are_called_by_number_or_by_neighbour() {
     spec.links.push(spec.links[8].clone());
     let fabric = Fabric::new(spec).unwrap();
     let names = |name: &str| -> Vec<String> {
-        ports_called(&fabric, name).unwrap().into_iter().map(|port| fabric.port_name(port)).collect()
+        ports_called(&fabric, "", name).unwrap().into_iter().map(|port| fabric.port_name(port)).collect()
     };
     assert_eq!(
         (names("s1:0"), names("s1->h4"), names("s1 -> h4")),
@@ -87,15 +87,15 @@ fn ports_are_called_by_number_or_by_neighbour() {
     );
     assert_eq!(names("s0->s2"), ["s0:4", "s0:5"]);
     let refused = |name: &str| {
-        let refused = ports_called(&fabric, name).unwrap_err();
-        (refused.message, refused.unknown, refused.known.len())
+        let error = ports_called(&fabric, "congested", name).unwrap_err();
+        (error.message, error.hint.unwrap_or_default())
     };
-    assert_eq!(refused("x1:0"), ("there is no node \"x1\"".into(), "x1".into(), 11));
-    assert_eq!(refused("s1->x4"), ("there is no node \"x4\"".into(), "x4".into(), 11));
-    assert_eq!(refused("s1->h0"), ("there is no link from \"s1\" to \"h0\"".into(), "h0".into(), 5));
-    assert_eq!(refused("s1:7"), ("\"s1\" has the ports 0 to 4".into(), String::new(), 0));
-    assert_eq!(refused("s1:-1"), ("\"s1\" has the ports 0 to 4".into(), String::new(), 0));
-    assert_eq!(refused("s1").0, "must be a port, as leaf3:5 or leaf3->h7");
+    assert_eq!(refused("x1:0"), ("there is no node \"x1\"".into(), String::new()));
+    assert_eq!(refused("s1->x4"), ("there is no node \"x4\"".into(), String::new()));
+    assert_eq!(refused("s1->h0"), ("there is no link from \"s1\" to \"h0\"".into(), String::new()));
+    assert_eq!(refused("s1:7"), ("\"s1\" has the ports 0 to 4".into(), String::new()));
+    assert_eq!(refused("s1:-1"), ("\"s1\" has the ports 0 to 4".into(), String::new()));
+    assert_eq!(refused("s1").0, "must be a port, such as leaf3:5 or leaf3->h7");
 }
 
 #[test]
@@ -168,11 +168,14 @@ fn pinned_loops_are_noted_and_found() {
 fn everything_wrong_is_said_at_once() {
     let (congested, protocols) = (vec!["s9:0".into(), "auto".into()], vec!["pyhrra".into(), "bfc-0".into()]);
     let refused = analyze(spec(), incast(), &Question { congested, protocols, flows: 0, ..question() }).unwrap_err();
-    let said: Vec<_> = refused.iter().map(|Refusal { subject, value, .. }| (*subject, value.as_deref())).collect();
+    let said: Vec<_> = refused
+        .iter()
+        .map(|error| (error.path.as_str(), error.value.as_deref().map(|value| value.trim_matches('"'))))
+        .collect();
     let expected =
         [("protocol", Some("pyhrra")), ("protocol", Some("bfc-0")), ("flows", Some("0")), ("congested", Some("s9:0"))];
     assert_eq!(said, expected);
     assert!(refused[0].message.starts_with("must be one of pfc, bfc-32, "), "{}", refused[0].message);
     let to_itself = analyze(spec(), [flow(1, 1)], &question()).unwrap_err();
-    assert_eq!((to_itself[0].subject, to_itself[0].message.contains("h1 to h1")), ("traffic", true));
+    assert_eq!((to_itself[0].path.as_str(), to_itself[0].message.contains("h1 to h1")), ("traffic", true));
 }

@@ -1,10 +1,11 @@
 //! Slot *congestion control*: congestion point (CP, at a switch), notification point (NP, at a
 //! receiver) and reaction point (RP, at a sender).
 
+use crate::contract::diagnostic::Findings;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
 use crate::contract::load_balance::Entropy;
-use crate::contract::options::{EffectiveValues, Findings, Options};
+use crate::contract::options::{EffectiveValues, Options};
 use crate::frame::record::Telemetry;
 use crate::frame::{Cnp, Notice, Protocol, Psn};
 use ambassador::delegatable_trait;

@@ -1,9 +1,10 @@
 //! Slot *flow control*: chooses the queue of each packet, and pauses and resumes the upstream.
 
 use crate::contract::accounts::FlowControlAccounts;
+use crate::contract::diagnostic::Findings;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{Gauge, Pressure};
-use crate::contract::options::{EffectiveValues, Findings, Options};
+use crate::contract::options::{EffectiveValues, Options};
 use crate::contract::packet::PacketContext;
 use crate::contract::paths::RemainingHops;
 use crate::contract::view::View;

@@ -1,8 +1,9 @@
 //! Slot *load balancing*: chooses one of several equal-cost ports for a packet.
 
+use crate::contract::diagnostic::Findings;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
-use crate::contract::options::{Findings, Options};
+use crate::contract::options::Options;
 use crate::contract::packet::PacketContext;
 use crate::contract::view::View;
 use crate::frame::{Psn, Route};

@@ -29,6 +29,7 @@
 
 pub mod accounts;
 pub mod congestion;
+pub mod diagnostic;
 pub mod facts;
 pub mod flow_control;
 pub mod headroom;
@@ -48,6 +49,7 @@ pub use congestion::{
     AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, LossSignal, Notification,
     NotificationPoint, ReactionPoint,
 };
+pub use diagnostic::{Diagnostic, Findings, Severity};
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{
     AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, QueueChoice, RunningFlowControl, Stage,
@@ -58,7 +60,7 @@ pub use hooks::{HookSet, NoticeAction, PipelineHooks};
 pub use load_balance::{
     Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,
 };
-pub use options::{EffectiveValues, Findings, Key, Options, SchemeContext, Shape, effective_values};
+pub use options::{EffectiveValues, Options, SchemeContext, Shape, effective_values};
 pub use packet::{PacketContext, PauseScope};
 pub use paths::{Paths, RemainingHops};
 pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};

@@ -1,12 +1,12 @@
 //! Options of mechanisms: checks beyond their schema, effective values, and constraints on the
 //! network.
 
+use crate::contract::diagnostic::Findings;
 use crate::contract::facts::FlowControlFacts;
 use crate::ids::{Class, ClassMask};
 use backwater_engine::{Bytes, Duration};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::fmt::Debug;
 
 /// Options of a mechanism of any slot.
@@ -121,101 +121,6 @@ impl Shape {
             return Err(format!("{mechanism} does not support hosts that relay packets, and this network has some"));
         }
         Ok(())
-    }
-}
-
-/// What has been found about the options of a mechanism.
-#[derive(Debug, Default)]
-pub struct Findings(Vec<Finding>);
-
-/// Something that is wrong or odd.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Whether it is wrong, not merely odd.
-    pub is_error: bool,
-    /// The option: as a path from the mechanism's own options, or from those of the scenario.
-    pub option: Key,
-    /// What is wrong, and what is allowed.
-    pub message: String,
-}
-
-/// Names an option.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// Of the mechanism: `ecn.kmin`; empty for all of them.
-    Own(Cow<'static, str>),
-    /// Of the scenario: `host.ack_every`.
-    Scenario(&'static str),
-}
-
-impl From<&'static str> for Key {
-    fn from(own: &'static str) -> Key {
-        Key::Own(own.into())
-    }
-}
-
-impl Findings {
-    /// Shortest period of a clock. A run pays for every tick: of a probe as for a sample of the network, of congestion control in every flow.
-    pub const FINEST_CLOCK: Duration = Duration::from_ns(100);
-
-    /// The option is wrong if `wrong`.
-    pub fn error(&mut self, wrong: bool, option: impl Into<Key>, message: impl Into<String>) {
-        self.add(wrong, true, option.into(), message.into());
-    }
-
-    /// The option is odd if `odd`.
-    pub fn warning(&mut self, odd: bool, option: impl Into<Key>, message: impl Into<String>) {
-        self.add(odd, false, option.into(), message.into());
-    }
-
-    fn add(&mut self, is_so: bool, is_error: bool, option: Key, message: String) {
-        if is_so {
-            self.0.push(Finding { is_error, option, message });
-        }
-    }
-
-    /// Takes over what another mechanism has found about its options, which stand in `option` of this one.
-    pub fn within(&mut self, option: &'static str, of_other: Findings) {
-        self.0.extend(of_other.0.into_iter().map(|finding| match finding.option {
-            Key::Own(own) if own.is_empty() => Finding { option: option.into(), ..finding },
-            Key::Own(own) => Finding { option: Key::Own(format!("{option}.{own}").into()), ..finding },
-            Key::Scenario(_) => finding,
-        }));
-    }
-
-    /// The option must not be zero, if it is set.
-    pub fn positive<T: Default + PartialEq>(&mut self, value: Option<T>, option: &'static str) {
-        self.error(value == Some(T::default()), option, "must be greater than zero");
-    }
-
-    /// One option must be no more than the other, which stands beside it.
-    pub fn ordered<T: PartialOrd + ToString>(&mut self, [low, high]: [(&'static str, T); 2]) {
-        let name = high.0.rsplit('.').next().unwrap_or(high.0);
-        let message = format!("must be at most {name}, {}", high.1.to_string());
-        self.error(low.1 > high.1, low.0, message);
-    }
-
-    /// An interval, if it is set, must not be so short that clocks take all the time of a run; `or_zero` says what 0 means, if it is allowed.
-    pub fn clock(&mut self, interval: Option<Duration>, option: &'static str, or_zero: Option<&str>) {
-        let is_off = or_zero.is_some() && interval == Some(Duration::ZERO);
-        let or_zero = or_zero.map_or(String::new(), |zero| format!(", or \"0 s\" {zero}"));
-        let least = Findings::FINEST_CLOCK;
-        let message = format!("must be at least {least}{or_zero}: every flow pays for every tick");
-        self.error(!is_off && interval.is_some_and(|interval| interval < least), option, message);
-    }
-
-    /// Where a window can shrink to a packet, every packet must be acknowledged.
-    pub fn one_ack_per_packet(&mut self, beside: &SchemeContext<'_>) {
-        let message = format!(
-            "must be 1: the window of {} can shrink to a packet, which would never be answered",
-            beside.congestion
-        );
-        self.error(beside.ack_every > 1, Key::Scenario("host.ack_every"), message);
-    }
-
-    /// What has been found.
-    pub fn into_vec(self) -> Vec<Finding> {
-        self.0
     }
 }
 

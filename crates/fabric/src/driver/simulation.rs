@@ -3,6 +3,7 @@
 //! Shards run in windows as long as the shortest link between two of them: whatever one sends to another within a window arrives after it.
 //! The result does not depend on how many shards or threads there are, nor on which nodes share one.
 
+use crate::contract::Diagnostic;
 use crate::driver::exchange::MailExchange;
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::observations::Acknowledged;
@@ -16,7 +17,7 @@ use crate::model::node::Node;
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
 use crate::network::routes::PortPath;
-use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec, SpecError};
+use crate::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use backwater_engine::pages::enlarge_heap;
 use backwater_engine::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,20 +82,16 @@ impl Simulation {
     ///
     /// # Errors
     /// Everything that makes the network or a flow impossible.
-    pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> Result<Simulation, Vec<SpecError>> {
+    pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> Result<Simulation, Vec<Diagnostic>> {
+        let wrong_flow = |flow: usize, reason: &str| Diagnostic::error("traffic", format!("flow {flow}: {reason}"));
         let mut fabric = Fabric::new(spec)?;
         let mut refused: Vec<_> = flows
             .iter()
             .enumerate()
-            .filter_map(|(flow, spec)| Some(SpecError::Flow { flow, reason: fabric.check_flow(spec).err()?.reason }))
+            .filter_map(|(flow, spec)| Some(wrong_flow(flow, &fabric.check_flow(spec).err()?.message)))
             .collect();
         let unsorted = flows.windows(2).position(|pair| pair[1].start < pair[0].start);
-        refused.extend(
-            unsorted.map(|flow| SpecError::Flow {
-                flow: flow + 1,
-                reason: "it starts before the flow in front of it".into(),
-            }),
-        );
+        refused.extend(unsorted.map(|flow| wrong_flow(flow + 1, "it starts before the previous flow")));
         if !refused.is_empty() {
             return Err(refused);
         }

@@ -2,6 +2,7 @@
 //!
 //! A program registers them before it reads a scenario, slot by slot: `FlowControlConfig::register::<OnOffConfig>("on-off", "1.0.0")`.
 
+use crate::contract::Diagnostic;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
@@ -65,16 +66,6 @@ pub(crate) fn size_of_plug_in<T: ?Sized>(mechanism: &impl Deref<Target = T>) -> 
     size_of_val(&**mechanism)
 }
 
-/// Why a mechanism cannot be registered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("mechanism \"{name}\": {reason}")]
-pub struct Refused {
-    /// The name that it was to have.
-    pub name: &'static str,
-    /// What is wrong, and what is allowed.
-    pub reason: String,
-}
-
 /// The key of a mechanism's name beside its options.
 const KIND: &str = "kind";
 
@@ -103,18 +94,18 @@ impl<F: ?Sized> PlugIns<F> {
         name: &'static str,
         version: &'static str,
         read: Read<F>,
-    ) -> Result<(), Refused> {
-        let refused = |reason| Refused { name, reason };
+    ) -> Result<(), Diagnostic> {
+        let error = |reason: &str| Diagnostic::error("", format!("mechanism \"{name}\": {reason}"));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
-            return Err(refused("a name is of lower-case letters, digits and hyphens".into()));
+            return Err(error("a name consists of lower-case letters, digits and hyphens"));
         }
         // Before the lock is taken: options that contain a mechanism of this slot ask what is registered in it.
-        let schema = schema_of::<T>(name).map_err(|reason| refused(reason.into()))?;
+        let schema = schema_of::<T>(name).map_err(error)?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut taken = built_in.iter().chain(known.keys());
         if taken.any(|other| *other == name) {
             let all: Vec<&str> = built_in.iter().chain(known.keys()).copied().collect();
-            return Err(refused(format!("the name is taken (taken: {})", all.join(", "))));
+            return Err(error(&format!("the name is taken (taken: {})", all.join(", "))));
         }
         known.insert(name, PlugIn { version, schema, read });
         Ok(())

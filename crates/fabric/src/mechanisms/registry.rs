@@ -83,7 +83,7 @@ macro_rules! configuration {
             ///
             /// # Errors
             /// The name is taken or no name, or the options are none that a scenario can write.
-            pub fn register<T>(name: &'static str, version: &'static str) -> Result<(), $crate::mechanisms::plug_in::Refused>
+            pub fn register<T>(name: &'static str, version: &'static str) -> Result<(), $crate::contract::Diagnostic>
             where
                 T: $factory + serde::Serialize + serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
             {

@@ -2,13 +2,14 @@
 
 use crate::contract::need::unmet;
 use crate::contract::{
-    AnswerPath, Entropy, FlowHash, FlowKey, Neighbour, Paths, PortFacts, RemainingHops, SenderFacts, Shape, Site,
+    AnswerPath, Diagnostic, Entropy, FlowHash, FlowKey, Neighbour, Paths, PortFacts, RemainingHops, SenderFacts, Shape,
+    Site,
 };
 use crate::frame::{Direction, MAX_HOPS, NextHop, Packet, Route, TIME_TO_LIVE, Trail};
 use crate::ids::{Class, FlowId, NodeId, PortId, PortIx};
 use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage};
-use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig, SpecError};
+use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig};
 use arrayvec::ArrayVec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
@@ -51,16 +52,6 @@ pub struct Fabric {
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
     guarantees: Vec<Guarantee>,
     hashes: Vec<FlowHash>,
-}
-
-/// Why a flow cannot run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub struct FlowError {
-    /// The field of [`FlowSpec`] that pins the path in question, if one does.
-    pub key: Option<&'static str>,
-    /// What is wrong.
-    pub reason: String,
 }
 
 /// What a switch promises of the packets that come in at a port, if its buffer is full.
@@ -167,7 +158,7 @@ impl Fabric {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<SpecError>> {
+    pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<Diagnostic>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
         let mut routes = Routes::new(&spec.nodes, &wiring);
@@ -257,7 +248,7 @@ impl Fabric {
     }
 
     /// Checks that every switch's buffer holds what its policy sets aside.
-    pub(crate) fn check_buffers(&self) -> Result<(), Vec<SpecError>> {
+    pub(crate) fn check_buffers(&self) -> Result<(), Vec<Diagnostic>> {
         let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind.forwards());
         let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), id, node));
         let refused = reserved.filter(|(reserved, id, _)| *reserved >= self.spec.buffer(*id).get());
@@ -266,25 +257,26 @@ impl Fabric {
             let reserved = Bytes(reserved);
             let short = Bytes(reserved.get() - buffer.get() + 1);
             let reason = format!(
-                "headroom and private buffer of its ports need {reserved} of a buffer of {buffer}, which is {short} short"
+                "headroom and private buffer of its ports take {reserved}, but the buffer has {buffer}, {short} too few"
             );
-            SpecError::Node { node: node.name.clone(), reason }
+            node.error(&reason)
         });
         let errors: Vec<_> = refused.collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Checks that `flow` can run. Learns the ways to the switches that pin it, and what becomes of promises if they are long.
+    /// Checks that `flow` can run. Computes the routes to the nodes that pin it; long pinned paths can
+    /// weaken guarantees.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), FlowError> {
-        self.check_endpoints(flow).map_err(|reason| FlowError { key: None, reason })?;
+    /// The first error. Its path is the field of [`FlowSpec`] that pins the path, or empty.
+    pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), Diagnostic> {
+        self.check_endpoints(flow).map_err(|reason| Diagnostic::error("", reason))?;
         self.learn_waypoints(flow);
         let ways = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
         for (source, key, via, target) in ways {
-            let key = Some(key).filter(|_| !via.is_empty());
-            self.check_path(source, via, target).map_err(|reason| FlowError { key, reason })?;
+            let key = if via.is_empty() { "" } else { key };
+            self.check_path(source, via, target).map_err(|reason| Diagnostic::error(key, reason))?;
         }
         Ok(())
     }
@@ -307,7 +299,7 @@ impl Fabric {
             return Err(format!("class {} is not a data class; those are 1 to 7", flow.class.0));
         }
         if !flow.data_via.iter().chain(&flow.ack_via).all(|node| kind(*node).is_some_and(NodeKind::forwards)) {
-            return Err("a pinned path passes through something that forwards nothing".into());
+            return Err("its pinned path goes through a node that does not forward packets".into());
         }
         Ok(())
     }
@@ -339,7 +331,7 @@ impl Fabric {
         if stages > self.shape.stages {
             let shape = Shape { stages, ..self.shape };
             let mut errors = self.spec.check_mechanisms(&shape).err().into_iter().flatten();
-            errors.next().map_or(Ok(()), |error| Err(error.to_string()))?;
+            errors.next().map_or(Ok(()), |error| Err(format!("{}: {}", error.path, error.message)))?;
             self.shape = shape;
             self.guarantees = self.all_guarantees();
         }
@@ -678,7 +670,7 @@ mod tests {
         let refusal = |spec: NetworkSpec, via: &[u32]| {
             let mut flow = flow(0, 1, 1000, 0);
             flow.data_via = via.iter().copied().map(NodeId).collect();
-            fabric(spec).check_flow(&flow).err().map(|error| error.reason)
+            fabric(spec).check_flow(&flow).err().map(|error| error.message)
         };
         assert_eq!(refusal(line(6), &[2, 3, 4, 5, 6, 7]), None);
         let too_long = Some("its pinned path has more than 7 hops".to_owned());

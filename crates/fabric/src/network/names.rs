@@ -1,35 +1,24 @@
-//! Ports as people name them.
+//! Port names of users, resolved.
 
-use crate::contract::PortFacts;
+use crate::contract::{Diagnostic, PortFacts};
 use crate::ids::{NodeId, PortId};
 use crate::network::fabric::Fabric;
 
-/// A text that should have named ports, and does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSuchPort {
-    /// What is wrong with it.
-    pub message: String,
-    /// The unknown name in it, if a similar one can be suggested.
-    pub unknown: String,
-    /// The names that are allowed there.
-    pub known: Vec<String>,
-}
-
-/// The ports called `name`: `leaf3:5`, `leaf3:Ethernet20` where ports have names, or all from one node to another, `leaf3->h7`.
+/// Returns the ports called `name`: `leaf3:5`, `leaf3:Ethernet20` if ports have names, or all ports from
+/// one node to another, `leaf3->h7`.
 ///
 /// # Errors
-/// If there is no such port.
-pub fn ports_called(fabric: &Fabric, name: &str) -> Result<Vec<PortId>, NoSuchPort> {
+/// If there is no such port. The error's path is `path`.
+pub fn ports_called(fabric: &Fabric, path: &str, name: &str) -> Result<Vec<PortId>, Diagnostic> {
+    let error = |message: String| Diagnostic::error(path, message);
     let nodes = &fabric.spec.nodes;
     let ports_of = |node: &str| {
         let id = (0..).map(NodeId).zip(nodes).find(|(_, spec)| spec.name == node);
-        id.map(|(id, _)| fabric.wiring.of(id)).ok_or_else(|| NoSuchPort {
-            message: format!("there is no node \"{node}\""),
-            unknown: node.into(),
-            known: nodes.iter().map(|spec| spec.name.clone()).collect(),
+        id.map(|(id, _)| fabric.wiring.of(id)).ok_or_else(|| {
+            let names = nodes.iter().map(|spec| spec.name.as_str());
+            error(format!("there is no node \"{node}\"")).did_you_mean(node, names)
         })
     };
-    let refuse = |message, unknown: &str, known| Err(NoSuchPort { message, unknown: unknown.into(), known });
     if let Some((from, to)) = name.split_once("->") {
         let (from, to) = (from.trim(), to.trim());
         let ports = ports_of(from)?;
@@ -37,13 +26,13 @@ pub fn ports_called(fabric: &Fabric, name: &str) -> Result<Vec<PortId>, NoSuchPo
         let peer = |port: PortId| fabric.name(fabric.wiring.ports[port.0 as usize].node);
         let found: Vec<PortId> = ports.iter().filter(|port| peer(port.peer) == to).map(|port| port.id).collect();
         if found.is_empty() {
-            let neighbours = ports.iter().map(|port| peer(port.peer).to_owned()).collect();
-            return refuse(format!("there is no link from \"{from}\" to \"{to}\""), to, neighbours);
+            let neighbours = ports.iter().map(|port| peer(port.peer));
+            return Err(error(format!("there is no link from \"{from}\" to \"{to}\"")).did_you_mean(to, neighbours));
         }
         return Ok(found);
     }
     match name.rsplit_once(':') {
-        None => refuse("must be a port, as leaf3:5 or leaf3->h7".into(), "", Vec::new()),
+        None => Err(error("must be a port, such as leaf3:5 or leaf3->h7".into())),
         Some((node, number)) => {
             let ports = ports_of(node)?;
             let is_called = |port: &&PortFacts| {
@@ -54,8 +43,8 @@ pub fn ports_called(fabric: &Fabric, name: &str) -> Result<Vec<PortId>, NoSuchPo
             }
             match number.parse::<usize>().ok().and_then(|number| ports.get(number)) {
                 Some(port) => Ok(vec![port.id]),
-                None if ports.is_empty() => refuse(format!("\"{node}\" has no ports"), "", Vec::new()),
-                None => refuse(format!("\"{node}\" has the ports 0 to {}", ports.len() - 1), "", Vec::new()),
+                None if ports.is_empty() => Err(error(format!("\"{node}\" has no ports"))),
+                None => Err(error(format!("\"{node}\" has the ports 0 to {}", ports.len() - 1))),
             }
         }
     }

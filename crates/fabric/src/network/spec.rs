@@ -2,7 +2,7 @@
 //!
 //! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
 
-use crate::contract::{HeadroomFacts, Neighbour, Options, Shape, Site, Sizes};
+use crate::contract::{Diagnostic, HeadroomFacts, Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
 use crate::ids::{Class, ID_LIMIT, NodeId, PortIx};
 use crate::mechanisms::congestion::{AnyCongestionPoint, CongestionConfig};
@@ -68,6 +68,13 @@ pub struct NodeSpec {
     pub name: String,
     /// What the node does.
     pub kind: NodeKind,
+}
+
+impl NodeSpec {
+    /// Returns an error about the node.
+    pub(crate) fn error(&self, reason: &str) -> Diagnostic {
+        Diagnostic::error("topology", format!("node \"{}\": {reason}", self.name))
+    }
 }
 
 /// What a node does.
@@ -285,45 +292,6 @@ impl RelayConfig {
     pub const UNLIMITED: Bytes = Bytes(1 << 40);
 }
 
-/// Why a network or a flow is impossible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
-    /// A link that is no link.
-    #[error("link {link} ({ends}): {reason}")]
-    Link {
-        /// Index of the link.
-        link: usize,
-        /// Its ends by name.
-        ends: String,
-        /// What is wrong.
-        reason: &'static str,
-    },
-    /// A node that cannot work.
-    #[error("node {node}: {reason}")]
-    Node {
-        /// Its name.
-        node: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A flow that cannot run.
-    #[error("flow {flow}: {reason}")]
-    Flow {
-        /// Index of the flow.
-        flow: usize,
-        /// What is wrong.
-        reason: String,
-    },
-    /// An option out of range.
-    #[error("{option}: {reason}")]
-    Option {
-        /// Its name.
-        option: String,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
 impl NetworkSpec {
     /// The group that `switch` belongs to, if any.
     fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
@@ -435,11 +403,12 @@ impl NetworkSpec {
         self.flow_control_of(site.node, wiring).build(site)
     }
 
-    /// Checks that the model can run this network. Whether there is a way for a flow is for [`crate::network::fabric::Fabric::check_flow`] to say.
+    /// Checks that the model can run this network. [`crate::network::fabric::Fabric::check_flow`] checks
+    /// the paths of flows.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub(crate) fn check(&self) -> Result<(), Vec<SpecError>> {
+    /// All errors of the network.
+    pub(crate) fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let mut errors = Vec::new();
         self.check_sizes(&mut errors);
         self.check_options(&mut errors);
@@ -510,55 +479,51 @@ impl NetworkSpec {
     /// Checks that every mechanism can run in a network of this shape.
     ///
     /// # Errors
-    /// What the mechanisms say that cannot.
-    pub(crate) fn check_mechanisms(&self, shape: &Shape) -> Result<(), Vec<SpecError>> {
+    /// The reason of every mechanism that cannot.
+    pub(crate) fn check_mechanisms(&self, shape: &Shape) -> Result<(), Vec<Diagnostic>> {
         let refused = self.mechanisms().into_iter().filter_map(|Configured { path, options, .. }| {
             let reason = options.applies(shape).err()?;
-            Some(SpecError::Option { option: path, reason })
+            Some(Diagnostic::error(path, reason))
         });
         let errors: Vec<_> = refused.collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Events name nodes and ports in a limited number of bits.
-    fn check_sizes(&self, errors: &mut Vec<SpecError>) {
+    fn check_sizes(&self, errors: &mut Vec<Diagnostic>) {
         let counts = [(self.nodes.len(), "nodes"), (2 * self.links.len(), "ports")];
         for (count, of_what) in counts.into_iter().filter(|(count, _)| *count > ID_LIMIT as usize) {
-            errors.push(SpecError::Option {
-                option: "topology".into(),
-                reason: format!("{count} {of_what}; there can be {ID_LIMIT}"),
-            });
+            errors.push(Diagnostic::error("topology", format!("has {count} {of_what}, must have at most {ID_LIMIT}")));
         }
     }
 
-    fn check_options(&self, errors: &mut Vec<SpecError>) {
-        let mut refuse =
-            |option: &str, reason: String| errors.push(SpecError::Option { option: option.into(), reason });
+    fn check_options(&self, errors: &mut Vec<Diagnostic>) {
+        let mut reject = |option: &str, reason: &str| errors.push(Diagnostic::error(option, reason));
         let mtu = self.mtu.get();
         if !(1..=9000).contains(&mtu) {
-            refuse("network.mtu", format!("{} is not within 1 B and 9000 B", self.mtu));
+            reject("network.mtu", &format!("is {}, must be from 1 B to 9000 B", self.mtu));
         }
         if self.switch.lossless.contains(&Class::CONTROL) {
-            refuse("switch.lossless", "class 0 is the control class, which is never paused".into());
+            reject("switch.lossless", "contains class 0, the control class, which is never paused");
         }
         let highest = self.switch.lossless.iter().chain([&self.host.ack_class]).map(|class| class.0).max();
         if highest > Some(7) {
-            refuse("switch.lossless", "classes are 0 to 7".into());
+            reject("switch.lossless", "has a class above 7, the highest class");
         }
         if self.host.ack_every == 0 {
-            refuse("host.ack_every", "at least every packet: 1 or more".into());
+            reject("host.ack_every", "is 0, must be at least 1");
         }
         if let SchedulerConfig::Dwrr { quantum } = self.switch.scheduler
             && quantum.get() == 0
         {
-            refuse("switch.scheduler.quantum", "0 B would never let a packet go".into());
+            reject("switch.scheduler.quantum", "is 0 B, so no packet would ever be sent");
         }
         if self.host.scheduler == (HostScheduler::Dwrr { quantum: Bytes(0) }) {
-            refuse("host.scheduler.quantum", "0 B would never let a packet go".into());
+            reject("host.scheduler.quantum", "is 0 B, so no packet would ever be sent");
         }
     }
 
-    fn check_routes(&self, errors: &mut Vec<SpecError>) {
+    fn check_routes(&self, errors: &mut Vec<Diagnostic>) {
         let kind = |node: NodeId| self.nodes.get(node.0 as usize).map(|node| node.kind);
         for route in &self.routes {
             let ends = [(route.node, route.next), (route.next, route.node)];
@@ -567,64 +532,59 @@ impl NetworkSpec {
                 kind(route.node).is_some_and(NodeKind::forwards) && kind(route.to).is_some_and(NodeKind::has_endpoint);
             let is_way = kind(route.next).is_some_and(NodeKind::forwards) || route.next == route.to;
             if !is_linked || !is_route || !is_way {
-                let reason =
-                    "a route is set at a switch, for a host, to a neighbour that is a switch or that host".into();
-                errors.push(SpecError::Option { option: "routes".into(), reason });
+                let rule = "a route is set at a switch, for a host, to a neighbour that is a switch or that host";
+                errors.push(Diagnostic::error("routes", rule));
             }
         }
     }
 
-    fn check_links(&self, errors: &mut Vec<SpecError>) {
+    fn check_links(&self, errors: &mut Vec<Diagnostic>) {
         let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
         let mut degree = vec![0usize; self.nodes.len()];
-        for (index, link) in self.links.iter().enumerate() {
-            let mut refuse = |reason| {
-                let ends = format!("{} - {}", name(link.a), name(link.b));
-                errors.push(SpecError::Link { link: index, ends, reason });
-            };
+        let error = |link: &LinkSpec, reason: &str| {
+            Diagnostic::error("topology", format!("link {} - {}: {reason}", name(link.a), name(link.b)))
+        };
+        for link in &self.links {
+            let mut reject = |reason: &str| errors.push(error(link, reason));
             let (Some(_), Some(_)) = (self.nodes.get(link.a.0 as usize), self.nodes.get(link.b.0 as usize)) else {
-                refuse("an end does not exist");
+                reject("one end does not exist");
                 continue;
             };
             degree[link.a.0 as usize] += 1;
             degree[link.b.0 as usize] += 1;
             if link.a == link.b {
-                refuse("both ends are the same node");
+                reject("both ends are the same node");
             }
             if link.rate.bps() < 1_000_000 {
-                refuse("its rate is below 1 Mbps");
+                reject("its rate must be at least 1 Mbps");
             }
             if link.delay == Duration::ZERO {
-                refuse("its delay is zero; every link takes some time");
+                reject("its delay must be longer than 0 s");
             }
             if !(0.0..1.0).contains(&link.error_rate) {
-                refuse("its error rate is not within 0 and 1");
+                reject("its error rate must be at least 0 and less than 1");
             }
         }
         for fault in &self.faults {
             if fault.link >= self.links.len() || fault.up <= fault.down {
-                let reason = "a fault needs a link that exists and must end after it begins";
-                errors.push(SpecError::Link { link: fault.link, ends: "fault".into(), reason });
+                let rule = "a fault needs a link that exists and must end after it begins";
+                errors.push(Diagnostic::error("faults", rule));
             }
         }
         let mut faults: Vec<&LinkFault> = self.faults.iter().filter(|fault| fault.link < self.links.len()).collect();
         faults.sort_by_key(|fault| (fault.link, fault.down));
         for pair in faults.windows(2).filter(|pair| pair[0].link == pair[1].link && pair[1].down <= pair[0].up) {
-            let link = &self.links[pair[0].link];
-            let ends = format!("{} - {}", name(link.a), name(link.b));
             let reason = "its faults overlap; one must be over before the next begins";
-            errors.push(SpecError::Link { link: pair[0].link, ends, reason });
+            errors.push(error(&self.links[pair[0].link], reason));
         }
         for (node, degree) in self.nodes.iter().zip(degree) {
             if let Some(ports) =
                 self.switch.ports.filter(|ports| node.kind == NodeKind::Switch && degree > usize::from(*ports))
             {
-                let reason = format!("it has more links than a switch has ports: {degree}, not {ports}");
-                errors.push(SpecError::Node { node: node.name.clone(), reason });
+                errors.push(node.error(&format!("has {degree} links, but a switch has {ports} ports")));
             }
             if degree > usize::from(u16::MAX) {
-                let reason = format!("its links must be at most {}, not {degree}", u16::MAX);
-                errors.push(SpecError::Node { node: node.name.clone(), reason });
+                errors.push(node.error(&format!("has {degree} links, must have at most {}", u16::MAX)));
             }
         }
     }

@@ -7,6 +7,7 @@ pub mod random;
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
@@ -16,7 +17,7 @@ use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SpecError};
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
@@ -160,8 +161,7 @@ pub fn drain(simulation: &mut Simulation) {
 /// Whether flow control and load balancer can run in this network.
 pub fn applies(spec: &NetworkSpec) -> bool {
     let slots = ["switch.flow_control", "load_balance"];
-    let refused =
-        |error: &SpecError| matches!(error, SpecError::Option { option, .. } if slots.contains(&option.as_str()));
+    let refused = |error: &Diagnostic| slots.contains(&error.path.as_str());
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 

@@ -397,7 +397,7 @@ fn a_buffer_that_is_too_small_is_told_by_how_much() {
     };
     let [fits, short] = [reserved + 1, reserved - 99_999].map(refusal);
     assert_eq!(fits, None);
-    assert!(short.as_ref().is_some_and(|short| short.ends_with("which is 100 KB short")), "{short:?}");
+    assert!(short.as_ref().is_some_and(|short| short.ends_with("100 KB too few")), "{short:?}");
 }
 
 #[test]

@@ -597,7 +597,9 @@ fn what_counts_by_pairs_of_ports_needs_a_node_of_few() {
     let mut spec = star(8193, 100, 1000);
     spec.switch.buffer = Bytes(1 << 40);
     let of = |option: &str, name: &str| {
-        format!("{option}: {name} keeps state per pair of ports: a node may have at most 8192 ports, but one has 8193")
+        format!(
+            "error: {option}: {name} keeps state per pair of ports: a node may have at most 8192 ports, but one has 8193"
+        )
     };
     assert_eq!(refusal(&spec), [of("switch.flow_control", "pfc")]);
     spec.switch.flow_control = FlowControlConfig::PfcStar(Default::default());

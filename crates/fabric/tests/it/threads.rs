@@ -80,7 +80,7 @@ fn links_without_delay_are_refused() {
     spec.links[1].delay = Duration::ZERO;
     let Err(errors) = Simulation::new(spec, vec![flow(0, 1, 1000, 0)], 2) else { panic!("it is not refused") };
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    assert_eq!(errors, ["link 1 (h1 - s0): its delay is zero; every link takes some time"]);
+    assert_eq!(errors, ["error: topology: link h1 - s0: its delay must be longer than 0 s"]);
 }
 
 /// Nothing limits a window then.

@@ -1,4 +1,4 @@
-//! What a schema cannot say: relations between fields, and between fields and the fabric.
+//! Checks beyond the schema: relations between options, and between options and the fabric.
 
 use super::timing;
 use crate::diagnostic::{Diagnostic, counted};
@@ -8,16 +8,16 @@ use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::unmet;
 use backwater_fabric::contract::{
-    FlowControlContext, FlowControlFacts, HookSet, Key, Options, PipelineHooks, PortFacts, RunningFlowControl,
-    SchemeContext, Shape, options,
+    Findings, FlowControlContext, FlowControlFacts, HookSet, Options, PipelineHooks, PortFacts, RunningFlowControl,
+    SchemeContext, Shape,
 };
 use backwater_fabric::frame::Protocol;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::network::fabric::{Fabric, FlowError};
+use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{
-    FlowSpec, HostScheduler, NetworkSpec, NodeKind, RelayConfig, SchedulerConfig, SpecError, SwitchGroup,
+    FlowSpec, HostScheduler, NetworkSpec, NodeKind, RelayConfig, SchedulerConfig, SwitchGroup,
 };
 use std::collections::BTreeSet;
 
@@ -26,63 +26,41 @@ pub(super) const LARGEST_MTU: Bytes = Bytes(9000);
 /// Smallest DWRR quantum, one minimum frame; below it a scheduler loops too long.
 const SMALLEST_QUANTUM: Bytes = Bytes(64);
 
-/// What has been found so far.
-#[derive(Default)]
-struct Findings(Vec<Diagnostic>);
-
-impl Findings {
-    fn error(&mut self, wrong: bool, path: &str, message: impl Into<String>) {
-        if wrong {
-            self.0.push(Diagnostic::error(path, message));
-        }
-    }
-
-    fn warning(&mut self, odd: bool, path: &str, message: impl Into<String>) {
-        if odd {
-            self.0.push(Diagnostic::warning(path, message));
-        }
-    }
-
-    fn positive<T: Default + PartialEq>(&mut self, value: T, path: &str) {
-        self.error(value == T::default(), path, "must be greater than zero");
-    }
-}
-
-/// What can be said without the fabric.
+/// Checks the options that do not depend on the fabric.
 pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Scenario { run, network, probes, .. } = scenario;
-    findings.0.extend(timing::clocks(probes));
+    findings.extend(timing::clocks(probes));
     names(scenario, &mut findings);
-    findings.positive(run.until, "run.until");
+    findings.positive(Some(run.until), "run.until");
     let warmed_up = Time::ZERO + run.warmup;
     let until = run.until;
     findings.error(
         run.until > Time::ZERO && warmed_up >= until,
         "run.warmup",
-        format!("must be less than run.until, {until}"),
+        format_args!("must be less than run.until, {until}"),
     );
     findings.error(
         network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,
         "network.mtu",
-        format!("must be from 1 B to {} B", LARGEST_MTU.get()),
+        format_args!("must be from 1 B to {} B", LARGEST_MTU.get()),
     );
-    findings.positive(probes.vulnerable_share, "probes.vulnerable_share");
+    findings.positive(Some(probes.vulnerable_share), "probes.vulnerable_share");
     switch(scenario, &mut findings);
     mechanisms(scenario, &mut findings);
     findings.warning(
         scenario.load_balance.reorders() && !scenario.recovery.tolerates_reordering(),
         "load_balance.kind",
-        format!(
+        format_args!(
             "{} reorders packets, and {} takes each reordering for a loss; in-any-order does not",
             scenario.load_balance.name(),
             scenario.recovery.name()
         ),
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// Names that would drive the terminal that shows them.
+/// Rejects names with control characters, which a terminal would execute.
 fn names(scenario: &Scenario, findings: &mut Findings) {
     let wrong = scenario.name.as_deref().and_then(wrong_in_name);
     wrong.into_iter().for_each(|why| findings.error(true, "name", why));
@@ -100,14 +78,14 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         findings.error(
             *class == Class::CONTROL,
             &path,
-            "class 0 is the control class: it is never paused and has no headroom",
+            "is 0, the control class, which is never paused and has no headroom",
         );
         findings.error(!seen.insert(*class), &path, "is listed twice");
     }
     findings.warning(
         switch.flow_control.facts(false).is_lossless && switch.lossless.is_empty(),
         "switch.lossless",
-        format!("no class is lossless, so {} has nothing to do", switch.flow_control.name()),
+        format_args!("no class is lossless, so {} has no effect", switch.flow_control.name()),
     );
     let rate = scenario.host.relay.rate.and_then(LinkLimits::rate);
     rate.into_iter().for_each(|why| findings.error(true, "host.relay.rate", why));
@@ -120,11 +98,11 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         _ => None,
     };
     for (path, quantum) in of_switch.into_iter().chain(of_host) {
-        findings.error(quantum < SMALLEST_QUANTUM, path, format!("must be at least {SMALLEST_QUANTUM}"));
+        findings.error(quantum < SMALLEST_QUANTUM, path, format_args!("must be at least {SMALLEST_QUANTUM}"));
     }
 }
 
-/// What the mechanisms have against their options.
+/// Lets every mechanism check its options.
 fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
     let Scenario { switch, groups, congestion_control, load_balance, recovery, .. } = scenario;
     let mut check = |options: &dyn Options, path: &str, flow_control: &FlowControlConfig| {
@@ -138,9 +116,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             load_balance: load_balance.name(),
             recovery: recovery.name(),
         };
-        let mut own = options::Findings::default();
-        options.check(&beside, &mut own);
-        findings.0.extend(said_of(path, own));
+        findings.within(path, |findings| options.check(&beside, findings));
     };
     check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
     let at_relays = scenario.host.relay.headroom.iter();
@@ -154,7 +130,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             .iter()
             .for_each(|it| check(it.options(), &format!("groups[{i}].flow_control"), flow_control));
     }
-    // Whatever pauses anywhere concerns congestion control.
+    // Congestion control depends on a flow control that pauses anywhere in the network.
     let mut running = groups.iter().filter_map(|group| group.flow_control.as_ref()).chain([&switch.flow_control]);
     let pausing = running.find(|it| !it.facts(false).protocols.is_empty()).unwrap_or(&switch.flow_control);
     check(congestion_control.options(), "congestion_control", pausing);
@@ -162,26 +138,11 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
     check(recovery.options(), "recovery", &switch.flow_control);
 }
 
-/// What a mechanism, whose options are at `path`, has found about them.
-fn said_of(path: &str, findings: options::Findings) -> impl Iterator<Item = Diagnostic> {
-    findings.into_vec().into_iter().map(move |finding| {
-        let path = match finding.option {
-            Key::Own(option) if option.is_empty() => path.to_owned(),
-            Key::Own(option) => format!("{path}.{option}"),
-            Key::Scenario(path) => path.to_owned(),
-        };
-        if finding.is_error {
-            Diagnostic::error(path, finding.message)
-        } else {
-            Diagnostic::warning(path, finding.message)
-        }
-    })
-}
-
-/// What the congestion control has against its options at the hosts, at switches, and at hosts that relay and have a congestion point, and the load balancer against its own at switches: each once.
+/// Lets the congestion control check its options for hosts and for congestion points, and the load
+/// balancer for switches. Equal diagnostics are reported once.
 pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
-    let mut own = options::Findings::default();
+    let mut own = Findings::at("congestion_control");
     let of_hosts = fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node));
     let rates: BTreeSet<Rate> = of_hosts.map(|port| port.rate).collect();
     rates.into_iter().for_each(|rate| spec.congestion.check_at(&fabric.sender(rate), &mut own));
@@ -189,12 +150,12 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     for node in switches(spec).chain(relays) {
         spec.congestion.check_at_switch(&fabric.site(node), &mut own);
     }
-    let mut of_paths = options::Findings::default();
+    let mut of_paths = Findings::at("load_balance");
     for node in switches(spec) {
         spec.load_balance.check_at_switch(&fabric.site(node), &mut of_paths);
     }
     let mut found: Vec<Diagnostic> = Vec::new();
-    for finding in said_of("congestion_control", own).chain(said_of("load_balance", of_paths)) {
+    for finding in own.into_vec().into_iter().chain(of_paths.into_vec()) {
         if !found.contains(&finding) {
             found.push(finding);
         }
@@ -202,38 +163,40 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     found
 }
 
-/// The switches of a network.
+/// Returns the switches of a network.
 fn switches(spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
     nodes(NodeKind::Switch, spec)
 }
 
-/// All nodes of one kind.
+/// Returns all nodes of one kind.
 fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
     (0..).map(NodeId).zip(&spec.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
-/// Where the scenario says what runs at `node`: for hosts that relay, or in its group, if these have such a thing; else for all switches.
+/// Returns the path of the options `key` that `node` uses: of relaying hosts or of its group, if these set
+/// them, else of all switches.
 fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
     if spec.nodes[node.0 as usize].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
         return "host.relay.headroom".into();
     }
-    let says = |group: &SwitchGroup| match key {
+    let sets = |group: &SwitchGroup| match key {
         "headroom" => group.headroom.is_some(),
         _ => group.flow_control.is_some(),
     };
-    let group = spec.groups.iter().position(|group| says(group) && group.switches.contains(&node));
+    let group = spec.groups.iter().position(|group| sets(group) && group.switches.contains(&node));
     group.map_or(format!("switch.{key}"), |i| format!("groups[{i}].{key}"))
 }
 
-/// The two switches of each link between switches.
+/// Returns the two switches of each link between switches.
 fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     let is_switch = |node: &NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
     spec.links.iter().map(|link| [link.a, link.b]).filter(move |ends| ends.iter().all(is_switch))
 }
 
-/// Two switches at a time that a host which relays stands between: it goes with the one at its first link.
+/// Returns pairs of switches with a relaying host between them. The host runs the flow control of the first
+/// one, at its first link.
 fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
-    let beyond = |relay: NodeId| {
+    let neighbours = |relay: NodeId| {
         let others = spec.links.iter().filter_map(move |link| match relay {
             relay if relay == link.a => Some(link.b),
             relay if relay == link.b => Some(link.a),
@@ -241,11 +204,11 @@ fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
         });
         others.filter(|node| spec.nodes[node.0 as usize].kind == NodeKind::Switch).collect::<Vec<_>>()
     };
-    let switches = nodes(NodeKind::Relay, spec).map(beyond);
+    let switches = nodes(NodeKind::Relay, spec).map(neighbours);
     switches.flat_map(|switches| switches.windows(2).map(|pair| [switches[0], pair[1]]).collect::<Vec<_>>())
 }
 
-/// Neighbours whose flow controls do not interoperate.
+/// Warns about neighbours whose flow controls do not interoperate.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let foreign = neighbours(spec).chain(relayed(spec)).find_map(|ends| {
@@ -255,13 +218,14 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     });
     if let Some((ends, [one, other])) = foreign {
         let [a, b] = ends.map(|node| &spec.nodes[node.0 as usize].name);
-        let message = format!("\"{a}\" runs {one} and \"{b}\" {other}: neither stops the other, and full buffers drop");
+        let message =
+            format_args!("\"{a}\" runs {one} and \"{b}\" {other}: neither pauses the other, so full buffers drop");
         findings.warning(true, "groups", message);
     }
-    findings.0
+    findings.into_vec()
 }
 
-/// What flow controls have against their options among those of other switches, and on the links of this network.
+/// Lets every flow control check its options against other switches' flow controls and the links.
 pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let Some(fastest) = spec.links.iter().map(|link| link.rate).max() else { return Vec::new() };
     let (mut running, mut options): (Vec<RunningFlowControl>, Vec<&FlowControlConfig>) = Default::default();
@@ -274,17 +238,17 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     }
     let lossless = spec.switch.lossless.iter().copied().collect();
     let found = running.iter().zip(options).flat_map(|(here, flow_control)| {
-        let mut own = options::Findings::default();
+        let mut own = Findings::at(&here.path);
         let among =
             FlowControlContext { running: &running, fastest, lossless, relays: relays(spec), sizes: spec.sizes() };
         flow_control.check_among(&among, &mut own);
-        said_of(&here.path, own).collect::<Vec<_>>()
+        own.into_vec()
     });
     found.collect()
 }
 
-/// Flow control that bounds queues, with a buffer that ends at thresholds of ports: of use where
-/// the neighbours of all ports use PFC.
+/// Warns about a flow control that bounds queues, in a buffer divided by thresholds of ports, unless all
+/// neighbours use PFC.
 pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -298,48 +262,49 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     };
     let drops = |switch: &NodeId| wiring.of(*switch).iter().any(|port| !uses_pfc(*switch, port));
     let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
-    let Some(switch) = found else { return findings.0 };
+    let Some(switch) = found else { return findings.into_vec() };
     let remedy = if wiring.of(switch).iter().any(|port| uses_pfc(switch, port)) {
         let node = &spec.nodes[switch.0 as usize].name;
         format!(
-            "\"{node}\" stops only neighbours with PFC at its thresholds; higher ones (alpha, xoff) make drops rarer"
+            "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer"
         )
     } else {
-        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares all of the buffer")
+        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares the whole buffer")
     };
     let name = spec.flow_control(switch).name();
     findings.warning(
         true,
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
-        format!("{name} bounds queues, not what comes in by a port, where it would drop: {remedy}"),
+        format_args!("{name} bounds queues, but not the arrivals at a port, where packets may be dropped: {remedy}"),
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// Whether there are hosts through which packets of others pass.
+/// True if any host relays.
 fn relays(spec: &NetworkSpec) -> bool {
     spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
 }
 
-/// Hosts that relay and pass PAUSEs on count nothing themselves: what is on its way must find room.
+/// Warns about bounded buffers of relaying hosts that pass PAUSEs on. Such hosts have no thresholds of
+/// their own, so packets in flight must fit.
 pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let passes_on = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).passes_on;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(passes_on) {
-        let message = "bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets";
+        let message = "bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets";
         findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
         findings.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
     }
-    findings.0
+    findings.into_vec()
 }
 
-/// Options of what this network does not have, in a run that is over at `end`.
+/// Warns about options without effect in this network and in a run that ends at `end`.
 pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     for (i, fault) in faults.iter().enumerate() {
-        let message = format!("has no effect: the run is over at {end}");
+        let message = format_args!("has no effect: the run ends at {end}");
         findings.warning(fault.down >= end, &format!("faults[{i}].down"), message);
     }
     let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
@@ -348,18 +313,18 @@ pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec
     findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
     let is_idle = spec.reconvergence.is_some() && spec.faults.iter().all(|fault| fault.down >= end);
     findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
-    // A flow control of another crate may send frames of its own from a host, in any class.
+    // A flow control of another crate may send its own frames from a host, in any class.
     let is_known = spec.plug_ins().keys().all(|name| !name.starts_with("flow_control."));
     let takes_turns = spec.host.scheduler != (HostScheduler::RelayFirst {});
     findings.warning(
         takes_turns && is_known && !relays(spec) && spec.host.ack_class == Class::CONTROL,
         "host.scheduler",
-        "has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+        "has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// Nodes at which the flow control does not keep what it promises, the first of them for each reason.
+/// Warns about nodes whose flow control cannot keep its lossless guarantee: one node for each reason.
 pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
@@ -373,8 +338,8 @@ pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     found
 }
 
-/// Headroom that is set by hand and less than ports need: for each option that sets it, the first
-/// node that needs most.
+/// Warns about configured headroom below the ports' need: for each option, the first node with the
+/// largest need.
 pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
     let mut needs: Vec<(String, NodeId, u64)> = Vec::new();
@@ -391,13 +356,13 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     }
     let warning = |(path, node, need): (String, NodeId, u64)| {
         let (name, need) = (&spec.nodes[node.0 as usize].name, Bytes(need));
-        let message = format!("\"{name}\" needs up to {need}; without this option, every port has what it needs");
-        Diagnostic::warning(path, format!("may lose packets: {message}"))
+        let message = format!("may lose packets: \"{name}\" needs up to {need}");
+        Diagnostic::warning(path, message).hint("without this option, every port has what it needs")
     };
     needs.into_iter().map(warning).collect()
 }
 
-/// A congestion point at hosts that relay that sees no packet.
+/// Warns about a congestion point at relaying hosts that has no hooks.
 pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Fabric { spec, .. } = fabric;
@@ -405,51 +370,51 @@ pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     findings.warning(
         spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
         "host.relay.congestion_point",
-        format!("has no effect: {} does nothing to packets that pass a switch", spec.congestion.name()),
+        format_args!("has no effect: {} does nothing to packets that pass a switch", spec.congestion.name()),
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// A load balancer that has nothing to choose from.
+/// Warns about a load balancer without a choice of paths.
 pub(super) fn choices(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Fabric { spec, .. } = fabric;
-    // Routes that are computed anew may have choices where the first had none.
+    // Recomputed routes may have choices where the first routes have none.
     let may_change = spec.reconvergence.is_some() && !spec.faults.is_empty();
     findings.warning(
         spec.load_balance.name() != "ecmp" && fabric.shape().choices <= 1 && !may_change,
         "load_balance.kind",
-        "has no path to choose: no switch has a choice of ports on the shortest paths between hosts",
+        "has no effect: no switch has a choice of ports on the shortest paths between hosts",
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// What a node needs of its buffer.
+/// Buffer that a node needs.
 struct Need {
     node: NodeId,
-    /// Ports of the chip.
+    /// Number of ports, including unused ones.
     ports: usize,
-    /// What its policy sets aside.
+    /// Bytes that the policy reserves.
     reserved: Bytes,
-    /// The same, and all that its ports may hold below thresholds that are fixed.
+    /// Reserved bytes plus the bytes that ports may hold below fixed thresholds.
     with_thresholds: Bytes,
-    /// The policy's option that says where these are.
+    /// Option of the policy that sets these thresholds.
     option: &'static str,
 }
 
-/// Whether the buffers of switches, and of hosts that relay, hold what their policies set aside; of those that need too much, the first of those
-/// that need most.
+/// Checks that the buffers of switches and relaying hosts hold the bytes that their policies reserve.
+/// Reports the first node with the largest need.
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let of_switches = buffers_of(NodeKind::Switch, spec, "switch.buffer");
     of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, "host.relay.buffer")).collect()
 }
 
-/// Whether PAUSEs depend on what comes in by each port.
+/// True if PAUSEs depend on the occupancy of ingress ports.
 fn counts(flow_control: &FlowControlFacts) -> bool {
     flow_control.is_lossless && !flow_control.bounds_queues && !flow_control.passes_on
 }
 
-/// The same for nodes of one kind, whose buffer is this `option`.
+/// Checks the buffers of nodes of one kind; `option` sets the buffer.
 fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -464,19 +429,19 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     let needs: Vec<Need> = needs.collect();
     let most = |by: fn(&Need) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
     let (Some(most_reserved), Some(most_held)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
-        return findings.0;
+        return findings.into_vec();
     };
     let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node.0 as usize].name);
     let frame = Bytes(spec.sizes().largest_charge());
     if most_reserved.reserved < frame && buffer < frame {
-        findings.error(true, option, format!("must be at least {frame}, one full data frame"));
-        return findings.0;
+        findings.error(true, option, format_args!("must be at least {frame}, one full data frame"));
+        return findings.into_vec();
     }
     findings.error(
         most_reserved.reserved >= buffer,
         option,
-        format!(
-            "must be more than the {} that \"{}\" sets aside as headroom and private buffer ({}, {})",
+        format_args!(
+            "must be more than the {} that \"{}\" reserves as headroom and private buffer ({}, {})",
             most_reserved.reserved,
             name(most_reserved),
             counted(most_reserved.ports, "port"),
@@ -486,17 +451,17 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     findings.warning(
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
         &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
-        format!(
-            "all {} of \"{}\" can reach it only with a buffer of {}; with {buffer} it may drop",
+        format_args!(
+            "cannot be reached by all {} of \"{}\" at once with a buffer of {buffer}, so packets may be dropped; needs {}",
             counted(most_held.ports, "port"),
             name(most_held),
             most_held.with_thresholds
         ),
     );
-    findings.0
+    findings.into_vec()
 }
 
-/// Whether the switches do with every class of the traffic what its author may expect.
+/// Checks that switches treat every class of the traffic as its author may expect.
 pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let (flow_control, lossless) = (scenario.switch.flow_control.facts(false), &scenario.switch.lossless);
@@ -507,36 +472,38 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
-        findings.error(class == Class::CONTROL, &path, "class 0 is for control frames alone");
+        findings.error(class == Class::CONTROL, &path, "is 0, the control class, must be from 1 to 7");
         findings.warning(
             class != Class::CONTROL && flow_control.is_lossless && !lossless.contains(&class),
             &path,
-            format!("\"{tag}\" is of class {}, which is not among switch.lossless: full buffers drop it", class.0),
+            format_args!("\"{tag}\" is of class {}, which is not in switch.lossless, so full buffers drop it", class.0),
         );
         if let Some((name, lowest)) = raised {
-            let message =
-                format!("must be {}, the lowest of switch.lossless: {name} puts packets into the next class", lowest.0);
+            let message = format_args!(
+                "must be {}, the lowest of switch.lossless: {name} moves packets to the next class",
+                lowest.0
+            );
             findings.error(class != lowest && lossless.contains(&class), &path, message);
         }
     }
     if let Some((name, lowest)) = raised {
         let class = scenario.host.ack_class;
-        let message = format!(
-            "must be 0 or {}, the lowest of switch.lossless: {name} puts packets into the next class",
+        let message = format_args!(
+            "must be 0 or {}, the lowest of switch.lossless: {name} moves packets to the next class",
             lowest.0
         );
         findings.error(class != lowest && lossless.contains(&class), "host.ack_class", message);
     }
-    findings.0
+    findings.into_vec()
 }
 
-/// The path of the part of the traffic that has this tag.
+/// Returns the path of the part of the traffic with this tag.
 fn part_called(tag: &str, scenario: &Scenario) -> String {
     let part = scenario.traffic.iter().position(|part| part.common().tag == tag);
     part.map_or("traffic".into(), |part| format!("traffic[{part}]"))
 }
 
-/// The path of the first entry of the traffic that is a flow like `flow`.
+/// Returns the path of the first listed flow that equals `flow`.
 fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<String> {
     let name = |node: &NodeId| &spec.nodes[node.0 as usize].name;
     let is_it = |it: &FlowConfig| {
@@ -552,33 +519,24 @@ fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<
     })
 }
 
-/// What the model itself has against the network and the flows that are listed; of the flows of one part, only the first. Flows that are made
-/// on the way run between hosts that the graph connects, with sizes and classes that were checked. If it has nothing against them, the fabric.
+/// Builds the fabric and checks the listed flows; reports one flow of each part. Generated flows need no
+/// check: they run between connected hosts, with checked sizes and classes.
 pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Result<Fabric, Vec<Diagnostic>> {
-    let describe = |error| match error {
-        SpecError::Option { option, reason } => Diagnostic::error(option, reason),
-        SpecError::Link { ends, reason, .. } => Diagnostic::error("topology", format!("link {ends}: {reason}")),
-        SpecError::Node { node, reason } => Diagnostic::error("topology", format!("node \"{node}\": {reason}")),
-        SpecError::Flow { reason, .. } => Diagnostic::error("traffic", reason),
-    };
-    let mut fabric = match Fabric::new(spec.clone()) {
-        Ok(fabric) => fabric,
-        Err(errors) => return Err(errors.into_iter().map(describe).collect()),
-    };
+    let mut fabric = Fabric::new(spec.clone())?;
     let rates = spec.links.iter().map(|link| link.rate);
     let window = rates.map(|rate| scenario.congestion_control.window(&fabric.sender(rate))).min().unwrap_or(u64::MAX);
     if window < u64::from(scenario.host.ack_every - 1) * scenario.network.mtu.get() {
-        let message =
-            format!("so many packets do not fit into a window of {}: they would never be answered", Bytes(window));
+        let message = format!("is too large for the window of {}: no ACK would ever be sent", Bytes(window));
         return Err(vec![Diagnostic::error("host.ack_every", message)]);
     }
     let mut seen = BTreeSet::new();
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
     let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
-    let findings = first.map(|(flow, FlowError { key, reason })| {
-        let message = format!("the flow from \"{}\" to \"{}\": {reason}", name(flow.src), name(flow.dst));
-        let path = key.and_then(|key| Some(format!("{}.{key}", entry_of(flow, spec, scenario)?)));
+    let findings = first.map(|(flow, error)| {
+        let message = format!("the flow from \"{}\" to \"{}\": {}", name(flow.src), name(flow.dst), error.message);
+        let entry = entry_of(flow, spec, scenario).filter(|_| !error.path.is_empty());
+        let path = entry.map(|entry| format!("{entry}.{}", error.path));
         let part = || part_called(&traffic.tags[usize::from(flow.tag)], scenario);
         Diagnostic::error(path.unwrap_or_else(part), message)
     });

@@ -1,6 +1,6 @@
 //! From the names of failing links to their numbers.
 
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::Diagnostic;
 use crate::scenario::FaultConfig;
 use crate::topology::Graph;
 use backwater_engine::Time;
@@ -19,9 +19,8 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<
         let mut end = |side: usize| {
             let name = &fault.link[side];
             graph.node(name).or_else(|| {
-                let finding = Diagnostic::error(format!("faults[{i}].link[{side}]"), "there is no such node");
-                let names = graph.nodes.iter().map(|node| node.name.as_str());
-                findings.push(Diagnostic { hint: did_you_mean(name, names), ..finding });
+                let error = Diagnostic::error(format!("faults[{i}].link[{side}]"), "there is no such node");
+                findings.push(error.did_you_mean(name, graph.nodes.iter().map(|node| node.name.as_str())));
                 None
             })
         };

@@ -1,7 +1,7 @@
 //! Which events are traced, and how many these may be.
 
 use super::collect_errors;
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::Diagnostic;
 use crate::scenario::{RunConfig, TraceConfig};
 use crate::topology::Graph;
 use backwater_engine::{Duration, Time};
@@ -70,13 +70,9 @@ fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Ve
         findings.extend(names.is_empty().then(|| is_empty("ports")));
         let mut ports: BTreeSet<PortId> = BTreeSet::new();
         for (i, name) in names.iter().enumerate() {
-            match ports_called(fabric, name) {
+            match ports_called(fabric, &format!("probes.trace.ports[{i}]"), name) {
                 Ok(found) => ports.extend(found),
-                Err(refusal) => {
-                    let hint = did_you_mean(&refusal.unknown, refusal.known.iter().map(String::as_str));
-                    let error = Diagnostic::error(format!("probes.trace.ports[{i}]"), refusal.message);
-                    findings.push(Diagnostic { hint, ..error });
-                }
+                Err(error) => findings.push(error),
             }
         }
         return TraceScope::Ports(ports);

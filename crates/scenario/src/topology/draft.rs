@@ -1,7 +1,7 @@
 //! The draft of a fabric, and the range checks that all kinds share.
 
 use super::{Failures, Graph};
-use crate::diagnostic::{Diagnostic, counted, did_you_mean};
+use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
@@ -193,8 +193,8 @@ fn find(nodes: &[NodeSpec], path: &str, name: &str) -> Result<NodeId, Diagnostic
 }
 
 pub(super) fn unknown_node(path: String, name: &str, nodes: &[NodeSpec]) -> Diagnostic {
-    let hint = did_you_mean(name, nodes.iter().map(|node| node.name.as_str()));
-    Diagnostic { hint, ..Diagnostic::error(path, format!("there is no node \"{name}\"")) }
+    let error = Diagnostic::error(path, format!("there is no node \"{name}\""));
+    error.did_you_mean(name, nodes.iter().map(|node| node.name.as_str()))
 }
 
 /// Range checks that collect errors.

@@ -1,6 +1,6 @@
 //! A checked fabric, with lookups by name and by neighbour.
 
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::Diagnostic;
 use backwater_engine::Rate;
 use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
@@ -147,7 +147,7 @@ impl Graph {
             None => {
                 let names = self.alive().filter(|node| fits(kind(*node))).map(|node| self.name(node));
                 let message = format!("there is no {wanted} \"{name}\"");
-                Err(Diagnostic { hint: did_you_mean(name, names), ..Diagnostic::error(path, message) })
+                Err(Diagnostic::error(path, message).did_you_mean(name, names))
             }
         }
     }

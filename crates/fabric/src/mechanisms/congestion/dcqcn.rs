@@ -247,7 +247,8 @@ impl Options for DcqcnConfig {
         findings.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
         findings.clock(self.increase_interval, "increase_interval", None);
         let is_fine = self.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP);
-        let message = format!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
+        let message =
+            format_args!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
         findings.error(is_fine, "byte_counter", message);
         let ecn = self.thresholds();
         findings.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
@@ -307,7 +308,7 @@ impl CongestionOptions for DcqcnConfig {
 
     fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
         let (line, made_for) = (sender.line_rate, self.profile.rate());
-        let message = format!("is a profile for another rate than that of host links of {line}");
+        let message = format_args!("is a profile for another rate than that of host links of {line}");
         findings.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
         findings.warning(
             self.cnp_interval.is_some() && self.parameters(line).cnp == CnpMode::AckBit,
@@ -317,7 +318,7 @@ impl CongestionOptions for DcqcnConfig {
         let least = self.parameters(line).min_rate;
         let is_idle = |first: Rate| first > Rate::from_bps(0) && (first < least || first >= line);
         let message =
-            format!("has no effect: it is not between the lowest rate, {least}, and that of host links, {line}");
+            format_args!("has no effect: it is not between the lowest rate, {least}, and that of host links, {line}");
         findings.warning(self.rate_to_set_on_first_cnp.is_some_and(is_idle), "rate_to_set_on_first_cnp", message);
     }
 
@@ -326,7 +327,7 @@ impl CongestionOptions for DcqcnConfig {
         let is_own = self.ecn.kmin.is_some() || self.ecn.kmax.is_some() || self.ecn.rate.is_some();
         let is_fixed = !is_own && self.profile.rate().is_none();
         if let Some(fastest) = fastest.filter(|rate| is_fixed && *rate > FASTEST_OF_DEFAULT) {
-            let message = format!(
+            let message = format_args!(
                 "the default thresholds, 100 KB and 400 KB, hold for ports of 25 to 100 Gb/s: at {fastest}, a slight \
                  overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile of the rate of host links, such \
                  as \"400g\""

@@ -5,7 +5,7 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
-    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, Key, LossSignal, Notification,
+    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, LossSignal, Notification,
     NotificationPoint, Options, ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::{Cnp, Psn};
@@ -92,19 +92,19 @@ const RECOVERIES: [&str; 3] = ["mp-rdma", "in-any-order", "irn"];
 impl Options for MpRdmaConfig {
     fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         findings.one_ack_per_packet(beside);
-        findings.error(
+        findings.scenario_error(
             beside.load_balance != "ecmp",
-            Key::Scenario("load_balance.kind"),
+            "load_balance.kind",
             "must be ecmp: senders of mp-rdma choose the paths of packets themselves, by what switches hash; write load_balance = { kind = \"ecmp\" }",
         );
-        findings.error(
+        findings.scenario_error(
             !RECOVERIES.contains(&beside.recovery),
-            Key::Scenario("recovery.kind"),
+            "recovery.kind",
             "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }",
         );
-        findings.warning(
+        findings.scenario_warning(
             beside.recovery == "irn",
-            Key::Scenario("recovery.kind"),
+            "recovery.kind",
             "mp-rdma reorders packets, and irn takes each reordering for a loss; mp-rdma and in-any-order do not",
         );
         let ecn = self.ecn.ecn();

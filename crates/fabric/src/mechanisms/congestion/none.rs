@@ -34,7 +34,7 @@ impl Options for NoneConfig {
     fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
         let Some(Window::Bytes(window)) = self.window else { return };
         let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
-        let message = format!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
+        let message = format_args!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
         findings.error(window.get() < needed, "window", message);
     }
 }

@@ -113,7 +113,7 @@ impl Options for SwiftConfig {
         findings.positive(self.fs_min_cwnd, "fs_min_cwnd");
         findings.positive(self.min_cwnd, "min_cwnd");
         let (low, high) = self.fs_windows();
-        findings.error(low >= high, "fs_min_cwnd", format!("must be less than fs_max_cwnd, {high}"));
+        findings.error(low >= high, "fs_min_cwnd", format_args!("must be less than fs_max_cwnd, {high}"));
         let is_off = self.fs_range == Some(Duration::ZERO);
         for (option, window) in [("fs_min_cwnd", self.fs_min_cwnd), ("fs_max_cwnd", self.fs_max_cwnd)] {
             findings.error(is_off && window.is_some(), option, "has no effect: fs_range is 0 s");
@@ -146,12 +146,12 @@ impl CongestionOptions for SwiftConfig {
         let [least, first, most] = [parameters.min_cwnd, parameters.initial_cwnd, parameters.max_cwnd];
         findings.ordered([("min_cwnd", least), ("max_cwnd", most)]);
         findings.ordered([("initial_cwnd", first), ("max_cwnd", most)]);
-        findings.error(first < least, "initial_cwnd", format!("must be at least min_cwnd, {least}"));
+        findings.error(first < least, "initial_cwnd", format_args!("must be at least min_cwnd, {least}"));
         // The longest path, and the shortest that there may be: the target is a straight line between them.
         for hops in [sender.hops, sender.hops.min(2)] {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
             let base_rtt = sender.base_rtt - sender.hop_rtt * u64::from(sender.hops - hops);
-            let message = format!(
+            let message = format_args!(
                 "over {hops} links the target delay is {target}, and base round-trip times are up to {base_rtt}: packets are late without any queue, and rates \
                  collapse"
             );

@@ -381,13 +381,15 @@ fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, findings: &mut Fi
     let finest = Findings::FINEST_CLOCK;
     let [of_wait, of_clock] = [2 * wait, 2 * fastest.bytes_in(finest)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
     let least = of_wait.max(of_clock);
-    let why = if of_wait < of_clock {
-        format!("every {finest} at most, and links have {fastest}")
-    } else {
-        format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
-    };
-    let message = format!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
-    findings.error(u64::from(quanta) < least, "quanta", message);
+    if u64::from(quanta) < least {
+        let why = if of_wait < of_clock {
+            format!("every {finest} at most, and links have {fastest}")
+        } else {
+            format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
+        };
+        let message = format_args!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
+        findings.error(true, "quanta", message);
+    }
 }
 
 impl FlowControlOptions for PfcConfig {
@@ -417,11 +419,11 @@ impl FlowControlOptions for PfcConfig {
         };
         let ours = self.terms();
         let agrees = ours.until_resume == terms.until_resume;
-        let message = format!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
+        let message = format_args!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
         findings.error(!agrees, "pause", message);
         let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.speaks(Protocol::PFC));
         if let Some(RunningFlowControl { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
-            let message = format!(
+            let message = format_args!(
                 "must have the options of {}: a switch with {name} uses the same at all its borders",
                 first.path
             );

@@ -2,7 +2,7 @@
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, EffectiveValues, Findings, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
+    Answer, EffectiveValues, Findings, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
     SchemeContext, SenderFacts, Verdict, effective_values,
 };
 use crate::frame::Psn;
@@ -57,11 +57,11 @@ impl Options for IrnConfig {
         findings.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
         findings.positive(self.bdp_cap, "bdp_cap");
         let most = Bytes(u64::from(self.bitmap) * beside.mtu.get());
-        let message = format!("comes to what the bitmap holds, {} packets or {most}", self.bitmap);
+        let message = format_args!("comes to what the bitmap holds, {} packets or {most}", self.bitmap);
         findings.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
-        findings.error(
+        findings.scenario_error(
             beside.ack_every > 1,
-            Key::Scenario("host.ack_every"),
+            "host.ack_every",
             "must be 1: irn answers every packet, and its sender knows by the answers which have come",
         );
     }

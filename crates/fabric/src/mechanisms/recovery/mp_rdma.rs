@@ -3,8 +3,8 @@
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, Findings, Key, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SchemeContext,
-    SenderFacts, Verdict,
+    Answer, Findings, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SchemeContext, SenderFacts,
+    Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
@@ -33,9 +33,9 @@ impl Default for MpRdmaRecoveryConfig {
 
 impl Options for MpRdmaRecoveryConfig {
     fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.error(
+        findings.scenario_error(
             beside.ack_every > 1,
-            Key::Scenario("host.ack_every"),
+            "host.ack_every",
             "must be 1: mp-rdma answers every packet, and its sender knows by the answers which have come",
         );
     }

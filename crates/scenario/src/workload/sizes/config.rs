@@ -1,7 +1,7 @@
 //! What a scenario says about sizes of flows, and the sampler that it means.
 
 use super::{Distribution, LIBRARY, MAX_BYTES, SizeTable, library};
-use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::diagnostic::Diagnostic;
 use backwater_engine::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -180,9 +180,9 @@ pub struct Sizes {
 
 fn unknown(field: &str, name: &str) -> Diagnostic {
     let names = LIBRARY.iter().map(|(name, _)| *name);
-    let list = || format!("the library has {}", names.clone().collect::<Vec<_>>().join(", "));
-    let hint = did_you_mean(name, names.clone()).unwrap_or_else(list);
-    Diagnostic::error(field, format!("there is no size distribution \"{name}\"")).hint(hint)
+    let list = format!("the library has {}", names.clone().collect::<Vec<_>>().join(", "));
+    let error = Diagnostic::error(field, format!("there is no size distribution \"{name}\"")).hint(list);
+    error.did_you_mean(name, names)
 }
 
 fn read(path: &Path) -> Result<SizeTable, String> {

@@ -268,7 +268,7 @@ fn a_load_balancer_without_a_choice_is_told() {
              traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
         );
         let found = messages(&text);
-        let told = "has no path to choose: no switch has a choice of ports on the shortest paths between hosts";
+        let told = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
         assert!(found.iter().all(|message| message.contains(told)), "{topology}: {found:?}");
         !found.is_empty()
     };

@@ -187,9 +187,7 @@ impl Default for SrccConfig {
 
 impl Options for SrccConfig {
     fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        let mut of_base = Findings::default();
-        self.base.options().check(beside, &mut of_base);
-        findings.within("base", of_base);
+        findings.within("base", |findings| self.base.options().check(beside, findings));
 
         findings.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
         let is_static = self.threshold == Threshold::Static;
@@ -216,7 +214,7 @@ impl Options for SrccConfig {
         let is_idle = !self.uses_delay() && self.link_delay.is_some();
         findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
         let (flow_control, facts) = &beside.flow_control;
-        let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
         findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
         findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
@@ -308,19 +306,17 @@ impl CongestionOptions for SrccConfig {
     }
 
     fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
-        let mut of_base = Findings::default();
-        self.base.options().check_at(sender, &mut of_base);
-        findings.within("base", of_base);
+        findings.within("base", |findings| self.base.options().check_at(sender, findings));
         if let Some(lowest) = self.base.lowest_rate(sender) {
             let flows = sender.line_rate.bps() / lowest.bps().max(1);
-            let message = format!(
+            let message = format_args!(
                 "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices say; lower base.min_rate",
                 sender.line_rate
             );
             findings.warning(flows < FLOWS_TO_REACH, "base", message);
         }
         let option = if self.count_window.is_some() { "count_window" } else { "window" };
-        let message = format!(
+        let message = format_args!(
             "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
             sender.base_rtt
         );
@@ -328,13 +324,11 @@ impl CongestionOptions for SrccConfig {
     }
 
     fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
-        let mut of_base = Findings::default();
-        self.base.options().check_at_switch(site, &mut of_base);
-        findings.within("base", of_base);
+        findings.within("base", |findings| self.base.options().check_at_switch(site, findings));
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
-            let message = format!("must be at most the buffer, {}", Bytes(site.buffer));
+            let message = format_args!("must be at most the buffer, {}", Bytes(site.buffer));
             findings.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
         }
         let lacks_bound = self.threshold != Threshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;

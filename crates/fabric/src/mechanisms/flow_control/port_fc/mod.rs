@@ -70,14 +70,15 @@ impl Options for PortFcConfig {
     fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
             let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
-            findings.error(!is_sound, option, format!("must be greater than zero and at most {MOST_BDPS}"));
+            findings.error(!is_sound, option, format_args!("must be greater than zero and at most {MOST_BDPS}"));
         }
         let [of_a, of_b] = self.thresholds();
         let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
         let are_of_b = self.last_xon.is_some() || self.last_xoff.is_some();
         for ((xoff, xon), option) in [(of_a, "xon")].into_iter().chain(are_of_b.then_some((of_b, option_of_b))) {
-            let message =
-                format!("a port must be resumed at {xon} BDPs, which must be from 0 to {xoff}, where it is paused");
+            let message = format_args!(
+                "a port must be resumed at {xon} BDPs, which must be from 0 to {xoff}, where it is paused"
+            );
             findings.error(!(0.0..=xoff).contains(&xon), option, message);
         }
     }

@@ -87,7 +87,7 @@ impl Options for DshConfig {
         findings.warning(
             !flow_control.pauses_ports() && !beside.lossless.is_empty(),
             "",
-            format!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{name}\" does not"),
+            format_args!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{name}\" does not"),
         );
         let weights = [
             ("gradient_weight", self.gradient_weight, self.gradient_weight <= 1.0, "1 or less"),
@@ -99,7 +99,7 @@ impl Options for DshConfig {
             findings.error(
                 self.estimator == EstimatorKind::Hardware && !(in_range && is_power),
                 key,
-                format!("must be a power of two, {bound}: the hardware estimator has shifts, not products"),
+                format_args!("must be a power of two, {bound}: the hardware estimator has shifts, not products"),
             );
         }
     }

@@ -205,7 +205,8 @@ impl Options for FlbConfig {
         findings.positive(self.gap_unit, "gap_unit");
         findings.positive(self.link_delay, "link_delay");
         findings.positive(self.n_timeout, "n_timeout");
-        let message = format!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
+        let message =
+            format_args!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
         findings.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
         let is_static = self.threshold == Threshold::Static;
         findings.error(
@@ -239,7 +240,7 @@ impl Options for FlbConfig {
         let message = "must be true: flb-rc follows the notices";
         findings.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
         let (flow_control, facts) = &beside.flow_control;
-        let message = format!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
+        let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
         findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
         findings.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
@@ -264,7 +265,7 @@ impl LoadBalanceOptions for FlbConfig {
 
     fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
         let is_never = self.static_threshold.is_some_and(|bytes| bytes.get() >= site.buffer);
-        let message = format!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
+        let message = format_args!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
         findings.warning(is_never, "static_threshold", message);
         let lacks_bound = self.isolation && self.threshold == Threshold::Adaptive && !site.headroom.has_thresholds;
         let message =

@@ -41,7 +41,7 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 /// Warns of a flow control under which packets wait elsewhere than in the queues of classes, at which edges look.
 pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut Findings) {
     let (flow_control, facts) = &beside.flow_control;
-    let message = format!(
+    let message = format_args!(
         "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
          queues of its own"
     );

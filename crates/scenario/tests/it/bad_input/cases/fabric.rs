@@ -90,7 +90,7 @@ pub(super) const CASES: &[Case] = &[
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
     ),
@@ -98,14 +98,14 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
         ],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares all of the buffer",
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
         ],
     ),
     // Between spine0, which runs Pyrrha, and hosts that do, leaf1 uses PFC towards spine1 alone.
@@ -113,14 +113,14 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
         &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, not what comes in by a port, where it would drop: \"leaf1\" stops only neighbours with PFC at its thresholds; higher ones (alpha, xoff) make drops rarer",
+            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: \"leaf1\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer",
         ],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
         &[
-            "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 24185976 B; with 16 MiB it may drop",
+            "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": cannot be reached by all 6 ports of \"leaf0\" at once with a buffer of 16 MiB, so packets may be dropped; needs 24185976 B",
         ],
     ),
     (
@@ -141,7 +141,7 @@ pub(super) const CASES: &[Case] = &[
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
         &[
-            "s.toml:32:13: error: host.ack_every = 200: so many packets do not fit into a window of 104672 B: they would never be answered",
+            "s.toml:32:13: error: host.ack_every = 200: is too large for the window of 104672 B: no ACK would ever be sent",
         ],
     ),
     // Servers that relay have routes of their own.
@@ -157,14 +157,14 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
         &[
-            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" sets aside as headroom and private buffer (2 ports, 1 lossless class)",
+            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" reserves as headroom and private buffer (2 ports, 1 lossless class)",
         ],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
         &[
-            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": all 2 ports of \"h0.0\" can reach it only with a buffer of 2061992 B; with 1 MB it may drop",
+            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": cannot be reached by all 2 ports of \"h0.0\" at once with a buffer of 1 MB, so packets may be dropped; needs 2061992 B",
         ],
     ),
     // One failure must be over before the next begins.
@@ -235,7 +235,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \"s1.*\"\nflow_control = { kind = \"none\" }\n",
         &[
-            "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither stops the other, and full buffers drop",
+            "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither pauses the other, so full buffers drop",
         ],
     ),
     // Servers that pass PAUSEs on and cannot hold what is on its way.
@@ -243,8 +243,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
         &[
-            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
-            "s.toml:16:12: warning: host.relay.headroom: bounds what hosts hold that relay and pass PAUSEs on: they may drop lossless packets",
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets",
+            "s.toml:16:12: warning: host.relay.headroom: bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets",
         ],
     ),
 ];

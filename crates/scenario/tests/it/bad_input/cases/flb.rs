@@ -136,7 +136,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"dumbbell\"\nleft = 4\nright = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:13:8: warning: load_balance.kind = \"flb\": has no path to choose: no switch has a choice of ports on the shortest paths between hosts",
+            "s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
         ],
     ),
     (

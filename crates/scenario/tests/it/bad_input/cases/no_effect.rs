@@ -24,7 +24,7 @@ pub(super) const CASES: &[Case] = &[
         "spines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]",
         "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \"spine0\"]",
         &[
-            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no path to choose: no switch has a choice of ports on the shortest paths between hosts",
+            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
         ],
     ),
     (
@@ -50,7 +50,7 @@ pub(super) const CASES: &[Case] = &[
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
         "down = \"20 s\"\n[network]\nreconvergence = \"1 us\"",
         &[
-            "s.toml:18:8: warning: faults[0].down = \"20 s\": has no effect: the run is over at 101 ms",
+            "s.toml:18:8: warning: faults[0].down = \"20 s\": has no effect: the run ends at 101 ms",
             "s.toml:20:17: warning: network.reconvergence = \"1 us\": has no effect: no link fails during the run",
         ],
     ),
@@ -66,7 +66,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[host]\nscheduler = { kind = \"fair\" }\n[network]",
         &[
-            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
         ],
     ),
     ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),

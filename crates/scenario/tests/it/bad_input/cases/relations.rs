@@ -19,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
         "lossless = [3]",
         "lossless = [0, 3, 3]",
         &[
-            "s.toml:26:13: error: switch.lossless[0] = 0: class 0 is the control class: it is never paused and has no headroom",
+            "s.toml:26:13: error: switch.lossless[0] = 0: is 0, the control class, which is never paused and has no headroom",
             "s.toml:26:19: error: switch.lossless[2] = 3: is listed twice",
         ],
     ),
@@ -27,29 +27,29 @@ pub(super) const CASES: &[Case] = &[
         "lossless = [3]",
         "lossless = [4]",
         &[
-            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not among switch.lossless: full buffers drop it",
-            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not among switch.lossless: full buffers drop it",
+            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so full buffers drop it",
+            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so full buffers drop it",
         ],
     ),
     (
         "buffer = \"16 MiB\"",
         "buffer = \"100 KB\"",
         &[
-            "s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" sets aside as headroom and private buffer (6 ports, 1 lossless class)",
+            "s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" reserves as headroom and private buffer (6 ports, 1 lossless class)",
         ],
     ),
     (
         "private = \"3 KB\"",
         "headroom = \"4 MiB\"",
         &[
-            "s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" sets aside as headroom and private buffer (6 ports, 1 lossless class)",
+            "s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" reserves as headroom and private buffer (6 ports, 1 lossless class)",
         ],
     ),
     (
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"static\", xoff = \"3 MB\", xon = \"4 MB\" }",
         &[
-            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": all 6 ports of \"leaf0\" can reach it only with a buffer of 18185976 B; with 16 MiB it may drop",
+            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": cannot be reached by all 6 ports of \"leaf0\" at once with a buffer of 16 MiB, so packets may be dropped; needs 18185976 B",
             "s.toml:29:52: error: switch.headroom.xon = \"4 MB\": must be at most xoff, 3 MB",
         ],
     ),
@@ -84,8 +84,8 @@ pub(super) const CASES: &[Case] = &[
         "buffer = \"16 MiB\"",
         "buffer = \"16 MiB\"\nports = 4",
         &[
-            "s.toml:8:1: error: topology: node \"leaf0\": it has more links than a switch has ports: 6, not 4",
-            "s.toml:8:1: error: topology: node \"leaf1\": it has more links than a switch has ports: 6, not 4",
+            "s.toml:8:1: error: topology: node \"leaf0\": has 6 links, but a switch has 4 ports",
+            "s.toml:8:1: error: topology: node \"leaf1\": has 6 links, but a switch has 4 ports",
         ],
     ),
     (
@@ -261,6 +261,6 @@ pub(super) const CASES: &[Case] = &[
     (
         "degree = 4",
         "degree = 4\nclass = 0",
-        &["s.toml:47:9: error: traffic[1].class = 0: class 0 is for control frames alone"],
+        &["s.toml:47:9: error: traffic[1].class = 0: is 0, the control class, must be from 1 to 7"],
     ),
 ];

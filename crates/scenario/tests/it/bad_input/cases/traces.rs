@@ -52,7 +52,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:38:20: error: probes.trace.ports[0] = \"leaf0:9\": \"leaf0\" has the ports 0 to 5",
             "s.toml:38:31: error: probes.trace.ports[1] = \"leaf0->spin0\": there is no node \"spin0\"; did you mean \"spine0\"?",
             "s.toml:38:47: error: probes.trace.ports[2] = \"h0->h1\": there is no link from \"h0\" to \"h1\"",
-            "s.toml:38:57: error: probes.trace.ports[3] = \"leaf0\": must be a port, as leaf3:5 or leaf3->h7",
+            "s.toml:38:57: error: probes.trace.ports[3] = \"leaf0\": must be a port, such as leaf3:5 or leaf3->h7",
         ],
     ),
     (

@@ -91,7 +91,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[host]\nscheduler = { kind = \"dwrr\", quantum = \"1 B\" }\n[network]",
         &[
-            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which always goes first",
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
             "s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B",
         ],
     ),
