@@ -151,9 +151,9 @@ def grouped(results: Sequence[ResultDirectory]) -> Grouped:
         if len(agreeing) > 1:
             notes.append(_kept_apart(alike))
         for part in agreeing:
-            once, told = _without_copies(part)
+            once, of_copies = _without_copies(part)
             parts.append(sorted(once, key=_seed))
-            notes += told
+            notes += of_copies
     settings = [_settings(part[0].summary) for part in parts]
     written = {path for part in parts for path in flatten(part[0].summary.scenario)}
     names = labels(settings, written, [[run.directory for run in part] for part in parts])

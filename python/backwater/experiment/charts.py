@@ -33,16 +33,16 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec
         values: The measures of every point.
         curves: Curves of charts that draw more than measures.
     """
-    wanted = {point: of for point, of in values.items() if matches(point.place, chart.where)}
+    shown = {point: of for point, of in values.items() if matches(point.place, chart.where)}
     match chart:
         case Bars() | Lines():
-            return _of_measure(chart, content, wanted)
+            return _of_measure(chart, content, shown)
         case Distribution():
-            return _distribution(chart, content, [*wanted], curves)
+            return _distribution(chart, content, [*shown], curves)
         case OverSeeds():
-            return _over_seeds(chart, content, wanted)
+            return _over_seeds(chart, content, shown)
         case ChartOverTime():
-            return _over_time(chart, content, [*wanted], curves)
+            return _over_time(chart, content, [*shown], curves)
     raise NotImplementedError(type(chart))
 
 
@@ -138,11 +138,11 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     return _panels(chart, layers, frame, content, "mean over seeds with its 95 % confidence interval")
 
 
-def _distribution(chart: Distribution, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
+def _distribution(chart: Distribution, content: Content, points: Sequence[Point], curves: Curves) -> Spec:
     note, empty = chart.notes
     frames = []
-    for points in group_by_place(wanted):
-        place = points[0].place
+    for first, *_ in group_by_place(points):
+        place = first.place
         curve = curves(chart.definition(), place)
         if curve.x:
             labels = {name: pl.lit(text) for name, text in _coordinates(chart, place).items()}
@@ -183,14 +183,14 @@ def _steps(
     return _panels(chart, [line], frame, content, note)
 
 
-def _over_time(chart: ChartOverTime, content: Content, wanted: Sequence[Point], curves: Curves) -> Spec:
+def _over_time(chart: ChartOverTime, content: Content, points: Sequence[Point], curves: Curves) -> Spec:
     parts = []
     names: dict[str, None] = {}
-    for points in group_by_place(wanted):
-        place = _coordinates(chart, points[0].place)
+    for first, *_ in group_by_place(points):
+        place = _coordinates(chart, first.place)
         definitions = chart.definitions
-        for group, of in definitions.items():
-            curve = curves(of, points[0].place)
+        for group, definition in definitions.items():
+            curve = curves(definition, first.place)
             if not curve.x:
                 continue
             of_series = [place["series"]] if chart.series else []

@@ -373,8 +373,10 @@ def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None =
         raise MissingError(
             "every baseline is no" if claim.unit == YES_OR_NO and claim.to else "the grid has none of its points"
         )
-    telling = [len(set(names)) > 1 for names in zip(*found, strict=True)]
-    places = [Place(", ".join(itertools.compress(key, telling)), *_averaged(of.values())) for key, of in found.items()]
+    differing = [len(set(names)) > 1 for names in zip(*found, strict=True)]
+    places = [
+        Place(", ".join(itertools.compress(key, differing)), *_averaged(of.values())) for key, of in found.items()
+    ]
     match claim.take:
         case "every":
             return places

@@ -88,8 +88,8 @@ def _claims(title: str, figures: Sequence[Figure], numbers: Mapping[str, int], *
     headers = ("figure", "claim", "paper", "of record", "verdict", "why", "literal", "bound", "reference")
     count = _filled(f"{style.counted(len(found), 'claim')}: {counted}.")
     columns = enumerate(zip(headers, zip(*rows, strict=True), strict=True))
-    told = [column for column, (header, cells) in columns if header not in _OPTIONAL or {*cells} - {"–", ""}]
-    table = _table([headers[column] for column in told], [[row[column] for column in told] for row in rows])
+    shown = [column for column, (header, cells) in columns if header not in _OPTIONAL or {*cells} - {"–", ""}]
+    table = _table([headers[column] for column in shown], [[row[column] for column in shown] for row in rows])
     yield from ("", f"## {title}", "", count, "", *table)
 
 
@@ -150,19 +150,19 @@ def _titled(table: View | RecordedTable) -> Iterator[str]:
 
 def _body(figure: Figure, folder: Path) -> Iterator[str]:
     """Yields runs, charts and tables of a figure."""
-    kept = figure.record
-    if kept is None:
+    record = figure.record
+    if record is None:
         yield f"This figure is not recorded at scale {figure.scale}."
         return
-    if kept.stale:
-        yield _filled(f"**Stale:** {kept.stale}") + "\n"
+    if record.stale:
+        yield _filled(f"**Stale:** {record.stale}") + "\n"
     seeds = _seeds(figure.experiment.content.scales[figure.scale].seeds)
     number = sum(figure.outcomes.counts.values())
     runs = style.counted(number, "run")
     yield _filled(
         f"Scale {figure.scale}; seeds {seeds}; {runs}, {cpu(figure.outcomes.cpu_seconds)} of CPU time"
         + (f": {figure.outcomes}." if number else ".")
-        + f" Version {kept.core.version}, commit {kept.core.commit}, {kept.date}."
+        + f" Version {record.core.version}, commit {record.core.commit}, {record.date}."
     )
     yield ""
     yield from (f"![{chart.stem}]({_link(chart, folder)})" for chart in figure.charts)

@@ -48,13 +48,13 @@ class ReadingsRecord(Table):
     @classmethod
     def of(cls, paper: Paper, views: Sequence[View], cpu_seconds: float) -> Self:
         """Makes a record of tables."""
-        kept = [
+        copies = [
             RecordedTable(title=view.title, headers=[*view.headers], rows=[[*row] for row in view.rows], note=view.note)
             for view in views
         ]
         date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         cpu = float(f"{cpu_seconds:.4g}")
-        return cls(date=date, core=_core.version(), definition=_definition(paper), cpu_seconds=cpu, tables=kept)
+        return cls(date=date, core=_core.version(), definition=_definition(paper), cpu_seconds=cpu, tables=copies)
 
     @classmethod
     def load(cls, paper: Paper) -> Self | None:

@@ -194,34 +194,36 @@ class Figure:
     def of(
         cls,
         experiment: Experiment,
-        kept: Record,
+        record: Record,
         directory: Path,
         literal: Sequence[Assessment | None] = (),
         reference: Mapping[Point, Run] | None = None,
     ) -> Figure:
         """Assesses the claims, and writes the charts as SVG files into a directory."""
-        runs = kept.runs(experiment)
+        runs = record.runs(experiment)
         values = {point: run.measures for point, run in runs.items()}
-        assessments = assess(experiment, kept, reference)
+        assessments = assess(experiment, record, reference)
         from backwater.experiment import charts as drawing  # noqa: PLC0415 - charts are slow to import
 
-        charts = drawing.write(experiment, kept, values, directory)
+        charts = drawing.write(experiment, record, values, directory)
         tables = [comparisons.view(each, experiment.content, values) for each in experiment.content.tables]
-        return cls(experiment, kept.scale, kept, RunOutcomes.of(experiment, runs), assessments, charts, tables, literal)
+        return cls(
+            experiment, record.scale, record, RunOutcomes.of(experiment, runs), assessments, charts, tables, literal
+        )
 
 
-def assess(experiment: Experiment, kept: Record, reference: Mapping[Point, Run] | None = None) -> list[Assessment]:
+def assess(experiment: Experiment, record: Record, reference: Mapping[Point, Run] | None = None) -> list[Assessment]:
     """Assesses the claims of an experiment from the record of its runs, and from the runs of the reference.
 
     The literal reading has only the paper's claims, because only their points are run. The reference has none.
     """
     if experiment.only:
         return []
-    runs = kept.runs(experiment)
+    runs = record.runs(experiment)
     values, others = ({point: run.measures for point, run in of.items()} for of in (runs, reference or {}))
     return [
-        claims.assess(claim, kept.scale, values, _bounds(experiment, claim, runs), others)
-        for claim in experiment.content.claims_at(kept.scale)
+        claims.assess(claim, record.scale, values, _bounds(experiment, claim, runs), others)
+        for claim in experiment.content.claims_at(record.scale)
         if not (claim.is_ours and experiment.is_of_claims)
     ]
 

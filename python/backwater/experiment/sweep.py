@@ -150,8 +150,8 @@ def run(
                     is_told = True
                 time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
-        kept = sum(store.has(job) for job in wanted)
-        raise SweepInterrupted(kept, len(wanted)) from None
+        complete = sum(store.has(job) for job in wanted)
+        raise SweepInterrupted(complete, len(wanted)) from None
     return sorted(failures, key=lambda failure: failure.name)
 
 

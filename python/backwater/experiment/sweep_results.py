@@ -72,9 +72,9 @@ class Sweep:
         for axis, names in (only or {}).items():
             if unknown := [name for name in names if name not in content.axes.get(axis, {})]:
                 raise ValueError(f"{path} has no axis {axis!r} with a point {unknown[0]!r}")
-        study, kept = Study.plan(experiment, scale, only), Store(Path(store))
+        study, results = Study.plan(experiment, scale, only), Store(Path(store))
         jobs = [*study.jobs.values()]
-        return cls(study, kept, sweep.run(kept, jobs, executor or Local(), report))
+        return cls(study, results, sweep.run(results, jobs, executor or Local(), report))
 
     @cached_property
     def _runs(self) -> dict[Point, Run]:
@@ -96,9 +96,9 @@ class Sweep:
             return []
         from backwater.experiment import charts  # noqa: PLC0415 - charts are slow to import
 
-        kept = record.Record.of(self.study, self.store, self._runs)
+        made = record.Record.of(self.study, self.store, self._runs)
         values = {point: run.measures for point, run in self._runs.items()}
-        return charts.write(self.study.experiment, kept, values, Path(directory), suffixes)
+        return charts.write(self.study.experiment, made, values, Path(directory), suffixes)
 
     @cached_property
     def frame(self) -> pl.DataFrame:

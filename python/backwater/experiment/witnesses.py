@@ -27,16 +27,16 @@ def choose(experiment: Experiment) -> list[Witness]:
     grid = experiment.points(_scale(experiment))
     left = [point for point in grid if point.seed == grid[0].seed]
     found: list[Witness] = []
-    seen: set[tuple[str, str]] = set()
+    covered: set[tuple[str, str]] = set()
     while left:
-        point = max(left, key=lambda each: len(each.place.items() - seen))
-        if found and point.place.items() <= seen:
+        point = max(left, key=lambda each: len(each.place.items() - covered))
+        if found and point.place.items() <= covered:
             break
         left.remove(point)
         witness = _cut_short(experiment, point)
         if witness.fingerprint not in {each.fingerprint for each in found}:
             found.append(witness)
-            seen.update(point.place.items())
+            covered.update(point.place.items())
     return found
 
 

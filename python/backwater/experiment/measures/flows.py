@@ -90,15 +90,15 @@ def axis_title(value: FlowValue) -> str:
 
 def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:
     """Returns the flows of the measurement window that pass a filter, finished or not."""
-    wanted = of_kind(tables.measured(flows), which.role, which.tag)
+    selected = of_kind(tables.measured(flows), which.role, which.tag)
     for column in ("src", "dst"):
         if (names := getattr(which, column)) is not None:
-            wanted = named(wanted, column, names)
+            selected = named(selected, column, names)
     if which.above is not None:
-        wanted = wanted.filter(pl.col("bytes") > units.size(which.above))
+        selected = selected.filter(pl.col("bytes") > units.size(which.above))
     if which.up_to is not None:
-        wanted = wanted.filter(pl.col("bytes") <= units.size(which.up_to))
-    return wanted
+        selected = selected.filter(pl.col("bytes") <= units.size(which.up_to))
+    return selected
 
 
 def of_kind(frame: pl.DataFrame, role: str | None, tag: str | None) -> pl.DataFrame:

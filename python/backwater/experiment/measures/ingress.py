@@ -51,10 +51,10 @@ def values(result: ResultDirectory, which: Ingress) -> pl.Series:
     """Returns a value of each stop, or of each local maximum of a switch's headroom."""
     warmup = units.picoseconds(result.summary.scenario["run"]["warmup"])
     if which.value.startswith("switch-"):
-        seen = result.headroom.filter(pl.col("time_ps") >= warmup)
+        rows = result.headroom.filter(pl.col("time_ps") >= warmup)
     else:
-        wanted = "window_ps" if which.value.endswith("-rate") else "headroom_bytes"
-        seen = result.stops.filter(pl.col("start_ps") >= warmup, pl.col(wanted) > 0)
+        column = "window_ps" if which.value.endswith("-rate") else "headroom_bytes"
+        rows = result.stops.filter(pl.col("start_ps") >= warmup, pl.col(column) > 0)
     if which.nodes is not None:
-        seen = named(seen, "node", which.nodes)
-    return seen.select(_VALUES[which.value][0].cast(pl.Float64).alias(which.value)).to_series()
+        rows = named(rows, "node", which.nodes)
+    return rows.select(_VALUES[which.value][0].cast(pl.Float64).alias(which.value)).to_series()

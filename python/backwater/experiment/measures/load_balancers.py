@@ -50,6 +50,6 @@ class PathDelaysMeasure(StatisticMeasure, Window):
 
 def balancing(result: ResultDirectory, which: Balancing, window: Window) -> pl.DataFrame:
     """Returns the entries of the selected load balancers together at every sample: `time_ps`, `count`."""
-    held = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
-    chosen = held if which.nodes is None else named(held, "node", which.nodes)
-    return at_every_sample(result, chosen.group_by("time_ps").agg(pl.col("count").sum()), window)
+    entries = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
+    selected = entries if which.nodes is None else named(entries, "node", which.nodes)
+    return at_every_sample(result, selected.group_by("time_ps").agg(pl.col("count").sum()), window)

@@ -33,7 +33,7 @@ def _registered(base: type[Measure]) -> Iterator[tuple[str, type[Measure]]]:
 
 
 MEASURES: Final = dict(sorted(_registered(Measure)))
-# Any of them, told apart by `kind`.
+# Any of them, by `kind`.
 AnyMeasure = Annotated[
     Measure,
     pydantic.GetPydanticSchema(
