@@ -38,7 +38,7 @@ def why(
 ) -> None:
     """Explain where a flow's time went, to the picosecond; without FLOW, list the slowest flows and their culprits.
 
-    If the result lacks the data (probes.flows, probes.trace), the scenario is simulated again until these flows end.
+    If the result lacks the required data (probes.flows, probes.trace), the scenario is run again until the flow ends.
     """
     result = ResultDirectory.load(directory)
     if flow is None and as_json:
