@@ -124,9 +124,9 @@ def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: 
     assert names(Path("out")) == ({*FILES} - {"report.html"} if module in {"polars", "jinja2"} else set())
 
 
-@pytest.mark.parametrize("file", ["report.html", "switches.parquet.partial"])
+@pytest.mark.parametrize("file", ["report.html", "run.json.partial"])
 @BOTH
-def test_a_second_signal_ends_a_run_while_it_writes_report_or_tables(how: signal.Signals, file: str) -> None:
+def test_a_second_signal_ends_a_run_while_it_writes_report_or_summary(how: signal.Signals, file: str) -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
         # The run blocks until this file is read.
