@@ -1,7 +1,7 @@
 //! A network for unit tests.
 
-use crate::contract::note::DropCause;
 use crate::contract::packet::NO_PORT;
+use crate::contract::report::DropCause;
 use crate::contract::{
     AddedQueues, Admission, BufferPolicy, Choice, FlowKey, LoadBalance, PacketContext, PipelineHooks, RouteRequest,
     SenderFacts, View,

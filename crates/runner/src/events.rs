@@ -3,7 +3,7 @@
 use crate::header::{of_control, of_notice, of_telemetry};
 use crate::tables::{EventRow, Name};
 use backwater_engine::{Rate, Time};
-use backwater_fabric::contract::note::{DropCause, IngressHeld, Note};
+use backwater_fabric::contract::report::{DropCause, IngressOccupancy, Report};
 use backwater_fabric::driver::trace::{Action, Traced};
 use backwater_fabric::frame::cause::{Cause, Closure};
 use backwater_fabric::frame::record::{Record, Telemetry};
@@ -113,8 +113,8 @@ impl EventLog {
     /// Returns true if the event is new. Senders report their rate with every packet.
     fn is_news(&mut self, traced: &Traced) -> bool {
         match traced.what {
-            Action::Noted(Note::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
-            Action::Noted(Note::Acknowledged { flow, .. }) => {
+            Action::Reported(Report::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
+            Action::Reported(Report::Acknowledged { flow, .. }) => {
                 self.rates.remove(&flow);
                 true
             }
@@ -137,7 +137,7 @@ impl EventLog {
                 let record = record.as_deref();
                 EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record, fabric) }
             }
-            Action::Noted(note) => self.of_note(blank, note, fabric),
+            Action::Reported(report) => self.of_report(blank, report, fabric),
         }
     }
 
@@ -188,34 +188,34 @@ impl EventLog {
         })
     }
 
-    fn of_note(&self, row: EventRow, note: &Note, fabric: &Fabric) -> EventRow {
-        match *note {
-            Note::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
+    fn of_report(&self, row: EventRow, report: &Report, fabric: &Fabric) -> EventRow {
+        match *report {
+            Report::Enqueued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
                 event: self.word("enqueue"),
                 queue_bytes: Some(bytes),
                 ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             },
-            Note::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
+            Report::Dequeued { queue, kind, class, flow, psn, bytes, ingress, .. } => EventRow {
                 event: self.word("dequeue"),
                 queue_bytes: Some(bytes),
                 ..self.in_queue(row, queue, kind, class.0, (flow, psn), ingress)
             },
-            Note::Moved { queue, to, kind, class, flow, psn, .. } => EventRow {
+            Report::Moved { queue, to, kind, class, flow, psn, .. } => EventRow {
                 event: self.word("move"),
                 to_queue: Some(to),
                 ..self.in_queue(row, queue, kind, class.0, (flow, psn), None)
             },
-            Note::Stopped { queue, cause, .. } => {
+            Report::Stopped { queue, cause, .. } => {
                 EventRow { event: self.word("pause"), queue: Some(queue), ..self.because(row, cause, fabric) }
             }
-            Note::Paused { queue, closure: Closure { cause, .. }, .. } => {
+            Report::Paused { queue, closure: Closure { cause, .. }, .. } => {
                 EventRow { event: self.word("resume"), queue: Some(queue), ..self.because(row, cause, fabric) }
             }
-            Note::Link { up, .. } => EventRow { event: self.word(if up { "link-up" } else { "link-down" }), ..row },
-            Note::Marked { queue, flow, psn, .. } => {
+            Report::Link { up, .. } => EventRow { event: self.word(if up { "link-up" } else { "link-down" }), ..row },
+            Report::Marked { queue, flow, psn, .. } => {
                 EventRow { event: self.word("mark"), queue: Some(queue), flow: Some(flow.0), psn: Some(psn), ..row }
             }
-            Note::Dropped { class, bytes, packet, cause, .. } => EventRow {
+            Report::Dropped { class, bytes, packet, cause, .. } => EventRow {
                 event: self.word("drop"),
                 frame: packet.map(|(kind, ..)| self.kind(kind)),
                 class: Some(class.0),
@@ -225,10 +225,10 @@ impl EventLog {
                 reason: Some(self.word(cause.name())),
                 ..row
             },
-            Note::Rate { flow, rate, .. } => {
+            Report::Rate { flow, rate, .. } => {
                 EventRow { event: self.word("rate"), flow: Some(flow.0), rate_bps: Some(rate.bps()), ..row }
             }
-            Note::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
+            Report::Sender { flow, queue, next, in_flight, window, departure, .. } => EventRow {
                 event: self.word("sender"),
                 flow: Some(flow.0),
                 queue: Some(queue),
@@ -238,11 +238,13 @@ impl EventLog {
                 departure_ps: Some(departure),
                 ..row
             },
-            Note::Received { flow, psn, .. } => {
+            Report::Received { flow, psn, .. } => {
                 EventRow { event: self.word("received"), flow: Some(flow.0), psn: Some(psn), ..row }
             }
-            Note::Acknowledged { flow, .. } => EventRow { event: self.word("acknowledged"), flow: Some(flow.0), ..row },
-            Note::Full { .. } | Note::Count { .. } => unreachable!("these are not traced"),
+            Report::Acknowledged { flow, .. } => {
+                EventRow { event: self.word("acknowledged"), flow: Some(flow.0), ..row }
+            }
+            Report::Full { .. } | Report::Count { .. } => unreachable!("these are not traced"),
         }
     }
 
@@ -253,7 +255,7 @@ impl EventLog {
         kind: PacketKind,
         class: u8,
         (flow, psn): (FlowId, Psn),
-        ingress: Option<IngressHeld>,
+        ingress: Option<IngressOccupancy>,
     ) -> EventRow {
         EventRow {
             frame: Some(self.kind(kind)),

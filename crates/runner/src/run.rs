@@ -15,7 +15,7 @@ use backwater_columns::Text;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::Diagnostic;
-use backwater_fabric::contract::note::{Disorder, DropCause};
+use backwater_fabric::contract::report::{Disorder, DropCause};
 use backwater_fabric::contract::{FlowControlAccounts as _, LbStat};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::frame::PacketKind;

@@ -164,7 +164,7 @@ impl Derivation<'_> {
         }
         let mut at_switches: BTreeMap<String, Places<Rate>> = BTreeMap::new();
         for rate in rates_at(false) {
-            for (key, value) in config.in_force_at_switch(rate) {
+            for (key, value) in config.effective_values_at_switch(rate) {
                 add(at_switches.entry(key).or_default(), rate, value);
             }
         }

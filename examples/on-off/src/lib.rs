@@ -9,7 +9,7 @@
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
-    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, PacketContext,
+    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge, Options, PacketContext,
     PauseScope, Pressure, SchemeContext, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
@@ -111,7 +111,7 @@ impl FlowControl for OnOff {
         self.update(packet.ingress, pressure, cause, view);
     }
 
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let cause = view.port(packet.egress).id();
         self.update(packet.ingress, gauge.pressure(), cause, view);
     }
@@ -142,7 +142,7 @@ impl FlowControl for OnOff {
 }
 
 impl FlowControlAccounts for OnOff {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let stopped = (0..).zip(&self.ports).filter(|(_, port)| port.stopped.is_some());
         stopped.flat_map(|(port, _)| queues().map(move |queue| (port, PauseScope::Queue(queue)))).collect()
     }

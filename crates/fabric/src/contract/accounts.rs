@@ -20,14 +20,14 @@ pub trait FlowControlAccounts {
     }
 
     /// Returns the PAUSEs in effect that this node sent upstream, each with the ingress port. The
-    /// audit compares them with [`FlowControlAccounts::stopped`] of the upstream node once nothing
+    /// audit compares them with [`FlowControlAccounts::obeyed_pauses`] of the upstream node once nothing
     /// is in flight.
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         Vec::new()
     }
 
     /// Returns the scopes of the PAUSEs that `port` obeys. Default: the scopes of its closed gates.
-    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
+    fn obeyed_pauses(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
         view.closed_queues().map(|queue| self.scope(port, queue)).collect()
     }
 
@@ -39,13 +39,13 @@ pub trait FlowControlAccounts {
 
     /// Returns true if a packet that is queued here is a reason why the upstream of `ingress` has
     /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue.
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         packet.ingress == ingress && scope == PauseScope::Queue(packet.packet().queue.into())
     }
 
     /// Returns the queues of this node whose closed gates keep `scope` paused upstream of
     /// `ingress`, even while these queues are empty. For nodes that relay PAUSEs.
-    fn passed_on(&self, _ingress: PortIx, _scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+    fn relayed_pauses(&self, _ingress: PortIx, _scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         Vec::new()
     }
 
@@ -70,7 +70,7 @@ pub trait BufferAccounts {
     fn occupancy(&self) -> Occupancy;
 
     /// Returns the bytes charged to an ingress queue in all pools.
-    fn held(&self, ingress: PortIx, class: Class) -> u64;
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64;
 
     /// Returns the headroom bytes in use by an ingress queue, or by its port if queues share
     /// headroom.
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn by_default_a_packet_sustains_the_pause_of_its_own_ingress_queue() {
         let packet = testing::packet(1, Class(3), 1000);
-        let keeps = |ingress, queue| Plain.keeps_stopped(ingress, PauseScope::Queue(queue), &packet);
+        let keeps = |ingress, queue| Plain.sustains_pause(ingress, PauseScope::Queue(queue), &packet);
         assert_eq!([keeps(1, 3), keeps(1, 4), keeps(0, 3), keeps(0, 4)], [true, false, false, false]);
     }
 }

@@ -69,7 +69,7 @@ pub trait CongestionOptions: Options {
 
     /// Returns the protocol of the notices that reaction points need. A switch mechanism that could
     /// consume such notices forwards them.
-    fn hears(&self) -> Option<Protocol> {
+    fn notice_protocol(&self) -> Option<Protocol> {
         None
     }
 
@@ -90,7 +90,7 @@ pub trait CongestionOptions: Options {
     }
 
     /// Returns true if reaction points use timers ([`ReactionPoint::wake_at`]).
-    fn needs_wakes(&self) -> bool {
+    fn needs_sender_timers(&self) -> bool {
         false
     }
 
@@ -124,7 +124,7 @@ pub trait CongestionOptions: Options {
     }
 
     /// Returns the effective values of the options at a switch port of `rate`.
-    fn in_force_at_switch(&self, _rate: Rate) -> EffectiveValues {
+    fn effective_values_at_switch(&self, _rate: Rate) -> EffectiveValues {
         EffectiveValues::new()
     }
 }
@@ -221,7 +221,7 @@ pub trait ReactionPoint: Send {
 
     /// Returns true if `notice` signals that the flow is congested, false if it signals the end of
     /// a congestion. For observers.
-    fn tells_of_congestion(&self, _notice: &Notice) -> bool {
+    fn signals_congestion(&self, _notice: &Notice) -> bool {
         true
     }
 
@@ -255,7 +255,7 @@ pub trait ReactionPoint: Send {
     }
 
     /// Returns the time at which [`on_wake`](Self::on_wake) must run; [`Time::NEVER`] if no timer
-    /// is set. The model calls it only if [`CongestionOptions::needs_wakes`] returns true.
+    /// is set. The model calls it only if [`CongestionOptions::needs_sender_timers`] returns true.
     fn wake_at(&self) -> Time {
         Time::NEVER
     }

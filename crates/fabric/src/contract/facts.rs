@@ -25,7 +25,7 @@ pub struct Site<'a> {
     /// Shape of the network.
     pub shape: Shape,
     /// Wiring of the network.
-    pub around: &'a dyn Links,
+    pub network: &'a dyn Links,
     /// Ports of the node in order.
     pub ports: &'a [PortFacts],
     /// Neighbour at the other end of each port's link.
@@ -46,7 +46,7 @@ pub struct Site<'a> {
     /// Largest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
     /// Protocol of the notices that senders react to, if any.
-    pub senders_hear: Option<Protocol>,
+    pub notice_protocol: Option<Protocol>,
     /// Facts of the node's flow control.
     pub flow_control: FlowControlFacts,
     /// Facts of the node's buffer policy.
@@ -103,12 +103,12 @@ pub struct FlowControlFacts {
     /// best shared as a whole, and headroom is of no use.
     pub bounds_queues: bool,
     /// True if data packets wait in added queues only, never in the queue of their class.
-    pub leaves_class_queues: bool,
+    pub bypasses_class_queues: bool,
     /// True if link errors do not corrupt its frames.
-    pub is_spared_by_errors: bool,
+    pub is_exempt_from_errors: bool,
     /// True if relaying hosts forward PAUSEs without counting bytes themselves. Their buffers must
     /// then hold the packets that are in flight when a PAUSE is forwarded.
-    pub passes_on: bool,
+    pub relays_pauses: bool,
     /// True if packets move up to the next lossless class on their way; flows start in the lowest.
     pub raises_classes: bool,
     /// Assumption of its lossless guarantee if hosts relay. The scenario check cannot verify it.
@@ -122,7 +122,7 @@ impl FlowControlFacts {
     }
 
     /// Returns true if it sends and obeys frames of `protocol`.
-    pub fn speaks(&self, protocol: Protocol) -> bool {
+    pub fn supports(&self, protocol: Protocol) -> bool {
         self.protocols.contains(&protocol)
     }
 
@@ -156,7 +156,7 @@ pub struct HeadroomFacts {
     pub is_lossless: bool,
     /// True if it also pauses whole ports: the pressure on one ingress queue depends on the port's
     /// other queues, too.
-    pub looks_at_ports: bool,
+    pub has_port_thresholds: bool,
     /// True if ingress queues have a bound that does not grow with the buffer.
     pub bounds_ingress: bool,
     /// True if ingress queues of lossless classes have thresholds

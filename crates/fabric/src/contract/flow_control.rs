@@ -3,7 +3,7 @@
 use crate::contract::accounts::FlowControlAccounts;
 use crate::contract::diagnostic::Findings;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
-use crate::contract::headroom::{Gauge, Pressure};
+use crate::contract::headroom::{IngressGauge, Pressure};
 use crate::contract::options::{EffectiveValues, Options};
 use crate::contract::packet::PacketContext;
 use crate::contract::paths::RemainingHops;
@@ -170,13 +170,13 @@ pub trait FlowControl: FlowControlAccounts + Send {
 
     /// A packet of a lossless class was dropped for lack of buffer. `packet.queue` is the queue
     /// that it would have joined.
-    fn on_refuse(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_refuse(&mut self, _packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, _view: &mut View<'_>) {}
 
     /// A charged packet moved from one queue to another one of its port.
     fn on_move(&mut self, _packet: &PacketContext<'_>, _from: QueueChoice, _view: &mut View<'_>) {}
 
     /// A charged packet left its queue for the wire. The buffer policy has released it.
-    fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: Gauge<'_>, _view: &mut View<'_>) {}
+    fn on_dequeue(&mut self, _packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, _view: &mut View<'_>) {}
 
     /// A flow starts at this host. Returns the queue of its port whose gate holds the flow back.
     /// Default: the queue of the flow's class.

@@ -3,9 +3,9 @@
 
 use crate::contract::accounts::BufferAccounts;
 use crate::contract::facts::{HeadroomFacts, Site};
-use crate::contract::note::DropCause;
 use crate::contract::options::Options;
 use crate::contract::packet::PacketContext;
+use crate::contract::report::DropCause;
 use crate::ids::{Class, ClassMask, PortIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
@@ -33,7 +33,7 @@ pub trait HeadroomOptions: Options {
 
     /// Returns true if any port may fill all of `buffer` with packets of `lossless` classes. Flow
     /// controls that bound egress queues need such a policy.
-    fn shares_all(&self, _buffer: Bytes, _lossless: ClassMask) -> bool {
+    fn shares_buffer(&self, _buffer: Bytes, _lossless: ClassMask) -> bool {
         false
     }
 
@@ -131,20 +131,20 @@ pub enum PortPressure {
     #[default]
     Between,
     /// Below X_on: classes whose own queue is not full may resume.
-    Eased,
+    BelowXon,
 }
 
 /// Buffer policy's view of a packet's ingress queue, after the packet was charged or released.
 #[derive(Clone, Copy)]
-pub struct Gauge<'a> {
+pub struct IngressGauge<'a> {
     pub(crate) policy: &'a dyn BufferPolicy,
     pub(crate) packet: &'a PacketContext<'a>,
 }
 
-impl Gauge<'_> {
+impl IngressGauge<'_> {
     /// Returns the bytes charged to the packet's ingress queue.
-    pub fn held(&self) -> u64 {
-        self.policy.held(self.packet.ingress, self.packet.ingress_class)
+    pub fn occupancy(&self) -> u64 {
+        self.policy.ingress_occupancy(self.packet.ingress, self.packet.ingress_class)
     }
 
     /// Returns the present state of the packet's ingress port.
@@ -165,7 +165,7 @@ mod tests {
             (Pressure::of_class(Class(3), true, false), true),
             (Pressure::of_class(Class(3), false, true), false),
             (of_port(PortPressure::Full), true),
-            (of_port(PortPressure::Eased), false),
+            (of_port(PortPressure::BelowXon), false),
             (of_port(PortPressure::Between), false),
         ] {
             assert_eq!(pressure.is_full(), is_full, "{pressure:?}");

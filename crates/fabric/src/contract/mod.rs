@@ -36,11 +36,11 @@ pub mod headroom;
 pub mod hooks;
 pub mod load_balance;
 pub mod need;
-pub mod note;
 pub mod options;
 pub mod packet;
 pub mod paths;
 pub mod recovery;
+pub mod report;
 pub(crate) mod signatures;
 pub mod view;
 
@@ -55,7 +55,7 @@ pub use flow_control::{
     AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, QueueChoice, RunningFlowControl, Stage,
     StartingFlow,
 };
-pub use headroom::{Admission, BufferPolicy, Gauge, HeadroomOptions, PortPressure, Pressure};
+pub use headroom::{Admission, BufferPolicy, HeadroomOptions, IngressGauge, PortPressure, Pressure};
 pub use hooks::{HookSet, NoticeAction, PipelineHooks};
 pub use load_balance::{
     Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,

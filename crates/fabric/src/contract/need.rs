@@ -14,7 +14,7 @@ pub fn worst_case(site: &Site<'_>, port: &PortFacts) -> u64 {
 /// headroom and the flow control relies on headroom.
 pub fn unmet(site: &Site<'_>, port: &PortFacts) -> Option<u64> {
     let ours = &site.flow_control;
-    let counts = ours.is_lossless && !ours.bounds_queues && !(ours.passes_on && site.relays);
+    let counts = ours.is_lossless && !ours.bounds_queues && !(ours.relays_pauses && site.relays);
     let set =
         site.headroom.set_headroom.filter(|_| counts && site.headroom.is_lossless && !site.lossless.is_empty())?;
     Some(exact_need(site, port)).filter(|need| set.get() < *need)
@@ -45,7 +45,7 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     let (frame_time, pause_time) = (byte_time.times(wire as u32), byte_time.times(framing.control().wire.into()));
     // The PFC frame of every other class may precede this one. With port-wide PAUSEs, so may the
     // port's, and an earlier frame of this class.
-    let of_port = if site.headroom.looks_at_ports { 2 } else { 0 };
+    let of_port = if site.headroom.has_port_thresholds { 2 } else { 0 };
     let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
     // The window starts one frame's travel before the packet that crosses the threshold is charged,
     // and ends when the peer's gate is closed. At a border with another flow control the peer uses

@@ -81,7 +81,7 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// True for a NACK: the receiver requests the expected packet.
-    pub asks: bool,
+    pub is_nack: bool,
     /// Expected packet: the receiver has all packets before it.
     pub expected: Psn,
     /// Packet that triggered the answer; `None` unless recovery is selective
@@ -111,7 +111,7 @@ pub trait RecoverySender: Send {
     /// Returns the number of packets between `acked` and `next` that do not count against the
     /// window, because they arrived or are deemed lost.
     #[inline]
-    fn settled(&self, _progress: &Progress) -> u32 {
+    fn not_in_flight(&self, _progress: &Progress) -> u32 {
         0
     }
 

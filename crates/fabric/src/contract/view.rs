@@ -1,8 +1,8 @@
 //! Runtime handle of a mechanism on its node.
 
 use crate::contract::headroom::BufferPolicy;
-use crate::contract::note::Note;
 use crate::contract::paths::Paths;
+use crate::contract::report::Report;
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Notice, Packet, Protocol, Route, Trail};
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
@@ -134,10 +134,10 @@ pub trait NodeAccess: MechanismAccess {
     fn emit(&mut self, emission: OutgoingNotice);
 
     /// Reports to the observers.
-    fn note(&mut self, note: Note);
+    fn report(&mut self, report: Report);
 
-    /// Returns true if the run records the contents of full queues ([`Note::Full`]).
-    fn watches_full(&self) -> bool;
+    /// Returns true if the run records the contents of full queues ([`Report::Full`]).
+    fn records_full_queues(&self) -> bool;
 }
 
 impl<'a> View<'a> {
@@ -148,9 +148,9 @@ impl<'a> View<'a> {
 
     /// Returns the bytes charged to an ingress queue. `None` for a flow control, which learns the
     /// state of ingress queues from a [`Pressure`](crate::contract::Pressure) or a
-    /// [`Gauge`](crate::contract::Gauge).
-    pub fn held(&self, ingress: PortIx, class: Class) -> Option<u64> {
-        Some(self.node.buffer()?.held(ingress, class))
+    /// [`IngressGauge`](crate::contract::IngressGauge).
+    pub fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> Option<u64> {
+        Some(self.node.buffer()?.ingress_occupancy(ingress, class))
     }
 
     /// Returns the present threshold of an ingress queue ([`BufferPolicy::threshold`]). `None` if
@@ -172,14 +172,14 @@ impl<'a> View<'a> {
         from: PortId,
         words: [u32; 4],
     ) {
-        let Some((to, route)) = self.way_back(packet, trail, ingress) else { return };
+        let Some((to, route)) = self.route_to_source(packet, trail, ingress) else { return };
         let notice = Notice { protocol, from, flow: packet.flow, to, words };
         self.node.emit(OutgoingNotice { notice, egress: ingress, class: Class::CONTROL, route });
     }
 
     /// Returns the source of `packet`, which arrived through `ingress`, and the route back to it;
     /// `None` if the flow is already forgotten.
-    pub fn way_back(&self, packet: &Packet, trail: Option<&Trail>, ingress: PortIx) -> Option<(NodeId, Route)> {
+    pub fn route_to_source(&self, packet: &Packet, trail: Option<&Trail>, ingress: PortIx) -> Option<(NodeId, Route)> {
         let (to, _) = self.paths.endpoints(packet.flow, packet.direction())?;
         Some((to, self.paths.reverse_route(to, packet, trail, self.port(ingress).id())))
     }
@@ -207,19 +207,19 @@ impl<'a> View<'a> {
 
     /// Sends a link-local frame as [`send`](Self::send) does, with the cause for each class that
     /// the frame pauses.
-    pub fn send_because(&mut self, port: PortIx, control: Control, causes: &Causes) {
+    pub fn send_with_causes(&mut self, port: PortIx, control: Control, causes: &Causes) {
         self.node.send(port, control, Some(causes));
     }
 
     /// Reports the contents of a full ingress queue, if the run records them: for each egress port
     /// in turn the bytes queued there that arrived on `ingress` in `class`.
-    pub fn note_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
-        if !self.node.watches_full() {
+    pub fn report_full(&mut self, ingress: PortIx, class: Class, held: impl Iterator<Item = u64>) {
+        if !self.node.records_full_queues() {
             return;
         }
         let port = self.port(ingress).id();
         for (egress, bytes) in (0..).zip(held).filter(|(_, bytes)| *bytes > 0) {
-            self.node.note(Note::Full { port, class, egress, bytes });
+            self.node.report(Report::Full { port, class, egress, bytes });
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> View<'a> {
     /// name.
     pub fn count(&mut self, what: &'static str, amount: u64) {
         let node = self.node.id();
-        self.node.note(Note::Count { node, what, amount });
+        self.node.report(Report::Count { node, what, amount });
     }
 
     /// Moves all packets of a queue that does not feed the wire to the queues that
@@ -265,12 +265,12 @@ impl<'a> View<'a> {
     /// Returns the congested port for which a packet waits in `queue` of `port`: the cause of the
     /// queue's closed gate, or `port` itself if the gate is open.
     pub fn culprit(&self, port: PortIx, queue: QueueIx) -> PortId {
-        self.because(port, queue).root
+        self.pause_cause(port, queue).root
     }
 
     /// Returns the cause of a PAUSE to a neighbour whose packets fill `queue` of `port`: derived
     /// from the queue's closed gate, or `port` itself if the gate is open.
-    pub fn because(&self, port: PortIx, queue: QueueIx) -> Cause {
+    pub fn pause_cause(&self, port: PortIx, queue: QueueIx) -> Cause {
         let port = self.port(port);
         let here = Cause { via: Some(port.id()), hops: 1, ..Cause::from(port.id()) };
         port.closed(queue).map_or(here, |(since, Cause { root, hops, .. })| {

@@ -63,7 +63,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
     for node in simulation.nodes() {
         let counters = node.counters();
         let frames = simulation.frames(node.id);
-        let queued: u64 = node.ports().iter().map(|port| port.held_bytes(frames)).sum();
+        let queued: u64 = node.ports().iter().map(|port| port.total_bytes(frames)).sum();
         let held = queued + node.switch().map_or(0, |switch| switch.transit.bytes());
         let sent: u64 = node.ports().iter().map(Port::sent_bytes).sum();
         let (came, went) = (counters.received + counters.created, sent + counters.consumed + node.losses().bytes);
@@ -76,7 +76,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
             leftover.into_iter().for_each(|what| report(node.id, what));
             for port in fabric.wiring.of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer.0 as usize];
-                let stopping = node.flow_control().stopping().into_iter().filter(|(ix, _)| *ix == port.ix);
+                let stopping = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
                 let told: BTreeSet<PauseScope> = stopping.map(|(_, scope)| scope).collect();
                 let upstream = simulation.node(peer.node);
                 let its_port = &upstream.ports()[usize::from(peer.ix)];
@@ -84,7 +84,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
                     continue;
                 }
                 let obeyed: BTreeSet<PauseScope> =
-                    upstream.flow_control().stopped(peer.ix, its_port).into_iter().collect();
+                    upstream.flow_control().obeyed_pauses(peer.ix, its_port).into_iter().collect();
                 if told != obeyed {
                     report(
                         node.id,
@@ -110,7 +110,7 @@ fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(
     }
     for (ingress, classes) in (0u16..).zip(&standing) {
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
-            let charged = pipeline.held(ingress, class);
+            let charged = pipeline.ingress_occupancy(ingress, class);
             if charged != *bytes {
                 let what = format!("ingress {ingress} class {}: {charged} B charged, {bytes} B in queues", class.0);
                 report(node.id, what);

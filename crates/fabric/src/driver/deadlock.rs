@@ -3,8 +3,8 @@
 //! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
 //! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
 //! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
-//! control to say ([`FlowControlAccounts::keeps_stopped`]). Where a node passes PAUSEs on, a queue waits for the closed ones of that node's other
-//! ports, even if these are empty ([`FlowControlAccounts::passed_on`]).
+//! control to say ([`FlowControlAccounts::sustains_pause`]). Where a node passes PAUSEs on, a queue waits for the closed ones of that node's other
+//! ports, even if these are empty ([`FlowControlAccounts::relayed_pauses`]).
 //!
 //! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
 //! [`Simulation::is_still_dead`].
@@ -119,14 +119,14 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
             let keeps = |queued: &Queued| {
                 let (mut queued, records) = (*queued, &mut Records::default());
                 queued.frame.class() != Class::CONTROL
-                    && node.flow_control().keeps_stopped(ingress, scope, &queued.context(port.ix, next, records))
+                    && node.flow_control().sustains_pause(ingress, scope, &queued.context(port.ix, next, records))
             };
             if port.frames(next, simulation.frames(node.id)).any(keeps) {
                 found.push((port.id, next));
             }
         }
     }
-    let passed_on = node.flow_control().passed_on(ingress, scope).into_iter();
+    let passed_on = node.flow_control().relayed_pauses(ingress, scope).into_iter();
     let closed = passed_on.filter(|(port, queue)| node.ports()[usize::from(*port)].is_closed(*queue));
     found.extend(closed.map(|(port, queue)| (node.ports()[usize::from(port)].id, queue)));
     found
@@ -134,6 +134,6 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
 
 /// Whether another port's peer is kept stopped as long as `queue` of `port` is closed.
 fn is_passed_on(node: &Node, port: &Port, queue: QueueIx) -> bool {
-    let mut stopping = node.flow_control().stopping().into_iter();
-    stopping.any(|(ingress, scope)| node.flow_control().passed_on(ingress, scope).contains(&(port.ix, queue)))
+    let mut stopping = node.flow_control().upstream_pauses().into_iter();
+    stopping.any(|(ingress, scope)| node.flow_control().relayed_pauses(ingress, scope).contains(&(port.ix, queue)))
 }

@@ -1,6 +1,6 @@
 //! What is counted and noted while a network runs.
 
-use crate::contract::note::{DropCause, Note};
+use crate::contract::report::{DropCause, Report};
 use crate::driver::totals::Totals;
 use crate::driver::trace::Trace;
 use crate::frame::PacketKind;
@@ -81,21 +81,21 @@ pub struct LossyDrop {
 
 impl Observations {
     /// Takes down what a node reports.
-    pub(super) fn note(&mut self, note: Note, now: Time, fabric: &Fabric) {
+    pub(super) fn report(&mut self, report: Report, now: Time, fabric: &Fabric) {
         if self.trace.is_on(now) {
-            self.trace.add_note(now, &note, fabric);
+            self.trace.add_report(now, &report, fabric);
         }
-        match note {
+        match report {
             // These are for the trace alone.
-            Note::Enqueued { .. }
-            | Note::Moved { .. }
-            | Note::Dequeued { .. }
-            | Note::Marked { .. }
-            | Note::Stopped { .. }
-            | Note::Link { .. }
-            | Note::Sender { .. }
-            | Note::Rate { .. } => {}
-            Note::Dropped { node, ingress, class, packet, cause, .. } => {
+            Report::Enqueued { .. }
+            | Report::Moved { .. }
+            | Report::Dequeued { .. }
+            | Report::Marked { .. }
+            | Report::Stopped { .. }
+            | Report::Link { .. }
+            | Report::Sender { .. }
+            | Report::Rate { .. } => {}
+            Report::Dropped { node, ingress, class, packet, cause, .. } => {
                 self.lost.extend(packet.filter(|(kind, ..)| *kind == PacketKind::Data).map(|(_, flow, _)| flow));
                 match (cause, fabric.guarantee(ingress)) {
                     (DropCause::Headroom, Guarantee::Lossless) => {
@@ -109,16 +109,16 @@ impl Observations {
                     _ => {}
                 }
             }
-            Note::Paused { port, queue, closure } => {
+            Report::Paused { port, queue, closure } => {
                 self.totals.paused += closure.to - closure.from;
                 self.pauses.push(PauseInterval { port, queue, closure });
             }
-            Note::Full { port, class, egress, bytes } => {
+            Report::Full { port, class, egress, bytes } => {
                 self.full.push(FullQueue { at: now, port, class, egress, bytes });
             }
-            Note::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
-            Note::Received { .. } => self.totals.received_flows += 1,
-            Note::Acknowledged { flow, packets, retransmitted } => {
+            Report::Count { what, amount, .. } => *self.counters.entry(what).or_default() += amount,
+            Report::Received { .. } => self.totals.received_flows += 1,
+            Report::Acknowledged { flow, packets, retransmitted } => {
                 self.acknowledged.push(Acknowledged { flow, at: now, packets, retransmitted });
             }
         }

@@ -1,6 +1,6 @@
 //! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
 
-use crate::contract::note::Reception;
+use crate::contract::report::Reception;
 use crate::driver::memory::Memory;
 use crate::driver::observations::{Acknowledged, FullQueue, LossyDrop, PauseInterval};
 use crate::driver::simulation::Simulation;
@@ -125,7 +125,7 @@ impl Simulation {
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
         let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
-        nodes.for_each(|node| node.io.actions.watches_full = true);
+        nodes.for_each(|node| node.io.actions.records_full_queues = true);
     }
 
     /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.

@@ -6,7 +6,7 @@
 //! into an outbox and arrives at least one link delay later.
 
 use crate::contract::PortFacts;
-use crate::contract::note::Note;
+use crate::contract::report::Report;
 use crate::driver::keys::{AGE_MAX, Kind, arrival, event, id_of, kind_of};
 use crate::driver::layout::{Layout, NodePlace};
 use crate::driver::memory::Memory;
@@ -335,7 +335,7 @@ impl Sink for ShardSink<'_> {
         self.io.observations.trace.is_on(self.now)
     }
 
-    fn note(&mut self, note: Note) {
-        self.io.observations.note(note, self.now, self.fabric);
+    fn report(&mut self, report: Report) {
+        self.io.observations.report(report, self.now, self.fabric);
     }
 }

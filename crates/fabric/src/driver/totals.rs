@@ -1,7 +1,7 @@
 //! Totals of a run.
 
 use crate::contract::FlowControlAccounts as _;
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::{Duration, Time};

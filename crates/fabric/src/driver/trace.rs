@@ -1,6 +1,6 @@
 //! The trace: what nodes do, event by event. It stands behind the sink: whatever shows, exports or tests single events takes them from here.
 
-use crate::contract::note::Note;
+use crate::contract::report::Report;
 use crate::frame::Frame;
 use crate::frame::record::Record;
 use crate::ids::{FlowId, NodeId, PortId};
@@ -58,8 +58,8 @@ pub enum Action {
         /// When its last bit leaves.
         until: Time,
     },
-    /// Anything else that is told as a note.
-    Noted(Note),
+    /// Report of a node or a mechanism.
+    Reported(Report),
 }
 
 /// What has been traced of a shard's nodes, in the order in which it happened; `None` if nobody wants to know.
@@ -117,12 +117,12 @@ impl Trace {
         tracer.actions.push(Traced { at, node, port: Some(port), what });
     }
 
-    /// A node has told a note.
-    pub(crate) fn add_note(&mut self, at: Time, note: &Note, fabric: &Fabric) {
-        let Some((node, port)) = place(note, fabric) else { return };
-        let flow = flow_of(note);
+    /// Adds a report of a node.
+    pub(crate) fn add_report(&mut self, at: Time, report: &Report, fabric: &Fabric) {
+        let Some((node, port)) = place(report, fabric) else { return };
+        let flow = flow_of(report);
         let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, port, flow, fabric)) else { return };
-        tracer.actions.push(Traced { at, node, port, what: Action::Noted(*note) });
+        tracer.actions.push(Traced { at, node, port, what: Action::Reported(*report) });
     }
 }
 
@@ -151,36 +151,40 @@ impl TraceSpec {
 }
 
 /// Which node has done something, and at which port; `None` for what is not traced.
-fn place(note: &Note, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
-    match note {
-        Note::Paused { port, .. }
-        | Note::Stopped { port, .. }
-        | Note::Enqueued { port, .. }
-        | Note::Moved { port, .. }
-        | Note::Dequeued { port, .. }
-        | Note::Link { port, .. }
-        | Note::Sender { port, .. }
-        | Note::Rate { port, .. }
-        | Note::Marked { port, .. }
-        | Note::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[port.0 as usize].node, Some(*port))),
-        Note::Received { flow, .. } => Some((fabric.flow(*flow).dst, None)),
-        Note::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
-        Note::Full { .. } | Note::Count { .. } => None,
+fn place(report: &Report, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
+    match report {
+        Report::Paused { port, .. }
+        | Report::Stopped { port, .. }
+        | Report::Enqueued { port, .. }
+        | Report::Moved { port, .. }
+        | Report::Dequeued { port, .. }
+        | Report::Link { port, .. }
+        | Report::Sender { port, .. }
+        | Report::Rate { port, .. }
+        | Report::Marked { port, .. }
+        | Report::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[port.0 as usize].node, Some(*port))),
+        Report::Received { flow, .. } => Some((fabric.flow(*flow).dst, None)),
+        Report::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
+        Report::Full { .. } | Report::Count { .. } => None,
     }
 }
 
 /// Which flow it concerns.
-fn flow_of(note: &Note) -> Option<FlowId> {
-    match note {
-        Note::Enqueued { flow, .. }
-        | Note::Moved { flow, .. }
-        | Note::Dequeued { flow, .. }
-        | Note::Sender { flow, .. }
-        | Note::Rate { flow, .. }
-        | Note::Marked { flow, .. }
-        | Note::Received { flow, .. }
-        | Note::Acknowledged { flow, .. } => Some(*flow),
-        Note::Dropped { packet, .. } => packet.map(|(_, flow, _)| flow),
-        Note::Paused { .. } | Note::Stopped { .. } | Note::Link { .. } | Note::Full { .. } | Note::Count { .. } => None,
+fn flow_of(report: &Report) -> Option<FlowId> {
+    match report {
+        Report::Enqueued { flow, .. }
+        | Report::Moved { flow, .. }
+        | Report::Dequeued { flow, .. }
+        | Report::Sender { flow, .. }
+        | Report::Rate { flow, .. }
+        | Report::Marked { flow, .. }
+        | Report::Received { flow, .. }
+        | Report::Acknowledged { flow, .. } => Some(*flow),
+        Report::Dropped { packet, .. } => packet.map(|(_, flow, _)| flow),
+        Report::Paused { .. }
+        | Report::Stopped { .. }
+        | Report::Link { .. }
+        | Report::Full { .. }
+        | Report::Count { .. } => None,
     }
 }

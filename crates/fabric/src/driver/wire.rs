@@ -1,6 +1,6 @@
 //! The links between nodes: frames on their way, and what corrupts or loses them.
 
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::frame::Frame;
 use crate::frame::record::Record;
 use crate::ids::{PortId, PortIx};

@@ -1,7 +1,7 @@
 //! Input and output of a node: its ports, its endpoint, and the actions that mechanisms request through a
 //! [`View`](crate::contract::View).
 
-use crate::contract::note::{DropCause, Note};
+use crate::contract::report::{DropCause, Report};
 use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
 use crate::contract::{BufferPolicy, NodeAccess, OutgoingNotice, PortView};
 use crate::frame::cause::{Cause, Causes};
@@ -68,9 +68,9 @@ pub(crate) struct NodeIo {
 pub(crate) struct PendingActions {
     /// True if there may be any.
     pub(crate) pending: bool,
-    /// Number of notes. Observers receive notes before any other action runs: a packet leaves a queue after the note that
+    /// Number of reports. Observers receive reports before any other action runs: a packet leaves a queue after the report that
     /// the queue is open.
-    notes: u32,
+    reports: u32,
     /// Link-local frames to send; true if causes travel with the frame. They are queued before other actions run, so that
     /// a resumed port does not send waiting packets first.
     controls: VecDeque<(PortIx, Control, bool)>,
@@ -80,8 +80,8 @@ pub(crate) struct PendingActions {
     pub(crate) others: VecDeque<Action>,
     /// Notices to send.
     pub(crate) notices: VecDeque<OutgoingNotice>,
-    /// True if the content of full queues is recorded ([`Note::Full`]).
-    pub(crate) watches_full: bool,
+    /// True if the content of full queues is recorded ([`Report::Full`]).
+    pub(crate) records_full_queues: bool,
 }
 
 /// An action that a hook requested.
@@ -96,7 +96,7 @@ pub(crate) enum Action {
     /// Schedule the wake-up for a mechanism's timer.
     WakeUp,
     /// Notify the observers.
-    Note(Note),
+    Report(Report),
     /// Call the hooks for a gate that closed or opened (true).
     Gate(PortIx, QueueIx, bool),
 }
@@ -114,22 +114,22 @@ impl HookOwner {
 }
 
 impl PendingActions {
-    fn note(&mut self, note: Note) {
+    fn report(&mut self, report: Report) {
         self.pending = true;
-        self.others.insert(self.notes as usize, Action::Note(note));
-        self.notes += 1;
+        self.others.insert(self.reports as usize, Action::Report(report));
+        self.reports += 1;
     }
 
-    /// Takes the next note, or if there is none, the next other action.
+    /// Takes the next report, or if there is none, the next other action.
     pub(crate) fn next(&mut self) -> Option<Action> {
-        self.notes = self.notes.saturating_sub(1);
+        self.reports = self.reports.saturating_sub(1);
         self.others.pop_front()
     }
 
-    /// Takes the next note.
-    pub(crate) fn next_note(&mut self) -> Option<Note> {
-        match (self.notes > 0).then(|| self.next())?? {
-            Action::Note(note) => Some(note),
+    /// Takes the next report.
+    pub(crate) fn next_report(&mut self) -> Option<Report> {
+        match (self.reports > 0).then(|| self.next())?? {
+            Action::Report(report) => Some(report),
             _ => None,
         }
     }
@@ -217,7 +217,7 @@ impl NodeIo {
         env.records.free(frame.record);
         let (ingress, bytes) = (self.ports[port].id, u32::from(frame.size.charge));
         let packet = frame.packet().map(|packet| (packet.kind, packet.flow, packet.psn));
-        env.sink.note(Note::Dropped { node: self.node, ingress, class: frame.class(), bytes, packet, cause });
+        env.sink.report(Report::Dropped { node: self.node, ingress, class: frame.class(), bytes, packet, cause });
     }
 }
 
@@ -253,7 +253,7 @@ impl NodeAccess for NodeIo {
         if was_open && self.flags.intersects(NodeFlags::TRACE) {
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
             let port = self.ports[port].id;
-            self.actions.note(Note::Stopped { port, queue, cause });
+            self.actions.report(Report::Stopped { port, queue, cause });
         }
         if was_open && self.flags.intersects(NodeFlags::GATE) {
             self.actions.add(Action::Gate(port, queue, false));
@@ -263,13 +263,13 @@ impl NodeAccess for NodeIo {
     fn open(&mut self, port: PortIx, queue: QueueIx, now: Time) {
         let port = &mut self.ports[port];
         if let Some(closure) = port.open(queue, now) {
-            let (note, ix) = (Note::Paused { port: port.id, queue, closure }, port.ix);
+            let (report, ix) = (Report::Paused { port: port.id, queue, closure }, port.ix);
             self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
             self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
             if self.flags.intersects(NodeFlags::GATE) {
                 self.actions.add(Action::Gate(ix, queue, true));
             }
-            self.actions.note(note);
+            self.actions.report(report);
             self.actions.add(Action::Schedule(ix));
         }
     }
@@ -292,12 +292,12 @@ impl NodeAccess for NodeIo {
         self.actions.notices.push_back(notice);
     }
 
-    fn note(&mut self, note: Note) {
-        self.actions.note(note);
+    fn report(&mut self, report: Report) {
+        self.actions.report(report);
     }
 
-    fn watches_full(&self) -> bool {
-        self.actions.watches_full
+    fn records_full_queues(&self) -> bool {
+        self.actions.records_full_queues
     }
 }
 

@@ -3,8 +3,8 @@
 //! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its actions into a [`Sink`]. It never
 //! sees the event set, a clock, a file or a socket, so that a simulator or a wire can drive it.
 
-use crate::contract::note::DropCause;
 use crate::contract::packet::NO_PORT;
+use crate::contract::report::DropCause;
 use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
@@ -57,7 +57,7 @@ impl Node {
             | NodeFlags::DELAY.only_if(switch.as_ref().is_some_and(|switch| switch.transit.takes_time()))
             | NodeFlags::TURNS.only_if(takes_turns)
             | NodeFlags::RELAYS.only_if(site.relays)
-            | NodeFlags::INNER_QUEUES.only_if(io.ports.iter().any(|port| !port.leads_to_wire(CLASSES as QueueIx)));
+            | NodeFlags::INNER_QUEUES.only_if(io.ports.iter().any(|port| !port.feeds_wire(CLASSES as QueueIx)));
         Node { id, io, flow_control, switch }
     }
 
@@ -269,7 +269,7 @@ impl Node {
                 self.call_hooks(HookSet::GATE, env, |hooks, view| hooks.on_gate(port, queue, is_open, view));
             }
             Some(Action::WakeUp) => self.schedule_wake_up(env),
-            Some(Action::Note(note)) => env.sink.note(note),
+            Some(Action::Report(report)) => env.sink.report(report),
             Some(Action::Timer(port)) => {
                 let port = &self.io.ports[port];
                 if port.timer_at != Time::NEVER {
@@ -282,8 +282,8 @@ impl Node {
 
     /// Passes the notes of hooks to the observers.
     fn report_notes<S: Sink>(&mut self, env: &mut Env<'_, S>) {
-        while let Some(note) = self.io.actions.next_note() {
-            env.sink.note(note);
+        while let Some(report) = self.io.actions.next_report() {
+            env.sink.report(report);
         }
     }
 

@@ -14,8 +14,8 @@
 //! charged. A host has the second half of the pipeline: its packets begin at [`SwitchPipeline::enqueue_own`], and those of its
 //! queue pairs at [`SwitchPipeline::schedule`].
 
-use crate::contract::note::DropCause;
 use crate::contract::packet::NO_PORT;
+use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
     Pressure, RouteRequest, Stage, View,
@@ -407,7 +407,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     #[inline(never)]
     fn advance_inner_queues(&mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];
-        if !port.can_hand_on() || port.has_urgent() {
+        if !port.can_advance() || port.has_urgent() {
             return;
         }
         let all = self.node.flow_control.added_queues().stage == Stage::QueueAll;
@@ -420,7 +420,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
                 }
             }
             let port = &self.node.io.ports[egress];
-            if port.can_send() || !port.can_hand_on() {
+            if port.can_send() || !port.can_advance() {
                 break;
             }
         }
@@ -456,9 +456,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn move_first(&mut self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
         let port = &mut io.ports[egress];
-        let leads_to_wire = port.leads_to_wire(queue);
+        let feeds_wire = port.feeds_wire(queue);
         let frames = &mut *self.env.frames;
-        let mut queued = if leads_to_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
+        let mut queued = if feeds_wire { port.take(queue, frames) } else { port.take_inner(queue, frames) };
         if port.opened_after(queued.at) {
             charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
         }
@@ -468,14 +468,14 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         (queued.at, queued.note) = (*now, to.note);
         queued.frame.set_class(to.class);
         let port = &mut io.ports[egress];
-        let leads_to_wire = port.leads_to_wire(to.queue);
+        let feeds_wire = port.feeds_wire(to.queue);
         port.enqueue(to.queue, &queued, frames);
         let mut packet = queued.context(egress, to.queue, records);
         if io.flags.intersects(NodeFlags::TRACE) {
             Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);
         }
         flow_control.on_move(&packet, from, &mut View::new(*now, *fabric, io));
-        leads_to_wire
+        feeds_wire
     }
 
     // ------------------------------------------------------------------------------------------ hooks

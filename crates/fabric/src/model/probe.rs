@@ -155,7 +155,7 @@ impl IngressProbe {
     }
 
     /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
-    pub(crate) fn on_told(
+    pub(crate) fn on_pause_sent(
         &mut self,
         port: PortIx,
         classes: ClassMask,

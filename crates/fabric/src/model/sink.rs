@@ -1,7 +1,7 @@
 //! Where nodes push what they do: they never see the event set, a clock, a file or a socket, so that whatever drives them can be a simulator or a
 //! wire.
 
-use crate::contract::note::Note;
+use crate::contract::report::Report;
 use crate::frame::Frame;
 use crate::frame::record::Records;
 use crate::ids::NodeId;
@@ -19,7 +19,7 @@ pub trait Sink {
     /// Whether what happens now may be traced: what is told for the trace alone need not be told otherwise.
     fn traces(&self) -> bool;
     /// Something worth telling has happened.
-    fn note(&mut self, note: Note);
+    fn report(&mut self, report: Report);
 }
 
 /// What a node is woken for.

@@ -1,7 +1,7 @@
 //! The shared part of a switch: buffer, congestion point and load balancer. A relaying server has one as well.
 
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Gauge, HookSet, LbStat, LoadBalance, Occupancy, PacketContext,
+    Admission, BufferAccounts, BufferPolicy, HookSet, IngressGauge, LbStat, LoadBalance, Occupancy, PacketContext,
     PipelineHooks, Site,
 };
 use crate::frame::Frame;
@@ -122,8 +122,8 @@ impl Switch {
 
     /// Returns the gauge of the packet's ingress queue.
     #[inline(always)]
-    pub(super) fn gauge<'a>(&'a self, packet: &'a PacketContext<'a>) -> Gauge<'a> {
-        Gauge { policy: &self.buffer, packet }
+    pub(super) fn gauge<'a>(&'a self, packet: &'a PacketContext<'a>) -> IngressGauge<'a> {
+        IngressGauge { policy: &self.buffer, packet }
     }
 
     /// Prefetches the state that a packet of `class` needs on `ingress`.
@@ -156,7 +156,7 @@ impl Switch {
     /// Informs the probe of a frame, about to leave through `port`, that stops `classes` upstream or releases them.
     pub(crate) fn on_pause_sent(&mut self, port: PortIx, classes: ClassMask, stop: bool, now: Time) {
         if let Some(probe) = &mut self.probe {
-            probe.on_told(port, classes, stop, &self.buffer, now);
+            probe.on_pause_sent(port, classes, stop, &self.buffer, now);
         }
     }
 
@@ -171,8 +171,8 @@ impl Switch {
     }
 
     /// Returns the bytes charged to one ingress queue.
-    pub fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.buffer.held(ingress, class)
+    pub fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
+        self.buffer.ingress_occupancy(ingress, class)
     }
 
     /// Returns the present X_off threshold of an ingress queue; `None` if the queue has none.

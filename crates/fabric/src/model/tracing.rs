@@ -1,6 +1,6 @@
 //! Tracing and accounting: reports packets and senders to the trace and to the ledger. Nothing here changes a packet's way.
 
-use crate::contract::note::{IngressHeld, Note};
+use crate::contract::report::{IngressOccupancy, Report};
 use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
 use crate::frame::journey::{Journey, Term};
 use crate::frame::record::Records;
@@ -34,8 +34,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Some(Packet { flow, psn, kind, .. }) = at.frame.packet().copied() else { return };
         if self.sink.traces() {
             let port = self.io.ports[at.egress].id;
-            let (queue, class, ingress) = (at.queue, at.egress_class, self.ingress_held(at, 0));
-            self.sink.note(Note::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
+            let (queue, class, ingress) = (at.queue, at.egress_class, self.ingress_occupancy(at, 0));
+            self.sink.report(Report::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
         }
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.frame.record)) {
             ledger.join(at.egress, at.queue, journey, self.now);
@@ -55,11 +55,12 @@ impl<'a, S: Sink> Tracer<'a, S> {
     }
 
     /// Returns the state of the packet's ingress queue without `less` bytes.
-    fn ingress_held(&self, at: &PacketContext<'_>, less: u64) -> Option<IngressHeld> {
+    fn ingress_occupancy(&self, at: &PacketContext<'_>, less: u64) -> Option<IngressOccupancy> {
         let buffer = self.buffer.filter(|_| at.is_charged())?;
         let (port, class) = (at.ingress, at.ingress_class);
-        let (bytes, threshold) = (buffer.held(port, class).saturating_sub(less), buffer.threshold(port, class));
-        Some(IngressHeld { port, class, bytes, threshold })
+        let (bytes, threshold) =
+            (buffer.ingress_occupancy(port, class).saturating_sub(less), buffer.threshold(port, class));
+        Some(IngressOccupancy { port, class, bytes, threshold })
     }
 
     /// Reports a packet that has moved from one queue of its port to another.
@@ -68,7 +69,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Some(Packet { flow, psn, kind, .. }) = to.frame.packet().copied() else { return };
         let port = self.io.ports[to.egress].id;
         let QueueChoice { queue, class, .. } = from;
-        self.sink.note(Note::Moved { port, queue, to: to.queue, kind, class, flow, psn });
+        self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn });
         if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.frame.record)) {
             ledger.leave(to.egress, queue, class, journey, self.now);
             journey.passed.push(queue);
@@ -81,17 +82,17 @@ impl<'a, S: Sink> Tracer<'a, S> {
         else {
             return;
         };
-        let (ingress, queue) = (self.ingress_held(at, at.bytes.into()), at.queue);
+        let (ingress, queue) = (self.ingress_occupancy(at, at.bytes.into()), at.queue);
         let port = &self.io.ports[at.egress];
         let bytes = port.queue_bytes(queue);
-        self.sink.note(Note::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
+        self.sink.report(Report::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
     }
 
     /// Reports a packet that the congestion point marked on departure.
     #[inline(never)]
     pub(crate) fn marked(&mut self, at: &mut PacketContext<'_>) {
         let (port, Packet { flow, psn, .. }) = (self.io.ports[at.egress].id, *at.packet());
-        self.sink.note(Note::Marked { port, queue: at.queue, flow, psn });
+        self.sink.report(Report::Marked { port, queue: at.queue, flow, psn });
         if let Some(journey) = at.records.journey_mut(at.frame.record) {
             journey.marked = Some((port, self.now));
         }
@@ -145,7 +146,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         if let Some(ledger) = &mut self.io.ledger {
             ledger.link(ix, up, self.now);
         }
-        self.sink.note(Note::Link { port: self.io.ports[ix].id, up });
+        self.sink.report(Report::Link { port: self.io.ports[ix].id, up });
     }
 
     /// Reports a data packet that a queue pair sends; `rate` is the pair's rate from now on.
@@ -154,7 +155,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let Body::Packet(Packet { flow, psn, kind, class, .. }) = frame.body else { return };
         let Some(slot) = fabric.live_flow(flow).sender.get() else { return };
         let port = &self.io.ports[ix];
-        self.sink.note(Note::Rate { flow, port: port.id, rate });
+        self.sink.report(Report::Rate { flow, port: port.id, rate });
         let until = self.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
             let journey = ledger.send(slot as usize, psn, until, fabric.flow(flow).start, self.now);
@@ -174,7 +175,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         let facts = endpoint.pair_facts(slot, fabric);
         let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
         let port = self.io.ports[facts.port].id;
-        self.sink.note(Note::Sender { flow, port, queue, next, in_flight, window, departure });
+        self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure });
         if let Some(ledger) = &mut self.io.ledger {
             ledger.pair(slot as usize, facts, self.now);
         }

@@ -74,10 +74,10 @@ impl Guarantee {
         let ours = &site.flow_control;
         // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
         let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_ingress;
-        let holds = !(ours.passes_on && site.relays && is_bounded);
+        let holds = !(ours.relays_pauses && site.relays && is_bounded);
         let obeys = ours.interoperates_with(&neighbour.flow_control);
         let takes_time = site.sizes.framing.rate_excess(port.rate, site.sizes.telemetry).is_some();
-        let arrives = port.error_rate == 0.0 || ours.is_spared_by_errors;
+        let arrives = port.error_rate == 0.0 || ours.is_exempt_from_errors;
         let has_room = unmet(site, port).is_none();
         let is_sound = holds && arrives && takes_time && has_room && is_kept;
         if obeys && is_sound && ours.is_lossless && site.headroom.is_lossless {
@@ -176,7 +176,7 @@ impl Fabric {
         let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
         let (flows, guarantees) = (Flows::default(), Vec::new());
         let chooses_paths = spec.senders_choose_paths();
-        let reactions_wake = spec.congestion.needs_wakes();
+        let reactions_wake = spec.congestion.needs_sender_timers();
         let receiver_timers = spec.congestion.needs_receiver_timers();
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops() || chooses_paths;
         let (base_rtt, hops) = (longest, (hops, per_hop));

@@ -310,7 +310,7 @@ impl NetworkSpec {
             true => {
                 let ends = |link: &LinkSpec| [(link.a, link.b), (link.b, link.a)];
                 let first = self.links.iter().flat_map(ends).find(|(end, _)| *end == node);
-                let counts_nothing = self.flow_control(first.map_or(node, |(_, peer)| peer)).facts(true).passes_on;
+                let counts_nothing = self.flow_control(first.map_or(node, |(_, peer)| peer)).facts(true).relays_pauses;
                 self.host.relay.headroom.as_ref().or(counts_nothing.then_some(&HeadroomConfig::SHARED))
             }
             false => self.group(node).and_then(|group| group.headroom.as_ref()),
@@ -358,7 +358,7 @@ impl NetworkSpec {
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
         let (ports, is_host, policy) = (wiring.of(node), self.is_host(node), self.headroom(node));
         let lossless = self.switch.lossless.iter().copied().collect();
-        let is_bounded = policy.facts().bounds_ingress && !policy.shares_all(self.buffer(node), lossless);
+        let is_bounded = policy.facts().bounds_ingress && !policy.shares_buffer(self.buffer(node), lossless);
         let facts = |node| self.flow_control_of(node, wiring).facts(self.is_host(node));
         let neighbour = |port| {
             let node = wiring.peer(port);
@@ -372,17 +372,17 @@ impl NetworkSpec {
             layer: wiring.layer(node),
             seed: Seed(self.seed),
             shape,
-            around: wiring,
+            network: wiring,
             ports,
             neighbours: ports.iter().map(neighbour).collect(),
             unused_ports: self.switch.ports.map_or(0, |most| usize::from(most).saturating_sub(ports.len())),
             lossless,
             buffer: self.buffer(node).get(),
             relays_first: self.host.scheduler == (HostScheduler::RelayFirst {}) && self.host.relay.rate.is_none(),
-            shares_buffer: policy.shares_all(self.buffer(node), lossless),
+            shares_buffer: policy.shares_buffer(self.buffer(node), lossless),
             sizes: self.sizes(),
             base_rtt,
-            senders_hear: self.congestion.hears(),
+            notice_protocol: self.congestion.notice_protocol(),
             flow_control: facts(node),
             headroom: HeadroomFacts { bounds_ingress: is_bounded, ..policy.facts() },
         }

@@ -1,7 +1,7 @@
 //! Packet scripts: one node, fed by hand and watched, without a network around it.
 
 use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::note::Note;
+use backwater_fabric::contract::report::Report;
 use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
 use backwater_fabric::frame::cause::Cause;
 use backwater_fabric::frame::framing::FrameSize;
@@ -55,7 +55,7 @@ struct Recorder {
     now: Time,
     sent: VecDeque<(Time, PortId, Frame, Time)>,
     wakeups: BTreeSet<(Time, u8, u32)>,
-    notes: Vec<Note>,
+    reports: Vec<Report>,
 }
 
 impl Sink for Recorder {
@@ -78,8 +78,8 @@ impl Sink for Recorder {
         true
     }
 
-    fn note(&mut self, note: Note) {
-        self.notes.push(note);
+    fn report(&mut self, report: Report) {
+        self.reports.push(report);
     }
 }
 
@@ -398,7 +398,7 @@ impl Script {
     pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
         let keeps = |queued: &Queued, port: &Port, queue| {
             let (mut queued, records) = (*queued, &mut Records::default());
-            self.node.flow_control().keeps_stopped(ingress, scope, &queued.context(port.ix, queue, records))
+            self.node.flow_control().sustains_pause(ingress, scope, &queued.context(port.ix, queue, records))
         };
         let of_queue =
             |port: &Port, queue| port.frames(queue, &self.frames).filter(|queued| keeps(queued, port, queue)).count();
@@ -409,11 +409,11 @@ impl Script {
 
     /// What a mechanism has counted by this name.
     pub fn counted(&self, name: &str) -> u64 {
-        let amount = |note: &Note| match note {
-            Note::Count { what, amount, .. } if *what == name => *amount,
+        let amount = |report: &Report| match report {
+            Report::Count { what, amount, .. } if *what == name => *amount,
             _ => 0,
         };
-        self.recorder.notes.iter().map(amount).sum()
+        self.recorder.reports.iter().map(amount).sum()
     }
 
     /// For how long gates have stood shut for roots that had given up.

@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::LbStat;
-use backwater_fabric::contract::note::{DropCause, Note};
+use backwater_fabric::contract::report::{DropCause, Report};
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::ids::{NodeId, PortId};
@@ -206,7 +206,7 @@ proptest! {
         };
         let mut into_dead = Vec::new();
         for Traced { at, what, .. } in trace {
-            if let Action::Noted(Note::Enqueued { port, flow, psn, .. }) = what
+            if let Action::Reported(Report::Enqueued { port, flow, psn, .. }) = what
                 && ends.contains(&port) && at > down && at < up
             {
                 let is_own = is_edge(port) && !spec.load_balance.is_static() && goes_up(&simulation, &flows, flow.0, port);

@@ -6,8 +6,8 @@ use crate::common::star;
 use backwater_engine::random::{Seed, Stream};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
-use backwater_fabric::contract::note::DropCause;
 use backwater_fabric::contract::packet::NO_PORT;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::contract::{
     AckView, Admission, Answer, BufferAccounts, BufferPolicy, Choice, FlowControlAccounts, FlowKey, LoadBalance,
     NotificationPoint, Occupancy, PacketContext, PipelineHooks, PortPressure, Pressure, Progress, ReactionPoint,
@@ -90,7 +90,7 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowS
     prop_assert_eq!(simulation.violations(), []);
     for node in simulation.nodes() {
         prop_assert!(node.ports().iter().all(|port| port.closed_queues().next().is_none()));
-        prop_assert_eq!(node.flow_control().stopping(), []);
+        prop_assert_eq!(node.flow_control().upstream_pauses(), []);
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
             // A queue is full from its threshold on, or because it uses headroom.
-            let (held, is_full) = (policy.held(ingress, class), pressure.full.has(class));
+            let (held, is_full) = (policy.ingress_occupancy(ingress, class), pressure.full.has(class));
             let is_beyond = policy.threshold(ingress, class).is_some_and(|threshold| held >= threshold);
             assert!(!is_beyond || is_full, "{pressure:?} with {held} B");
             assert!(!is_full || is_beyond || policy.headroom(ingress, class) > 0, "{pressure:?} with {held} B");
@@ -193,7 +193,7 @@ proptest! {
                 let port_is_empty = held[usize::from(port)].iter().all(|held| *held == 0);
                 prop_assert!(!port_is_empty || pressure.port != PortPressure::Full, "{:?}", pressure);
                 prop_assert!(!(is_empty && lossless.has(class)) || pressure.below_xon.has(class), "{:?}", pressure);
-                prop_assert_eq!(policy.held(port, class), held[usize::from(port)][class.index()]);
+                prop_assert_eq!(policy.ingress_occupancy(port, class), held[usize::from(port)][class.index()]);
                 let occupancy = policy.occupancy();
                 peak = peak.max(occupancy.used);
                 prop_assert_eq!(occupancy.used, held.iter().flatten().sum::<u64>());
@@ -231,9 +231,9 @@ proptest! {
                 now += Duration::from_ns(100);
                 prop_assert_eq!(admit(&mut policy, ingress, class, site.sizes.largest_charge(), now), Ok(()));
             }
-            let before = policy.held(ingress, class);
+            let before = policy.ingress_occupancy(ingress, class);
             while admit(&mut policy, ingress, class, 64, now).is_ok() {}
-            let more = policy.held(ingress, class) - before + site.sizes.largest_charge() + 64;
+            let more = policy.ingress_occupancy(ingress, class) - before + site.sizes.largest_charge() + 64;
             let port = &site.ports[usize::from(ingress)];
             let is_adaptive = matches!(config, HeadroomConfig::Adaptive(_));
             let need = if is_adaptive { exact_need(&site, port) } else { worst_case(&site, port) };
@@ -484,7 +484,7 @@ proptest! {
                 let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
                 while let Some((is_ack, expects, came)) = answers.receive(now) {
                     let (before, arrived) = (progress, Some(came).filter(|_| config.is_selective()));
-                    sender.on_answer(&Answer { asks: !is_ack, expected: expects, arrived, path: None }, &mut progress);
+                    sender.on_answer(&Answer { is_nack: !is_ack, expected: expects, arrived, path: None }, &mut progress);
                     prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
                     deadline = now + timeout;
                 }
@@ -493,7 +493,7 @@ proptest! {
                     deadline = now + timeout;
                 }
                 prop_assert!(progress.next >= progress.acked && progress.next <= packets);
-                let has_room = progress.next - progress.acked - sender.settled(&progress) < in_flight;
+                let has_room = progress.next - progress.acked - sender.not_in_flight(&progress) < in_flight;
                 if let Some(psn) = sender.next(&progress, packets).filter(|_| has_room) {
                     data.send(now, psn);
                     sender.on_sent(psn, &mut progress);

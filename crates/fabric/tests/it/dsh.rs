@@ -7,7 +7,7 @@ use crate::common::{flow, link, network, star};
 use backwater_engine::{Bytes, Duration, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::FlowControlAccounts as _;
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -75,7 +75,7 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     expect_nothing!(s, before 2_000_000 ps);
     let occupancy = s.node.switch().unwrap().occupancy();
     assert_eq!((occupancy.shared, occupancy.headroom), (14_000, 2_000));
-    assert_eq!(s.node.flow_control().stopping().len(), 7);
+    assert_eq!(s.node.flow_control().upstream_pauses().len(), 7);
     // Two packets empty the insurance, the third brings the port to 13,000 B, below 14,000. Class 3 stays: it has 7,000 B, and T is 7,000.
     arrive!(s, 2_000_000 ps, port 1, resume [3, 5]);
     expect!(s, 2_000_000..2_080_000 ps, port 1, Data(3, 0));
@@ -85,7 +85,7 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     // With the next packet T is 7,250.
     expect!(s, 2_240_000..2_320_000 ps, port 1, Data(5, 1));
     expect!(s, 2_240_000..2_243_000 ps, port 0, Resume(vec![3]));
-    assert_eq!(s.node.flow_control().stopping(), []);
+    assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
 /// A departure pauses no queue, though the threshold has fallen below what the port holds meanwhile.
@@ -105,7 +105,7 @@ fn a_departure_does_not_stop_a_port() {
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 2, 2, psn);
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 3, 3, psn);
     }
-    let stopping = |s: &Script| s.node.flow_control().stopping().iter().filter(|(port, _)| *port == 0).count();
+    let stopping = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
     assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
     // That leaves 10,000 B in port 0, which are more than 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
@@ -157,7 +157,7 @@ fn a_packet_that_is_lost_in_front_of_an_empty_queue_stops_nobody() {
     arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
     expect_nothing!(s, before 1_000_000 ps);
     assert_eq!(s.node.losses().frames[DropCause::Headroom as usize], 1);
-    assert_eq!(s.node.flow_control().stopping(), []);
+    assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
 /// The peer stops all classes but the control class, and goes on when it is told to.

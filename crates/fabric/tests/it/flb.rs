@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network};
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::contract::{
     Choice, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, PacketContext, PathState, PipelineHooks,
     RouteRequest, Site, View,

@@ -6,7 +6,7 @@ use crate::common::script::{Says, Script};
 use crate::common::{chain, flow, link, network, star};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{CLASSES, Class, NodeId};

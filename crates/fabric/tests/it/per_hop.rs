@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::random::{Case, lossless_at_common_rates, pyrrha_configs};
 use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;

@@ -5,7 +5,7 @@ use crate::common::script::Script;
 use crate::common::{bcube_of, flow, link, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::contract::{Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope, SchemeContext};
 use backwater_fabric::driver::trace::{Action, TraceSpec};
 use backwater_fabric::frame::cause::Cause;
@@ -53,7 +53,7 @@ fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
         Action::Sent { frame, .. } => {
             frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
         }
-        Action::Noted(_) => None,
+        Action::Reported(_) => None,
     };
     let sent = simulation.take_trace().into_iter().filter_map(|traced| queue(traced.what));
     sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
@@ -105,7 +105,7 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.of(NodeId(20))[0].id;
     s.arrive_control(0, 0, frame(PAUSE, B, to_0));
-    assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().stopping()), (vec![], vec![]));
+    assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
 
 /// A packet of six links: 6-hop queues come before those of four, then those of two, then the relay queue; at switches the ports of the lower layer
@@ -314,7 +314,7 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
 #[test]
 fn both_ends_name_alike_what_is_stopped() {
     let stopped = |s: &Script| -> Vec<_> {
-        s.node.ports().iter().map(|port| s.node.flow_control().stopped(port.ix, port)).collect()
+        s.node.ports().iter().map(|port| s.node.flow_control().obeyed_pauses(port.ix, port)).collect()
     };
     let scope = |of: u32, port| PauseScope::Port(port, of as u8);
     let (mut s, [to_12, _]) = server_15();
@@ -323,8 +323,8 @@ fn both_ends_name_alike_what_is_stopped() {
     s.arrive_control(0, 0, frame(PAUSE, B, to_12));
     let (books, because) = (s.node.flow_control(), scope(B, to_12));
     assert_eq!(stopped(&s), [vec![scope(A, to_12), because], vec![]]);
-    assert_eq!((books.stopping(), books.leftover().is_some()), (vec![(1, because)], true));
-    assert_eq!([0, 1].map(|port| books.passed_on(port, because)), [vec![], vec![(0, CLASSES as QueueIx + 3)]]);
+    assert_eq!((books.upstream_pauses(), books.leftover().is_some()), (vec![(1, because)], true));
+    assert_eq!([0, 1].map(|port| books.relayed_pauses(port, because)), [vec![], vec![(0, CLASSES as QueueIx + 3)]]);
 
     let spec = network(4, 1, thresholds(CHARGE, 0));
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
@@ -332,7 +332,7 @@ fn both_ends_name_alike_what_is_stopped() {
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
     (1..=2).for_each(|psn| s.arrive_data(0, 2, 0, psn));
     assert_eq!(stopped(&s), [vec![], vec![], vec![], vec![because]]);
-    assert_eq!(s.node.flow_control().stopping(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
+    assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
 }
 
 /// A link that comes back: the switch opens what it had been told by the server, and tells it again what is full; the server does the same, also for the

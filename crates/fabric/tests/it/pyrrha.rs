@@ -240,7 +240,7 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
         let keep = |scope| [0, 1, 2].map(|ingress| s.keep_stopped(ingress, scope));
         assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (keepers, [31, 20, 0]));
         assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
-        assert_eq!(s.node.flow_control().stopped(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
+        assert_eq!(s.node.flow_control().obeyed_pauses(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
         s.arrive_pyrrha(10_000_000, P7, resume(p6));
         let resumes = signals(&mut s, 10_000_000 + 80_000 * 50);
         assert_eq!(resumes, to_all(10_000_000 + 80_000 * (resumed - 1), resume(p6)));
@@ -478,7 +478,7 @@ fn acks_wait_in_the_queues_of_bfc_count_or_stand_apart() {
         }
         let added: u64 = (8..40).map(|queue| s.node.ports()[0].queue_bytes(queue)).sum();
         assert_eq!(added > 0, waits, "{acks:?}");
-        let stopping = s.node.flow_control().stopping();
+        let stopping = s.node.flow_control().upstream_pauses();
         assert_eq!(stopping, if counts { vec![(from_switch, PauseScope::Queue(9))] } else { vec![] }, "{acks:?}");
     }
 }

@@ -5,7 +5,7 @@ use crate::common::script::{Says, Script, Sent};
 use crate::common::{bcube, flow, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::DropCause;
+use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::contract::{CongestionOptions, Options, ReactionPoint, SenderFacts};
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::ids::{Class, NodeId, PortIx};

@@ -3,7 +3,7 @@
 use crate::common;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::{DropCause, Note};
+use backwater_fabric::contract::report::{DropCause, Report};
 use backwater_fabric::contract::{
     FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site, StartingFlow, View,
 };
@@ -387,7 +387,7 @@ fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
     let came = simulation.node(spine).ports()[0].id;
     simulation.run_until(at_us(151), 1);
     let ingress_of = |traced: Traced| match traced.what {
-        Action::Noted(Note::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
+        Action::Reported(Report::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
             if node == spine && traced.at == at_us(150) =>
         {
             Some(ingress)
@@ -502,7 +502,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
         faults.any(|fault| fault.down <= at && at < fault.up)
     };
     let misplaced = |traced: Traced| {
-        let Action::Noted(Note::Enqueued { port, kind, .. }) = traced.what else { return None };
+        let Action::Reported(Report::Enqueued { port, kind, .. }) = traced.what else { return None };
         if kind == PacketKind::Notice {
             return None;
         }

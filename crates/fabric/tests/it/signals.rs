@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network};
 use backwater_engine::{Bytes, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::Note;
+use backwater_fabric::contract::report::Report;
 use backwater_fabric::driver::trace::{Action, TraceSpec};
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::ids::{FlowId, NodeId, PortId};
@@ -74,7 +74,7 @@ fn marks_of_a_flow_are_those_of_the_trace() {
             ran(CongestionConfig::Dcqcn(DcqcnConfig { ecn: ecn.clone(), ..Default::default() }), shards);
         let mut expected = Told::new();
         for traced in simulation.take_trace() {
-            if let Action::Noted(Note::Marked { port, flow, .. }) = traced.what {
+            if let Action::Reported(Report::Marked { port, flow, .. }) = traced.what {
                 add(&mut expected, (flow, port), traced.at);
             }
         }
@@ -102,10 +102,10 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
                 }
                 *made.entry((packet.flow, traced.node)).or_default() += 1;
             }
-            Action::Noted(Note::Acknowledged { flow, .. }) => {
+            Action::Reported(Report::Acknowledged { flow, .. }) => {
                 done.insert(flow, sent.get(&flow).copied().unwrap_or_default());
             }
-            Action::Noted(_) => {}
+            Action::Reported(_) => {}
         }
     }
     let told = told(&mut simulation, SignalKind::Notice);

@@ -8,7 +8,7 @@ use crate::common::random::{Case, lossless_at_common_rates, reserved, srcc};
 use crate::common::{bcube, flow, link, network, star, via};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::Note;
+use backwater_fabric::contract::report::Report;
 use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
 use backwater_fabric::frame::{Packet, PacketKind};
 use backwater_fabric::ids::{FlowId, NodeId};
@@ -60,7 +60,7 @@ fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
     let is_notice = |packet: &&Packet| packet.kind == PacketKind::Notice && packet.flow == FlowId(flow);
     let sent = trace.iter().filter(|traced| match &traced.what {
         Action::Sent { frame, .. } => frame.packet().filter(is_notice).is_some(),
-        Action::Noted(_) => false,
+        Action::Reported(_) => false,
     });
     sent.map(|traced| (traced.at, traced.node)).collect()
 }
@@ -132,7 +132,9 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let arrival = first + Duration::from_ps(3360 + 3_000_000 + 3360 + 2_000_000 + 6720 + 1_000_000);
     let rates = |from: Time| -> Vec<(Time, Rate)> {
         let of_flow = trace.iter().filter_map(|traced| match traced.what {
-            Action::Noted(Note::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => Some((traced.at, rate)),
+            Action::Reported(Report::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => {
+                Some((traced.at, rate))
+            }
             _ => None,
         });
         of_flow.collect()
@@ -170,7 +172,7 @@ fn longest_queue(two_way: bool) -> u64 {
     let (simulation, trace) = traced(&under(config, star(6, 100, 1000)), flows);
     let port = simulation.fabric().wiring.of(NodeId(6))[4].id;
     let lengths = trace.iter().filter_map(|traced| match traced.what {
-        Action::Noted(Note::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
+        Action::Reported(Report::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
         _ => None,
     });
     lengths.max().unwrap()
@@ -281,7 +283,7 @@ fn notices_go_back_the_way_of_the_packet() {
                 let peer = wiring.ports[port.peer.0 as usize].node;
                 Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
             }
-            Action::Noted(_) => None,
+            Action::Reported(_) => None,
         })
         .collect();
     let mut seen = BTreeSet::new();
@@ -418,7 +420,7 @@ proptest! {
             let counters = simulation.counters();
             prop_assert_eq!(counters.get("notices"), counters.get("notices_received"));
             for traced in &trace {
-                if let Action::Noted(Note::Rate { flow, rate, .. }) = traced.what {
+                if let Action::Reported(Report::Rate { flow, rate, .. }) = traced.what {
                     let host = flows[flow.0 as usize].src;
                     let fastest = simulation.fabric().wiring.of(host).iter().map(|port| port.rate).max();
                     prop_assert!(rate > Rate::from_bps(0) && Some(rate) <= fastest, "{rate} of {fastest:?}");

@@ -431,7 +431,7 @@ impl PipelineHooks for Teller {
         let Packet { flow, kind, .. } = *packet.packet();
         if (flow, kind) == (FlowId(1), PacketKind::Data) {
             self.0.found.lock().unwrap().push([
-                view.held(packet.ingress, packet.ingress_class),
+                view.ingress_occupancy(packet.ingress, packet.ingress_class),
                 view.threshold(packet.ingress, packet.ingress_class),
             ]);
             let notice =

@@ -390,7 +390,7 @@ impl CongestionOptions for Sleeping {
         Sleeper { line: sender.line_rate, is_open: false }
     }
 
-    fn needs_wakes(&self) -> bool {
+    fn needs_sender_timers(&self) -> bool {
         true
     }
 }

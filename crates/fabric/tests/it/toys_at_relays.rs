@@ -92,10 +92,10 @@ fn what_is_relayed_leaves_in_another_class() {
     s.arrive_data(1_000_000, 0, 0, 0);
     s.arrive_data(1_000_000, 0, 0, 1);
     let pipeline = s.node.switch().unwrap();
-    assert_eq!((pipeline.held(0, Class(3)), pipeline.held(0, Class(4))), (1086, 0));
+    assert_eq!((pipeline.ingress_occupancy(0, Class(3)), pipeline.ingress_occupancy(0, Class(4))), (1086, 0));
     assert_eq!(s.next_sent(2_000_000).unwrap().says, Says::Data(4, 0));
     assert_eq!(s.next_sent(2_000_000).unwrap().says, Says::Data(4, 1));
-    assert_eq!(s.node.switch().unwrap().held(0, Class(3)), 0);
+    assert_eq!(s.node.switch().unwrap().ingress_occupancy(0, Class(3)), 0);
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl CongestionOptions for Alarm {
         Clock { alarm: self.clone(), flow: sender.flow, line_rate: sender.line_rate, at }
     }
 
-    fn needs_wakes(&self) -> bool {
+    fn needs_sender_timers(&self) -> bool {
         true
     }
 }

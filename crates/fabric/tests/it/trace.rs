@@ -4,7 +4,7 @@ use crate::common;
 use crate::common::{flow, link, network};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
-use backwater_fabric::contract::note::{DropCause, Note};
+use backwater_fabric::contract::report::{DropCause, Report};
 use backwater_fabric::driver::trace::{Action, TraceScope, TraceSpec, Traced};
 use backwater_fabric::frame::PacketKind;
 use backwater_fabric::ids::{Class, FlowId, NodeId};
@@ -36,9 +36,9 @@ fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
     (simulation, trace)
 }
 
-fn notes(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Note)> {
+fn reports(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Report)> {
     trace.iter().filter_map(|traced| match traced.what {
-        Action::Noted(note) => Some((traced.at, traced.node, note)),
+        Action::Reported(report) => Some((traced.at, traced.node, report)),
         Action::Sent { .. } => None,
     })
 }
@@ -46,7 +46,7 @@ fn notes(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Note)> {
 #[test]
 fn the_trace_tells_what_the_totals_count() {
     let (mut simulation, trace) = traced(&incast(), 1);
-    let count = |is_it: fn(&Note) -> bool| notes(&trace).filter(|(.., note)| is_it(note)).count() as u64;
+    let count = |is_it: fn(&Report) -> bool| reports(&trace).filter(|(.., report)| is_it(report)).count() as u64;
     let totals = simulation.totals();
     let sent = trace.iter().filter(|traced| matches!(traced.what, Action::Sent { .. })).count() as u64;
     assert_eq!(sent, totals.packet_hops);
@@ -54,21 +54,23 @@ fn the_trace_tells_what_the_totals_count() {
     let made = |is_it: fn(PacketKind) -> bool| {
         let by_hosts = trace.iter().filter(|traced| match &traced.what {
             Action::Sent { frame, .. } => traced.node.0 < 4 && frame.packet().is_some_and(|packet| is_it(packet.kind)),
-            Action::Noted(_) => false,
+            Action::Reported(_) => false,
         });
         by_hosts.count() as u64
     };
     let joined = 3 * made(|_| true) + made(|kind| kind != PacketKind::Data);
-    assert_eq!(count(|note| matches!(note, Note::Enqueued { .. })), joined);
-    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), joined);
-    let (stopped, resumed) =
-        (count(|note| matches!(note, Note::Stopped { .. })), count(|note| matches!(note, Note::Paused { .. })));
+    assert_eq!(count(|report| matches!(report, Report::Enqueued { .. })), joined);
+    assert_eq!(count(|report| matches!(report, Report::Dequeued { .. })), joined);
+    let (stopped, resumed) = (
+        count(|report| matches!(report, Report::Stopped { .. })),
+        count(|report| matches!(report, Report::Paused { .. })),
+    );
     assert_eq!((stopped, resumed), (resumed, simulation.take_pauses().len() as u64));
     assert!(stopped > 0);
-    assert_eq!(count(|note| matches!(note, Note::Received { .. })), 3);
-    assert_eq!(count(|note| matches!(note, Note::Acknowledged { .. })), 3);
+    assert_eq!(count(|report| matches!(report, Report::Received { .. })), 3);
+    assert_eq!(count(|report| matches!(report, Report::Acknowledged { .. })), 3);
     // Packets that are marked arrive so, at h3.
-    let marks = count(|note| matches!(note, Note::Marked { .. }));
+    let marks = count(|report| matches!(report, Report::Marked { .. }));
     let last_hop = trace.iter().filter(|traced| match &traced.what {
         Action::Sent { frame, .. } if traced.node == NodeId(5) => {
             frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data && packet.marked)
@@ -78,9 +80,9 @@ fn the_trace_tells_what_the_totals_count() {
     assert_eq!(marks, last_hop.count() as u64);
     assert!(marks > 0);
     // Senders start at line rate, and slow down.
-    let rates: Vec<Rate> = notes(&trace)
-        .filter_map(|(.., note)| match note {
-            Note::Rate { rate, .. } => Some(rate),
+    let rates: Vec<Rate> = reports(&trace)
+        .filter_map(|(.., report)| match report {
+            Report::Rate { rate, .. } => Some(rate),
             _ => None,
         })
         .collect();
@@ -108,8 +110,8 @@ fn a_loss_is_traced_where_it_happens() {
     spec.switch.buffer = Bytes(64 << 10);
     spec.switch.lossless = vec![];
     let (simulation, trace) = traced(&spec, 1);
-    let lost = notes(&trace).filter(
-        |(_, node, note)| matches!(note, Note::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
+    let lost = reports(&trace).filter(
+        |(_, node, report)| matches!(report, Report::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
     );
     assert_eq!(lost.count() as u64, simulation.totals().drops[DropCause::BufferFull as usize]);
     assert!(simulation.totals().drops[DropCause::BufferFull as usize] > 0);
@@ -126,12 +128,12 @@ fn what_is_lost_in_a_queue_leaves_it() {
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(100) }];
     spec.reconvergence = Some(Duration::from_us(30));
     let (_, trace) = traced(&spec, 1);
-    let count = |is_it: fn(&Note) -> bool| {
-        notes(&trace).filter(|(at, node, note)| (*at, *node) == (at_us(40), NodeId(5)) && is_it(note)).count()
+    let count = |is_it: fn(&Report) -> bool| {
+        reports(&trace).filter(|(at, node, report)| (*at, *node) == (at_us(40), NodeId(5)) && is_it(report)).count()
     };
-    let lost = count(|note| matches!(note, Note::Dropped { cause: DropCause::LinkDown, .. }));
+    let lost = count(|report| matches!(report, Report::Dropped { cause: DropCause::LinkDown, .. }));
     assert!(lost > 0);
-    assert_eq!(count(|note| matches!(note, Note::Dequeued { .. })), lost);
+    assert_eq!(count(|report| matches!(report, Report::Dequeued { .. })), lost);
 }
 
 /// A window, and one node, port or flow: what is traced is what the whole trace has of that.
@@ -144,16 +146,16 @@ fn a_trace_has_what_was_asked_for() {
     let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(5))[0].id;
     let of_flow = |traced: &Traced| match &traced.what {
         Action::Sent { frame, .. } => frame.packet().is_some_and(|packet| packet.flow == FlowId(1)),
-        Action::Noted(
-            Note::Enqueued { flow, .. }
-            | Note::Dequeued { flow, .. }
-            | Note::Marked { flow, .. }
-            | Note::Rate { flow, .. }
-            | Note::Sender { flow, .. }
-            | Note::Received { flow, .. }
-            | Note::Acknowledged { flow, .. },
+        Action::Reported(
+            Report::Enqueued { flow, .. }
+            | Report::Dequeued { flow, .. }
+            | Report::Marked { flow, .. }
+            | Report::Rate { flow, .. }
+            | Report::Sender { flow, .. }
+            | Report::Received { flow, .. }
+            | Report::Acknowledged { flow, .. },
         ) => *flow == FlowId(1),
-        Action::Noted(_) => false,
+        Action::Reported(_) => false,
     };
     type Wanted<'a> = &'a dyn Fn(&Traced) -> bool;
     let cases: [(TraceScope, Wanted<'_>); 4] = [
@@ -189,8 +191,8 @@ fn a_trace_of_ports_has_what_their_nodes_do() {
     assert!(
         trace.iter().all(|traced| traced.port == Some(receiver) || (traced.node, traced.port) == (NodeId(3), None))
     );
-    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Received { .. })).count(), 3);
-    assert_eq!(notes(&trace).filter(|(.., note)| matches!(note, Note::Acknowledged { .. })).count(), 0);
+    assert_eq!(reports(&trace).filter(|(.., report)| matches!(report, Report::Received { .. })).count(), 3);
+    assert_eq!(reports(&trace).filter(|(.., report)| matches!(report, Report::Acknowledged { .. })).count(), 0);
 }
 
 /// Lost data and lost answers are those of their flow.
@@ -204,12 +206,11 @@ fn a_trace_of_a_flow_has_what_it_loses() {
     simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
     let trace = simulation.take_trace();
     let lost = |wanted: PacketKind| {
-        let is_it =
-            |note: &Note| matches!(note, Note::Dropped { packet: Some((kind, FlowId(1), _)), .. } if *kind == wanted);
-        notes(&trace).filter(|(.., note)| is_it(note)).count()
+        let is_it = |report: &Report| matches!(report, Report::Dropped { packet: Some((kind, FlowId(1), _)), .. } if *kind == wanted);
+        reports(&trace).filter(|(.., report)| is_it(report)).count()
     };
     assert!(lost(PacketKind::Data) > 0 && lost(PacketKind::Ack) > 0);
-    let drops = notes(&trace).filter(|(.., note)| matches!(note, Note::Dropped { .. })).count();
+    let drops = reports(&trace).filter(|(.., report)| matches!(report, Report::Dropped { .. })).count();
     assert_eq!(drops, lost(PacketKind::Data) + lost(PacketKind::Ack) + lost(PacketKind::Nack) + lost(PacketKind::Cnp));
 }
 
@@ -246,15 +247,15 @@ fn a_queue_is_told_to_be_open_before_a_packet_leaves_it() {
     simulation.watch_trace(&TraceSpec::ALL);
     common::drain(&mut simulation);
     let (mut closed, mut left) = (BTreeMap::new(), 0);
-    for (at, _, note) in notes(&simulation.take_trace()) {
-        match note {
-            Note::Stopped { port, queue, .. } => assert_eq!(closed.insert((port, queue), at), None, "{note:?}"),
-            Note::Paused { port, queue, closure } => {
-                assert_eq!(closed.remove(&(port, queue)), Some(closure.from), "{note:?}");
+    for (at, _, report) in reports(&simulation.take_trace()) {
+        match report {
+            Report::Stopped { port, queue, .. } => assert_eq!(closed.insert((port, queue), at), None, "{report:?}"),
+            Report::Paused { port, queue, closure } => {
+                assert_eq!(closed.remove(&(port, queue)), Some(closure.from), "{report:?}");
             }
-            Note::Dequeued { port, queue, .. } => {
+            Report::Dequeued { port, queue, .. } => {
                 left += 1;
-                assert_eq!(closed.get(&(port, queue)).filter(|since| **since < at), None, "{at}: {note:?}");
+                assert_eq!(closed.get(&(port, queue)).filter(|since| **since < at), None, "{at}: {report:?}");
             }
             _ => {}
         }

@@ -25,7 +25,7 @@ impl Run {
         // Hosts that forward PAUSEs make none of their own.
         let peer = wiring.neighbour(facts.node, facts.ix);
         let fabric = self.simulation.fabric();
-        let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).passes_on;
+        let relayed = fabric.spec.relays(peer) && fabric.spec.flow_control_of(peer, wiring).facts(true).relays_pauses;
         self.tables.pauses.push(PauseRow {
             node: facts.node.into(),
             port: facts.ix,

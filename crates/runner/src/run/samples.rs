@@ -16,7 +16,7 @@ fn ingress_queues(
     now: Time,
 ) -> impl Iterator<Item = IngressRow> + use<'_> {
     (0..CLASSES as u8).map(Class).filter_map(move |class| {
-        let bytes = switch.held(port, class);
+        let bytes = switch.ingress_occupancy(port, class);
         let threshold_bytes = switch.threshold(port, class);
         (bytes > 0).then(|| IngressRow {
             time_ps: now,
@@ -54,7 +54,7 @@ impl Run {
                     });
                 }
                 if self.plan.probes.queues {
-                    for (queue, bytes) in port.held_queues() {
+                    for (queue, bytes) in port.queue_occupancies() {
                         let row = EgressRow { time_ps: now, node: node.id.into(), port: port.ix, queue, bytes };
                         self.tables.egress.push(row);
                     }

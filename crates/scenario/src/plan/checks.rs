@@ -253,12 +253,12 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let (lossless, buffer) = (spec.switch.lossless.iter().copied().collect(), spec.switch.buffer);
-    let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_all(buffer, lossless);
+    let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_buffer(buffer, lossless);
     let bounds_queues = |switch: &NodeId| spec.flow_control(*switch).facts(false).bounds_queues;
     let uses_pfc = |switch: NodeId, port: &PortFacts| {
         let (ours, peer) = (spec.flow_control(switch).facts(false), wiring.peer(port));
         let theirs = spec.flow_control_of(peer, &wiring).facts(spec.is_host(peer));
-        ours.protocols.iter().find(|protocol| theirs.speaks(**protocol)) == Some(&Protocol::PFC)
+        ours.protocols.iter().find(|protocol| theirs.supports(**protocol)) == Some(&Protocol::PFC)
     };
     let drops = |switch: &NodeId| wiring.of(*switch).iter().any(|port| !uses_pfc(*switch, port));
     let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
@@ -290,8 +290,8 @@ fn relays(spec: &NetworkSpec) -> bool {
 pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
-    let passes_on = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).passes_on;
-    if let Some(relay) = nodes(NodeKind::Relay, spec).find(passes_on) {
+    let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).relays_pauses;
+    if let Some(relay) = nodes(NodeKind::Relay, spec).find(relays_pauses) {
         let message = "bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets";
         findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
@@ -411,7 +411,7 @@ pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
 
 /// True if PAUSEs depend on the occupancy of ingress ports.
 fn counts(flow_control: &FlowControlFacts) -> bool {
-    flow_control.is_lossless && !flow_control.bounds_queues && !flow_control.passes_on
+    flow_control.is_lossless && !flow_control.bounds_queues && !flow_control.relays_pauses
 }
 
 /// Checks the buffers of nodes of one kind; `option` sets the buffer.

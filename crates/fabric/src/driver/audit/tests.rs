@@ -104,7 +104,7 @@ struct Believer {
 impl FlowControl for Believer {}
 
 impl FlowControlAccounts for Believer {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         self.stopping.clone()
     }
 

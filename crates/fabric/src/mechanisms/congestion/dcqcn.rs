@@ -291,7 +291,7 @@ impl CongestionOptions for DcqcnConfig {
         self.parameters(line_rate).cnp == CnpMode::Frame
     }
 
-    fn needs_wakes(&self) -> bool {
+    fn needs_sender_timers(&self) -> bool {
         self.repace.unwrap_or(self.profile.parameters(Rate::from_gbps(100)).repace)
     }
 
@@ -300,7 +300,7 @@ impl CongestionOptions for DcqcnConfig {
         effective_values(self.parameters(sender.line_rate)).into_iter().chain(window).collect()
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
+    fn effective_values_at_switch(&self, rate: Rate) -> EffectiveValues {
         let ecn = self.thresholds();
         let (kmin, kmax) = ecn.thresholds(rate);
         effective_values(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax, "ecn.pmax": ecn.pmax }))

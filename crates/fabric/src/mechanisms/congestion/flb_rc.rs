@@ -64,11 +64,11 @@ impl CongestionOptions for FlbRcConfig {
         FlbRc::new(self, sender)
     }
 
-    fn hears(&self) -> Option<Protocol> {
+    fn notice_protocol(&self) -> Option<Protocol> {
         Some(FLB)
     }
 
-    fn needs_wakes(&self) -> bool {
+    fn needs_sender_timers(&self) -> bool {
         true
     }
 
@@ -154,7 +154,7 @@ impl ReactionPoint for FlbRc {
         self.first_window = None;
     }
 
-    fn tells_of_congestion(&self, notice: &Notice) -> bool {
+    fn signals_congestion(&self, notice: &Notice) -> bool {
         matches!(Cnm::of(notice.words), Cnm::Congested { .. })
     }
 

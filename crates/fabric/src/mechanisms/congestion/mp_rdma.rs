@@ -144,7 +144,7 @@ impl CongestionOptions for MpRdmaConfig {
         effective_values(json!({ "initial_cwnd": self.initial_cwnd(sender) }))
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
+    fn effective_values_at_switch(&self, rate: Rate) -> EffectiveValues {
         let (kmin, kmax) = self.ecn.ecn().thresholds(rate);
         effective_values(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax }))
     }

@@ -136,7 +136,7 @@ impl CongestionOptions for PcnConfig {
         effective_values(json!({ "min_rate": self.min_rate.min(sender.line_rate), "w_min": self.w_min() }))
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
+    fn effective_values_at_switch(&self, rate: Rate) -> EffectiveValues {
         effective_values(json!({ "threshold": self.threshold(rate) }))
     }
 }

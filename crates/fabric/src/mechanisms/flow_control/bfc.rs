@@ -6,8 +6,9 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options,
-    PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage, StartingFlow, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
+    Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
+    StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -175,7 +176,12 @@ impl FlowControlOptions for BfcConfig {
     type Instance = Bfc;
 
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts { protocols: vec![BFC], bounds_queues: true, leaves_class_queues: true, ..Default::default() }
+        FlowControlFacts {
+            protocols: vec![BFC],
+            bounds_queues: true,
+            bypasses_class_queues: true,
+            ..Default::default()
+        }
     }
 
     fn build(&self, site: &Site<'_>) -> Bfc {
@@ -229,7 +235,7 @@ impl FlowControl for Bfc {
         }
     }
 
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if usize::from(packet.queue) < CLASSES {
             return;
         }
@@ -282,7 +288,7 @@ impl FlowControl for Bfc {
 }
 
 impl FlowControlAccounts for Bfc {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let of_port = |(port, counts): (PortIx, &[u32; UPSTREAM_QUEUES])| {
             let paused = (0..).zip(*counts).filter(|(_, count)| *count > 0);
             paused.map(move |(queue, _)| (port, PauseScope::Queue(queue))).collect::<Vec<_>>()
@@ -290,12 +296,12 @@ impl FlowControlAccounts for Bfc {
         (0..).zip(&self.counted).flat_map(of_port).collect()
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         packet.ingress == ingress && counted_against(packet.note).map(PauseScope::Queue) == Some(scope)
     }
 
     fn leftover(&self) -> Option<String> {
-        let (port, _) = self.stopping().into_iter().next()?;
+        let (port, _) = self.upstream_pauses().into_iter().next()?;
         Some(format!("packets that came in on port {port} are still counted"))
     }
 

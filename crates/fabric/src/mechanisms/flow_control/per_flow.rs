@@ -5,8 +5,8 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options, PacketContext,
-    PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
+    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge, Options,
+    PacketContext, PauseScope, Pressure, QueueChoice, Shape, Site, Stage, StartingFlow, View,
 };
 use crate::frame::Direction;
 use crate::frame::cause::Causes;
@@ -140,7 +140,7 @@ impl FlowControlOptions for PerFlowConfig {
         FlowControlFacts {
             protocols: vec![PER_FLOW],
             bounds_queues: true,
-            leaves_class_queues: true,
+            bypasses_class_queues: true,
             ..Default::default()
         }
     }
@@ -181,7 +181,7 @@ impl FlowControl for PerFlow {
         }
     }
 
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if let Some(flow) = self.counts(packet) {
             let count = self.counted.entry((packet.ingress, flow)).or_default();
             *count -= 1;
@@ -244,7 +244,7 @@ impl FlowControl for PerFlow {
 }
 
 impl FlowControlAccounts for PerFlow {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let mut stopping: Vec<_> =
             self.counted.keys().map(|(port, (flow, way))| (*port, PauseScope::Flow(*flow, *way))).collect();
         stopping.sort_unstable();
@@ -257,7 +257,7 @@ impl FlowControlAccounts for PerFlow {
         line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         let headers = packet.packet();
         let flow = Some(PauseScope::Flow(headers.flow, headers.direction()));
         packet.ingress == ingress && packet.note == COUNTED && flow == Some(scope)

@@ -7,8 +7,8 @@
 use super::pfc_star::Raises;
 use crate::contract::{
     AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts, FlowControlOptions,
-    Gauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure, QueueChoice,
-    RunningFlowControl, Shape, Site, View,
+    IngressGauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
+    QueueChoice, RunningFlowControl, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
@@ -81,9 +81,9 @@ pub struct Pfc {
     config: PfcConfig,
     lossless: ClassMask,
     /// Whether PAUSEs are passed on, and what comes in is not counted.
-    passes_on: bool,
+    relays_pauses: bool,
     /// Whether a queue may be resumed by what packets of its port's other queues do.
-    looks_at_ports: bool,
+    has_port_thresholds: bool,
     /// Which packets leave in another class than that in which they came.
     raises: Option<Box<Raises>>,
     /// Per port, what keeps the peer stopped.
@@ -114,7 +114,7 @@ impl Stopped {
         let port = match pressure.port {
             PortPressure::Full => true,
             PortPressure::Between => self.port,
-            PortPressure::Eased => false,
+            PortPressure::BelowXon => false,
         };
         Stopped { queues: self.queues.minus(pressure.below_xon).or(pressure.full), port }
     }
@@ -156,8 +156,8 @@ impl Pfc {
         Pfc {
             config: config.clone(),
             lossless: site.lossless,
-            passes_on: site.relays && config.relays == Relaying::Forward,
-            looks_at_ports: site.headroom.looks_at_ports,
+            relays_pauses: site.relays && config.relays == Relaying::Forward,
+            has_port_thresholds: site.headroom.has_port_thresholds,
             raises: None,
             stopped: vec![Stopped::default(); site.ports.len()],
             held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
@@ -208,7 +208,7 @@ impl Pfc {
         let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
         let of_class = self.leaves(packet.ingress, class);
-        view.because(egress, added.fold(QueueIx::from(of_class.0), fullest))
+        view.pause_cause(egress, added.fold(QueueIx::from(of_class.0), fullest))
     }
 
     /// Finds out why the classes of `pause` have to be stopped.
@@ -216,7 +216,7 @@ impl Pfc {
         for class in pause.minus(CONTROL).iter() {
             let held = self.held_of(packet.ingress).iter();
             let of_class = held.clone().map(|bytes| bytes[class.index()]);
-            view.note_full(packet.ingress, class, of_class.clone());
+            view.report_full(packet.ingress, class, of_class.clone());
             let cause = if whole_port {
                 self.cause(packet, class, held.map(|bytes| bytes.iter().sum()), view)
             } else {
@@ -237,7 +237,7 @@ impl Pfc {
     /// A packet has left whose peer has been told to stop. That may resume a queue; it pauses none, even if the threshold has fallen since the
     /// last arrival.
     #[inline(never)]
-    fn look_whether_eased(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn look_whether_eased(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[usize::from(packet.ingress)];
         let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
@@ -263,7 +263,7 @@ impl Pfc {
                     let queue = QueueIx::from(class.0);
                     // A class is stopped here because another port is.
                     let Some(other) = others().find(|other| view.port(*other).is_closed(queue)) else { continue };
-                    this.ports[usize::from(port)].causes[class.index()] = view.because(other, queue);
+                    this.ports[usize::from(port)].causes[class.index()] = view.pause_cause(other, queue);
                 }
             });
         }
@@ -305,7 +305,7 @@ impl Pfc {
 
     fn send_pause(&self, port: PortIx, classes: ClassMask, view: &mut View<'_>) {
         let frame = Control::Pfc(self.frame(classes, self.config.quanta));
-        view.send_because(port, frame, &self.ports[usize::from(port)].causes);
+        view.send_with_causes(port, frame, &self.ports[usize::from(port)].causes);
     }
 
     /// A received frame takes effect. The control class is never paused.
@@ -329,7 +329,7 @@ impl Pfc {
 
     /// The gates of `port` may have changed.
     fn settle(&mut self, port: PortIx, view: &mut View<'_>) {
-        if self.passes_on {
+        if self.relays_pauses {
             self.pass_on(view);
         }
         self.arm(port, view);
@@ -400,8 +400,8 @@ impl FlowControlOptions for PfcConfig {
             protocols: vec![Protocol::PFC],
             pfc: Some(self.terms()),
             is_lossless: true,
-            is_spared_by_errors: self.pause == PauseModel::UntilResume,
-            passes_on: self.relays == Relaying::Forward,
+            is_exempt_from_errors: self.pause == PauseModel::UntilResume,
+            relays_pauses: self.relays == Relaying::Forward,
             ..Default::default()
         }
     }
@@ -421,7 +421,7 @@ impl FlowControlOptions for PfcConfig {
         let agrees = ours.until_resume == terms.until_resume;
         let message = format_args!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
         findings.error(!agrees, "pause", message);
-        let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.speaks(Protocol::PFC));
+        let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.supports(Protocol::PFC));
         if let Some(RunningFlowControl { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
             let message = format_args!(
                 "must have the options of {}: a switch with {name} uses the same at all its borders",
@@ -448,7 +448,7 @@ impl FlowControl for Pfc {
 
     #[inline(always)]
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
-        if self.passes_on {
+        if self.relays_pauses {
             return;
         }
         *self.held_mut(packet) += u64::from(packet.bytes);
@@ -463,8 +463,8 @@ impl FlowControl for Pfc {
     }
 
     #[inline(always)]
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
-        if self.passes_on {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
+        if self.relays_pauses {
             return;
         }
         *self.held_mut(packet) -= u64::from(packet.bytes);
@@ -474,15 +474,15 @@ impl FlowControl for Pfc {
     }
 
     /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
-    fn on_refuse(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
-        if self.passes_on {
+    fn on_refuse(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
+        if self.relays_pauses {
             return;
         }
         let before = self.stopped[usize::from(packet.ingress)];
         let pressure = gauge.pressure();
         let full = pressure.full.with(packet.ingress_class);
         let stopped = before.after(Pressure { full, ..pressure });
-        if gauge.held() > 0 && stopped != before {
+        if gauge.occupancy() > 0 && stopped != before {
             self.tell(packet, stopped, view);
         }
     }
@@ -517,7 +517,7 @@ impl FlowControl for Pfc {
         {
             frame.enabled = self.stopped[index].classes();
             *at = view.now + Duration::from_ps(state.pause_time.ps() / 2);
-            view.send_because(port, Control::Pfc(*frame), &state.causes);
+            view.send_with_causes(port, Control::Pfc(*frame), &state.causes);
         }
         self.settle(port, view);
     }
@@ -558,16 +558,16 @@ impl FlowControlAccounts for Pfc {
         self.config.pause == PauseModel::UntilResume
     }
 
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let named = |stopped: &Stopped| stopped.classes().minus(CONTROL).iter();
         let classes =
             (0..).zip(&self.stopped).flat_map(|(port, stopped)| named(stopped).map(move |class| (port, class)));
         classes.map(|(port, class)| (port, PauseScope::Queue(class.0.into()))).collect()
     }
 
-    fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+    fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         match scope {
-            PauseScope::Queue(queue) if self.passes_on => {
+            PauseScope::Queue(queue) if self.relays_pauses => {
                 (0..self.ports.len() as PortIx).filter(|port| *port != ingress).map(|port| (port, queue)).collect()
             }
             _ => Vec::new(),
@@ -575,8 +575,8 @@ impl FlowControlAccounts for Pfc {
     }
 
     /// Where the buffer policy looks at whole ports, any packet that came in there.
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         let from = Some(PauseScope::Queue(packet.packet().queue.into()));
-        !self.passes_on && packet.ingress == ingress && (self.looks_at_ports || from == Some(scope))
+        !self.relays_pauses && packet.ingress == ingress && (self.has_port_thresholds || from == Some(scope))
     }
 }

@@ -45,7 +45,7 @@ impl HeadroomOptions for AdaptiveConfig {
     fn facts(&self) -> HeadroomFacts {
         HeadroomFacts {
             is_lossless: true,
-            looks_at_ports: false,
+            has_port_thresholds: false,
             bounds_ingress: false,
             has_thresholds: true,
             set_headroom: None,

@@ -1,7 +1,7 @@
 //! A dynamic threshold for every egress queue (Choudhury and Hahne 1998): how a switch shares its buffer where packets may be lost.
 
 use super::threshold::DynamicThreshold;
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, HeadroomFacts, HeadroomOptions, Occupancy, Options, PacketContext,
     Pressure, Site,
@@ -100,7 +100,7 @@ impl BufferAccounts for Egress {
         self.used
     }
 
-    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
         self.came[usize::from(ingress)][class.index()]
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         let mut greedy = policy(1000.0, 100_500);
         assert_eq!((fill(&mut greedy, 0), fill(&mut greedy, 1)), (100, 0));
         assert_eq!((greedy.occupancy().used, greedy.occupancy().peak), (100_000, 100_000));
-        let held: u64 = (0..3).map(|ingress| greedy.held(ingress, Class(3))).sum();
+        let held: u64 = (0..3).map(|ingress| greedy.ingress_occupancy(ingress, Class(3))).sum();
         assert_eq!(held, 100_000);
     }
 }

@@ -43,7 +43,7 @@ impl HeadroomOptions for OversubscribedConfig {
     fn facts(&self) -> HeadroomFacts {
         HeadroomFacts {
             is_lossless: self.ratio >= 1.0,
-            looks_at_ports: false,
+            has_port_thresholds: false,
             bounds_ingress: false,
             has_thresholds: true,
             set_headroom: self.headroom,

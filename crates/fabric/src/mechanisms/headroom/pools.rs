@@ -1,6 +1,6 @@
 //! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
 
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::contract::{Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::prefetch::prefetch;
@@ -103,7 +103,7 @@ impl Pools {
     }
 
     /// All bytes of one ingress queue.
-    pub(super) fn held(&self, ingress: PortIx, class: Class) -> u64 {
+    pub(super) fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
         let queue = self.queue(ingress, class);
         queue.footroom + queue.headroom
     }

@@ -50,7 +50,7 @@ impl HeadroomOptions for SihConfig {
     fn facts(&self) -> HeadroomFacts {
         HeadroomFacts {
             is_lossless: true,
-            looks_at_ports: false,
+            has_port_thresholds: false,
             bounds_ingress: false,
             has_thresholds: true,
             set_headroom: self.headroom,
@@ -145,8 +145,8 @@ impl BufferAccounts for Sih {
         self.pools.occupancy()
     }
 
-    fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.held(ingress, class)
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.ingress_occupancy(ingress, class)
     }
 
     fn headroom(&self, ingress: PortIx, class: Class) -> u64 {

@@ -51,7 +51,7 @@ impl HeadroomOptions for StaticConfig {
     fn facts(&self) -> HeadroomFacts {
         HeadroomFacts {
             is_lossless: true,
-            looks_at_ports: false,
+            has_port_thresholds: false,
             bounds_ingress: true,
             has_thresholds: true,
             set_headroom: self.headroom,
@@ -66,7 +66,7 @@ impl HeadroomOptions for StaticConfig {
         Some(("xoff", self.xoff.get() * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()))
     }
 
-    fn shares_all(&self, buffer: Bytes, lossless: ClassMask) -> bool {
+    fn shares_buffer(&self, buffer: Bytes, lossless: ClassMask) -> bool {
         lossless.is_empty() || self.xoff >= buffer && self.headroom == Some(Bytes(0))
     }
 
@@ -124,7 +124,7 @@ impl BufferPolicy for StaticThreshold {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
         }
-        let held = self.pools.held(ingress, class);
+        let held = self.pools.ingress_occupancy(ingress, class);
         let is_full = held >= self.xoff.max(1) || self.pools.headroom(ingress, class) > 0;
         Pressure::of_class(class, is_full, !is_full && held <= self.xon)
     }
@@ -143,8 +143,8 @@ impl BufferAccounts for StaticThreshold {
         self.pools.occupancy()
     }
 
-    fn held(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.held(ingress, class)
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
+        self.pools.ingress_occupancy(ingress, class)
     }
 
     fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
@@ -159,7 +159,7 @@ impl BufferAccounts for StaticThreshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::note::DropCause;
+    use crate::contract::report::DropCause;
     use crate::ids::{ClassMask, NodeId};
     use crate::mechanisms::headroom::HeadroomConfig;
     use crate::testing::{admit, fabric, packet, star};

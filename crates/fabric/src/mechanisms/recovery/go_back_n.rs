@@ -56,7 +56,7 @@ impl Sender {
 impl RecoverySender for Sender {
     #[inline]
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
-        if !answer.asks {
+        if !answer.is_nack {
             progress.acked = progress.acked.max(answer.expected);
             progress.next = progress.next.max(answer.expected);
             return false;
@@ -140,11 +140,11 @@ mod tests {
     }
 
     fn ack(sender: &mut Sender, expected: Psn, state: &mut Progress) {
-        assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: None, path: None }, state));
+        assert!(!sender.on_answer(&Answer { is_nack: false, expected, arrived: None, path: None }, state));
     }
 
     fn nack(sender: &mut Sender, expected: Psn, state: &mut Progress) -> bool {
-        sender.on_answer(&Answer { asks: true, expected, arrived: None, path: None }, state)
+        sender.on_answer(&Answer { is_nack: true, expected, arrived: None, path: None }, state)
     }
 
     #[test]

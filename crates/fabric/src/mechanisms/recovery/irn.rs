@@ -128,15 +128,15 @@ impl RecoverySender for Sender {
         self.board.on_sent(psn, progress);
     }
 
-    fn settled(&self, progress: &Progress) -> u32 {
-        self.board.settled(progress)
+    fn not_in_flight(&self, progress: &Progress) -> u32 {
+        self.board.not_in_flight(progress)
     }
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
         self.board.on_answer(answer.expected, answer.arrived, progress);
         self.arrived_before = self.arrived_before.max(answer.arrived.map_or(0, |psn| psn + 1));
         // A NACK from before the last acknowledgement is stale.
-        let is_news = answer.asks && answer.expected == progress.acked;
+        let is_news = answer.is_nack && answer.expected == progress.acked;
         let begins = is_news && !self.board.recovers();
         if begins {
             self.board.recover(progress.acked + 1, progress.next, progress);

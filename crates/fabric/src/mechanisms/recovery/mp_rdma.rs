@@ -80,15 +80,15 @@ impl RecoverySender for Sender {
         self.board.on_sent(psn, progress);
     }
 
-    fn settled(&self, progress: &Progress) -> u32 {
-        self.board.settled(progress)
+    fn not_in_flight(&self, progress: &Progress) -> u32 {
+        self.board.not_in_flight(progress)
     }
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
-        self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.asks), progress);
+        self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.is_nack), progress);
         // It has come, and has been thrown away; if it has not been repaired since, it is lost, and so is what has not been answered before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
-        let thrown_away = answer.arrived.filter(|psn| answer.asks && is_missing(psn));
+        let thrown_away = answer.arrived.filter(|psn| answer.is_nack && is_missing(psn));
         // Sent behind what has been sent again: that has been lost once more.
         let begins = thrown_away.filter(|psn| !self.board.repairs(*psn));
         match begins {

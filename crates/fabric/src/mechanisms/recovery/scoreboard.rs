@@ -111,7 +111,7 @@ impl Scoreboard {
     }
 
     /// How many packets do not count as in flight: they have arrived, or are lost and have yet to be sent again.
-    pub(super) fn settled(&self, progress: &Progress) -> u32 {
+    pub(super) fn not_in_flight(&self, progress: &Progress) -> u32 {
         // The oldest packet is sent again whatever the window (RFC 5681, section 3.2): what fills it may be lost as well, and nothing would tell.
         let is_oldest_lost = self.lost() == Some(progress.acked);
         if is_oldest_lost { progress.next - progress.acked } else { self.arrivals + self.losses(progress) }

@@ -16,7 +16,7 @@ mod turns;
 pub use self::endpoint::Endpoint;
 use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
 use self::turns::Side;
-use crate::contract::note::Note;
+use crate::contract::report::Report;
 use crate::contract::{
     AckView, Answer, Entropy, FlowControl, LossSignal, NoticeAction, Notification, NotificationPoint, Progress,
     ReactionPoint, RecoveryReceiver, RecoverySender, SenderFacts, StartingFlow, Verdict,
@@ -328,7 +328,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             if receiver.expected == packets {
                 reception.finish = Some(self.env.now);
                 reception.way = packet.route.full_route(self.env.records.trail(frame.record).map(Trail::ports));
-                self.env.sink.note(Note::Received { flow: packet.flow, psn: packet.psn });
+                self.env.sink.report(Report::Received { flow: packet.flow, psn: packet.psn });
             }
         }
         let is_last = receiver.expected == packets;
@@ -435,7 +435,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
         let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("cnps_received", 1), ("cnps_not_congested", is_clear), ("cnp_links", links)] {
-            self.env.sink.note(Note::Count { node: self.node.id, what, amount });
+            self.env.sink.report(Report::Count { node: self.node.id, what, amount });
         }
     }
 
@@ -451,7 +451,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             let is_answer = packet.kind != PacketKind::Cnp;
             let (arrived, path) = (echo.map(|echo| echo.arrived), echo.and_then(|echo| echo.path).map(Entropy));
             let has_lost = is_answer && {
-                let answer = Answer { asks: packet.kind == PacketKind::Nack, expected: packet.psn, arrived, path };
+                let answer = Answer { is_nack: packet.kind == PacketKind::Nack, expected: packet.psn, arrived, path };
                 pair.recovery.on_answer(&answer, &mut pair.progress)
             };
             if pair.progress.acked == pair.packets {
@@ -459,7 +459,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 let queue = pair.queue;
                 endpoint.retire(slot, fabric);
                 self.node.io.count_end(slot);
-                self.env.sink.note(Note::Acknowledged { flow: packet.flow, packets, retransmitted });
+                self.env.sink.report(Report::Acknowledged { flow: packet.flow, packets, retransmitted });
                 self.node.call_flow_control(self.env, |mechanism, node| {
                     mechanism.on_flow_end(packet.flow, port, queue, node);
                 });
@@ -515,7 +515,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
         let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {
-            self.env.sink.note(Note::Count { node: self.node.id, what, amount });
+            self.env.sink.report(Report::Count { node: self.node.id, what, amount });
         }
         let heard = self.pipeline().deliver_notice(frame);
         let slot = self.env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
@@ -527,7 +527,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
             if let Some(ledger) = &mut self.node.io.ledger
-                && pair.reaction.tells_of_congestion(&notice)
+                && pair.reaction.signals_congestion(&notice)
             {
                 let delay = packet.sent_at.elapsed(self.env.now);
                 ledger.count_notice(

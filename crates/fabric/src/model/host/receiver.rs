@@ -1,6 +1,6 @@
 //! The receiving side of a flow.
 
-use crate::contract::note::Reception;
+use crate::contract::report::Reception;
 use crate::frame::{Psn, Route};
 use crate::ids::PortIx;
 use crate::mechanisms::congestion::AnyNotificationPoint;

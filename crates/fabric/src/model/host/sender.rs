@@ -107,8 +107,8 @@ impl QueuePair {
     #[inline(always)]
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
         let before = |psn| fabric.payload_before(psn, self.bytes);
-        let settled = u64::from(self.recovery.settled(&self.progress)) * fabric.spec.mtu.get();
-        (before(self.progress.next) - before(self.progress.acked)).saturating_sub(settled)
+        let not_in_flight = u64::from(self.recovery.not_in_flight(&self.progress)) * fabric.spec.mtu.get();
+        (before(self.progress.next) - before(self.progress.acked)).saturating_sub(not_in_flight)
     }
 
     /// The path of packet `psn`, if the host chooses one.

@@ -37,9 +37,9 @@ enum Added {
     /// There are none, but packets may change to the queue of another class.
     ChangesClass,
     /// They lead to the wire as those of the classes do.
-    BesideClasses,
+    FeedsWire,
     /// They lead to other queues, at last to those of the classes.
-    BehindClasses,
+    FeedsQueues,
 }
 
 /// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
@@ -127,8 +127,8 @@ impl Port {
             added: match added.stage {
                 _ if added.most == 0 && added.changes_class => Added::ChangesClass,
                 _ if added.most == 0 => Added::None,
-                Stage::Wire => Added::BesideClasses,
-                Stage::Queue | Stage::QueueAll => Added::BehindClasses,
+                Stage::Wire => Added::FeedsWire,
+                Stage::Queue | Stage::QueueAll => Added::FeedsQueues,
             },
             queues: Queues::default(),
             inner: Inner::default(),
@@ -261,7 +261,7 @@ impl Port {
     }
 
     /// Queues that hold packets, and the charged bytes in each; those that lead to the wire first.
-    pub fn held_queues(&self) -> impl Iterator<Item = (QueueIx, u64)> + '_ {
+    pub fn queue_occupancies(&self) -> impl Iterator<Item = (QueueIx, u64)> + '_ {
         let queues = self.occupied.iter().chain(self.inner.occupied.iter()).map(|queue| queue as QueueIx);
         queues.map(|queue| (queue, self.queue_bytes(queue)))
     }
@@ -304,14 +304,14 @@ impl Port {
     }
 
     /// Charged bytes held, control frames included.
-    pub fn held_bytes(&self, frames: &Frames) -> u64 {
+    pub fn total_bytes(&self, frames: &Frames) -> u64 {
         self.queued_bytes + self.control.iter(frames).map(|queued| u64::from(queued.frame.size.charge)).sum::<u64>()
     }
 
     /// Whether something could leave now.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.can_send() || self.can_hand_on()
+        !self.control.is_empty() || self.can_send() || self.can_advance()
     }
 
     /// Whether a queue that leads to the wire could send.
@@ -328,8 +328,8 @@ impl Port {
 
     /// Whether a queue that leads to another one could hand a packet on.
     #[inline]
-    pub(crate) fn can_hand_on(&self) -> bool {
-        self.added == Added::BehindClasses && self.inner.occupied.exceeds(&self.closed)
+    pub(crate) fn can_advance(&self) -> bool {
+        self.added == Added::FeedsQueues && self.inner.occupied.exceeds(&self.closed)
     }
 
     /// Whether a frame leaves next that goes before all others: of link-local control, or of the control class.
@@ -338,8 +338,8 @@ impl Port {
     }
 
     /// Whether packets of `queue` go onto the wire when they leave it.
-    pub fn leads_to_wire(&self, queue: QueueIx) -> bool {
-        self.added != Added::BehindClasses || usize::from(queue) < CLASSES
+    pub fn feeds_wire(&self, queue: QueueIx) -> bool {
+        self.added != Added::FeedsQueues || usize::from(queue) < CLASSES
     }
 
     /// Puts a frame into `queue`.
@@ -361,7 +361,7 @@ impl Port {
         if usize::from(queue) >= self.queues.len() {
             self.queues.grow(queue);
         }
-        if self.added == Added::BehindClasses {
+        if self.added == Added::FeedsQueues {
             self.inner.bytes += bytes;
             self.inner.occupied.insert(queue.into());
         } else {

@@ -33,7 +33,7 @@ fn round_robin_takes_one_packet_of_each_queue_in_turn() {
         port.enqueue(queue, &queued(queue as u8, 1000), &mut frames);
     }
     assert_eq!([0, 3, 4, 5, 99].map(|queue| port.queue_frames(queue)), [1, 3, 0, 2, 0]);
-    assert_eq!(port.held_queues().collect::<Vec<_>>(), [(0, 1000), (3, 3000), (5, 2000)]);
+    assert_eq!(port.queue_occupancies().collect::<Vec<_>>(), [(0, 1000), (3, 3000), (5, 2000)]);
     assert_eq!(order(&mut port, 2, &mut frames), [0, 3]);
     assert_eq!([0, 3, 5].map(|queue| port.queue_frames(queue)), [0, 2, 2]);
     assert_eq!(order(&mut port, 9, &mut frames), [5, 3, 5, 3]);

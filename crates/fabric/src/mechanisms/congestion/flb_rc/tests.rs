@@ -48,7 +48,7 @@ fn a_bdp_may_be_in_flight_until_the_first_ack() {
 fn a_notice_that_ends_a_congestion_tells_of_none() {
     let tells = |cnm: Cnm| {
         let notice = Notice { protocol: FLB, from: PortId(7), flow: FlowId(0), to: NodeId(0), words: cnm.words() };
-        reaction_point().tells_of_congestion(&notice)
+        reaction_point().signals_congestion(&notice)
     };
     assert!(tells(Cnm::Congested { flows: 4 }));
     assert!(!tells(Cnm::Clear { flows: 4 }));

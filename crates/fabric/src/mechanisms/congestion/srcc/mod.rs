@@ -269,7 +269,7 @@ impl CongestionOptions for SrccConfig {
         self.base.options().telemetry_bytes()
     }
 
-    fn hears(&self) -> Option<Protocol> {
+    fn notice_protocol(&self) -> Option<Protocol> {
         Some(SRCC)
     }
 
@@ -285,8 +285,8 @@ impl CongestionOptions for SrccConfig {
         self.base.options().answer_path()
     }
 
-    fn needs_wakes(&self) -> bool {
-        self.base.options().needs_wakes()
+    fn needs_sender_timers(&self) -> bool {
+        self.base.options().needs_sender_timers()
     }
 
     fn needs_receiver_timers(&self) -> bool {
@@ -367,8 +367,8 @@ impl CongestionOptions for SrccConfig {
         of_base(self.base.options().effective_values(sender)).chain(own).collect()
     }
 
-    fn in_force_at_switch(&self, rate: Rate) -> EffectiveValues {
-        of_base(self.base.options().in_force_at_switch(rate)).collect()
+    fn effective_values_at_switch(&self, rate: Rate) -> EffectiveValues {
+        of_base(self.base.options().effective_values_at_switch(rate)).collect()
     }
 }
 

@@ -13,8 +13,8 @@ mod switch;
 use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Gauge, Options,
-    PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
+    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
+    Options, PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Protocol, Signal};
@@ -120,8 +120,8 @@ impl FlowControlOptions for PortFcConfig {
             protocols: vec![PORT_FC],
             is_lossless: true,
             bounds_queues: true,
-            is_spared_by_errors: true,
-            passes_on: true,
+            is_exempt_from_errors: true,
+            relays_pauses: true,
             lossless_assumption: Some("servers' own ACKs, which go first, make no long queue of what they relay"),
             ..Default::default()
         }
@@ -214,7 +214,7 @@ impl Message {
         if self.pauses {
             let mut causes = Causes::default();
             causes[0] = cause;
-            view.send_because(out_of, self.frame(), &causes);
+            view.send_with_causes(out_of, self.frame(), &causes);
         } else {
             view.send(out_of, self.frame());
         }
@@ -269,7 +269,7 @@ impl FlowControl for PortFc {
     }
 
     #[inline(never)]
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if let PortFc::Switch(switch) = self {
             switch.on_dequeue(packet, view);
         }
@@ -309,10 +309,10 @@ impl FlowControl for PortFc {
 }
 
 impl FlowControlAccounts for PortFc {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         match self {
-            PortFc::Switch(switch) => switch.stopping(),
-            PortFc::Server(server) => server.stopping(),
+            PortFc::Switch(switch) => switch.upstream_pauses(),
+            PortFc::Server(server) => server.upstream_pauses(),
         }
     }
 
@@ -324,22 +324,22 @@ impl FlowControlAccounts for PortFc {
         scope.unwrap_or(PauseScope::Queue(queue))
     }
 
-    fn keeps_stopped(&self, _ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, _ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         match self {
             PortFc::Switch(switch) => switch.message_of(packet).scope() == scope,
             PortFc::Server(_) => false,
         }
     }
 
-    fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+    fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         match self {
             PortFc::Switch(_) => Vec::new(),
-            PortFc::Server(server) => server.passed_on(ingress, scope),
+            PortFc::Server(server) => server.relayed_pauses(ingress, scope),
         }
     }
 
     fn leftover(&self) -> Option<String> {
-        let (port, scope) = self.stopping().into_iter().next()?;
+        let (port, scope) = self.upstream_pauses().into_iter().next()?;
         Some(format!("port {port} keeps its peer stopped: {scope:?}"))
     }
 

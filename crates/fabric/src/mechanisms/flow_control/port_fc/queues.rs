@@ -20,8 +20,8 @@ pub(super) struct Exits {
 
 impl Exits {
     /// The exits of the switch that has the port `entry`, with queues from `queue` on.
-    pub(super) fn new(around: &dyn Links, entry: PortId, queue: QueueIx) -> Exits {
-        let ports = around.ports(around.port(entry).node);
+    pub(super) fn new(network: &dyn Links, entry: PortId, queue: QueueIx) -> Exits {
+        let ports = network.ports(network.port(entry).node);
         Exits { first: ports[0].id.0, ports: ports.len() as u32, entry: entry.0, queue }
     }
 

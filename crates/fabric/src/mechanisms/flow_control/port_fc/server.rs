@@ -28,7 +28,7 @@ struct Port {
 
 impl Server {
     pub(super) fn new(site: &Site<'_>) -> Server {
-        let exits = |port| Exits::new(site.around, port, CLASSES as QueueIx);
+        let exits = |port| Exits::new(site.network, port, CLASSES as QueueIx);
         let ports = site.ports.iter().map(|port| Port { exits: exits(port.peer), full: BTreeSet::new() });
         Server { relays: site.relays, kinds: site.shape.relay_ports.max(1) as QueueIx, ports: ports.collect() }
     }
@@ -88,7 +88,7 @@ impl Server {
     /// Sends out of one port what has come to another.
     fn repeat(&self, out_of: PortIx, port: PortIx, message: Message, view: &mut View<'_>) {
         let own = self.own_queues(port, Type::B, message.port).next();
-        let cause = own.map_or(message.port.into(), |queue| view.because(port, queue));
+        let cause = own.map_or(message.port.into(), |queue| view.pause_cause(port, queue));
         message.send(out_of, cause, view);
         view.count("relayed_frames", 1);
     }
@@ -113,7 +113,7 @@ impl Server {
         (0..).zip(&self.ports).flat_map(|(port, Port { full, .. })| full.iter().map(move |exit| (port, *exit)))
     }
 
-    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    pub(super) fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let scope = |exit| Message { pauses: true, of: Type::B, port: exit }.scope();
         self.full().flat_map(|(port, exit)| self.others(port).map(move |other| (other, scope(exit)))).collect()
     }
@@ -128,7 +128,7 @@ impl Server {
     }
 
     /// The closed queues of other ports that have what `scope` stops kept stopped behind `ingress`.
-    pub(super) fn passed_on(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
+    pub(super) fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         let PauseScope::Port(exit, _) = scope else { return Vec::new() };
         let queues =
             self.others(ingress).flat_map(|port| self.own_queues(port, Type::B, exit).map(move |queue| (port, queue)));

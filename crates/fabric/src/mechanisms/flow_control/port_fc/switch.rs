@@ -45,8 +45,8 @@ impl Switch {
         let ports = site.links().map(|(facts, neighbour)| {
             let (mut exits, mut last) = (Vec::new(), CLASSES as QueueIx);
             if neighbour.relays {
-                for beyond in site.around.ports(neighbour.node).iter().filter(|port| port.id != facts.peer) {
-                    exits.push(Exits::new(site.around, beyond.peer, last));
+                for beyond in site.network.ports(neighbour.node).iter().filter(|port| port.id != facts.peer) {
+                    exits.push(Exits::new(site.network, beyond.peer, last));
                     last += exits.last().map_or(0, Exits::len);
                 }
             }
@@ -105,7 +105,7 @@ impl Switch {
         let fuller = |of, other| if there.queue_bytes(other) > there.queue_bytes(of) { other } else { of };
         let fullest =
             if message.of == Type::B { last } else { (CLASSES as QueueIx..last).fold(CLASSES as QueueIx, fuller) };
-        message.send(out_of, view.because(egress, fullest), view);
+        message.send(out_of, view.pause_cause(egress, fullest), view);
     }
 
     /// A server has passed on that the B queue of a port behind it is full, or no longer.
@@ -138,7 +138,7 @@ impl Switch {
         Message { pauses: true, of: port.type_of(packet.queue), port: port.id }
     }
 
-    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    pub(super) fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let others = |egress| (0..self.ports.len() as PortIx).filter(move |other| *other != egress);
         self.messages()
             .flat_map(|(egress, message)| others(egress).map(move |other| (other, message.scope())))
@@ -169,7 +169,7 @@ fn thresholds(config: &PortFcConfig, port: &PortFacts, site: &Site<'_>) -> [(u64
 /// Whether a server that relays to this switch has a faster link than that to it.
 pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
     let feeds = |(port, neighbour): (&PortFacts, &crate::contract::Neighbour)| {
-        neighbour.relays && site.around.ports(neighbour.node).iter().any(|other| other.rate > port.rate)
+        neighbour.relays && site.network.ports(neighbour.node).iter().any(|other| other.rate > port.rate)
     };
     site.links().any(feeds)
 }
@@ -182,7 +182,7 @@ pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let thresholds = site.ports.iter().flat_map(|port| thresholds(config, port, site));
     let below: u128 = thresholds.map(|(xoff, _)| u128::from(xoff)).sum();
     let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
-    let beyond = longest(beyond.flat_map(|(_, neighbour)| site.around.ports(neighbour.node)));
+    let beyond = longest(beyond.flat_map(|(_, neighbour)| site.network.ports(neighbour.node)));
     // A frame that the PAUSE waits for, and one that its receiver finishes; before the PAUSE may be others for every port and type.
     let largest = u64::from(site.sizes.largest().wire);
     let pauses = 2 * ports * u64::from(site.sizes.framing.control().wire);

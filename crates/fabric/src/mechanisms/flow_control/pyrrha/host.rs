@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    pub(super) fn stopped(&self, port: PortIx) -> Vec<PauseScope> {
+    pub(super) fn obeyed_pauses(&self, port: PortIx) -> Vec<PauseScope> {
         self.ports[usize::from(port)].paused.iter().copied().map(PauseScope::Root).collect()
     }
 

@@ -22,8 +22,8 @@ use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
     AddedQueues, EffectiveValues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
-    Gauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site,
-    Stage, StartingFlow, View, effective_values,
+    IngressGauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape,
+    Site, Stage, StartingFlow, View, effective_values,
 };
 use crate::frame::cause::Causes;
 use crate::frame::{Control, Protocol};
@@ -207,7 +207,7 @@ enum Peer {
 impl Peer {
     /// What `neighbour` is to the node at `site`. Both ends of a link come to the same answer.
     fn of(neighbour: &Neighbour, site: &Site<'_>) -> Peer {
-        let is_common = |protocol| neighbour.flow_control.speaks(protocol) && site.flow_control.speaks(protocol);
+        let is_common = |protocol| neighbour.flow_control.supports(protocol) && site.flow_control.supports(protocol);
         match neighbour.is_host {
             true if is_common(PYRRHA) => Peer::Host,
             false if is_common(PYRRHA) => Peer::Switch,
@@ -353,7 +353,7 @@ impl FlowControl for Pyrrha {
         }
     }
 
-    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: Gauge<'_>, view: &mut View<'_>) {
+    fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if let Role::Switch(switch) = &mut self.role {
             switch.left(packet, view);
         }
@@ -408,19 +408,19 @@ impl FlowControl for Pyrrha {
 }
 
 impl FlowControlAccounts for Pyrrha {
-    fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
-        let pfc = self.foreign.as_ref().map(|foreign| foreign.pfc.stopping()).unwrap_or_default();
+    fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
+        let pfc = self.foreign.as_ref().map(|foreign| foreign.pfc.upstream_pauses()).unwrap_or_default();
         match &self.role {
-            Role::Switch(switch) => switch.stopping().into_iter().chain(pfc).collect(),
+            Role::Switch(switch) => switch.upstream_pauses().into_iter().chain(pfc).collect(),
             Role::Host(_) | Role::Bystander => pfc,
         }
     }
 
-    fn stopped(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
+    fn obeyed_pauses(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
         let classes = view.closed_queues().take_while(|queue| usize::from(*queue) < CLASSES).map(PauseScope::Queue);
         match &self.role {
-            Role::Switch(switch) => switch.stopped(port).into_iter().chain(classes).collect(),
-            Role::Host(host) => host.stopped(port).into_iter().chain(classes).collect(),
+            Role::Switch(switch) => switch.obeyed_pauses(port).into_iter().chain(classes).collect(),
+            Role::Host(host) => host.obeyed_pauses(port).into_iter().chain(classes).collect(),
             Role::Bystander => classes.collect(),
         }
     }
@@ -432,13 +432,13 @@ impl FlowControlAccounts for Pyrrha {
         }
     }
 
-    fn keeps_stopped(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
+    fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         match (&self.role, scope) {
-            (Role::Switch(switch), PauseScope::Root(root)) => switch.keeps_stopped(ingress, root, packet),
+            (Role::Switch(switch), PauseScope::Root(root)) => switch.sustains_pause(ingress, root, packet),
             _ => {
                 let from = PauseScope::Queue(packet.packet().queue.into());
                 let is_kept = || packet.ingress == ingress && from == scope;
-                self.foreign.as_ref().map_or_else(is_kept, |foreign| foreign.pfc.keeps_stopped(ingress, scope, packet))
+                self.foreign.as_ref().map_or_else(is_kept, |foreign| foreign.pfc.sustains_pause(ingress, scope, packet))
             }
         }
     }

@@ -473,7 +473,7 @@ impl Switch {
         self.roots.iter().filter(own).map(|root| root.id).collect()
     }
 
-    pub(super) fn stopping(&self) -> Vec<(PortIx, PauseScope)> {
+    pub(super) fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let paused = self.roots.iter().flat_map(|root| {
             let paused = root.children.iter().filter(|child| child.paused);
             paused.map(|child| (child.ingress, PauseScope::Root(root.id)))
@@ -481,7 +481,7 @@ impl Switch {
         paused.collect()
     }
 
-    pub(super) fn stopped(&self, port: PortIx) -> Vec<PauseScope> {
+    pub(super) fn obeyed_pauses(&self, port: PortIx) -> Vec<PauseScope> {
         let paused = self.egress[usize::from(port)].iter().filter(|isolation| isolation.state == State::Paused);
         paused.map(|isolation| PauseScope::Root(isolation.root)).collect()
     }
@@ -491,7 +491,7 @@ impl Switch {
     }
 
     /// What keeps a root paused upstream is in its isolation queues here, or in its ordinary queue if it is one of our ports.
-    pub(super) fn keeps_stopped(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
+    pub(super) fn sustains_pause(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
         if packet.note == 0 {
             return self.ports[usize::from(packet.egress)].id == root;
         }

@@ -11,7 +11,7 @@ pub use gradient::EstimatorKind;
 use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, PortPressure, Pressure, SchemeContext, Site,
@@ -111,7 +111,7 @@ impl HeadroomOptions for DshConfig {
     fn facts(&self) -> HeadroomFacts {
         HeadroomFacts {
             is_lossless: self.insurance,
-            looks_at_ports: true,
+            has_port_thresholds: true,
             bounds_ingress: false,
             has_thresholds: true,
             set_headroom: self.headroom,
@@ -343,7 +343,7 @@ impl BufferPolicy for Dsh {
         // Spares most packets the rest, which would say the same.
         let margin = port.reach.most + self.queue_offset.max(self.port_offset);
         if port.insurance == 0 && port.shared + margin < threshold {
-            return Pressure { full: ClassMask::NONE, below_xon: self.lossless, port: PortPressure::Eased };
+            return Pressure { full: ClassMask::NONE, below_xon: self.lossless, port: PortPressure::BelowXon };
         }
         let mut pressure = Pressure { port: self.port_pressure(port, threshold), ..Default::default() };
         for class in self.lossless.iter() {
@@ -374,7 +374,7 @@ impl BufferAccounts for Dsh {
         self.used
     }
 
-    fn held(&self, ingress: PortIx, class: Class) -> u64 {
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
         self.queues[usize::from(ingress)][class.index()].held
     }
 
@@ -402,7 +402,7 @@ impl Dsh {
         if port.insurance > 0 || port.shared > limit {
             PortPressure::Full
         } else if port.shared == 0 || port.shared + self.port_offset < limit {
-            PortPressure::Eased
+            PortPressure::BelowXon
         } else {
             PortPressure::Between
         }

@@ -89,7 +89,7 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     // x beyond private bytes with x > (14,185,216 - x) / 16 - 60,000.
     assert_eq!(dsh.beyond_private(0, CLASS), 778_000);
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
     assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
     // It may go on: T is no limit for a queue that has been paused, only for the port's queues together.
     for _ in 0..200 {
@@ -167,7 +167,7 @@ fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
     assert_eq!(after_one_less(), (none, none, PortPressure::Between));
     // 4,000 B are below T, which is 6,000, but not by more than 2,000.
     assert_eq!(after_one_less(), (none, class, PortPressure::Between));
-    assert_eq!(after_one_less(), (none, class, PortPressure::Eased));
+    assert_eq!(after_one_less(), (none, class, PortPressure::BelowXon));
 }
 
 /// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the port's 5000 B, by which it is just not below T.
@@ -178,7 +178,7 @@ fn a_queue_is_not_eased_at_its_threshold() {
     let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!((dsh.queues[0][CLASS.index()].need, dsh.shared_threshold(0)), (5000, 6000));
-    assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::Eased, ..Default::default() });
+    assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::BelowXon, ..Default::default() });
 }
 
 /// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
@@ -205,7 +205,7 @@ fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() 
     (0..10).for_each(|_| dsh.release(&packet(0, CLASS, 1000), now));
     assert_eq!((dsh.occupancy().shared, dsh.pressure(1, CLASS).port), (0, PortPressure::Full));
     dsh.release(&packet(1, CLASS, 1000), now);
-    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
 }
 
 /// The window is over when more than 10 ms have passed since the first packet, which came after 80 ns.
@@ -233,7 +233,7 @@ fn a_class_that_has_the_port_for_itself_needs_no_shared_headroom() {
             assert_eq!(arrive(dsh, now, 0, CLASS), Ok(()));
         }
         let length = dsh.beyond_private(0, CLASS);
-        while dsh.held(0, CLASS) > 0 {
+        while dsh.ingress_occupancy(0, CLASS) > 0 {
             dsh.release(&packet(0, CLASS, 1000), *now);
         }
         length
@@ -267,7 +267,7 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     assert_eq!(admit(&mut dsh, 0, CLASS, 1, now), Err(DropCause::Headroom));
     // The other ports have theirs, and their share of the pool.
     assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
-    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
     // Insurance is given back first, whichever queue a packet leaves; until then the port stays full.
     for left in (0..60).rev() {
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
@@ -277,7 +277,7 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     // Now the packet that made it full must leave again.
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
     dsh.release(&packet(0, Class(5), 1000), now);
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
 /// When other ports have filled the pool, a port that sends its private bytes' worth more goes to its insurance, and is stopped.
@@ -289,12 +289,12 @@ fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     let told = dsh.pressure(0, CLASS);
-    assert_eq!((told.port, told.full, told.below_xon), (PortPressure::Eased, ClassMask::NONE, dsh.lossless));
+    assert_eq!((told.port, told.full, told.below_xon), (PortPressure::BelowXon, ClassMask::NONE, dsh.lossless));
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (1000, 0));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
     dsh.release(&packet(0, CLASS, 1000), now);
-    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Eased);
+    assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
 /// The ablations: without shared headroom a queue ends at T, and what comes then takes the insurance and stops the port; without insurance
@@ -327,10 +327,10 @@ fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
         assert_eq!(admit(&mut dsh, 0, lossy, most[0], Time::ZERO), Ok(()));
         assert_eq!(admit(&mut dsh, 0, lossy, most[1] + 1, Time::ZERO), Err(DropCause::BufferFull));
         assert_eq!(admit(&mut dsh, 0, lossy, most[1], Time::ZERO), Ok(()));
-        assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
+        assert_eq!((dsh.ingress_occupancy(0, lossy), dsh.occupancy().shared), (most[0] + most[1], most[0] + most[1]));
         assert_eq!(admit(&mut dsh, 0, lossy, 1, Time::ZERO), Err(DropCause::BufferFull));
         dsh.release(&packet(0, lossy, most[0]), Time::ZERO);
-        assert_eq!((dsh.held(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
+        assert_eq!((dsh.ingress_occupancy(0, lossy), dsh.occupancy().shared), (most[1], most[1]));
     }
 }
 
@@ -344,7 +344,7 @@ fn a_lossy_class_ends_at_its_threshold() {
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     while arrive(&mut dsh, &mut now, 0, Class(7)).is_ok() {}
     assert_eq!(admit(&mut dsh, 0, Class(7), 1000, now), Err(DropCause::BufferFull));
-    assert!(dsh.held(0, Class(7)).abs_diff(dsh.shared_threshold(0)) <= 1000);
+    assert!(dsh.ingress_occupancy(0, Class(7)).abs_diff(dsh.shared_threshold(0)) <= 1000);
     assert_eq!(dsh.occupancy().headroom, 0);
     assert_eq!(dsh.pressure(0, Class(7)).full, ClassMask::NONE);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::contract::note::DropCause;
+use crate::contract::report::DropCause;
 use crate::ids::{ClassMask, NodeId};
 use crate::mechanisms::headroom::HeadroomConfig;
 use crate::network::fabric::Fabric;

@@ -140,7 +140,7 @@ impl Detector {
                 return None;
             }
         }
-        let (to, route) = view.way_back(packet.packet(), packet.trail(), packet.ingress)?;
+        let (to, route) = view.route_to_source(packet.packet(), packet.trail(), packet.ingress)?;
         let back = Back { to, port: packet.ingress, route };
         congested.flows.insert(flow, Told { at: now, last: now, back });
         let cnm = Cnm::Congested { flows: recent(congested, now, self.n_timeout) };

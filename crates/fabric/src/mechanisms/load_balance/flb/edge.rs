@@ -129,7 +129,7 @@ impl Edge {
             most_isolated: 0,
             config: config.clone(),
             check_period: config.check_period.unwrap_or(site.base_rtt),
-            informs_senders: site.senders_hear == Some(FLB),
+            informs_senders: site.notice_protocol == Some(FLB),
             draws: site.seed.stream("flb", u64::from(site.node.0)),
         }
     }

@@ -1,6 +1,6 @@
 //! What an edge knows of the delay of a path: how long a sampled packet has waited on it, as the edge at its other end has reported.
 
-use super::echo::Report;
+use super::echo::PathReport;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
@@ -68,7 +68,7 @@ impl Delay {
     }
 
     /// A report has come.
-    pub(in super::super) fn hear(&mut self, report: &Report, now: Time) {
+    pub(in super::super) fn hear(&mut self, report: &PathReport, now: Time) {
         (self.value, self.busy, self.heard) = (report.delay, report.busy, now);
         self.burden = Duration::ZERO;
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn hear(delay: &mut Delay, us: u64, now: Time) {
-        delay.hear(&Report { path: 0, delay: Duration::from_us(us), busy: 0 }, now);
+        delay.hear(&PathReport { path: 0, delay: Duration::from_us(us), busy: 0 }, now);
     }
 
     #[test]

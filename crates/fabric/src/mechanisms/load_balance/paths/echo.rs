@@ -14,7 +14,7 @@ pub(in super::super) type PathIx = u32;
 pub(in super::super) struct Header {
     pub(in super::super) from: NodeId,
     pub(in super::super) stamp: Option<Stamp>,
-    pub(in super::super) report: Option<Report>,
+    pub(in super::super) report: Option<PathReport>,
 }
 
 /// What a sampled packet carries.
@@ -30,7 +30,7 @@ pub(in super::super) struct Stamp {
 
 /// What is reported of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Report {
+pub(in super::super) struct PathReport {
     /// The path, as the edge calls it to which this goes.
     pub(in super::super) path: PathIx,
     /// How long a packet has waited on it.
@@ -64,7 +64,7 @@ impl From<PathHeader> for Header {
         Header {
             from: NodeId(from),
             stamp: unpack([a, b, c]).map(|(path, ps, busy)| Stamp { path, at: Time::from_ps(ps), busy }),
-            report: unpack([d, e, f]).map(|(path, ps, busy)| Report { path, delay: Duration::from_ps(ps), busy }),
+            report: unpack([d, e, f]).map(|(path, ps, busy)| PathReport { path, delay: Duration::from_ps(ps), busy }),
         }
     }
 }
@@ -128,12 +128,12 @@ impl Echoes {
     }
 
     /// What is reported to `edge` next.
-    pub(in super::super) fn tell(&mut self, edge: NodeId) -> Option<Report> {
+    pub(in super::super) fn tell(&mut self, edge: NodeId) -> Option<PathReport> {
         let from = self.edges.get_mut(edge.0 as usize)?.as_deref_mut()?;
         let path = from.waiting.pop_front()?;
         self.waiting -= 1;
         let (delay, busy) = from.paths[path as usize].report.take().expect("it waits");
-        Some(Report { path, delay, busy })
+        Some(PathReport { path, delay, busy })
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn headers_say_what_was_written() {
         let stamp = Stamp { path: 7, at: Time::from_ps((1 << 55) + 3), busy: 255 };
-        let report = Report { path: 0, delay: Duration::from_ps(1 << 40), busy: 1 };
+        let report = PathReport { path: 0, delay: Duration::from_ps(1 << 40), busy: 1 };
         for header in [
             Header::default(),
             Header { from: NodeId(u32::MAX), stamp: Some(stamp), report: None },

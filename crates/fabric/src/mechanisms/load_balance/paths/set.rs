@@ -45,7 +45,7 @@ pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut 
         "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
          queues of its own"
     );
-    findings.warning(facts.leaves_class_queues, "", message);
+    findings.warning(facts.bypasses_class_queues, "", message);
 }
 
 /// The paths from an edge to the others.

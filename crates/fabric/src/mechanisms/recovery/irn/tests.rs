@@ -26,11 +26,11 @@ fn send(sender: &mut Sender, progress: &mut Progress) -> Vec<Psn> {
 }
 
 fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn) {
-    assert!(!sender.on_answer(&Answer { asks: false, expected, arrived: Some(expected - 1), path: None }, progress));
+    assert!(!sender.on_answer(&Answer { is_nack: false, expected, arrived: Some(expected - 1), path: None }, progress));
 }
 
 fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) -> bool {
-    sender.on_answer(&Answer { asks: true, expected, arrived: Some(arrived), path: None }, progress)
+    sender.on_answer(&Answer { is_nack: true, expected, arrived: Some(arrived), path: None }, progress)
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn what_is_lost_is_sent_again_once_and_nothing_else() {
     assert_eq!(send(&mut sender, &mut progress), [8, 9]);
     // The first sign: 3 has come. 2 is lost; nothing is known of 4 and what follows.
     assert!(nack(&mut sender, &mut progress, 2, 3));
-    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![2], 1));
+    assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![2], 1));
     // 5 has come: 4 is lost. 6 has come: nothing new, and 4 is not sent twice.
     assert!(!nack(&mut sender, &mut progress, 2, 5));
-    assert_eq!(sender.settled(&progress), 3);
-    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![4], 2));
+    assert_eq!(sender.not_in_flight(&progress), 3);
+    assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![4], 2));
     assert!(!nack(&mut sender, &mut progress, 2, 6));
     assert_eq!(send(&mut sender, &mut progress), NONE);
     // 8 has come: 7 is lost. The answer to 2 opens the way for what is new.
@@ -99,8 +99,8 @@ fn after_a_timeout_the_oldest_is_lost_and_of_the_others_what_answers_show() {
     send(&mut sender, &mut progress);
     sender.on_timeout(&mut progress);
     // It needs no window: none of the eight counts against it.
-    assert_eq!(sender.settled(&progress), 8);
-    assert_eq!((send(&mut sender, &mut progress), sender.settled(&progress)), (vec![0], 0));
+    assert_eq!(sender.not_in_flight(&progress), 8);
+    assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![0], 0));
     ack(&mut sender, &mut progress, 1);
     assert_eq!(send(&mut sender, &mut progress), [8]);
     assert!(!nack(&mut sender, &mut progress, 1, 8));
@@ -125,7 +125,7 @@ fn after_a_timeout_all_may_be_lost_that_is_not_known_to_have_come() {
     send(&mut sender, &mut progress);
     assert_eq!(sender.timeout(&progress), Some(Duration::from_us(320)));
     sender.on_timeout(&mut progress);
-    assert_eq!(sender.settled(&progress), 8);
+    assert_eq!(sender.not_in_flight(&progress), 8);
     assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
     // Lost again, but for 2: the timer runs out again.
     assert!(!nack(&mut sender, &mut progress, 0, 2));
@@ -145,14 +145,14 @@ fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
         nack(&mut sender, &mut progress, 0, arrived);
     }
     assert_eq!(send(&mut sender, &mut progress), [0, 4]);
-    sender.on_answer(&Answer { asks: false, expected: 4, arrived: Some(0), path: None }, &mut progress);
+    sender.on_answer(&Answer { is_nack: false, expected: 4, arrived: Some(0), path: None }, &mut progress);
     assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11]);
     sender.on_timeout(&mut progress);
     // One at a time, as a small window has it.
     assert_eq!(sender.next(&progress, 100), Some(4));
     sender.on_sent(4, &mut progress);
-    sender.on_answer(&Answer { asks: false, expected: 8, arrived: Some(4), path: None }, &mut progress);
-    assert_eq!((sender.next(&progress, 100), sender.settled(&progress)), (Some(8), 4));
+    sender.on_answer(&Answer { is_nack: false, expected: 8, arrived: Some(4), path: None }, &mut progress);
+    assert_eq!((sender.next(&progress, 100), sender.not_in_flight(&progress)), (Some(8), 4));
     assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11, 12, 13, 14, 15]);
 }
 

@@ -14,7 +14,7 @@ fn sender() -> Box<Sender> {
 /// What is sent next of a flow of 100 packets, with a window of `window`.
 fn send(sender: &mut Sender, progress: &mut Progress, window: u32) -> Vec<Psn> {
     let next = || {
-        let in_flight = progress.next - progress.acked - sender.settled(progress);
+        let in_flight = progress.next - progress.acked - sender.not_in_flight(progress);
         let psn = sender.next(progress, 100).filter(|_| in_flight < window)?;
         sender.on_sent(psn, progress);
         Some(psn)
@@ -23,12 +23,12 @@ fn send(sender: &mut Sender, progress: &mut Progress, window: u32) -> Vec<Psn> {
 }
 
 fn ack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Psn) {
-    let answer = Answer { asks: false, expected, arrived: Some(arrived), path: None };
+    let answer = Answer { is_nack: false, expected, arrived: Some(arrived), path: None };
     assert!(!sender.on_answer(&answer, progress));
 }
 
 fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, thrown_away: Psn) -> bool {
-    sender.on_answer(&Answer { asks: true, expected, arrived: Some(thrown_away), path: None }, progress)
+    sender.on_answer(&Answer { is_nack: true, expected, arrived: Some(thrown_away), path: None }, progress)
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn reordering_is_no_loss_and_what_has_arrived_is_not_in_flight() {
     assert_eq!(send(&mut sender, &mut progress, 4), [0, 1, 2, 3]);
     ack(&mut sender, &mut progress, 0, 2);
     ack(&mut sender, &mut progress, 0, 3);
-    assert_eq!((sender.settled(&progress), send(&mut sender, &mut progress, 4)), (2, vec![4, 5]));
+    assert_eq!((sender.not_in_flight(&progress), send(&mut sender, &mut progress, 4)), (2, vec![4, 5]));
     ack(&mut sender, &mut progress, 1, 0);
     ack(&mut sender, &mut progress, 4, 1);
-    assert_eq!((sender.settled(&progress), progress.acked), (0, 4));
+    assert_eq!((sender.not_in_flight(&progress), progress.acked), (0, 4));
     assert_eq!(send(&mut sender, &mut progress, 4), [6, 7]);
 }
 
@@ -66,11 +66,11 @@ fn a_nack_has_what_was_not_answered_before_it_sent_again_once() {
     assert!(nack(&mut sender, &mut progress, 0, 8));
     // The oldest whatever the window; 3, 6 and 8 beside 0, 9, 10 and 11, which are in flight.
     assert_eq!(send(&mut sender, &mut progress, 1), [0]);
-    assert_eq!((sender.settled(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
-    assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![3, 6, 8], 5));
+    assert_eq!((sender.not_in_flight(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
+    assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![3, 6, 8], 5));
     // Another NACK is no news; 9 is lost as well.
     assert!(!nack(&mut sender, &mut progress, 0, 9));
-    assert_eq!((send(&mut sender, &mut progress, 7), sender.settled(&progress)), (vec![9], 5));
+    assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![9], 5));
     ack(&mut sender, &mut progress, 3, 0);
     assert_eq!(send(&mut sender, &mut progress, 7), [12]);
     for (expected, arrived) in [(6, 3), (8, 6), (9, 8), (10, 9), (11, 10)] {
@@ -109,7 +109,7 @@ fn after_a_timeout_what_was_not_answered_is_sent_again() {
     send(&mut sender, &mut progress, 4);
     ack(&mut sender, &mut progress, 0, 2);
     sender.on_timeout(&mut progress);
-    assert_eq!(sender.settled(&progress), 4);
+    assert_eq!(sender.not_in_flight(&progress), 4);
     assert_eq!(send(&mut sender, &mut progress, 2), [0, 1]);
     assert_eq!(send(&mut sender, &mut progress, 4), [3, 4]);
     // Lost once more, all of them.

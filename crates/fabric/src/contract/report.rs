@@ -43,7 +43,7 @@ impl DropCause {
 
 /// Occupancy of an ingress queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngressHeld {
+pub struct IngressOccupancy {
     /// Ingress port.
     pub port: PortIx,
     /// Class of the queue.
@@ -56,7 +56,7 @@ pub struct IngressHeld {
 
 /// Report to the observers. The variants from `Stopped` on are reported in traced runs only.
 #[derive(Clone, Copy, Debug)]
-pub enum Note {
+pub enum Report {
     /// A frame was lost.
     Dropped {
         /// Node that lost the frame.
@@ -128,7 +128,7 @@ pub enum Note {
         /// Charged bytes in the queue, including the packet.
         bytes: u64,
         /// Ingress queue including the packet; `None` if the packet is not charged.
-        ingress: Option<IngressHeld>,
+        ingress: Option<IngressOccupancy>,
     },
     /// A packet moved from one queue of a port to another.
     Moved {
@@ -164,7 +164,7 @@ pub enum Note {
         /// Charged bytes that remain in the queue.
         bytes: u64,
         /// Ingress queue without the packet; `None` if the packet is not charged.
-        ingress: Option<IngressHeld>,
+        ingress: Option<IngressOccupancy>,
     },
     /// The link of a port failed or recovered.
     Link {
