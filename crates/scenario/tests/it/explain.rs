@@ -181,8 +181,8 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.count_window", json!("12560.64 ns"), "default"),
                 ("congestion_control.floor", json!("2156 B"), "default"),
                 ("congestion_control.q_pfc", json!("100 KB"), "--set"),
-                ("congestion_control.link_delay", json!("that of the link by which a packet came"), "default"),
-                ("congestion_control.rate_interval", json!("the longest delay of a link of the switch"), "default"),
+                ("congestion_control.link_delay", json!("delay of the packet's ingress link"), "default"),
+                ("congestion_control.rate_interval", json!("the longest link delay of the switch"), "default"),
             ],
         ),
         (
@@ -193,10 +193,10 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.base.window", json!("52336 B"), "--set, rate x longest base RTT"),
                 ("congestion_control.window", json!("20 us"), "--set"),
                 ("congestion_control.count_window", json!("20 us"), "default"),
-                ("congestion_control.q_pfc", json!("what the buffer policy says"), "default"),
+                ("congestion_control.q_pfc", json!("the buffer policy's threshold"), "default"),
                 ("congestion_control.link_delay", json!("2 us"), "--set"),
                 ("congestion_control.rate_interval", json!("1 us"), "--set"),
-                ("congestion_control.additive_increase", json!("an eighth of the rate that a notice names"), "default"),
+                ("congestion_control.additive_increase", json!("an eighth of the rate in a notice"), "default"),
             ],
         ),
         // 49 packets fill the line in a base round-trip time.

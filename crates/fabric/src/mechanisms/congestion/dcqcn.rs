@@ -1,10 +1,13 @@
-//! DCQCN (Zhu et al., SIGCOMM 2015): switches mark, receivers send CNPs, senders cut and recover their rate.
+//! DCQCN (Zhu et al., SIGCOMM 2015): switches mark packets, receivers send CNPs, senders cut and
+//! recover their rates.
 //!
-//! Two variants of the reaction point exist in the field. The paper's cuts on every CNP and recovers by a timer and a byte counter. The one of
-//! ConnectX firmware and of the ns-3 simulators looks at fixed intervals whether a CNP came, and has no byte counter unless one is set. Both
-//! are the same machine here: a `decrease_interval` of zero cuts at once.
+//! Two variants of the reaction point exist. The paper's cuts the rate on every CNP and recovers by
+//! a timer and a byte counter. The variant of ConnectX firmware and of the ns-3 simulators checks
+//! for CNPs at fixed intervals, and has a byte counter only if one is set. This module implements
+//! both: a `decrease_interval` of zero cuts at once.
 //!
-//! Nothing needs an event: clocks are caught up when a CNP arrives or a packet is paced, which is when their effect can be seen.
+//! No timer events are needed: clocks catch up when a CNP arrives or a packet is paced. Only then
+//! can their effect be observed.
 
 use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::parameters::parameters;
@@ -20,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where a column of parameters comes from.
+/// Source of a set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DcqcnProfile {
@@ -50,33 +53,35 @@ pub enum DcqcnProfile {
     At800G,
 }
 
-/// How a receiver tells the sender of a mark.
+/// Form in which a receiver reports a mark to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpMode {
     /// A bit in the ACK of the marked packet (the HPCC family of simulators).
     AckBit,
-    /// A CNP frame of its own, at most one per flow and `cnp_interval`.
+    /// A separate CNP frame, at most one per flow and `cnp_interval`.
     Frame,
 }
 
-/// Fewest bytes per step of the byte counter, which costs as much as a tick of a clock: some steps per packet.
+/// Fewest bytes per step of the byte counter. A step costs as much as a clock tick: this allows
+/// some steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
-/// Rate of the fastest port for which the default ECN thresholds are in use (PortFC).
+/// Fastest port rate for which the default ECN thresholds are in use (PortFC).
 const FASTEST_OF_DEFAULT: Rate = Rate::from_gbps(100);
 
 /// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DcqcnConfig {
-    /// The column of parameters to start from.
+    /// Set of parameters that the options below override.
     pub profile: DcqcnProfile,
     /// ECN marking at the switches.
     pub ecn: EcnOptions,
-    /// Period of the update of alpha, at least 100 ns.
+    /// Update period of alpha, at least 100 ns.
     pub alpha_interval: Option<Duration>,
-    /// Shortest time between two rate decreases, at least 100 ns; "0 s": every CNP decreases at once.
+    /// Shortest time between two rate decreases, at least 100 ns. With "0 s", every CNP decreases
+    /// the rate.
     pub decrease_interval: Option<Duration>,
     /// Period of the rate increase timer, at least 100 ns.
     pub increase_interval: Option<Duration>,
@@ -93,9 +98,10 @@ pub struct DcqcnConfig {
     pub hyper_increase: Option<Rate>,
     /// Lowest rate.
     pub min_rate: Option<Rate>,
-    /// Whether every decrease lowers the target rate, even without an increase since the last.
+    /// True if every decrease lowers the target rate, even without an increase since the last
+    /// decrease.
     pub clamp_target: Option<bool>,
-    /// Percentage of the current rate that a single decrease leaves at least (NVIDIA's
+    /// Smallest percentage of the current rate that remains after a single decrease (NVIDIA's
     /// `rpg_min_dec_fac`): 100 prevents decreases. Default 50 with `firmware`, and 0, no bound,
     /// with other profiles. While alpha is at most 1, only values above 50 have an effect.
     #[schemars(range(min = 0, max = 100))]
@@ -103,15 +109,16 @@ pub struct DcqcnConfig {
     /// Current and target rate to set on a flow's first CNP, if they are higher (NVIDIA's
     /// `rate_to_set_on_first_cnp`). Default "0 bps", off.
     pub rate_to_set_on_first_cnp: Option<Rate>,
-    /// Moves the departure of the packet that is being paced with every new rate. Default:
-    /// true with `firmware`, false with other profiles: the simulators that they describe fix a
-    /// departure when the packet before it leaves.
+    /// True if every new rate moves the departure of the packet being paced. Default: true with
+    /// `firmware`, false with other profiles. The simulators of those profiles fix a departure when
+    /// the previous packet departs.
     pub repace: Option<bool>,
-    /// How the receiver notifies.
+    /// Form of the receiver's reports.
     pub cnp: Option<CnpMode>,
     /// Shortest time between two CNP frames of a flow.
     pub cnp_interval: Option<Duration>,
-    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC scripts, on in Pyrrha's). Needs `host.ack_every = 1`.
+    /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
+    /// scripts, on in Pyrrha's). Needs `host.ack_every = 1`.
     pub window: bool,
 }
 
@@ -138,7 +145,7 @@ parameters! {
 }
 
 impl DcqcnProfile {
-    /// Rate of the host links that the profile is made for; none if for any.
+    /// Returns the host link rate for which the profile is made; `None` if it suits any rate.
     fn rate(self) -> Option<Rate> {
         match self {
             DcqcnProfile::At200G => Some(Rate::from_gbps(200)),
@@ -148,7 +155,7 @@ impl DcqcnProfile {
         }
     }
 
-    /// ECN thresholds: those of ConWeave, or 4 KB and 16 KB per Gb/s (HPCC, section 5.1).
+    /// Returns the ECN thresholds: ConWeave's, or 4 KB and 16 KB per Gb/s (HPCC, section 5.1).
     fn ecn(self) -> EcnConfig {
         let scaled = |rate: Rate| {
             let per_gbps = rate.bps() / 1_000_000_000;
@@ -157,7 +164,7 @@ impl DcqcnProfile {
         self.rate().map_or_else(EcnConfig::default, scaled)
     }
 
-    /// The column of parameters for a link of `line_rate`.
+    /// Returns the profile's parameters for a link of `line_rate`.
     pub(super) fn parameters(self, line_rate: Rate) -> DcqcnParameters {
         let us = Duration::from_us;
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
@@ -338,7 +345,7 @@ impl CongestionOptions for DcqcnConfig {
 }
 
 impl DcqcnConfig {
-    /// ECN thresholds: the profile's, overridden by those given.
+    /// Returns the profile's ECN thresholds, overridden by the options that are set.
     fn thresholds(&self) -> EcnConfig {
         self.ecn.over(self.profile.ecn())
     }
@@ -351,7 +358,7 @@ impl DcqcnConfig {
     }
 }
 
-/// The notification point of one flow.
+/// Notification point of one flow.
 #[derive(Debug, GetSize)]
 pub struct CnpSender {
     mode: CnpMode,
@@ -378,7 +385,7 @@ impl NotificationPoint for CnpSender {
     }
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct Dcqcn {
     parameters: DcqcnParameters,
@@ -390,17 +397,18 @@ pub struct Dcqcn {
     limited: Option<Limited>,
 }
 
-/// What runs once the first CNP has come, or another control has set the rate.
+/// Clocks of a flow that has received a CNP, or whose rate another control has set.
 #[derive(Debug, GetSize)]
 struct Limited {
     alpha: f64,
-    /// Whether a CNP came since alpha's last update.
+    /// True if a CNP arrived since the last update of alpha.
     cnp_for_alpha: bool,
-    /// Whether a CNP came since the last look for a decrease.
+    /// True if a CNP arrived since the last check for a decrease.
     cnp_for_decrease: bool,
     /// Next update of alpha; [`Time::NEVER`] before the first CNP.
     next_alpha: Time,
-    /// Next look for a decrease; [`Time::NEVER`] before the first CNP, and where CNPs cut at once.
+    /// Next check for a decrease; [`Time::NEVER`] before the first CNP, and if every CNP cuts at
+    /// once.
     next_decrease: Time,
     next_increase: Time,
     timer_steps: u32,
@@ -420,10 +428,11 @@ impl Dcqcn {
         }
     }
 
-    /// Lets the clocks run up to and including `now`, in the order of their ticks: alpha, decrease, increase.
+    /// Runs the clocks up to and including `now`, in the order of their ticks: alpha, decrease,
+    /// increase.
     #[inline]
     fn catch_up(&mut self, now: Time) {
-        // For most packets nothing has ticked since the last.
+        // For most packets, no clock has ticked since the last packet.
         let first = |it: &Limited| it.next_decrease.min(it.next_increase);
         if self.limited.as_ref().is_some_and(|it| it.next_alpha < now || first(it) <= now) {
             self.run_clocks(now);
@@ -434,7 +443,7 @@ impl Dcqcn {
         while let Some(limited) = &mut self.limited {
             let next = limited.next_decrease.min(limited.next_increase);
             let until = next.min(now);
-            // A CNP that arrives exactly at a tick of alpha counts for the period that ends with it.
+            // A CNP that arrives exactly at a tick of alpha counts for the period that ends there.
             while limited.next_alpha < until {
                 limited.update_alpha(&self.parameters);
             }
@@ -454,7 +463,8 @@ impl Dcqcn {
         }
     }
 
-    /// One step of recovery, as a clock ticks: fast recovery, then additive, then hyper increase (section 5.1, Figure 7).
+    /// Takes one step of recovery at a clock tick: fast recovery, then additive, then hyper
+    /// increase (section 5.1, Figure 7).
     fn increase(&mut self, clock: Clock) {
         let Some(limited) = &mut self.limited else { return };
         let parameters = &self.parameters;
@@ -477,7 +487,7 @@ impl Dcqcn {
     }
 }
 
-/// What makes a flow recover.
+/// Clocks that drive recovery.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     Timer,
@@ -499,11 +509,12 @@ impl Limited {
         }
     }
 
-    /// The first CNP comes, at `now`.
+    /// Starts the clocks at the first CNP.
     fn start(&mut self, parameters: &DcqcnParameters, now: Time) {
         self.next_alpha = now + parameters.alpha_interval;
         if parameters.decrease_interval > Duration::ZERO {
-            // The decrease clock runs one nanosecond behind alpha's, so that a cut sees the newer alpha.
+            // The decrease clock runs one nanosecond behind alpha's clock, so that a cut uses the
+            // updated alpha.
             self.next_decrease = now + parameters.decrease_interval + Duration::from_ns(1);
         }
     }
@@ -525,12 +536,12 @@ impl Limited {
         self.recover_from(now, parameters);
     }
 
-    /// The rate to which a flow recovers that is cut now.
+    /// Returns the target rate after a cut.
     fn target_after_cut(&self, parameters: &DcqcnParameters, current: Rate, target: Rate) -> Rate {
         if parameters.clamp_target || self.timer_steps + self.byte_steps > 0 { current } else { target }
     }
 
-    /// Recovery begins anew.
+    /// Restarts recovery.
     fn recover_from(&mut self, now: Time, parameters: &DcqcnParameters) {
         self.timer_steps = 0;
         self.byte_steps = 0;
@@ -597,7 +608,7 @@ impl ReactionPoint for Dcqcn {
         self.current = rate.clamp(parameters.min_rate, self.line_rate);
         self.target = self.current;
         let limited = self.limited.get_or_insert_with(|| Limited::new(parameters));
-        // What has been reported before has been answered by that.
+        // The new rate accounts for earlier CNPs.
         limited.cnp_for_decrease = false;
         limited.recover_from(now, parameters);
     }

@@ -1,4 +1,5 @@
-//! ECN marking at switch egress queues: RED on the instantaneous length, as a packet leaves.
+//! ECN marking at switch egress queues: RED on the instantaneous queue length at a packet's
+//! departure.
 
 use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
 use backwater_engine::random::Stream;
@@ -11,22 +12,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EcnOptions {
-    /// Queue length up to which nothing is marked. Default 100 KB (ConWeave, PortFC), or that of
+    /// Queue length up to which no packet is marked. Default 100 KB (ConWeave, PortFC), or that of
     /// the profile.
     pub kmin: Option<Bytes>,
-    /// Queue length above which everything is marked. Default 400 KB, or that of the profile.
+    /// Queue length above which every packet is marked. Default 400 KB, or that of the profile.
     pub kmax: Option<Bytes>,
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: Option<f64>,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's
-    /// rate. Default: none; they hold for every port.
+    /// Port rate for which `kmin` and `kmax` hold: they grow in proportion to a port's rate.
+    /// Default: none; they hold for every port.
     pub rate: Option<Rate>,
 }
 
 impl EcnOptions {
-    /// Thresholds of a column of parameters, overridden by the options that are set. Thresholds
-    /// that are set hold for every port, unless `rate` is set as well.
+    /// Returns the thresholds of a profile, overridden by the options that are set. Thresholds that
+    /// are set hold for every port, unless `rate` is also set.
     pub fn over(&self, column: EcnConfig) -> EcnConfig {
         let is_own = self.kmin.is_some() || self.kmax.is_some();
         EcnConfig {
@@ -41,26 +42,26 @@ impl EcnOptions {
 /// Thresholds of ECN marking.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EcnConfig {
-    /// Queue length up to which nothing is marked.
+    /// Queue length up to which no packet is marked.
     pub kmin: Bytes,
-    /// Queue length above which everything is marked.
+    /// Queue length above which every packet is marked.
     pub kmax: Bytes,
     /// Marking probability at `kmax`.
     pub pmax: f64,
-    /// Rate of the ports for which `kmin` and `kmax` hold, and in proportion to which they grow;
-    /// none if they hold for every port.
+    /// Port rate for which `kmin` and `kmax` hold, and with which they scale; `None` if they hold
+    /// for every port.
     pub rate: Option<Rate>,
 }
 
 impl Default for EcnConfig {
-    /// 100 KB, 400 KB and 0.2 (ConWeave, PortFC).
+    /// Returns 100 KB, 400 KB and 0.2 (ConWeave, PortFC).
     fn default() -> Self {
         EcnConfig { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, rate: None }
     }
 }
 
 impl EcnConfig {
-    /// Kmin and Kmax of a port of rate `port`.
+    /// Returns Kmin and Kmax of a port of rate `port`.
     pub fn thresholds(&self, port: Rate) -> (Bytes, Bytes) {
         let scaled = |bytes: Bytes| match self.rate {
             Some(rate) => Bytes((u128::from(bytes.get()) * u128::from(port.bps()) / u128::from(rate.bps())) as u64),
@@ -70,17 +71,17 @@ impl EcnConfig {
     }
 }
 
-/// The marker of one switch.
+/// ECN marker of one switch.
 #[derive(Debug, GetSize)]
 pub struct EcnMarker {
-    /// Kmin and Kmax of every port.
+    /// Kmin and Kmax by port.
     thresholds: Vec<(u64, u64)>,
     pmax: f64,
     draws: Stream,
 }
 
 impl EcnMarker {
-    /// The marker of the switch at `site`.
+    /// Returns the marker of the switch at `site`.
     pub fn new(config: &EcnConfig, site: &Site<'_>) -> EcnMarker {
         let thresholds = |port: &PortFacts| {
             let (kmin, kmax) = config.thresholds(port.rate);
@@ -122,7 +123,7 @@ mod tests {
     use crate::testing::{depart, fabric, interfaces, port, star};
     use backwater_engine::Time;
 
-    /// How many of 20,000 packets are marked as they leave a queue of `bytes` behind them.
+    /// Returns how many of 20,000 packets are marked that leave `bytes` in their queue.
     fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
         let mut spec = star(2);
         spec.links[1].rate = Rate::from_gbps(gbps);
@@ -141,7 +142,7 @@ mod tests {
         let config = EcnConfig::default();
         assert_eq!(marked(&config, 100, 0), 0);
         assert_eq!(marked(&config, 100, 100_000), 0);
-        // Half way: 0.1 of 20,000, within five standard deviations.
+        // Midway between the thresholds: 0.1 of 20,000, within five standard deviations.
         assert!(marked(&config, 100, 250_000).abs_diff(2000) < 212);
         assert!(marked(&config, 100, 400_000).abs_diff(4000) < 283);
         assert_eq!(marked(&config, 100, 400_001), 20_000);
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!((marked(&scaled, 400, 400_000), marked(&scaled, 400, 1_600_001)), (0, 20_000));
         let fixed = EcnConfig { rate: None, ..scaled };
         assert_eq!((marked(&fixed, 25, 100_000), marked(&fixed, 25, 400_001)), (0, 20_000));
-        // DCTCP: one threshold.
+        // DCTCP: a single threshold.
         let step = EcnConfig { kmin: Bytes(300_000), kmax: Bytes(300_000), pmax: 1.0, rate: None };
         assert_eq!((marked(&step, 100, 300_000), marked(&step, 100, 300_001)), (0, 20_000));
     }

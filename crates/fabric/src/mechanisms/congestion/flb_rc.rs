@@ -1,5 +1,6 @@
-//! FLB's minimal rate control (Hu et al., USENIX ATC 2025, section 3.3): a sender stops a flow that a switch says is congested, and goes on at its share of the
-//! line rate when it is not any more.
+//! FLB's minimal rate control (Hu et al., USENIX ATC 2025, section 3.3): a sender stops a flow that
+//! a switch reports as congested. When congestion ends, the flow continues at its share of the line
+//! rate.
 
 use crate::contract::{
     AckView, CongestionOptions, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext, SenderFacts,
@@ -16,19 +17,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// FLB's minimal rate control: stop while a switch says so, then a share of the line rate (ATC 2025).
+/// FLB's minimal rate control: a flow stops during congestion, then continues at its share of the
+/// line rate (ATC 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlbRcConfig {
-    /// Most payload bytes in flight until the first ACK. Default: what the sender's line carries in the longest base round-trip time of any pair of hosts
-    /// (section 3.3).
+    /// Most payload bytes in flight until the first ACK. Default: what the sender's line carries in
+    /// the longest base round-trip time of any pair of hosts (section 3.3).
     pub initial_window: Option<Bytes>,
-    /// Time without notices of congestion after which a flow that goes on at C / n has line rate
-    /// again. Default: a base round-trip time of the network. Section 3.3 has it go on at C / n and
-    /// does not say until when, section 4.2 at line rate (`"0 s"`).
+    /// Time without congestion notices after which a flow at C / n returns to line rate. Default: a
+    /// base round-trip time of the network. Section 3.3 lets the flow continue at C / n without an
+    /// end; section 4.2 lets it continue at line rate (`"0 s"`).
     pub line_rate_after: Option<Duration>,
-    /// How long a flow stops at most without news: then the notice that it may go on is taken for lost. Default 1 ms (as entries of the isolation table, section
-    /// 3.2).
+    /// Longest stop without further notices: after that, the notice to continue is assumed lost.
+    /// Default 1 ms (as entries of the isolation table, section 3.2).
     pub timeout: Duration,
 }
 
@@ -84,33 +86,33 @@ impl CongestionOptions for FlbRcConfig {
     }
 }
 
-/// The reaction point of a flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct FlbRc {
     line_rate: Rate,
-    /// Its rate as long as nothing is congested: line rate, or what another control has set.
+    /// Rate without congestion: line rate, or the rate set by another control.
     free_rate: Rate,
-    /// Most payload bytes in flight as long as nothing has been acknowledged.
+    /// Most payload bytes in flight before the first ACK.
     first_window: Option<u64>,
     line_rate_after: Duration,
     timeout: Duration,
-    /// The largest n heard since the flow had line rate.
+    /// Largest n received since the flow had line rate.
     most_flows: u32,
     state: State,
 }
 
-/// How a flow goes on.
+/// Sending state of a flow.
 #[derive(Debug, GetSize)]
 enum State {
     /// At line rate.
     Free,
-    /// Not at all, as long as it is congested at these ports.
+    /// Stopped while it is congested at these ports.
     Stopped {
         #[get_size(ignore)]
         at: ArrayVec<PortId, MOST_ROOTS>,
         until: Time,
     },
-    /// At its share of the line rate.
+    /// Limited to its share of the line rate.
     Held { until: Time },
 }
 

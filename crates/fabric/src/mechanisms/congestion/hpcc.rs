@@ -1,4 +1,5 @@
-//! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, senders set window and rate from it (Algorithm 1).
+//! HPCC (Li et al., SIGCOMM 2019): switches stamp their load into every packet, and senders compute
+//! window and rate from the stamps (Algorithm 1).
 
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
@@ -24,13 +25,16 @@ pub struct HpccConfig {
     pub eta: f64,
     /// Additive steps before a multiplicative one. Default 5 (paper); the public simulator ships 0.
     pub max_stage: u32,
-    /// Additive increase as a rate: W_ai = rate x T. Default 0.4 Mb/s per Gb/s of the host's link (HPCC simulator).
+    /// Additive increase as a rate: W_ai = rate x T. Default 0.4 Mb/s per Gb/s of the host's link
+    /// (HPCC simulator).
     pub additive_increase: Option<Rate>,
-    /// Base round-trip time T. Default: the longest of any pair of hosts, computed from the topology.
+    /// Base round-trip time T. Default: the longest of any pair of hosts, computed from the
+    /// topology.
     pub base_rtt: Option<Duration>,
-    /// Lowest rate. Default 100 Mb/s (the HPCC simulator's example configuration; its run script has 1000 Mb/s).
+    /// Lowest rate. Default 100 Mb/s (the HPCC simulator's example configuration; its run script
+    /// has 1000 Mb/s).
     pub min_rate: Rate,
-    /// How switches write a port's rate into the header.
+    /// Encoding of a port's rate in the header.
     pub rate_code: RateCode,
 }
 
@@ -85,7 +89,7 @@ impl HpccConfig {
     }
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct Hpcc {
     eta: f64,
@@ -96,18 +100,20 @@ pub struct Hpcc {
     base_rtt: Duration,
     /// Line rate times base RTT, in bytes.
     initial_window: u64,
-    /// The rate in use, R.
+    /// Rate in use, R.
     current: Rate,
-    /// The window in use: to the initial window as R is to line rate.
+    /// Window in use, in proportion to R: the initial window at line rate.
     window: u64,
-    /// The rate committed once per round trip, W_c / T.
+    /// Rate committed once per round trip, W_c / T.
     reference: Rate,
-    /// The moving average of the utilisation of the busiest hop, U.
+    /// Moving average of the busiest hop's utilisation, U.
     utilisation: f64,
     stage: u32,
-    /// Payload bytes that had been sent when the reference was committed; 0 before the first ACK, and before the next one after the rate has been set.
+    /// Payload bytes sent before the reference was committed; 0 before the first ACK, and after
+    /// another control has set the rate until the next ACK.
     committed_at: u64,
-    /// Whether the rate has been set and no packet sent since has been answered: what ACKs tell until then has been answered by that.
+    /// True if another control has set the rate and no packet sent since is acknowledged: until
+    /// then, ACKs report congestion that the new rate accounts for.
     is_set: bool,
     previous: Box<[Stamp; MAX_HOPS]>,
 }
@@ -135,7 +141,7 @@ impl Hpcc {
         }
     }
 
-    /// Utilisation of one hop between two stamps, and the time between them.
+    /// Returns the utilisation of one hop between two stamps, and the time between them.
     fn load(&self, stamp: &Stamp, previous: &Stamp) -> Option<(f64, Duration)> {
         let tau = stamp.time.since(previous.time);
         if tau == Duration::ZERO {
@@ -148,7 +154,7 @@ impl Hpcc {
         Some((tx_rate / rate + queueing, tau))
     }
 
-    /// Index of the busiest hop, its utilisation, and the time between its stamps.
+    /// Returns the index of the busiest hop, its utilisation, and the time between its stamps.
     fn busiest(&self, telemetry: &Telemetry) -> Option<(usize, f64, Duration)> {
         let mut busiest = None;
         for (hop, (stamp, previous)) in telemetry.stamps().iter().zip(&*self.previous).enumerate() {
@@ -161,7 +167,7 @@ impl Hpcc {
         busiest
     }
 
-    /// MeasureInflight of Algorithm 1: updates U from the stamps of one ACK.
+    /// Updates U from the stamps of one ACK (MeasureInflight of Algorithm 1).
     fn measure(&mut self, telemetry: &Telemetry) {
         let (busiest, interval) = self.busiest(telemetry).map_or((0.0, Duration::ZERO), |(_, most, tau)| (most, tau));
         self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
@@ -169,7 +175,7 @@ impl Hpcc {
         self.utilisation = (1.0 - weight) * self.utilisation + weight * busiest;
     }
 
-    /// ComputeWind of Algorithm 1: the new rate, and the stage to commit with it.
+    /// Returns the new rate, and the stage to commit with it (ComputeWind of Algorithm 1).
     fn adjusted(&self) -> (Rate, u32) {
         let excess = self.utilisation / self.eta;
         let (rate, stage) = if excess >= 1.0 || self.stage >= self.max_stage {
@@ -200,7 +206,7 @@ impl ReactionPoint for Hpcc {
     fn on_ack(&mut self, ack: &AckView<'_>) {
         let Some(telemetry) = ack.telemetry else { return };
         if self.committed_at == 0 {
-            // The first ACK only gives something to compare with.
+            // The first ACK only provides stamps to compare with.
             self.previous[..telemetry.stamps().len()].copy_from_slice(telemetry.stamps());
             self.committed_at = ack.sent_bytes;
             return;
@@ -219,7 +225,7 @@ impl ReactionPoint for Hpcc {
         }
     }
 
-    /// The busiest hop, if its utilisation is above the target.
+    /// Reports the busiest hop if its utilisation exceeds the target.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         let telemetry = ack.telemetry.filter(|_| self.committed_at > 0)?;
         let (hop, utilisation, _) = self.busiest(telemetry)?;

@@ -1,4 +1,5 @@
-//! Slot *congestion control*: congestion point (switch), notification point (receiver), reaction point (sender).
+//! Congestion control slot: congestion point (switch), notification point (receiver), reaction point
+//! (sender).
 
 pub mod dcqcn;
 pub mod ecn;

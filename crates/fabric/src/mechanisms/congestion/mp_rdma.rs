@@ -1,7 +1,8 @@
-//! MP-RDMA (Lu et al., NSDI 2018): one window for all paths of a flow, and a packet takes the path of the ACK that releases it.
+//! MP-RDMA (Lu et al., NSDI 2018): a flow has one window for all its paths, and a packet takes the
+//! path of the ACK that releases it.
 //!
-//! So each path has a share of the window that grows where ACKs come back unmarked, and there is no state per path. Its loss recovery is
-//! [`mp-rdma`](crate::mechanisms::recovery::mp_rdma).
+//! A path's share of the window grows where ACKs return unmarked, so no state per path is needed.
+//! The matching loss recovery is [`mp-rdma`](crate::mechanisms::recovery::mp_rdma).
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
@@ -17,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeSet, VecDeque};
 
-/// MP-RDMA: one window for many paths, clocked by their ACKs (NSDI 2018). Best with the loss recovery of the same name.
+/// MP-RDMA: one window for many paths, clocked by their ACKs (NSDI 2018). Best with the loss
+/// recovery of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdmaConfig {
@@ -26,18 +28,18 @@ pub struct MpRdmaConfig {
     /// Path of ACKs. Default `echoed`: the paper's paths are UDP source ports, which an ACK echoes,
     /// and commodity switches know no reverse routes.
     pub ack_path: AnswerPath,
-    /// Window of a flow that starts, in packets. Default: what the sender's line carries in the longest base round-trip time, rounded up (the paper, and its
-    /// re-implementation: one BDP).
+    /// Initial window of a flow, in packets. Default: what the sender's line carries in the longest
+    /// base round-trip time, rounded up (the paper and its re-implementation: one BDP).
     #[schemars(range(min = 1.0, max = 1000000.0))]
     pub initial_cwnd: Option<f64>,
-    /// How far behind the highest packet answered another may be answered before its path counts as slow, in packets. Default 32 (the paper, and its
-    /// re-implementation).
+    /// Distance from the highest acknowledged packet beyond which the path of a later ACK counts as
+    /// slow, in packets. Default 32 (the paper and its re-implementation).
     pub reordering: u32,
-    /// What the answer of a packet further behind takes from the window, besides what its mark does. Default 1 (the re-implementation; of the paper we are not
-    /// sure).
+    /// Packets taken off the window by an ACK of a slow path, in addition to the effect of a mark.
+    /// Default 1 (the re-implementation; the paper's value is not certain).
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub slow_path_cut: f64,
-    /// Probability that a packet takes a new random path instead of that of its ACK. Default 0.01
+    /// Probability that a packet takes a new random path instead of its ACK's path. Default 0.01
     /// (the paper; the re-implementation has none).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub probing: f64,
@@ -56,19 +58,24 @@ impl Default for MpRdmaConfig {
     }
 }
 
-/// ECN marking of a switch's egress queues: by one threshold, as in DCTCP, or by two.
+/// ECN marking of a switch's egress queues, by one threshold as in DCTCP, or by two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarkConfig {
-    /// Queue length up to which nothing is marked. Default 60 KB (the paper's testbed at 40 Gb/s, if we remember right: 54 packets, which a flow at line rate
-    /// reorders by when some of its packets wait in such a queue, and others do not; the receiver's bitmap holds 64). The re-implementation has 400 KB.
+    /// Queue length up to which no packet is marked. Default 60 KB (from memory, the paper's
+    /// testbed at 40 Gb/s). At line rate, 60 KB reorder a flow by 54 packets if only some of its
+    /// packets wait in such a queue; the receiver's bitmap holds 64. The re-implementation has 400
+    /// KB.
     pub kmin: Bytes,
-    /// Queue length above which everything is marked. Default: `kmin`, one threshold for both; the re-implementation has 1600 KB.
+    /// Queue length above which every packet is marked. Default: `kmin`, one threshold for both;
+    /// the re-implementation has 1600 KB.
     pub kmax: Option<Bytes>,
-    /// Marking probability at `kmax`, where that is above `kmin`. Default 1; the re-implementation has 0.2.
+    /// Marking probability at `kmax`, if `kmax` is above `kmin`. Default 1; the re-implementation
+    /// has 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: f64,
-    /// If set, `kmin` and `kmax` hold for ports of this rate and grow in proportion to a port's rate. Default: none; they hold for every port.
+    /// Port rate for which `kmin` and `kmax` hold: they grow in proportion to a port's rate.
+    /// Default: none; they hold for every port.
     pub rate: Option<Rate>,
 }
 
@@ -79,14 +86,14 @@ impl Default for MarkConfig {
 }
 
 impl MarkConfig {
-    /// What is in force.
+    /// Returns the effective thresholds.
     fn ecn(&self) -> EcnConfig {
         let MarkConfig { kmin, kmax, pmax, rate } = *self;
         EcnConfig { kmin, kmax: kmax.unwrap_or(kmin), pmax, rate }
     }
 }
 
-/// Loss recoveries that can be beside it.
+/// Loss recoveries that work with MP-RDMA.
 const RECOVERIES: [&str; 3] = ["mp-rdma", "in-any-order", "irn"];
 
 impl Options for MpRdmaConfig {
@@ -151,13 +158,13 @@ impl CongestionOptions for MpRdmaConfig {
 }
 
 impl MpRdmaConfig {
-    /// Window of a flow that starts, packets.
+    /// Returns the initial window of a flow, in packets.
     fn initial_cwnd(&self, sender: &SenderFacts) -> f64 {
         self.initial_cwnd.unwrap_or((sender.bdp() as f64 / packet_bytes(sender)).ceil()).max(1.0)
     }
 }
 
-/// What a full packet takes on the wire.
+/// Returns the wire bytes of a full packet.
 fn packet_bytes(sender: &SenderFacts) -> f64 {
     sender.sizes.framing.data(sender.sizes.mtu, false, sender.sizes.telemetry).wire.into()
 }
@@ -172,34 +179,33 @@ impl NotificationPoint for Echo {
     }
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct MpRdma {
     line_rate: Rate,
-    /// Line rate, but until the next ACK that which another control has set.
+    /// Line rate, or the rate set by another control until the next ACK.
     rate: Rate,
     /// Payload bytes of a full packet.
     mtu: u64,
-    /// What the line carries in a base round-trip time, in packets.
+    /// Packets that the line carries in a base round-trip time.
     bdp: f64,
     initial_cwnd: f64,
-    /// The window, packets: 1 at least.
+    /// Window in packets, at least 1.
     cwnd: f64,
     reordering: Psn,
     slow_path_cut: f64,
     probing: f64,
-    /// Paths of packets that ACKs have released and that have not been sent, the newest last.
+    /// Paths of packets that ACKs have released and that are not yet sent; the newest is last.
     released: VecDeque<Entropy>,
-    /// Path of the last ACK that was not late, for packets that no ACK has released.
+    /// Path of the last ACK that was not late, for packets that no ACK released.
     latest: Option<Entropy>,
-    /// Whether the ACK that is coming in echoes a mark.
+    /// True if the ACK being processed echoes a mark.
     is_marked: bool,
-    /// The highest packet answered, snd_ooh.
+    /// Highest acknowledged packet, snd_ooh.
     highest: Psn,
-    /// The packet behind the highest one sent.
+    /// Packet number after the highest one sent.
     sent: Psn,
-    /// Packets sent more than once and not yet acknowledged: their answers tell nothing of their
-    /// paths.
+    /// Packets sent more than once and not yet acknowledged. Their ACKs do not identify a path.
     repeated: BTreeSet<Psn>,
     draws: Stream,
 }
@@ -227,12 +233,12 @@ impl MpRdma {
         }
     }
 
-    /// Whole packets that may be in flight.
+    /// Returns the window in whole packets.
     fn packets(&self) -> u64 {
         self.cwnd as u64
     }
 
-    /// Whether a packet was answered so late that its path is slow.
+    /// Returns true if a packet was acknowledged so late that its path counts as slow.
     fn is_late(&self, arrived: Psn) -> bool {
         self.highest > arrived.saturating_add(self.reordering) && !self.repeated.contains(&arrived)
     }
@@ -247,7 +253,7 @@ impl ReactionPoint for MpRdma {
         self.packets() * self.mtu
     }
 
-    /// The echo of a mark, in the ACK that is about to be looked at.
+    /// Records the mark echoed by the ACK about to be processed.
     fn on_cnp(&mut self, _now: Time, _cnp: Cnp) {
         self.is_marked = true;
     }
@@ -264,7 +270,7 @@ impl ReactionPoint for MpRdma {
             self.repeated.pop_first();
         }
         self.cwnd = (self.cwnd + change - if is_late { self.slow_path_cut } else { 0.0 }).max(1.0);
-        // The packet that has left the network, and what the window has grown by.
+        // The packet that has left the network, and the growth of the window.
         let released = (self.packets() + 1).saturating_sub(before) as usize;
         let path = ack.path.filter(|_| !is_late);
         self.latest = path.or(self.latest);
@@ -273,7 +279,7 @@ impl ReactionPoint for MpRdma {
         self.released.drain(..needless);
     }
 
-    /// Begins anew after a timeout: nothing is known of the paths.
+    /// Resets the window and forgets all paths after a timeout.
     fn on_loss(&mut self, _now: Time, loss: LossSignal) {
         if loss == LossSignal::TimedOut {
             self.cwnd = self.initial_cwnd;
@@ -287,8 +293,8 @@ impl ReactionPoint for MpRdma {
         self.cwnd = (self.bdp * self.rate.bps() as f64 / self.line_rate.bps() as f64).max(1.0);
     }
 
-    /// Returns the path of the last ACK whose release has not been used; else that of the last ACK
-    /// that was not late; before the first ACK a random one.
+    /// Returns the path of the last ACK with an unused release; otherwise the path of the last ACK
+    /// that was not late; before the first ACK, a random path.
     fn path(&mut self, psn: Psn, _now: Time) -> Option<Entropy> {
         if psn < self.sent {
             self.repeated.insert(psn);

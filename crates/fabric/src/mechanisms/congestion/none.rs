@@ -1,4 +1,4 @@
-//! No congestion control: line rate, held back by flow control alone, or by a fixed window.
+//! No congestion control: flows send at line rate, limited only by flow control or a fixed window.
 
 use crate::contract::{
     CongestionOptions, CongestionPoint, EffectiveValues, Findings, NotificationPoint, Options, PipelineHooks,
@@ -15,7 +15,8 @@ use serde_json::json;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoneConfig {
-    /// Most payload bytes of a flow in flight: `bdp` or a size. Default: no limit (Pyrrha's runs without congestion control have one BDP).
+    /// Most payload bytes of a flow in flight: `bdp` or a size. Default: no limit (Pyrrha's runs
+    /// without congestion control have one BDP).
     pub window: Option<Window>,
 }
 
@@ -23,7 +24,8 @@ pub struct NoneConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
-    /// What the sender's line carries in the longest base round-trip time of any pair of hosts.
+    /// The sender's bandwidth-delay product: line rate times the longest base round-trip time of
+    /// any pair of hosts.
     Bdp,
     /// A number of bytes.
     #[serde(untagged)]
@@ -62,7 +64,7 @@ impl CongestionOptions for NoneConfig {
     }
 }
 
-/// Declares a congestion control whose switches do nothing, in its `impl CongestionOptions`.
+/// Declares in an `impl CongestionOptions` that switches take no part in congestion control.
 #[macro_export]
 macro_rules! no_congestion_point {
     () => {
@@ -74,7 +76,7 @@ macro_rules! no_congestion_point {
     };
 }
 
-/// Declares a congestion control whose receivers report nothing, in its `impl CongestionOptions`.
+/// Declares in an `impl CongestionOptions` that receivers take no part in congestion control.
 #[macro_export]
 macro_rules! no_notification_point {
     () => {
@@ -94,7 +96,7 @@ impl PipelineHooks for NoCongestionControl {}
 impl CongestionPoint for NoCongestionControl {}
 impl NotificationPoint for NoCongestionControl {}
 
-/// Sends at line rate, or below it at the rate that another control has set.
+/// Reaction point that sends at line rate, or at the lower rate set by another control.
 #[derive(Debug, GetSize)]
 pub struct LineRate {
     line_rate: Rate,
@@ -136,7 +138,7 @@ mod tests {
         {
             let mut point = LineRate::new(&NoneConfig { window }, &sender);
             assert_eq!((point.rate(Time::ZERO), point.window()), (sender.line_rate, bytes));
-            // Nothing but another control changes the rate; the window is what it is.
+            // Only another control changes the rate, and nothing changes the window.
             for (set, held) in [(40, 40), (200, 100)] {
                 point.set_rate(Time::ZERO, Rate::from_gbps(set));
                 assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(held), bytes));

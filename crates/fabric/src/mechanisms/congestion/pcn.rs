@@ -1,9 +1,9 @@
-//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks tell congestion from
-//! PAUSE, and senders fall to the rate at which their packets arrive.
+//! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks distinguish congestion
+//! from PAUSE, and senders fall to the arrival rate of their packets.
 //!
-//! A packet that has waited behind a PAUSE is not marked. A later packet that leaves a long queue
-//! behind is marked. At the end of each period in which packets of a flow arrived, its receiver
-//! reports to the sender by a CNP: congested, with the rate of arrival, or not congested.
+//! A packet that waited behind a PAUSE is not marked. Any other packet that leaves behind a long
+//! queue is marked. At the end of each period with arrivals, a flow's receiver sends a CNP to the
+//! sender: "congested", with the arrival rate, or "not congested".
 
 use super::ecn::EcnConfig;
 use crate::contract::{
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where a column of parameters comes from.
+/// Source of a set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PcnProfile {
@@ -30,7 +30,8 @@ pub enum PcnProfile {
 }
 
 impl PcnProfile {
-    /// The smallest weight of an increase, the one parameter in which they differ.
+    /// Returns the smallest weight of an increase, the only parameter that differs between
+    /// profiles.
     fn w_min(self) -> f64 {
         match self {
             PcnProfile::Paper => 1.0 / 128.0,
@@ -39,26 +40,27 @@ impl PcnProfile {
     }
 }
 
-/// PCN: marks that leave out victims of PAUSEs, and senders that fall to the rate of arrival (NSDI 2020).
+/// PCN: marks spare victims of PAUSEs, and senders fall to the arrival rate (NSDI 2020).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcnConfig {
-    /// The column of parameters to start from.
+    /// Set of parameters that the options below override.
     pub profile: PcnProfile,
-    /// K: queue length above which packets are marked that have not waited behind a PAUSE. Default: 1 KB per Gb/s of the port (40 KB at the 40 Gb/s of the
-    /// paper's simulations, where it has tens of KB).
+    /// K: queue length above which packets are marked that did not wait behind a PAUSE. Default: 1
+    /// KB per Gb/s of the port (40 KB at the 40 Gb/s of the paper's simulations; the paper has tens
+    /// of KB).
     pub threshold: Option<Bytes>,
-    /// If set, `threshold` holds for ports of this rate and grows in proportion to a port's rate. Default: none; it holds for every port.
+    /// Port rate for which `threshold` holds: it grows in proportion to a port's rate. Default:
+    /// none; it holds for every port.
     pub threshold_rate: Option<Rate>,
-    /// T: period of a receiver's clock, which starts with the flow's first packet. At the end of
-    /// each period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100
-    /// ns.
+    /// T: clock period of a receiver. The clock starts with the flow's first packet. At the end of
+    /// each period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100 ns.
     pub period: Duration,
     /// Share of marked packets above which a flow is congested, below 1. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
     /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the
-    /// rate of arrival that this CNP takes off.
+    /// arrival rate that this CNP takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).
@@ -66,10 +68,9 @@ pub struct PcnConfig {
     pub w_max: f64,
     /// Lowest rate. Default 100 Mb/s (a public code).
     pub min_rate: Rate,
-    /// Moves the departure of the packet that is being paced with every new rate. Default
-    /// false: the public re-implementations descend from simulators that fix a departure when the
-    /// packet before it leaves. At the lowest rate, a packet of 1 KB waits for 88 us, less than two
-    /// periods.
+    /// True if every new rate moves the departure of the packet being paced. Default false: the
+    /// public re-implementations descend from simulators that fix a departure when the previous
+    /// packet departs. At the lowest rate, a packet of 1 KB waits for 88 us, less than two periods.
     pub repace: bool,
 }
 
@@ -146,7 +147,7 @@ impl PcnConfig {
         self.w_min.unwrap_or(self.profile.w_min())
     }
 
-    /// K of a port of rate `port`.
+    /// Returns K of a port of rate `port`.
     fn threshold(&self, port: Rate) -> Bytes {
         let (kmin, rate) = match self.threshold {
             Some(threshold) => (threshold, self.threshold_rate),
@@ -156,12 +157,12 @@ impl PcnConfig {
     }
 }
 
-/// The marker of one switch: NP-ECN of the paper.
+/// Marker of one switch: NP-ECN of the paper.
 #[derive(Debug, GetSize)]
 pub struct PcnMarker {
-    /// K of every port.
+    /// K by port.
     thresholds: Vec<u64>,
-    /// By port and queue, how many packets are still to leave that have waited behind a PAUSE.
+    /// Packets that waited behind a PAUSE and have not yet left, by port and queue.
     paused: Vec<Vec<u32>>,
 }
 
@@ -176,7 +177,7 @@ impl PipelineHooks for PcnMarker {
         let port = usize::from(packet.egress);
         match self.paused[port].get_mut(usize::from(packet.queue)) {
             Some(paused @ 1..) => *paused -= 1,
-            // The mark of an answer means something else.
+            // A mark on an ACK has another meaning.
             _ if length > self.thresholds[port] && packet.packet().kind == PacketKind::Data => packet.mark(),
             _ => {}
         }
@@ -187,12 +188,13 @@ impl PipelineHooks for PcnMarker {
         if paused.len() <= index {
             paused.resize(index + 1, 0);
         }
-        // Of several gates that one frame opens, a queue may send before this is told of its own: nothing that leaves until then is marked.
+        // A frame may open several gates. A queue can send before its own gate is reported open: no
+        // packet that leaves until then is marked.
         paused[index] = if is_open { view.port(port).queue_frames(queue) } else { u32::MAX };
     }
 }
 
-/// The notification point of one flow.
+/// Notification point of one flow.
 ///
 /// Periods of length T follow each other from the flow's first packet on. A timer is set only in a
 /// period in which a packet has arrived.
@@ -206,9 +208,9 @@ pub struct PcnReceiver {
     last: Time,
     /// Time between the last two packets; T for the first packet.
     gap: Duration,
-    /// End of the present period; [`Time::NEVER`] as long as no packet has arrived in it.
+    /// End of the current period; [`Time::NEVER`] while no packet has arrived in it.
     ends: Time,
-    /// Arrivals in the present period.
+    /// Arrivals in the current period.
     packets: u32,
     marked: u32,
     wire_bytes: u64,
@@ -229,7 +231,7 @@ impl PcnReceiver {
         }
     }
 
-    /// Returns the CNP of the period that is over, unless nothing arrived in it.
+    /// Ends the period and returns its CNP, unless no packet arrived in it.
     fn close(&mut self, now: Time) -> Option<Cnp> {
         if self.ends > now {
             return None;
@@ -271,7 +273,7 @@ impl NotificationPoint for PcnReceiver {
     }
 }
 
-/// The reaction point of one flow. It has no clock: only CNPs change its rate.
+/// Reaction point of one flow. It has no clock: only CNPs change its rate.
 #[derive(Debug, GetSize)]
 pub struct Pcn {
     line_rate: Rate,

@@ -1,8 +1,10 @@
-//! PowerTCP (Addanki et al., NSDI 2022): the sender's window follows the *power* of the network, the product of what arrives at a port (current)
-//! and of what is queued there and in flight (voltage).
+//! PowerTCP (Addanki et al., NSDI 2022): the sender's window follows the *power* of the network.
+//! Power is the product of current (bytes arriving at a port) and voltage (bytes queued there and
+//! in flight).
 //!
-//! With telemetry (Algorithm 1) power is measured at every hop; without it (Algorithm 2, theta-PowerTCP) it is taken from round-trip times and
-//! their gradient. Rates represent windows: W = rate x base RTT.
+//! With telemetry (Algorithm 1), power is measured at every hop. Without telemetry (Algorithm 2,
+//! theta-PowerTCP), it is computed from round-trip times and their gradient. Rates represent
+//! windows: W = rate x base RTT.
 
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
@@ -19,39 +21,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Where power is taken from.
+/// Source of power measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// From what switches stamp into packets.
+    /// Stamps of switches in packets.
     #[default]
     Telemetry,
-    /// From round-trip times: theta-PowerTCP.
+    /// Round-trip times: theta-PowerTCP.
     Delay,
 }
 
-/// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from delays (NSDI 2022).
+/// PowerTCP: window control by the product of queue length and arrival rate, from telemetry or from
+/// delays (NSDI 2022).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PowerTcpConfig {
-    /// Where power is taken from.
+    /// Source of power measurements.
     pub variant: Variant,
-    /// Weight gamma of a new window, 0 to 1. Default 0.9 with telemetry, 0.7 without (authors' simulator; the paper has 0.9).
+    /// Weight gamma of a new window, 0 to 1. Default 0.9 with telemetry, 0.7 without (authors'
+    /// simulator; the paper has 0.9).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub gamma: Option<f64>,
-    /// Additive increase beta as a rate: beta = rate x base RTT. Default 150 Mb/s (authors' simulator; the paper has a tenth of the line rate).
+    /// Additive increase beta as a rate: beta = rate x base RTT. Default 150 Mb/s (authors'
+    /// simulator; the paper has a tenth of the line rate).
     pub additive_increase: Rate,
-    /// Utilisation aimed at with telemetry, 0 to 1. Default 0.95 (authors' simulator; the paper has none, which is 1).
+    /// Target utilisation with telemetry, 0 to 1. Default 0.95 (authors' simulator; the paper has
+    /// none, which is 1).
     #[schemars(range(min = 0.01, max = 1.0))]
     pub eta: f64,
-    /// Without telemetry, how much longer than the shortest a round-trip time may be. Default 1.05 (authors' simulator; the paper has none, 1).
+    /// Without telemetry, the longest round-trip time that is no congestion, as a multiple of the
+    /// shortest. Default 1.05 (authors' simulator; the paper has none, 1).
     #[schemars(range(min = 1.0, max = 10.0))]
     pub delay_margin: f64,
-    /// Lowest current, as a share of the link's rate: a port that is paused sends and receives nothing, and is no invitation to send more.
-    /// Default 0.5 (authors' simulator; the paper has none, 0).
+    /// Lowest current, as a share of the link's rate. A paused port sends and receives nothing,
+    /// which must not raise rates. Default 0.5 (authors' simulator; the paper has none, 0).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub lowest_current: f64,
-    /// Base round-trip time tau. Default: the longest of any pair of hosts, computed from the topology.
+    /// Base round-trip time tau. Default: the longest of any pair of hosts, computed from the
+    /// topology.
     pub base_rtt: Option<Duration>,
     /// Lowest rate. Default 100 Mb/s (authors' simulator).
     pub min_rate: Rate,
@@ -114,7 +122,7 @@ impl PowerTcpConfig {
     }
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct PowerTcp {
     gamma: f64,
@@ -123,20 +131,20 @@ pub struct PowerTcp {
     min_rate: f64,
     line_rate: Rate,
     base_rtt: Duration,
-    /// The rate in use, b/s.
+    /// Rate in use, b/s.
     current: f64,
-    /// The window in use: to line rate times base RTT as the rate is to line rate.
+    /// Window in use, in proportion to the rate: line rate times base RTT at line rate.
     window: u64,
-    /// The rate of a round trip ago, b/s.
+    /// Rate one round trip ago, b/s.
     old: f64,
-    /// The moving average of normalised power.
+    /// Moving average of normalised power.
     power: f64,
-    /// Payload bytes that had been sent when `old` was taken; 0 before the first ACK.
+    /// Payload bytes sent before `old` was recorded; 0 before the first ACK.
     taken_at: u64,
     meter: Meter,
 }
 
-/// What power is measured with.
+/// State for measuring power.
 #[derive(Debug, GetSize)]
 enum Meter {
     Telemetry {
@@ -145,8 +153,8 @@ enum Meter {
     },
     Delay {
         margin: f64,
-        /// The shortest round-trip time so far; at first the base one, so that a flow that begins under congestion does not take
-        /// queueing for propagation delay.
+        /// Shortest round-trip time so far. It starts with the base round-trip time, so that a flow
+        /// that starts under congestion does not take queueing for propagation delay.
         shortest: Duration,
         last: (Time, Duration),
     },
@@ -181,18 +189,18 @@ impl PowerTcp {
         }
     }
 
-    /// Takes a measurement of normalised power over `interval` into the moving average.
+    /// Adds a measurement of normalised power over `interval` to the moving average.
     fn smooth(&mut self, power: f64, interval: Duration, base_rtt: Duration) {
         let weight = interval.min(base_rtt).ps() as f64 / base_rtt.ps() as f64;
         self.power = (1.0 - weight) * self.power + weight * power;
     }
 
-    /// W = gamma (W_old / power + beta) + (1 - gamma) W, for a target of `power` that is 1 where it is met.
+    /// Updates the rate: W = gamma (W_old / power + beta) + (1 - gamma) W. The target `power` is 1.
     fn update(&mut self, power: f64) {
         self.use_rate(self.gamma * (self.old / power + self.additive_increase) + (1.0 - self.gamma) * self.current);
     }
 
-    /// Has the flow sent at `rate`, or at the lowest or highest that there may be, and the window follow.
+    /// Sets the rate to `rate`, within the lowest and the line rate, and the window with it.
     fn use_rate(&mut self, rate: f64) {
         self.current = rate.clamp(self.min_rate, self.line_rate.bps() as f64);
         let full = self.line_rate.bytes_in(self.base_rtt);
@@ -200,8 +208,8 @@ impl PowerTcp {
     }
 }
 
-/// Index of the hop with the greatest power, that power, normalised by the power of a link that is
-/// busy without a queue, and the time between the hop's stamps (Algorithm 1, NORMPOWER).
+/// Returns the hop with the greatest power, its power, normalised by that of a busy link without a
+/// queue, and the time between the hop's stamps (Algorithm 1, NORMPOWER).
 fn greatest(
     telemetry: &Telemetry,
     previous: &[Stamp; MAX_HOPS],
@@ -211,10 +219,10 @@ fn greatest(
     let mut greatest: Option<(usize, f64, Duration)> = None;
     for (hop, (stamp, previous)) in telemetry.stamps().iter().zip(previous).enumerate() {
         let interval = stamp.time.since(previous.time);
-        // A hop that was not there before gives something to compare with, no more.
+        // The first stamp of a hop only serves for comparison.
         if interval > Duration::ZERO && previous.rate.bps() > 0 {
             let rate = stamp.rate.bps() as f64;
-            // Sent, and what the queue has grown by.
+            // Bytes sent, and the growth of the queue.
             let arrived =
                 (stamp.tx_bytes + stamp.queue_bytes) as f64 - (previous.tx_bytes + previous.queue_bytes) as f64;
             let current = (arrived * 8.0 / interval.as_secs_f64() / rate).max(lowest_current);
@@ -227,7 +235,7 @@ fn greatest(
     greatest
 }
 
-/// Longest round-trip time that is no sign of congestion.
+/// Returns the longest round-trip time that is no sign of congestion.
 fn longest_free(shortest: Duration, margin: f64) -> Duration {
     Duration::from_ps((shortest.ps() as f64 * margin) as u64)
 }
@@ -279,7 +287,7 @@ impl ReactionPoint for PowerTcp {
                 let gradient = (ack.rtt.ps() as f64 - before.ps() as f64) / interval.ps() as f64;
                 let current = (gradient + 1.0).max(self.lowest_current);
                 self.smooth(current * ack.rtt.ps() as f64 / target.ps().max(1) as f64, interval, target);
-                // Without telemetry the window changes once per round trip.
+                // Without telemetry, the window changes once per round trip.
                 if round_trip_is_over {
                     self.update(self.power);
                     (self.old, self.taken_at) = (self.current, ack.sent_bytes);
@@ -288,7 +296,7 @@ impl ReactionPoint for PowerTcp {
         }
     }
 
-    /// The hop with the greatest power or the delay, if it is above the target.
+    /// Reports the hop with the greatest power, or the delay, if it exceeds the target.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         match &self.meter {
             Meter::Telemetry { eta, previous } => {

@@ -1,7 +1,9 @@
-//! Swift (Kumar et al., SIGCOMM 2020): the sender's window follows the delay of its packets, which it holds at a target (Algorithm 1).
+//! Swift (Kumar et al., SIGCOMM 2020): the sender's window keeps the delay of its packets at a
+//! target (Algorithm 1).
 //!
-//! The target grows with the links that a packet passes, and with a smaller window, so that many flows over one link need not be told of each other.
-//! Windows may be smaller than a packet: then packets are paced.
+//! The target grows with the number of links on a packet's path. It also grows as the window
+//! shrinks, so that many flows can share a link without coordination. A window can be smaller than
+//! a packet: then packets are paced.
 
 use super::parameters::parameters;
 use crate::contract::{
@@ -15,16 +17,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where a column of parameters comes from.
+/// Source of a set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwiftProfile {
-    /// The target is the base round-trip time of the fabric and some queueing; the rest is what the two simulators have.
+    /// The target is the fabric's base round-trip time and some queueing; other parameters are
+    /// common to both simulators.
     #[default]
     Fabric,
-    /// The Pyrrha simulator: a target that suits its fabric alone.
+    /// The Pyrrha simulator: a target that suits only its fabric.
     PyrrhaNs3,
-    /// The htsim simulator, whose figures its authors call guesses: a target that suits base round-trip times around 20 us.
+    /// The htsim simulator, whose authors call its values guesses: a target that suits base
+    /// round-trip times around 20 us.
     Htsim,
 }
 
@@ -32,21 +36,24 @@ pub enum SwiftProfile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwiftConfig {
-    /// The column of parameters to start from.
+    /// Set of parameters that the options below override.
     pub profile: SwiftProfile,
-    /// Target delay, before what links and a small window add to it. With the profile `fabric`, so much that the target over the longest path is the base
-    /// round-trip time of the network and `queueing`.
+    /// Target delay, before links and a small window add to it. With the profile `fabric`, the
+    /// target over the longest path is the network's base round-trip time plus `queueing`.
     pub base_target: Option<Duration>,
-    /// How much longer than the base round-trip time the target is. Default 8 us (100 KB at 100 Gb/s, the Kmin of ECN); only where no `base_target` is set.
+    /// Part of the target above the base round-trip time. Default 8 us (100 KB at 100 Gb/s, the
+    /// Kmin of ECN); only where no `base_target` is set.
     pub queueing: Option<Duration>,
-    /// What each link that a packet passes adds to the target. With the profile `fabric`, what one adds to base round-trip times.
+    /// Addition to the target per link of the path. With the profile `fabric`, the part of a base
+    /// round-trip time that a link adds.
     pub per_hop: Option<Duration>,
-    /// The most that a small window adds to the target (flow scaling); "0 s" switches that off.
+    /// Largest addition to the target by a small window (flow scaling); "0 s" switches flow scaling
+    /// off.
     pub fs_range: Option<Duration>,
-    /// The window at which flow scaling adds the most.
+    /// Window at which flow scaling adds the most.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     pub fs_min_cwnd: Option<f64>,
-    /// The window from which on flow scaling adds nothing.
+    /// Window from which on flow scaling adds nothing.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     pub fs_max_cwnd: Option<f64>,
     /// Additive increase: packets per round trip.
@@ -55,7 +62,7 @@ pub struct SwiftConfig {
     /// Factor beta of a multiplicative decrease.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub beta: Option<f64>,
-    /// The largest share of the window that one decrease takes away.
+    /// Largest share of the window that one decrease takes off.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_mdf: Option<f64>,
     /// Smallest window.
@@ -64,11 +71,12 @@ pub struct SwiftConfig {
     /// Largest window.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     pub max_cwnd: Option<f64>,
-    /// Window of a flow that starts.
+    /// Initial window of a flow.
     #[schemars(range(min = 0.0, max = 1000000.0))]
     pub initial_cwnd: Option<f64>,
-    /// Weight of the past in the round-trip time by which packets are paced, and within which the window is decreased once. The delay that is compared with
-    /// the target is that of each packet.
+    /// Weight of the past in the smoothed round-trip time, which paces packets and limits decreases
+    /// to one per round trip. The delay of each packet, not the smoothed one, is compared with the
+    /// target.
     #[schemars(range(min = 0.0, max = 0.999))]
     pub rtt_weight: Option<f64>,
 }
@@ -90,13 +98,15 @@ parameters! {
     }
 }
 
-/// Retransmission timeouts in a row after which the window is the smallest (RETX_RESET_THRESHOLD of the paper).
+/// Consecutive retransmission timeouts that set the window to the smallest (RETX_RESET_THRESHOLD of
+/// the paper).
 const TIMEOUTS_TO_RESET: u32 = 5;
 
-/// Queueing that the target allows for.
+/// Queueing that the target includes.
 const QUEUEING: Duration = Duration::from_us(8);
 
-/// The most that flow scaling adds, in targets over the longest path (htsim: 5 of its base targets).
+/// Largest addition of flow scaling, in targets over the longest path (htsim: 5 of its base
+/// targets).
 const FS_TARGETS: u64 = 5;
 
 fn sum(one: Duration, other: Duration) -> Duration {
@@ -147,7 +157,7 @@ impl CongestionOptions for SwiftConfig {
         findings.ordered([("min_cwnd", least), ("max_cwnd", most)]);
         findings.ordered([("initial_cwnd", first), ("max_cwnd", most)]);
         findings.error(first < least, "initial_cwnd", format_args!("must be at least min_cwnd, {least}"));
-        // The longest path, and the shortest that there may be: the target is a straight line between them.
+        // The longest and the shortest possible path: the target is linear in between.
         for hops in [sender.hops, sender.hops.min(2)] {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
             let base_rtt = sender.base_rtt - sender.hop_rtt * u64::from(sender.hops - hops);
@@ -170,7 +180,7 @@ impl CongestionOptions for SwiftConfig {
 }
 
 impl SwiftConfig {
-    /// The windows between which flow scaling acts.
+    /// Returns the windows between which flow scaling acts.
     fn fs_windows(&self) -> (f64, f64) {
         let most = match self.profile {
             SwiftProfile::Fabric | SwiftProfile::Htsim => 100.0,
@@ -184,7 +194,7 @@ impl SwiftConfig {
         let us = Duration::from_us;
         let wire = packet_bytes(sender) as f64;
         let packets = |bytes: u64| (bytes as f64 / wire).ceil().max(1.0);
-        // The target over the longest path.
+        // Target over the longest path.
         let target = sum(sender.base_rtt, self.queueing.unwrap_or(QUEUEING));
         let per_hop = self.per_hop.unwrap_or(match self.profile {
             SwiftProfile::Fabric => sender.hop_rtt,
@@ -228,12 +238,12 @@ impl SwiftConfig {
     }
 }
 
-/// What a full packet takes on the wire.
+/// Returns the wire bytes of a full packet.
 fn packet_bytes(sender: &SenderFacts) -> u64 {
     sender.sizes.framing.data(sender.sizes.mtu, false, sender.sizes.telemetry).wire.into()
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct Swift {
     parameters: SwiftParameters,
@@ -245,22 +255,22 @@ pub struct Swift {
     mtu: u64,
     /// Picoseconds that a full packet takes at one bit per second.
     packet: f64,
-    /// The window, packets.
+    /// Window in packets.
     cwnd: f64,
-    /// The smoothed round-trip time, ps: the network's base one until the first ACK.
+    /// Smoothed round-trip time in ps; before the first ACK, the network's base round-trip time.
     rtt: f64,
     has_rtt: bool,
     last_decrease: Option<Time>,
-    /// Retransmission timeouts in a row.
+    /// Consecutive retransmission timeouts.
     timeouts: u32,
-    /// Payload bytes that have been acknowledged.
+    /// Acknowledged payload bytes.
     acked_bytes: u64,
 }
 
 impl Swift {
     pub(super) fn new(config: &SwiftConfig, sender: &SenderFacts) -> Swift {
         let parameters = config.parameters(sender);
-        // Square roots are exact to the last bit everywhere (IEEE 754).
+        // Square roots are exact to the last bit on every platform (IEEE 754).
         let [low, high] = [parameters.fs_min_cwnd, parameters.fs_max_cwnd].map(|window| 1.0 / window.sqrt());
         let fs_alpha = parameters.fs_range.ps() as f64 / (low - high);
         Swift {
@@ -279,14 +289,14 @@ impl Swift {
         }
     }
 
-    /// The target delay of a packet that has passed `hops` links, ps.
+    /// Returns the target delay of a packet that has passed `hops` links, in ps.
     fn target(&self, hops: u8) -> f64 {
         let SwiftParameters { base_target, per_hop, fs_range, .. } = self.parameters;
         let scaling = (self.fs_alpha / self.cwnd.sqrt() + self.fs_beta).clamp(0.0, fs_range.ps() as f64);
         base_target.ps() as f64 + f64::from(hops) * per_hop.ps() as f64 + scaling
     }
 
-    /// The window that comes to `rate`.
+    /// Returns the window that corresponds to `rate`.
     fn window_at(&self, rate: Rate) -> f64 {
         rate.min(self.line_rate).bps() as f64 * self.rtt / self.packet
     }
@@ -305,7 +315,8 @@ impl Swift {
 }
 
 impl ReactionPoint for Swift {
-    /// A window of at least a packet is clocked by ACKs. A smaller one is paced: a packet in `rtt / cwnd`.
+    /// Returns the line rate for windows of at least one packet, which ACKs clock. Smaller windows
+    /// are paced: one packet per `rtt / cwnd`.
     fn rate(&mut self, _now: Time) -> Rate {
         if self.cwnd >= 1.0 {
             return self.line_rate;
@@ -313,7 +324,7 @@ impl ReactionPoint for Swift {
         Rate::from_bps((self.cwnd * self.packet / self.rtt).round() as u64).clamp(Rate::from_bps(1), self.line_rate)
     }
 
-    /// As many whole packets as the window has, and one at least.
+    /// Returns the window in whole packets, at least one.
     fn window(&self) -> u64 {
         self.cwnd.max(1.0) as u64 * self.mtu
     }
@@ -334,7 +345,7 @@ impl ReactionPoint for Swift {
         }
     }
 
-    /// The delay, if it is not below the target.
+    /// Reports the delay if it is not below the target.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         (ack.rtt.ps() as f64 >= self.target(ack.hops)).then_some(CongestionSignal::Delay)
     }
@@ -358,7 +369,7 @@ impl ReactionPoint for Swift {
         let before = self.cwnd;
         self.set_window(self.window_at(rate));
         if self.cwnd < before {
-            // ACKs of packets sent before tell of delays that this has answered.
+            // ACKs of earlier packets report delays that the new rate accounts for.
             self.last_decrease = Some(now);
         }
     }

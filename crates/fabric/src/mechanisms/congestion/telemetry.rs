@@ -1,4 +1,5 @@
-//! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port into every data packet (HPCC section 4.1).
+//! In-band telemetry: switches stamp time, bytes sent, queue length and rate of the egress port
+//! into every data packet (HPCC section 4.1).
 
 use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, View};
 use crate::frame::record::Stamp;
@@ -7,26 +8,29 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How switches write a port's rate into the header.
+/// Encoding of a port's rate in the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateCode {
-    /// As it is.
+    /// The exact rate.
     #[default]
     Exact,
-    /// As one of 25, 50, 100, 200 and 400 Gb/s, and any other rate as 25 Gb/s: the HPCC simulator's table.
+    /// One of 25, 50, 100, 200 and 400 Gb/s, and 25 Gb/s for any other rate: the HPCC simulator's
+    /// table.
     HpccNs3,
 }
 
-/// Room for five 8-byte stamps and a 2-byte count (HPCC simulator).
+/// Space for five 8-byte stamps and a 2-byte count (HPCC simulator).
 pub const TELEMETRY_BYTES: u32 = 42;
 
-/// Units of the header's fields, for every 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue (HPCC section 4.1).
+/// Units of the header's fields, per 25 Gb/s of the port: 128 B of bytes sent, 80 B of queue (HPCC
+/// section 4.1).
 const TX_UNIT: u64 = 128;
 const QUEUE_UNIT: u64 = 80;
 const UNIT_RATE: u64 = 25_000_000_000;
 
-/// The congestion point: stamps time, bytes sent, queue length and rate of the port into every data packet.
+/// Congestion point that stamps time, bytes sent, queue length and rate of the port into every data
+/// packet.
 #[derive(Debug, GetSize)]
 pub struct TelemetryStamper(RateCode);
 
@@ -45,7 +49,7 @@ impl RateCode {
     }
 }
 
-/// Where the choice is whether to stamp.
+/// Stamping that an option can switch off.
 impl CongestionPoint for Option<TelemetryStamper> {}
 
 impl PipelineHooks for Option<TelemetryStamper> {

@@ -1,7 +1,8 @@
-//! TIMELY (Mittal et al., SIGCOMM 2015): the sender's rate follows the gradient of its round-trip times (Algorithm 1, section 4.3).
+//! TIMELY (Mittal et al., SIGCOMM 2015): the sender's rate follows the gradient of its round-trip
+//! times (Algorithm 1, section 4.3).
 //!
-//! The paper updates the rate with every completion of a segment. Here, as in the ns-3 simulators, it is updated once per round trip: when
-//! something is acknowledged that was sent after the last update.
+//! The paper updates the rate after each completed segment. Here, as in the ns-3 simulators, the
+//! rate is updated once per round trip, with the first ACK of data sent after the last update.
 
 use super::parameters::parameters;
 use super::window::window_at;
@@ -16,11 +17,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Where a column of parameters comes from.
+/// Source of a set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimelyProfile {
-    /// The HPCC simulator's run script ("timely"), whose increases are scaled with the link rate.
+    /// The HPCC simulator's run script ("timely"), whose increases scale with the link rate.
     #[default]
     HpccNs3,
     /// The Pyrrha simulator's configuration: fixed increases. Its runs also have `window = true`.
@@ -31,7 +32,7 @@ pub enum TimelyProfile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimelyConfig {
-    /// The column of parameters to start from.
+    /// Set of parameters that the options below override.
     pub profile: TimelyProfile,
     /// Weight alpha of a new difference of round-trip times in their moving average, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -39,24 +40,24 @@ pub struct TimelyConfig {
     /// Factor beta of a multiplicative decrease, 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub beta: Option<f64>,
-    /// T_low: below this round-trip time the rate increases, whatever the gradient.
+    /// T_low: round-trip time below which the rate increases, regardless of the gradient.
     pub low_rtt: Option<Duration>,
-    /// T_high: above this round-trip time the rate decreases, whatever the gradient.
+    /// T_high: round-trip time above which the rate decreases, regardless of the gradient.
     pub high_rtt: Option<Duration>,
-    /// The round-trip time that differences are divided by to give the gradient: a constant, not measured.
+    /// Constant round-trip time by which differences are divided to give the gradient.
     pub min_rtt: Option<Duration>,
     /// Additive increase delta.
     pub additive_increase: Option<Rate>,
-    /// Increase after five increases in a row (hyperactive increase, HAI).
+    /// Increase after five consecutive increases (hyperactive increase, HAI).
     pub hyper_increase: Option<Rate>,
     /// Lowest rate.
     pub min_rate: Option<Rate>,
-    /// Whether bytes in flight are limited to rate x base RTT (off in the paper and the HPCC script, on in Pyrrha's runs). Needs
-    /// `host.ack_every = 1`.
+    /// True if bytes in flight are limited to rate x base RTT (off in the paper and the HPCC
+    /// script, on in Pyrrha's runs). Needs `host.ack_every = 1`.
     pub window: bool,
-    /// Moves the departure of the packet that is being paced with every new rate. Default
-    /// false: in the paper's pacing engine (section 5) and in the simulators, a departure is fixed
-    /// when it is scheduled.
+    /// True if every new rate moves the departure of the packet being paced. Default false: in the
+    /// paper's pacing engine (section 5) and in the simulators, a departure is fixed when it is
+    /// scheduled.
     pub repace: bool,
 }
 
@@ -73,11 +74,11 @@ parameters! {
     }
 }
 
-/// Increases in a row after which the rate increases faster (section 4.4).
+/// Consecutive increases after which the rate increases faster (section 4.4).
 const HYPER_AFTER: u32 = 5;
 
 impl TimelyProfile {
-    /// The column of parameters for a link of `line_rate`.
+    /// Returns the profile's parameters for a link of `line_rate`.
     fn parameters(self, line_rate: Rate) -> TimelyParameters {
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
         let hpcc = TimelyParameters {
@@ -140,7 +141,7 @@ impl TimelyConfig {
     }
 }
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct Timely {
     parameters: TimelyParameters,
@@ -148,13 +149,13 @@ pub struct Timely {
     /// Bytes of line rate times base RTT, if bytes in flight are limited.
     window: Option<u64>,
     current: Rate,
-    /// The round-trip time of the last update; `None` before the first ACK.
+    /// Round-trip time at the last update; `None` before the first ACK.
     last_rtt: Option<Duration>,
-    /// The moving average of the differences of round-trip times, ps.
+    /// Moving average of the differences of round-trip times, ps.
     rtt_diff: f64,
-    /// Increases in a row.
+    /// Consecutive increases.
     increases: u32,
-    /// Payload bytes that had been sent at the last update.
+    /// Payload bytes sent before the last update.
     updated_at: u64,
     repaces: bool,
 }
@@ -174,13 +175,14 @@ impl Timely {
         }
     }
 
-    /// Moving average of the differences of round-trip times after `rtt`, which follows `last`, ps.
+    /// Returns the moving average of round-trip time differences after `rtt`, which follows `last`,
+    /// in ps.
     fn rtt_diff(&self, last: Duration, rtt: Duration) -> f64 {
         let gain = self.parameters.gain;
         (1.0 - gain) * self.rtt_diff + gain * (rtt.ps() as f64 - last.ps() as f64)
     }
 
-    /// Factor by which the rate decreases at `rtt`, given that average; none if the rate increases.
+    /// Returns the factor of the decrease at `rtt` and this average; `None` if the rate increases.
     fn decrease(&self, rtt_diff: f64, rtt: Duration) -> Option<f64> {
         let parameters = &self.parameters;
         let ps = |span: Duration| span.ps() as f64;
@@ -194,7 +196,7 @@ impl Timely {
         }
     }
 
-    /// Algorithm 1: the new rate after the round-trip times `last` and `rtt`.
+    /// Sets the rate after the round-trip times `last` and `rtt` (Algorithm 1).
     fn update(&mut self, last: Duration, rtt: Duration) {
         self.rtt_diff = self.rtt_diff(last, rtt);
         let decrease = self.decrease(self.rtt_diff, rtt);
@@ -235,7 +237,7 @@ impl ReactionPoint for Timely {
         self.updated_at = ack.sent_bytes;
     }
 
-    /// The delay, if the rate decreases.
+    /// Reports the delay if the rate decreases.
     fn signal(&self, ack: &AckView<'_>) -> Option<CongestionSignal> {
         let last = self.last_rtt.filter(|_| ack.acked_bytes > self.updated_at)?;
         self.decrease(self.rtt_diff(last, ack.rtt), ack.rtt).map(|_| CongestionSignal::Delay)

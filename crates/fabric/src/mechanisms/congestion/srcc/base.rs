@@ -1,4 +1,4 @@
-//! The congestion controls that can govern between notices.
+//! Congestion controls that can govern a flow between notices.
 
 use crate::contract::signatures::*;
 use crate::mechanisms::congestion::dcqcn::{CnpSender, Dcqcn, DcqcnConfig};
@@ -13,7 +13,7 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The congestion control that governs between notices.
+/// Congestion control between notices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "their options say what they are")]
@@ -31,7 +31,7 @@ impl Default for Base {
 }
 
 impl Base {
-    /// What all of them are asked alike.
+    /// Returns the options by their common trait.
     pub(super) fn options(&self) -> &dyn CongestionFactory {
         match self {
             Base::Dcqcn(options) => options,
@@ -41,7 +41,7 @@ impl Base {
         }
     }
 
-    /// The lowest rate of a flow, if there is one that is set.
+    /// Returns the lowest rate of a flow, if the base has one.
     pub(super) fn lowest_rate(&self, sender: &SenderFacts) -> Option<Rate> {
         match self {
             Base::Dcqcn(options) => Some(options.parameters(sender.line_rate).min_rate),
@@ -75,29 +75,29 @@ impl Base {
     }
 }
 
-/// What a base does at a switch.
+/// Congestion point of a base.
 #[derive(Debug, Delegate, GetSize)]
 #[delegate(PipelineHooks)]
 pub enum BasePoint {
-    /// DCQCN marks.
+    /// DCQCN's ECN marker.
     Ecn(EcnMarker),
-    /// HPCC stamps.
+    /// HPCC's telemetry stamper.
     Telemetry(TelemetryStamper),
-    /// Others do nothing.
+    /// No action, for other bases.
     None(NoCongestionControl),
 }
 
-/// What a base does at a receiver.
+/// Notification point of a base.
 #[derive(Debug, Delegate, GetSize)]
 #[delegate(NotificationPoint)]
 pub enum BaseNotification {
-    /// DCQCN sends CNPs.
+    /// DCQCN's CNPs.
     Cnp(CnpSender),
-    /// Others do nothing.
+    /// No action, for other bases.
     None(NoCongestionControl),
 }
 
-/// What a base does at a sender.
+/// Reaction point of a base.
 #[derive(Debug, Delegate, GetSize)]
 #[delegate(ReactionPoint)]
 #[allow(missing_docs, clippy::large_enum_variant, reason = "each is what its name says, and all of them are in a box")]

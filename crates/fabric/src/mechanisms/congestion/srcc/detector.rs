@@ -1,4 +1,5 @@
-//! The congestion point: which flows are congested, and which of them share an ingress port with others (section III-B to III-D).
+//! Congestion point: finds the congested flows, and those that share an ingress port with other
+//! flows (sections III-B to III-D).
 
 use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
@@ -9,7 +10,7 @@ use crate::mechanisms::growth::Lengths;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
 
-/// The detector of one switch.
+/// Congestion detector of one switch.
 #[derive(Debug, GetSize)]
 pub(super) struct Detector {
     #[get_size(ignore)]
@@ -18,43 +19,46 @@ pub(super) struct Detector {
     window: Duration,
     count_window: Duration,
     rate_interval: Duration,
-    /// The least threshold: the floor, or the static one.
+    /// Lowest threshold: the floor, or the static threshold.
     least: u64,
     ports: usize,
-    /// Of classes that can be paused, which of them it is: packets of others neither harm nor are harmed.
+    /// Index of each class among the classes that PFC can pause. Packets of other classes neither
+    /// cause nor suffer PAUSEs.
     lanes: [Option<u8>; CLASSES],
     /// By lane and ingress port.
     ingress: Vec<Ingress>,
     /// By egress port.
     egress: Vec<Egress>,
-    /// When the last packet came, by lane, ingress and egress port; [`Time::NEVER`] if none has. Empty where nobody asks.
+    /// Arrival of the last packet, by lane, ingress and egress port; [`Time::NEVER`] if none has
+    /// arrived. Empty if no option needs it.
     last: Vec<Time>,
-    /// Flows in all tables, and the most that there have been.
+    /// Flows in all tables, now and at most so far.
     flows: usize,
     most_flows: usize,
 }
 
-/// What is known of a class at an ingress port: the last packet of an uncongested flow, and the last that went to another egress port than that.
+/// State of a class at an ingress port: the egress ports and arrival times of the last packet of an
+/// uncongested flow, and of the last one to another egress port.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Ingress([Option<(PortIx, Time)>; 2]);
 
 impl Ingress {
-    /// A packet of an uncongested flow has come that goes to `egress`.
-    fn saw(&mut self, egress: PortIx, now: Time) {
+    /// Records a packet of an uncongested flow to `egress`.
+    fn record(&mut self, egress: PortIx, now: Time) {
         if self.0[0].is_some_and(|(last, _)| last != egress) {
             self.0[1] = self.0[0];
         }
         self.0[0] = Some((egress, now));
     }
 
-    /// t_uf, for a congested flow that goes to `egress`.
+    /// Returns t_uf for a congested flow to `egress`.
     fn last_uncongested(&self, egress: PortIx, which: Uncongested) -> Option<Time> {
         let counts = |port: PortIx| which == Uncongested::AnyPort || port != egress;
         self.0.into_iter().flatten().find(|(port, _)| counts(*port)).map(|(_, time)| time)
     }
 }
 
-/// What is known of an egress port.
+/// State of an egress port.
 #[derive(Debug, Default, GetSize)]
 struct Egress {
     flows: RecentFlows,
@@ -62,10 +66,10 @@ struct Egress {
     lengths: Vec<Lengths>,
 }
 
-/// A queue that is too long for a packet.
+/// Congestion that a packet finds in its queue.
 #[derive(Clone, Copy, Debug)]
 struct Congestion {
-    /// Whether the equation gives less than the floor.
+    /// True if the equation gives less than the floor.
     is_floored: bool,
 }
 
@@ -98,7 +102,7 @@ impl Detector {
         }
     }
 
-    /// A packet has come to its egress queue, which holds `length` bytes with it.
+    /// Processes a packet that joins its egress queue; `length` includes the packet.
     pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
         let headers = *packet.packet();
         let Some(lane) = self.lanes[packet.ingress_class.index()] else { return };
@@ -116,9 +120,9 @@ impl Detector {
             port.lengths[queue].measure(length - u64::from(packet.bytes), now, self.rate_interval);
         }
         let before = port.flows.count();
-        let flow = port.flows.saw(headers.flow, now, self.count_window);
+        let flow = port.flows.record(headers.flow, now, self.count_window);
         if self.config.target == Target::Share {
-            port.flows.brings(flow, packet.bytes.into(), now, self.count_window);
+            port.flows.add_bytes(flow, packet.bytes.into(), now, self.count_window);
         }
         let after = port.flows.count();
         self.flows = self.flows + after - before;
@@ -127,10 +131,10 @@ impl Detector {
             view.count("flow_entries", 1);
         }
 
-        // Most queues are short: then nothing else needs to be known.
+        // Most queues are shorter than any threshold: the rest need not be computed.
         let congestion = if length > self.least { self.congestion(packet, first_ingress, length, view) } else { None };
         let Some(Congestion { is_floored }) = congestion else {
-            return self.ingress[ingress].saw(packet.egress, now);
+            return self.ingress[ingress].record(packet.egress, now);
         };
         if !self.is_shared(ingress, packet.egress, now) {
             return;
@@ -148,15 +152,16 @@ impl Detector {
         }
     }
 
-    /// What a notice takes to the sender of a packet: N d.
+    /// Returns the time that a notice takes to the packet's sender: N d.
     fn feedback_delay(&self, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress).delay());
-        // Its route counts the link that it is about to take already.
+        // The route already includes the next link.
         let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 
-    /// What a packet intersects that finds its queue longer than the least threshold, with `length` bytes in it; `None` if it is not congested.
+    /// Returns the congestion of the packet's queue of `length` bytes, which exceeds the lowest
+    /// threshold; `None` if the packet's flow is not congested.
     fn congestion(
         &self,
         packet: &PacketContext<'_>,
@@ -170,7 +175,7 @@ impl Detector {
         if self.config.threshold == Threshold::Static {
             return Some(Congestion { is_floored: false });
         }
-        // Without a bound PFC does not act.
+        // Without a bound, PFC never acts.
         let bound =
             self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress, packet.ingress_class))?;
         let delay = self.feedback_delay(packet, view);
@@ -186,7 +191,7 @@ impl Detector {
         (i128::from(length) > threshold).then(|| Congestion { is_floored: threshold < i128::from(self.least) })
     }
 
-    /// M.
+    /// Returns M.
     fn egress_ports(&self, packet: &PacketContext<'_>, first_ingress: usize, now: Time) -> u64 {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
@@ -198,7 +203,7 @@ impl Detector {
         }
     }
 
-    /// m.
+    /// Returns m.
     fn arrivals(&self, packet: &PacketContext<'_>, now: Time) -> u64 {
         match self.config.arrivals {
             Arrivals::Flows => self.egress[usize::from(packet.egress)].flows.count() as u64,
@@ -212,14 +217,16 @@ impl Detector {
         }
     }
 
-    /// Whether a congested flow to `egress` shares its ingress port with uncongested traffic.
+    /// Returns true if a congested flow to `egress` shares its ingress port with uncongested
+    /// traffic.
     fn is_shared(&self, ingress: usize, egress: PortIx, now: Time) -> bool {
         let last = self.ingress[ingress].last_uncongested(egress, self.config.uncongested);
         let is_within = last.is_some_and(|last| is_within(last, self.window, now));
         is_within == (self.config.window_test == WindowTest::Within)
     }
 
-    /// The rate at which `flow` should go on, so that all that come to the queue have the `rate` of its port together.
+    /// Returns the rate to name in a notice to `flow`: all flows to the queue together then have
+    /// the port's `rate`.
     fn target(&self, egress: usize, flow: Place, rate: Rate) -> Rate {
         let flows = &self.egress[egress].flows;
         let average = Rate::from_bps(rate.bps() / flows.count() as u64);
@@ -233,7 +240,7 @@ impl Detector {
     }
 }
 
-/// Whether what was last seen at `last` was seen less than `window` ago.
+/// Returns true if `last` is less than `window` ago.
 fn is_within(last: Time, window: Duration, now: Time) -> bool {
     last != Time::NEVER && now.since(last) < window
 }
@@ -251,7 +258,7 @@ mod tests {
         let mut ingress = Ingress::default();
         assert_eq!(ingress.last_uncongested(0, Uncongested::AnyPort), None);
         for (us, egress) in [(1, 7), (2, 8), (3, 8), (4, 9), (5, 9)] {
-            ingress.saw(egress, at(us));
+            ingress.record(egress, at(us));
         }
         let last = |egress| ingress.last_uncongested(egress, Uncongested::OtherPorts);
         assert_eq!([7, 8, 9].map(last), [Some(at(5)), Some(at(5)), Some(at(3))]);

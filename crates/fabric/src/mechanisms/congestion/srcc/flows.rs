@@ -1,25 +1,25 @@
-//! The flows that have come to an egress port lately: how many, and when each was last notified of.
+//! Recent flows of an egress port: their number, and the time of the last notice to each.
 
 use crate::ids::FlowId;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 
-/// Place of a flow in the list.
+/// Index of a flow in the list.
 pub(super) type Place = u32;
 const NONE: Place = Place::MAX;
 
-/// The flows that have had a packet within a window, in the order of their last ones.
+/// Flows with a packet within a window, in the order of their last packets.
 #[derive(Debug, GetSize)]
 pub(super) struct RecentFlows {
     places: FxHashMap<FlowId, Place>,
     flows: Vec<RecentFlow>,
     free: Vec<Place>,
-    /// The flow that has had none for longest, and the one that has had the last.
+    /// Flows with the least and the most recent last packet.
     oldest: Place,
     newest: Place,
-    /// What all of them have brought.
-    brought: Brought,
+    /// Bytes of all flows.
+    bytes: RecentBytes,
 }
 
 #[derive(Debug, GetSize)]
@@ -27,21 +27,21 @@ struct RecentFlow {
     flow: FlowId,
     last: Time,
     notified: Option<Time>,
-    brought: Brought,
-    /// Its neighbours in the list.
+    bytes: RecentBytes,
+    /// Neighbours in the list.
     older: Place,
     newer: Place,
 }
 
-/// Bytes that have come in this window and in the one before, where windows follow each other.
+/// Bytes that arrived in the current and in the previous window.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
-struct Brought {
+struct RecentBytes {
     window: u64,
     bytes: u64,
     before: u64,
 }
 
-impl Brought {
+impl RecentBytes {
     fn go_on(&mut self, window: u64) {
         if window != self.window {
             self.before = if window == self.window + 1 { self.bytes } else { 0 };
@@ -67,14 +67,15 @@ impl Default for RecentFlows {
             free: Vec::new(),
             oldest: NONE,
             newest: NONE,
-            brought: Brought::default(),
+            bytes: RecentBytes::default(),
         }
     }
 }
 
 impl RecentFlows {
-    /// A packet of `flow` has come, and flows whose last one is `window` old are forgotten, it included. Where it is.
-    pub(super) fn saw(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
+    /// Records a packet of `flow`, and removes flows whose last packet is `window` old, `flow`
+    /// included. Returns the flow's index.
+    pub(super) fn record(&mut self, flow: FlowId, now: Time, window: Duration) -> Place {
         while let Some(oldest) = self.flows.get(self.oldest as usize)
             && now.since(oldest.last) >= window
         {
@@ -97,24 +98,26 @@ impl RecentFlows {
         place
     }
 
-    /// The flow at `place` has brought `bytes`.
-    pub(super) fn brings(&mut self, place: Place, bytes: u64, now: Time, window: Duration) {
+    /// Adds `bytes` to the flow at `place`.
+    pub(super) fn add_bytes(&mut self, place: Place, bytes: u64, now: Time, window: Duration) {
         let number = now.ps() / window.ps();
-        self.brought.add(number, bytes);
-        self.flows[place as usize].brought.add(number, bytes);
+        self.bytes.add(number, bytes);
+        self.flows[place as usize].bytes.add(number, bytes);
     }
 
-    /// How many there are.
+    /// Returns the number of flows.
     pub(super) fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// The bytes that the flow at `place` has brought in this window and the one before, and those that all have.
+    /// Returns the bytes of the flow at `place` and of all flows in the current and the previous
+    /// window.
     pub(super) fn share(&self, place: Place) -> (u64, u64) {
-        (self.flows[place as usize].brought.total(), self.brought.total())
+        (self.flows[place as usize].bytes.total(), self.bytes.total())
     }
 
-    /// Whether a notice about the flow at `place` is due, the last one at least `interval` old; if so, it counts as sent.
+    /// Returns true if the last notice to the flow at `place` is at least `interval` old, and then
+    /// records a new notice.
     pub(super) fn is_due(&mut self, place: Place, now: Time, interval: Duration) -> bool {
         let notified = &mut self.flows[place as usize].notified;
         let is_due = notified.is_none_or(|last| now.since(last) >= interval);
@@ -129,7 +132,7 @@ impl RecentFlows {
             flow,
             last: Time::ZERO,
             notified: None,
-            brought: Brought::default(),
+            bytes: RecentBytes::default(),
             older: NONE,
             newer: NONE,
         };
@@ -176,7 +179,7 @@ mod tests {
         Time::ZERO + Duration::from_us(us)
     }
 
-    /// The flows that have had a packet less than 10 us ago, whatever happens to the places of others.
+    /// Flows expire 10 us after their last packets, in any order of indices.
     #[test]
     fn flows_are_forgotten_in_the_order_of_their_last_packets() {
         let mut flows = RecentFlows::default();
@@ -186,14 +189,14 @@ mod tests {
         for _ in 0..10_000 {
             now += draws.below(3);
             let flow = draws.below(12) as u32;
-            flows.saw(FlowId(flow), at(now), WINDOW);
+            flows.record(FlowId(flow), at(now), WINDOW);
             model.retain(|(other, last)| *other != flow && now - last < 10);
             model.push((flow, now));
             assert_eq!(flows.count(), model.len());
         }
         assert!(flows.flows.len() <= 12);
-        // All at once, after a break.
-        flows.saw(FlowId(3), at(now + 100), WINDOW);
+        // All flows expire at once after a break.
+        flows.record(FlowId(3), at(now + 100), WINDOW);
         assert_eq!(flows.count(), 1);
     }
 
@@ -201,7 +204,7 @@ mod tests {
     fn a_flow_that_comes_back_has_not_been_notified_of() {
         let mut flows = RecentFlows::default();
         let mut is_due = |us, interval| {
-            let place = flows.saw(FlowId(1), at(us), WINDOW);
+            let place = flows.record(FlowId(1), at(us), WINDOW);
             flows.is_due(place, at(us), Duration::from_us(interval))
         };
         assert_eq!([is_due(0, 4), is_due(3, 4), is_due(4, 4), is_due(13, 20)], [true, false, true, false]);

@@ -1,8 +1,11 @@
-//! SRCC, sub-RTT congestion control (Hu et al., IEEE Transactions on Industrial Informatics 2024): a switch tells the sender of a congested flow itself, and
-//! only if its packets share an ingress port with packets that a PAUSE would stop for nothing.
+//! SRCC, sub-RTT congestion control (Hu et al., IEEE Transactions on Industrial Informatics 2024):
+//! a switch notifies the sender of a congested flow directly. It does so only if the flow's packets
+//! share an ingress port with packets that would be victims of a PAUSE.
 //!
-//! A queue is long for a flow when it is longer than a threshold that follows from when PFC would act and from how long the notice takes. The notice (CNM)
-//! names a rate, at which the sender goes on at once. Between notices an end-to-end congestion control governs, whose own state follows them.
+//! A flow is congested if its queue is longer than a threshold. The threshold depends on the queue
+//! length at which PFC acts and on the delay of the notice. The notice (CNM) names a rate, and the
+//! sender adopts that rate at once. Between notices, an end-to-end congestion control governs the
+//! flow, and its state follows the notices.
 
 pub mod base;
 mod detector;
@@ -24,16 +27,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Whose notices these are.
+/// Protocol of SRCC's notices.
 const SRCC: Protocol = Protocol::named("srcc");
 
-/// Windows of the paper: T is three base round-trip times (Figure 8(b)).
+/// Default of T in base round-trip times: three (Figure 8(b)).
 const WINDOW_RTTS: u64 = 3;
 
-/// As many flows through a port should be able to have the rates that notices name.
+/// Number of flows through a port that the rates of notices should support.
 const FLOWS_TO_REACH: u64 = 100;
 
-/// How the queue length above which a flow is congested follows from what is known (section III-C).
+/// Computation of the queue length above which a flow is congested (section III-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
@@ -42,120 +45,138 @@ pub enum Threshold {
     Eq5,
     /// Equation 6, the worst case: Q_PFC / M - T_c C (m - 1).
     Eq6,
-    /// A number of bytes: `static_threshold`.
+    /// A fixed number of bytes: `static_threshold`.
     Static,
 }
 
-/// Which gap since the last packet of an uncongested flow means that a congested one shares its ingress port (section III-B).
+/// Test of the time since the last packet of an uncongested flow: it decides if a congested flow
+/// shares its ingress port (section III-B).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowTest {
-    /// One shorter than T: uncongested traffic is still there. What the discussion of Figure 8(b) presumes.
+    /// Shorter than T: uncongested traffic is still present. The discussion of Figure 8(b) presumes
+    /// this test.
     #[default]
     Within,
-    /// One of T or more, as the text prints it.
+    /// T or longer, as printed in the text.
     Beyond,
 }
 
-/// Which packets count as those of an uncongested flow that a PAUSE of their ingress port would stop for nothing.
+/// Packets that count as uncongested: those that a PAUSE of their ingress port would stop
+/// needlessly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Uncongested {
-    /// Those that went to another egress port than the congested flow. What went to the same one before its queue grew is no victim.
+    /// Packets to another egress port than the congested flow. A packet that went to the same port
+    /// before its queue grew is no victim.
     #[default]
     OtherPorts,
-    /// Those to any port: then a flow alone counts as sharing for T after its own queue has become long.
+    /// Packets to any port: then even a flow alone counts as sharing for T after its own queue has
+    /// become long.
     AnyPort,
 }
 
-/// Which M divides Q_PFC (section III-C).
+/// Definition of M, by which Q_PFC is divided (section III-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressPorts {
-    /// Egress ports to which packets have gone from the ingress port within T.
+    /// Egress ports that received packets from the ingress port within T.
     #[default]
     Active,
-    /// All ports of the switch but the ingress port.
+    /// All ports of the switch except the ingress port.
     All,
 }
 
-/// Which m counts in Equation 6.
+/// Definition of m in Equation 6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Flows of which a packet has come to the egress port within `count_window`.
+    /// Flows with a packet to the egress port within `count_window`.
     #[default]
     Flows,
-    /// Ingress ports from which one has come within T: each may bring what a link carries, and no more.
+    /// Ingress ports with such a packet within T: each brings at most its link's rate.
     IngressPorts,
 }
 
-/// Which rate a notice names (section III-D).
+/// Rate that a notice names (section III-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
-    /// The average of the flows at the egress port, normalised to its rate: C / n, the same for all.
+    /// The average of the flows at the egress port, normalised to its rate: C / n, equal for all
+    /// flows.
     #[default]
     Average,
-    /// That, or the flow's own share of what has come to the port in this `count_window` and the one before, if it is less.
+    /// The average, or the flow's own share of the bytes that arrived at the port in the current
+    /// and the previous `count_window`, if that is less.
     Share,
 }
 
-/// What a sender makes of the rate that a notice names (section III-E).
+/// Effect of the named rate at a sender (section III-E).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjustment {
-    /// It goes on at that rate if it is faster, and its base goes on from there.
+    /// A faster sender adopts the rate, and its base continues from there.
     #[default]
     Lower,
-    /// The same, but DCQCN as base recovers to the rate before, as after a CNP.
+    /// As `lower`, but DCQCN as base recovers to its previous rate, as after a CNP.
     Cut,
-    /// It goes on at that rate, though it may be slower.
+    /// Every sender adopts the rate, even if the sender is slower.
     Set,
 }
 
-/// SRCC: switches tell the senders of congested flows that share an ingress port with others (IEEE TII 2024).
+/// SRCC: switches notify senders of congested flows that share an ingress port with other flows
+/// (IEEE TII 2024).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SrccConfig {
-    /// The congestion control between notices, whose own state follows them. Default `dcqcn`: hosts of the paper react to "CNM or CNP" (section IV). With
-    /// `none`, rates grow by `additive_increase`.
+    /// Congestion control between notices, whose state follows the notices. Default `dcqcn`: the
+    /// paper's hosts react to "CNM or CNP" (section IV). With `none`, rates grow by
+    /// `additive_increase`.
     pub base: Base,
-    /// How the queue length above which a flow is congested is found. Default `eq5`, which adapts: Equation 6 is below the floor for nearly any m.
+    /// Computation of the queue length above which a flow is congested. Default `eq5`, which
+    /// adapts: Equation 6 is below the floor for nearly any m.
     pub threshold: Threshold,
-    /// The threshold with `threshold = "static"`; the paper compares 40 % and 60 % of the buffer (Figure 8(a)).
+    /// Threshold with `threshold = "static"`; the paper compares 40 % and 60 % of the buffer
+    /// (Figure 8(a)).
     pub static_threshold: Option<Bytes>,
-    /// The least threshold (q_min): equations can come below zero. Default: two full frames.
+    /// Lowest threshold (q_min): the equations can give less than zero. Default: two full frames.
     pub floor: Option<Bytes>,
-    /// Q_PFC, the bytes at which PFC stops what comes in by a port. Default: what the buffer policy says at that moment.
+    /// Q_PFC, the bytes of an ingress queue at which PFC acts. Default: the buffer policy's
+    /// threshold at that moment.
     pub q_pfc: Option<Bytes>,
-    /// Which egress ports M counts.
+    /// Egress ports that M counts.
     pub egress_ports: EgressPorts,
-    /// What m of Equation 6 counts.
+    /// Objects that m of Equation 6 counts.
     pub arrivals: Arrivals,
-    /// d, the delay of a link: a notice takes T_c = N d over N of them. Default: that of the link by which the packet came.
+    /// d, the delay of a link: a notice takes T_c = N d over N links. Default: delay of the
+    /// packet's ingress link.
     pub link_delay: Option<Duration>,
-    /// Whether T_c is 2 N d: as much as the notice takes comes in behind it that has been sent before. Default false (Equation 6).
+    /// True if T_c is 2 N d: while a notice travels, as many bytes sent earlier still arrive.
+    /// Default false (Equation 6).
     pub two_way: bool,
-    /// Time over which dQ/dt is measured. Default: the longest delay of a link of the switch.
+    /// Time over which dQ/dt is measured. Default: the longest link delay of the switch.
     pub rate_interval: Option<Duration>,
-    /// T: how long ago the last packet of an uncongested flow may have come. Default: three base round-trip times of the network (Figure 8(b)).
+    /// T: age limit of an uncongested flow's last packet. Default: three base round-trip times of
+    /// the network (Figure 8(b)).
     pub window: Option<Duration>,
-    /// Which gap means that an ingress port is shared.
+    /// Test that decides if an ingress port is shared.
     pub window_test: WindowTest,
-    /// Which packets are those of uncongested flows.
+    /// Packets that count as uncongested.
     pub uncongested: Uncongested,
-    /// Flows count as those of an egress port for so long after a packet. Default: `window`.
+    /// Time after a packet during which its flow counts at the egress port. Default: `window`.
     pub count_window: Option<Duration>,
-    /// Which rate a notice names.
+    /// Rate that a notice names.
     pub target: Target,
     /// Shortest time between two notices about a flow at an egress port. Default: N d.
     pub notice_interval: Option<Duration>,
-    /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
+    /// True if a queue that a PAUSE holds counts as well, even if the PAUSE alone made it long.
+    /// Default true: the paper makes no difference.
     pub notify_while_paused: bool,
-    /// What a sender makes of the rate that a notice names. Default `lower`: notices that raise rates would undo what the base does to drain a long queue.
+    /// Effect of the named rate at a sender. Default `lower`: notices that raise rates would undo
+    /// the base's reaction to a long queue.
     pub adjustment: Adjustment,
-    /// With the base `none`: by how much a rate grows for every T in which no notice came. Default: an eighth of the rate that the last notice named.
+    /// With the base `none`: increase of the rate for every T without a notice. Default: an eighth
+    /// of the rate in the last notice.
     pub additive_increase: Option<Rate>,
 }
 
@@ -345,22 +366,14 @@ impl CongestionOptions for SrccConfig {
             ("window", self.window.is_none(), json!(window)),
             ("count_window", self.count_window.is_none(), json!(self.count_window(window))),
             ("floor", self.floor.is_none() && !is_static, json!(Bytes(self.floor(&sender.sizes)))),
-            ("q_pfc", self.q_pfc.is_none() && !is_static, json!("what the buffer policy says")),
-            (
-                "link_delay",
-                self.link_delay.is_none() && self.uses_delay(),
-                json!("that of the link by which a packet came"),
-            ),
-            ("notice_interval", self.notice_interval.is_none(), json!("link_delay for each link to the sender")),
-            (
-                "rate_interval",
-                self.rate_interval.is_none() && is_eq5,
-                json!("the longest delay of a link of the switch"),
-            ),
+            ("q_pfc", self.q_pfc.is_none() && !is_static, json!("the buffer policy's threshold")),
+            ("link_delay", self.link_delay.is_none() && self.uses_delay(), json!("delay of the packet's ingress link")),
+            ("notice_interval", self.notice_interval.is_none(), json!("link_delay per link to the sender")),
+            ("rate_interval", self.rate_interval.is_none() && is_eq5, json!("the longest link delay of the switch")),
             (
                 "additive_increase",
                 self.additive_increase.is_none() && is_alone,
-                json!("an eighth of the rate that a notice names"),
+                json!("an eighth of the rate in a notice"),
             ),
         ];
         let own = own.into_iter().filter(|(_, applies, _)| *applies).map(|(key, _, value)| (key.to_owned(), value));
@@ -372,7 +385,7 @@ impl CongestionOptions for SrccConfig {
     }
 }
 
-/// What the options of the base come to, under their names among those of SRCC.
+/// Returns the effective values of the base, prefixed for SRCC's options.
 fn of_base(effective_values: EffectiveValues) -> impl Iterator<Item = (String, Value)> {
     effective_values.into_iter().map(|(key, value)| (format!("base.{key}"), value))
 }
@@ -384,33 +397,33 @@ impl SrccConfig {
         self.threshold != Threshold::Static && looks
     }
 
-    /// T in a network of this base round-trip time.
+    /// Returns T for this base round-trip time.
     fn window(&self, base_rtt: Duration) -> Duration {
         self.window.unwrap_or(Duration::from_ps(base_rtt.ps().saturating_mul(WINDOW_RTTS)))
     }
 
-    /// The least threshold.
+    /// Returns the lowest threshold.
     fn floor(&self, sizes: &Sizes) -> u64 {
         self.floor.map_or(2 * sizes.largest_charge(), Bytes::get)
     }
 
-    /// Whether it matters how long a notice takes to the sender.
+    /// Returns true if the delay of a notice matters.
     fn uses_delay(&self) -> bool {
         self.threshold != Threshold::Static || self.notice_interval.is_none()
     }
 
-    /// How long a flow counts after a packet.
+    /// Returns the time that a flow counts after a packet.
     fn count_window(&self, window: Duration) -> Duration {
         self.count_window.unwrap_or(window)
     }
 }
 
-/// The congestion point of one switch: that of the base, and the detector.
+/// Congestion point of one switch: the base's, and the detector.
 #[derive(Debug, GetSize)]
 pub struct SrccPoint {
-    /// Its part is done as packets leave.
+    /// Acts on departing packets.
     base: BasePoint,
-    /// Its part is done as they come.
+    /// Acts on arriving packets.
     detector: Detector,
 }
 

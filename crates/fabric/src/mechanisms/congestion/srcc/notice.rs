@@ -1,16 +1,18 @@
-//! The notice (CNM): the rate that it names, in a field of 32 bits as in the paper. Its flow and its addresses are those of every notice.
+//! The notice (CNM) and its rate, a field of 32 bits as in the paper. Flow and addresses are those
+//! of every notice.
 
 use backwater_engine::Rate;
 
-/// The unit of the field, so that it reaches to 4.29 Tb/s.
+/// Unit of the field in b/s: the largest rate is 4.29 Tb/s.
 const UNIT: u64 = 1000;
 
-/// The fields of a notice that names `target`; no rate is zero, at which a flow would stay.
+/// Returns the fields of a notice that names `target`. The rate is never zero, at which a flow
+/// would stay.
 pub(super) fn words_of(target: Rate) -> [u32; 4] {
     [u32::try_from(target.bps() / UNIT).unwrap_or(u32::MAX).max(1), 0, 0, 0]
 }
 
-/// The rate that a notice names.
+/// Returns the rate in a notice.
 pub(super) fn target_of(words: [u32; 4]) -> Rate {
     Rate::from_bps(u64::from(words[0]) * UNIT)
 }

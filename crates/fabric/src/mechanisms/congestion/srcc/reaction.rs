@@ -1,4 +1,4 @@
-//! The reaction point: goes on at the rate that a notice names, and leaves the rest to the base (section III-E).
+//! Reaction point: adopts the rate of each notice, and leaves the rest to the base (section III-E).
 
 use super::base::{Base, BaseReaction};
 use super::notice::target_of;
@@ -10,35 +10,36 @@ use arrayvec::ArrayVec;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 
-/// The part of [`SrccConfig::additive_increase`] that follows from a notice: an eighth of the rate that it names.
+/// Default of [`SrccConfig::additive_increase`], as a divisor of the rate in a notice.
 const STEPS: u64 = 8;
 
-/// Ports on a path that can notify of a flow at a time.
+/// Most ports on a path whose notices count at a time.
 const MOST_PORTS: usize = 8;
 
-/// The reaction point of one flow.
+/// Reaction point of one flow.
 #[derive(Debug, GetSize)]
 pub struct Srcc {
     base: BaseReaction,
     adjustment: Adjustment,
-    /// Of notices from several switches that come within this time, the one with the lowest rate holds.
+    /// Time within which the lowest rate of several switches' notices holds.
     base_rtt: Duration,
-    /// The last notice of each egress port, as far as it came within that time: of the last ones, if there are more.
+    /// Last notice of each egress port within that time; the latest ones, if there are more than
+    /// fit.
     #[get_size(ignore)]
-    heard: ArrayVec<NoticeAction, MOST_PORTS>,
-    /// Where the base has no recovery of its own.
+    notices: ArrayVec<RecentNotice, MOST_PORTS>,
+    /// Recovery for a base without its own.
     probing: Option<Probing>,
 }
 
-/// A notice that still counts.
+/// Notice that still counts.
 #[derive(Clone, Copy, Debug)]
-struct NoticeAction {
+struct RecentNotice {
     from: PortId,
     target: Rate,
     at: Time,
 }
 
-/// Growth of the rate where nothing else makes it grow.
+/// Growth of the rate without any other recovery.
 #[derive(Debug, GetSize)]
 struct Probing {
     line_rate: Rate,
@@ -46,7 +47,7 @@ struct Probing {
     interval: Duration,
     additive_increase: Option<Rate>,
     step: Rate,
-    /// When the next step is due; [`Time::NEVER`] at line rate.
+    /// Time of the next step; [`Time::NEVER`] at line rate.
     next: Time,
 }
 
@@ -61,13 +62,13 @@ impl Probing {
         }
     }
 
-    /// A notice has named `target`.
+    /// Restarts after a notice that names `target`.
     fn restart(&mut self, now: Time, target: Rate) {
         self.step = self.additive_increase.unwrap_or(Rate::from_bps((target.bps() / STEPS).max(1)));
         self.next = now + self.interval;
     }
 
-    /// What `rate` has become by the steps that are due by `now`, if there are any.
+    /// Returns `rate` after the steps due by `now`, if any is due.
     fn catch_up(&mut self, now: Time, rate: Rate) -> Option<Rate> {
         if self.next > now {
             return None;
@@ -88,12 +89,12 @@ impl Srcc {
             base: config.base.reaction(sender),
             adjustment: config.adjustment,
             base_rtt: sender.base_rtt,
-            heard: ArrayVec::new(),
+            notices: ArrayVec::new(),
             probing: matches!(config.base, Base::None(_)).then(|| Probing::new(config, sender)),
         }
     }
 
-    fn go_on_at(&mut self, now: Time, target: Rate, adjustment: Adjustment) {
+    fn adjust_rate(&mut self, now: Time, target: Rate, adjustment: Adjustment) {
         self.catch_up(now);
         match adjustment {
             Adjustment::Lower => self.base.lower_rate(now, target),
@@ -145,13 +146,13 @@ impl ReactionPoint for Srcc {
             return;
         }
         let from = notice.from;
-        self.heard.retain(|heard| heard.from != from && now.since(heard.at) < self.base_rtt);
-        if self.heard.is_full() {
-            self.heard.remove(0);
+        self.notices.retain(|notice| notice.from != from && now.since(notice.at) < self.base_rtt);
+        if self.notices.is_full() {
+            self.notices.remove(0);
         }
-        self.heard.push(NoticeAction { from, target: target_of(notice.words), at: now });
-        if let Some(lowest) = self.heard.iter().map(|heard| heard.target).min() {
-            self.go_on_at(now, lowest, self.adjustment);
+        self.notices.push(RecentNotice { from, target: target_of(notice.words), at: now });
+        if let Some(lowest) = self.notices.iter().map(|notice| notice.target).min() {
+            self.adjust_rate(now, lowest, self.adjustment);
         }
     }
 
@@ -160,15 +161,15 @@ impl ReactionPoint for Srcc {
     }
 
     fn set_rate(&mut self, now: Time, rate: Rate) {
-        self.go_on_at(now, rate, Adjustment::Set);
+        self.adjust_rate(now, rate, Adjustment::Set);
     }
 
     fn lower_rate(&mut self, now: Time, rate: Rate) {
-        self.go_on_at(now, rate, Adjustment::Lower);
+        self.adjust_rate(now, rate, Adjustment::Lower);
     }
 
     fn cut_rate(&mut self, now: Time, rate: Rate) {
-        self.go_on_at(now, rate, Adjustment::Cut);
+        self.adjust_rate(now, rate, Adjustment::Cut);
     }
 
     fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {

@@ -134,7 +134,7 @@ fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     // Of many, the last.
     let told: Vec<u64> = (0..12).map(|port| hear(&mut point, 200, port, 10 + u64::from(port)) / GBPS).collect();
     assert_eq!(told, [10, 10, 10, 10, 10, 10, 10, 10, 11, 12, 13, 14]);
-    point.heard.clear();
+    point.notices.clear();
     // Not beyond the line.
     assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
 }
