@@ -1,20 +1,7 @@
 //! Every load balancer in random leaf-spines and fat-trees: links of unequal rates, links that fail, tables that become empty.
 
-use crate::common;
-use crate::common::{flow, link, network};
-use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::LbStat;
-use backwater_fabric::contract::report::{DropCause, Report};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
-use backwater_fabric::ids::{NodeId, PortId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use crate::prelude::*;
 use proptest::prelude::*;
-use proptest::sample::select;
 
 /// Who is linked to whom: hosts, switches, links to hosts, links between switches.
 type Shape = (u32, u32, Vec<(u32, u32)>, Vec<(u32, u32)>);

@@ -3,17 +3,7 @@
 //! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, ACKs 60 B. Links of 100 Gb/s are 600 ns long: a one-hop BDP is
 //! 15,000 B. Port 2 of the switch stands still, so that what has come stays.
 
-use crate::common::script::{Says, Script};
-use crate::common::{flow, star};
-use backwater_engine::Bytes;
-use backwater_fabric::contract::FlowControlAccounts as _;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::frame::{Control, PacketKind, Signal};
-use backwater_fabric::ids::Class;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
-use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use crate::prelude::*;
 
 const SWITCH: u32 = 3;
 

@@ -1,9 +1,7 @@
 //! Closed forms, to the picosecond.
 
-use crate::common;
-use crate::common::{chain, flow, no_flow_control, run, star};
-use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::frame::framing::Framing;
+use crate::common::no_flow_control;
+use crate::prelude::*;
 
 /// Store and forward by the book, one packet after the other: when the last byte of the last packet is at the receiver.
 fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {

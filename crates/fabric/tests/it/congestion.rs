@@ -1,18 +1,8 @@
 //! What congestion controls do to the queue of a bottleneck: eight hosts send to a ninth without end, over links of 100 Gb/s and 1 us.
 
-use crate::common::script::Script;
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
-use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::timely::TimelyConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::FlowSpec;
 
 const SENDERS: u32 = 8;
 const RECEIVER: NodeId = NodeId(SENDERS);

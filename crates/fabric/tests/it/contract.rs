@@ -1,33 +1,20 @@
 //! What every mechanism of a slot must keep to: one test body per slot, run over all that the registry lists.
 
-use crate::common;
-use crate::common::random::{Case, lossless_at_common_rates};
-use crate::common::star;
+use crate::prelude::*;
 use backwater_engine::random::{Seed, Stream};
-use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::packet::NO_PORT;
-use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::contract::{
-    AckView, Admission, Answer, BufferAccounts, BufferPolicy, Choice, FlowControlAccounts, FlowKey, LoadBalance,
-    NotificationPoint, Occupancy, PacketContext, PipelineHooks, PortPressure, Pressure, Progress, ReactionPoint,
-    RecoveryReceiver, RecoverySender, RouteRequest, SenderFacts, Verdict,
+    Admission, Answer, BufferAccounts, BufferPolicy, FlowKey, Occupancy, PortPressure, Progress, RecoveryReceiver,
+    RecoverySender, Verdict,
 };
 use backwater_fabric::frame::framing::FrameSize;
 use backwater_fabric::frame::record::{Records, Stamp, Telemetry};
-use backwater_fabric::frame::{Body, Cnp, Frame, Packet, PacketKind, Psn, Route, Timestamp};
-use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::{AnyBufferPolicy, HeadroomConfig};
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::model::node::Node;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::NetworkSpec;
+use backwater_fabric::frame::{Body, Frame, Psn, Route, Timestamp};
+use backwater_fabric::mechanisms::headroom::AnyBufferPolicy;
 use proptest::prelude::*;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 /// A registry's names are different, and those of its mechanisms in its order.

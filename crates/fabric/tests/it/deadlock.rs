@@ -1,17 +1,6 @@
 //! Deadlocks are found, named and dated; and nothing else is taken for one.
 
-use crate::common;
-use crate::common::random::{Case, lossless};
-use crate::common::{flow, link, network};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::driver::deadlock::Deadlock;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
+use crate::prelude::*;
 use proptest::prelude::*;
 
 /// A ring of `size` switches with a host at each: link i of the ring, from switch i to switch i + 1, has index `size` + i.

@@ -4,26 +4,11 @@
 //! same for debug and release builds and on every machine. After a change that is meant, `UPDATE_GOLDEN=1 cargo test --test it determinism::`
 //! writes them anew.
 
-use crate::common;
-use crate::common::random::{Case, any_case, with_flow_control};
-use crate::common::{flow, link, network, star};
+use crate::common::random::{any_case, with_flow_control};
+use crate::prelude::*;
 use backwater_engine::random::Seed;
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::PauseInterval;
-use backwater_fabric::driver::outcome::{FlowOutcome, Totals};
+use backwater_fabric::driver::outcome::Totals;
 use backwater_fabric::driver::partition::{Partition, expected_load};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, FlowId, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,22 +1,9 @@
 //! DSH: its frames, its promise to lose nothing, and what the paper's small experiments show of it.
 
-use crate::common;
-use crate::common::random::{Case, reserved, under_dsh};
-use crate::common::script::Script;
-use crate::common::{flow, link, network, star};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::FlowControlAccounts as _;
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
+use crate::common::random::under_dsh;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
-use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use std::cell::Cell;
 
 // ------------------------------------------------------------------------------------------------------------------- packet scripts

@@ -3,27 +3,9 @@
 //! Times are those of the framing of the HPCC simulator with 952 B of payload at 100 Gb/s: data 1000 B in 80,000 ps, ACK 60 B in
 //! 4,000 ps (that simulator counts whole nanoseconds).
 
-use crate::common;
-use crate::common::script::Script;
-use crate::common::{chain, flow, link, network, no_flow_control, star};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::{CnpMode, DcqcnConfig};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, RouteSpec, SwitchGroup};
+use crate::common::no_flow_control;
+use crate::prelude::*;
+use backwater_fabric::mechanisms::congestion::dcqcn::CnpMode;
 use proptest::prelude::*;
 
 const DATA: u64 = 80_000;

@@ -1,35 +1,11 @@
 //! FLB in a network: measured delays, rerouting, isolation and what ends it, the paper's Figures 2 and 3.
 
-use crate::common;
-use crate::common::{flow, link, network};
+use crate::prelude::*;
 use backwater_engine::random::Stream;
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::contract::{
-    Choice, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Options, PacketContext, PathState, PipelineHooks,
-    RouteRequest, Site, View,
-};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::PacketKind;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{FlowId, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::{
-    DelayOf, FlbConfig, Present, Rerouting, StampPoint, Ties, reroute,
-};
-use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use backwater_fabric::contract::PathState;
+use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, Present, Rerouting, StampPoint, Ties, reroute};
 use proptest::prelude::*;
-use proptest::sample::select;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn at_us(us: u64) -> Time {

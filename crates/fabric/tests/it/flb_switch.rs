@@ -3,21 +3,10 @@
 //! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us. At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
 //! 1,086 B, the first of a flow 1,102 B, and takes 88.48 or 89.76 ns.
 
-use crate::common::script::Script;
-use crate::common::{flow, link, network};
-use backwater_engine::{Bytes, Duration};
-use backwater_fabric::contract::LbStat;
-use backwater_fabric::frame::{PacketKind, Protocol};
-use backwater_fabric::ids::{Class, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::load_balance::flb::{
-    FlbConfig, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold, Ties,
+    Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold, Ties,
 };
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 
 fn leaf_spine(config: FlbConfig) -> NetworkSpec {
     let mut spec = network(6, 4);

@@ -3,28 +3,10 @@
 //! Two leaves and two spines, links of 100 Gb/s and 1 us unless said otherwise: a data packet of 1024 B takes 1,106 B or 88.48 ns, the first of a flow
 //! 1,122 B or 89.76 ns, an ACK 86 B or 6.88 ns.
 
-use crate::common;
-use crate::common::random::{Case, flowlets, lossless_at_common_rates};
-use crate::common::script::{Says, Script, Sent};
-use crate::common::{flow, link, network, run};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{
-    Choice, HookSet, LoadBalance, LoadBalanceOptions, Options, PacketContext, PipelineHooks, RouteRequest, Site, View,
-};
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::{Packet, PacketKind};
-use backwater_fabric::ids::{NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use crate::common::random::flowlets;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, Header};
-use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 use proptest::prelude::*;
-use std::sync::{Arc, Mutex};
 
 /// Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11; the link from spine 11 to leaf 9 is of `slow` Gb/s. At a leaf ports 0 to 3 lead to hosts,
 /// 4 to spine 10 and 5 to spine 11.

@@ -1,28 +1,9 @@
 //! How much headroom exactly: the construction of `docs/mechanisms/headroom.md`, and what random traffic makes of it.
 
-use crate::common;
-use crate::common::random::{Case, lossless, reserved};
-use crate::common::script::{Says, Script};
-use crate::common::{chain, flow, link, network, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
+use crate::prelude::*;
 use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{CLASSES, Class, NodeId};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
-use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::model::node::Node;
-use backwater_fabric::network::fabric::{Fabric, Guarantee};
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, SwitchGroup};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 const REVERSE: u32 = 0;
 const SENDER: u32 = 1;

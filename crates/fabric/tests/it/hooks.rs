@@ -2,18 +2,10 @@
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload at 100 Gb/s: data take 80,000 ps, PFC frames 3,000 ps.
 
-use crate::common::script::Script;
-use crate::common::{flow, star};
-use backwater_engine::Bytes;
-use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext,
-    Pressure, QueueChoice, Site, Stage, View,
-};
+use crate::prelude::*;
+use backwater_fabric::contract::{AddedQueues, QueueChoice, Stage};
+use backwater_fabric::frame::Pfc;
 use backwater_fabric::frame::cause::Causes;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::frame::{Control, Pfc};
-use backwater_fabric::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 
 /// Keeps every flow in a queue of its own, shut, until a frame comes through the port: then lets all go and answers.
 #[derive(Debug)]

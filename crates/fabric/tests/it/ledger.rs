@@ -1,24 +1,9 @@
 //! The ledger: where the time of flows goes, to the picosecond, whatever the network and the mechanisms.
 
-use crate::common;
-use crate::common::random::{Case, lossless, lossy};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::frame::framing::Framing;
+use crate::common::random::lossy;
+use crate::prelude::*;
 use backwater_fabric::frame::journey::Term;
-use backwater_fabric::ids::PortIx;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, NetworkSpec, SchedulerConfig};
 use proptest::prelude::*;
-use proptest::sample::select;
 
 /// Runs a case for 50 ms with the ledger.
 fn watched(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (Simulation, Vec<FlowOutcome>) {

@@ -1,17 +1,7 @@
 //! A lossless fabric loses nothing: whatever the network, its thresholds and its traffic.
 
-use crate::common;
-use crate::common::random::{Case, lossless};
-use backwater_engine::{Bytes, Duration, Time};
+use crate::prelude::*;
 use backwater_fabric::contract::Occupancy;
-use backwater_fabric::frame::cause::Parent;
-use backwater_fabric::ids::{CLASSES, Class, NodeId};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::LinkFault;
-use backwater_fabric::{PauseInterval, Simulation};
 use proptest::prelude::*;
 
 proptest! {

@@ -1,20 +1,12 @@
 //! Fabrics that lose packets: what a recovery makes of it.
 
-use crate::common;
-use crate::common::random::{Case, lossy};
-use crate::common::{flow, run};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use crate::common::random::lossy;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::PowerTcpConfig;
 use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::*;
 
 /// Hosts on one switch of 100 Gb/s and 1 us, without flow control.

@@ -30,6 +30,7 @@ mod per_hop;
 mod pfc;
 mod pfc_star;
 mod port_fc;
+mod prelude;
 mod probe;
 mod promises;
 mod proteus;

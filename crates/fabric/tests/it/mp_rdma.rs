@@ -1,18 +1,9 @@
 //! MP-RDMA in whole networks: 2 leaves, hosts at 100 Gb/s, links of 1 us. A full packet takes 1,106 B on the wire and carries 1,024 B.
 
-use crate::common;
-use crate::common::{flow, link, network, run};
-use backwater_engine::{Bytes, Duration, Rate, Time};
+use crate::prelude::*;
 use backwater_fabric::contract::AnswerPath;
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
 
 /// Two leaves with so many hosts each, and a spine for every rate of uplinks.
 fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {

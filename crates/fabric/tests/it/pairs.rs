@@ -1,16 +1,7 @@
 //! Any two mechanisms of different slots run together: every pair of them, in as few schemes as that takes, on two kinds of networks.
 
-use crate::common::{bcube, covering, flow, link, network, run_shards};
-use backwater_engine::{Bytes, Time};
-use backwater_fabric::ids::Class;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec, SchedulerConfig};
-use std::collections::BTreeSet;
+use crate::common::{covering, run_shards};
+use crate::prelude::*;
 
 #[test]
 fn a_covering_holds_every_pair() {

@@ -3,26 +3,10 @@
 //! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
 //! 89.76 ns) and is charged 1,086 B (1,102 B), an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
 
-use crate::common::script::Script;
-use crate::common::{flow, link, network, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{
-    CongestionOptions, CongestionPoint, Notification, NotificationPoint, Options, ReactionPoint, SenderFacts, Site,
-};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::{Cnp, PacketKind};
-use backwater_fabric::ids::Class;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
+use crate::prelude::*;
+use backwater_fabric::contract::Notification;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
 // -------------------------------------------------------------------------------------------------------------- at a switch
 

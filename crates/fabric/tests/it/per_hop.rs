@@ -1,29 +1,12 @@
 //! Properties of per-hop flow control that needs no headroom, in random fabrics: flows stay in order, nothing is lost, and all state is given back.
 
-use crate::common;
-use crate::common::random::{Case, lossless_at_common_rates, pyrrha_configs};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};
-use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
-use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, Organisation, PyrrhaConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use crate::common::random::pyrrha_configs;
+use crate::prelude::*;
+use backwater_fabric::mechanisms::flow_control::bfc::Acks;
 use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
 use backwater_fabric::mechanisms::load_balance::drill::DrillConfig;
-use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
-use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::go_back_n::GoBackNConfig;
-use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec, NodeKind, SwitchGroup};
+use backwater_fabric::network::spec::NodeKind;
 use proptest::prelude::*;
-use proptest::sample::select;
-use std::collections::BTreeSet;
 
 /// Links, and from when and for how long they fail, in ns.
 type Faults = Vec<(prop::sample::Index, u64, u64)>;

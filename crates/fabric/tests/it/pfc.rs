@@ -3,22 +3,7 @@
 //! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, PFC frames 43 B, ACKs 60 B. At 100 Gb/s they take 80,000 ps,
 //! 3,000 ps and 4,000 ps (that simulator counts whole nanoseconds). A quantum is 512 bit times: 5,120 ps.
 
-use crate::common;
-use crate::common::script::Script;
-use crate::common::{flow, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::frame::cause::{Cause, Parent};
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, PortId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig};
-use backwater_fabric::mechanisms::flow_control::pyrrha::{HostReaction, PyrrhaConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SchedulerConfig};
+use crate::prelude::*;
 
 const SWITCH: u32 = 4;
 const PACKETS: u64 = 100;

@@ -1,21 +1,9 @@
 //! PFC*: packets go up a lossless class with every switch, so that no cycle of waits can close.
 
-use crate::common;
-use crate::common::script::{Says, Script, Sent};
-use crate::common::{bcube, bcube_of, flow, link, via};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::frame::cause::{Cause, Parent};
-use backwater_fabric::ids::{Class, NodeId, PortId};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::PauseModel;
+use crate::common::bcube_of;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::flow_control::pfc_star::PfcStarConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, RouteSpec};
 use proptest::prelude::*;
-use proptest::sample::select;
 
 fn pfc_star(spec: NetworkSpec, classes: u8, xoff: u64) -> NetworkSpec {
     let mut spec = spec;

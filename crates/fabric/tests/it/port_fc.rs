@@ -1,27 +1,11 @@
 //! PortFC: queues, frames, thresholds, and what holds in BCube networks.
 
-use crate::common;
-use crate::common::script::Script;
-use crate::common::{bcube_of, flow, link, via};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::contract::{Findings, FlowControlAccounts, FlowControlFacts, Options, PauseScope, SchemeContext};
-use backwater_fabric::driver::trace::{Action, TraceSpec};
-use backwater_fabric::frame::cause::Cause;
-use backwater_fabric::frame::{Control, PacketKind, Protocol, Signal};
-use backwater_fabric::ids::{CLASSES, Class, ClassMask, NodeId, PortId, PortIx, QueueIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use crate::common::bcube_of;
+use crate::prelude::*;
+use backwater_fabric::contract::{Findings, PauseScope, SchemeContext};
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::{Fabric, Guarantee};
-use backwater_fabric::network::spec::{
-    FlowSpec, HostScheduler, LinkFault, NetworkSpec, NodeKind, NodeSpec, SwitchGroup,
-};
+use backwater_fabric::network::spec::{NodeKind, NodeSpec};
 use proptest::prelude::*;
 
 /// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.

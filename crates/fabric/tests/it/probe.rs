@@ -1,17 +1,10 @@
 //! The probe of ingress queues agrees with what the switches themselves count, and does not depend on shards.
 
-use crate::common;
-use crate::common::random::{Case, lossless, under_dsh};
-use crate::common::{drain, flow, star};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::sih::SihConfig;
+use crate::common::drain;
+use crate::common::random::under_dsh;
+use crate::prelude::*;
 use backwater_fabric::model::probe::{HeadroomPeak, Stop};
-use backwater_fabric::network::spec::{LinkFault, NetworkSpec};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 
 fn watched(case: &Case, shards: usize) -> (Simulation, Vec<Stop>, Vec<HeadroomPeak>) {
     let mut simulation = Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap();

@@ -1,20 +1,9 @@
 //! A promise of each baseline's own paper that no other file tests. `docs/testing.md` has the list.
 
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::letflow::LetFlowConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, SwitchConfig};
+use backwater_fabric::network::spec::SwitchConfig;
 
 fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)

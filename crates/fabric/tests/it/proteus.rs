@@ -2,20 +2,10 @@
 //!
 //! Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, links of 100 Gb/s and 1 us. At a leaf ports 0 to 3 lead to hosts, 4 and 5 to the spines.
 
-use crate::common;
-use crate::common::script::Script;
-use crate::common::{flow, link, network};
-use backwater_engine::{Duration, Time};
-use backwater_fabric::contract::{LbStat, PathState};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::Protocol;
+use crate::prelude::*;
+use backwater_fabric::contract::PathState;
 use backwater_fabric::frame::record::PathHeader;
-use backwater_fabric::ids::{Class, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::proteus::ProteusConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 
 fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
     let mut spec = network(8, 4);

@@ -3,25 +3,15 @@
 //! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, control frames 43 B. At 100 Gb/s they take 80,000 ps and
 //! 3,000 ps. Links are 600 ns long: a one-hop BDP is 15,000 B at 100 Gb/s and 60,000 B at 400 Gb/s.
 
-use crate::common;
 use crate::common::random::pyrrha_configs;
-use crate::common::script::{Says, Script};
-use crate::common::{flow, link, network, star};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId, PortId, PortIx};
-use backwater_fabric::mechanisms::flow_control::bfc::{Acks, BfcConfig};
+use crate::prelude::*;
+use backwater_fabric::contract::PauseScope;
+use backwater_fabric::mechanisms::flow_control::AnyFlowControl;
+use backwater_fabric::mechanisms::flow_control::bfc::Acks;
 use backwater_fabric::mechanisms::flow_control::pyrrha::{
-    Feed, HostReaction, Isolated, MergePolicy, Organisation, PyrrhaConfig, PyrrhaFrame, RelayMetric, SoftMerge, State,
+    Feed, Isolated, MergePolicy, PyrrhaFrame, RelayMetric, SoftMerge, State,
 };
-use backwater_fabric::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
-use backwater_fabric::model::node::Node;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 
 const DELAY_NS: u64 = 600;
 

@@ -1,22 +1,9 @@
 //! Pyrrha in small networks: the figures of its paper that can be computed by hand, and the rings in which others deadlock.
 
-use crate::common;
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::driver::deadlock::Deadlock;
-use backwater_fabric::frame::cause::Cause;
-use backwater_fabric::ids::{CLASSES, NodeId, PortId};
-use backwater_fabric::mechanisms::flow_control::bfc::BfcConfig;
-use backwater_fabric::mechanisms::flow_control::per_flow::PerFlowConfig;
-use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy, Organisation, PyrrhaConfig};
-use backwater_fabric::mechanisms::flow_control::{AnyFlowControl, FlowControlConfig};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
+use crate::prelude::*;
+use backwater_fabric::mechanisms::flow_control::AnyFlowControl;
+use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig::GoBackN;
-use backwater_fabric::{PauseInterval, Simulation};
-
-use crate::common::{flow, link, network};
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, RouteSpec, SwitchGroup};
-use std::collections::{BTreeMap, BTreeSet};
 
 const DELAY_NS: u64 = 600;
 

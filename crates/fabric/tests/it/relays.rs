@@ -1,25 +1,10 @@
 //! Hosts that relay: servers of BCube, through which packets of others pass.
 
-use crate::common;
-use crate::common::script::{Says, Script, Sent};
-use crate::common::{bcube, flow, via};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::DropCause;
-use backwater_fabric::contract::{CongestionOptions, Options, ReactionPoint, SenderFacts};
-use backwater_fabric::driver::deadlock::Deadlock;
-use backwater_fabric::ids::{Class, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::flow_control::pfc::{PauseModel, PfcConfig, Relaying};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::{Fabric, Guarantee};
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, LinkFault, LinkSpec, NetworkSpec};
+use crate::prelude::*;
+use backwater_fabric::mechanisms::flow_control::pfc::Relaying;
+use backwater_fabric::network::spec::LinkSpec;
 use backwater_fabric::{no_congestion_point, no_notification_point};
 use proptest::prelude::*;
-use proptest::sample::select;
 
 /// Time of a data frame of 1024 B of payload at 100 Gb/s; the first of a flow is 16 B longer.
 const FRAME: u64 = 1106 * 80;

@@ -1,17 +1,6 @@
 //! Packets of a flow on several paths: 2 leaves of 8 hosts, 8 spines, links of 100 Gb/s and 1 us.
 
-use crate::common;
-use crate::common::{flow, link, network, run};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::contract::{
-    Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
-};
-use backwater_fabric::driver::outcome::FlowOutcome;
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::mechanisms::recovery::in_any_order::InAnyOrderConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use crate::prelude::*;
 
 const RACK: u32 = 8;
 

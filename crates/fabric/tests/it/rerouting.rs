@@ -1,26 +1,10 @@
 //! Links that fail, and routes that are computed anew some time later.
 
-use crate::common;
-use backwater_engine::{Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::{DropCause, Report};
-use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site, StartingFlow, View,
-};
-use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
-use backwater_fabric::frame::{Direction, PacketKind};
-use backwater_fabric::ids::{FlowId, NodeId, PortIx, QueueIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
+use crate::prelude::*;
+use backwater_fabric::contract::StartingFlow;
+use backwater_fabric::frame::Direction;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
-use std::sync::{Arc, Mutex};
 
 /// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
 fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, PortIx) {

@@ -1,25 +1,8 @@
 //! Congestion signals: those that an account has are those that the trace tells of, port by port.
 
-use crate::common;
-use crate::common::{flow, link, network};
-use backwater_engine::{Bytes, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::Report;
-use backwater_fabric::driver::trace::{Action, TraceSpec};
-use backwater_fabric::frame::PacketKind;
-use backwater_fabric::ids::{FlowId, NodeId, PortId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::flb_rc::FlbRcConfig;
-use backwater_fabric::mechanisms::congestion::srcc::SrccConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::flb::FlbConfig;
 use backwater_fabric::model::ledger::{SignalKind, Signals};
-use backwater_fabric::network::spec::NetworkSpec;
-use std::collections::BTreeMap;
 
 /// Signals of one kind by flow and port: how many, and when the first and the last.
 type Told = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;

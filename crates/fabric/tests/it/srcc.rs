@@ -3,28 +3,12 @@
 //! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
 //! 89.76 ns), a notice 84 B or 6.72 ns.
 
-use crate::common;
-use crate::common::random::{Case, lossless_at_common_rates, reserved, srcc};
-use crate::common::{bcube, flow, link, network, star, via};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::Report;
-use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
-use backwater_fabric::frame::{Packet, PacketKind};
-use backwater_fabric::ids::{FlowId, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::{DcqcnConfig, DcqcnProfile};
+use crate::common::random::srcc;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
-use backwater_fabric::mechanisms::congestion::srcc::{SrccConfig, Threshold, Uncongested, WindowTest};
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, HostScheduler, NetworkSpec};
+use backwater_fabric::mechanisms::congestion::srcc::{Threshold, Uncongested, WindowTest};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 
 /// The base control `none`.
 fn alone() -> Base {

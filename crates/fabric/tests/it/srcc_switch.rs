@@ -3,18 +3,10 @@
 //! Six hosts at links of 100 Gb/s and 1 us. The port to h4 is stopped, so that its queue grows by every packet, which is charged 1,086 B. Flows by number:
 //! 0, 1 and 2 from h0, h1 and h2 to h4; 3 from h0 to h5; 4 from h1 to h4; 5 from h0 to h5 in class 4, which is not lossless; 6 from h5 to h0; 7 as 0.
 
-use crate::common::script::Script;
-use crate::common::{flow, star};
-use backwater_engine::{Bytes, Duration};
-use backwater_fabric::frame::PacketKind;
-use backwater_fabric::ids::{Class, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::srcc::{
-    Arrivals, EgressPorts, SrccConfig, Target, Threshold, Uncongested, WindowTest,
+    Arrivals, EgressPorts, Target, Threshold, Uncongested, WindowTest,
 };
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::NetworkSpec;
 
 const PACKET: u64 = 1086;
 const US: u64 = 1_000_000;

@@ -1,9 +1,6 @@
 //! A simulation that is told to stop stops soon, whatever it is at. That it then goes on as if nothing had been is in `determinism.rs`.
 
-use crate::common::{flow, link, network, star};
-use backwater_engine::{Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::network::spec::FlowSpec;
+use crate::prelude::*;
 
 const LIMIT: Time = Time::from_ps(1_000_000_000);
 

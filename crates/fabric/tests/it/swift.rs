@@ -1,13 +1,7 @@
 //! Swift in whole networks. A full packet takes 1,106 B on the wire, 88.48 ns at 100 Gb/s, and is charged 1,086 B; an ACK takes 86 B.
 
-use crate::common::script::Script;
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
-use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 
 fn with(spec: &NetworkSpec, congestion: CongestionConfig) -> NetworkSpec {
     NetworkSpec { congestion, ..spec.clone() }

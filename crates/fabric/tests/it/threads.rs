@@ -1,16 +1,7 @@
 //! Shards on threads: what they may ask for, and what becomes of a panic on one of them. That they do not change results is in `determinism.rs`.
 
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::{
-    FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext, Pressure, Site,
-    View,
-};
+use crate::prelude::*;
 use backwater_fabric::driver::partition::Partition;
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::network::fabric::Fabric;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Panics on `fuse` packets at one node; does nothing at others.

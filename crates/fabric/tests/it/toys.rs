@@ -3,25 +3,9 @@
 //! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B), a
 //! notice 84 B or 6.72 ns.
 
-use crate::common::script::Script;
-use crate::common::{bcube, chain, flow, link, network, run, star};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::contract::{
-    Choice, CongestionOptions, CongestionPoint, HookSet, LoadBalance, LoadBalanceOptions, LossSignal, NoticeAction,
-    NotificationPoint, Options, OutgoingNotice, PacketContext, Paths, PipelineHooks, ReactionPoint, RouteRequest,
-    SenderFacts, Site, View,
-};
-use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::{Notice, Packet, PacketKind, Protocol, Route};
-use backwater_fabric::ids::{Class, FlowId, NodeId, PortId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::NetworkSpec;
-use std::sync::{Arc, Mutex};
+use crate::prelude::*;
+use backwater_fabric::contract::{LossSignal, NoticeAction, OutgoingNotice, Paths};
+use backwater_fabric::frame::{Notice, Route};
 
 /// What toys have seen.
 type Log<T> = Arc<Mutex<Vec<T>>>;

@@ -1,22 +1,11 @@
 //! What the contract lets mechanisms do at hosts that no built-in one does yet: each power by a toy that needs it.
 
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::contract::{
-    AckView, Answer, CongestionOptions, CongestionPoint, Entropy, HookSet, LoadBalanceOptions, NotificationPoint,
-    Options, PacketContext, PathChoice, PipelineHooks, Progress, ReactionPoint, RecoveryOptions, RecoverySender,
-    SenderFacts, Site, View,
-};
-use backwater_fabric::frame::{Cnp, Notice, Protocol, Psn};
-use backwater_fabric::ids::NodeId;
-use backwater_fabric::mechanisms::congestion::{
-    AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
-};
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
+use crate::prelude::*;
+use backwater_fabric::contract::{Answer, Entropy, PathChoice, Progress, RecoveryOptions, RecoverySender};
+use backwater_fabric::frame::{Notice, Psn};
+use backwater_fabric::mechanisms::congestion::{AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint};
 use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
-use backwater_fabric::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender, RecoveryConfig};
-use backwater_fabric::network::spec::NetworkSpec;
-use std::sync::{Arc, Mutex};
+use backwater_fabric::mechanisms::recovery::{AnyRecoveryReceiver, AnyRecoverySender};
 
 /// What toys have seen.
 type Log<T> = Arc<Mutex<Vec<T>>>;

@@ -1,20 +1,8 @@
 //! A flow control for hosts that relay: it puts what it relays into another class, and relays its frames, each with one hop more.
 
-use crate::common;
-use crate::common::script::{Says, Script};
-use crate::common::{bcube, flow};
-use backwater_engine::{Bytes, Duration, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::{
-    AddedQueues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, PacketContext,
-    Pressure, QueueChoice, Site, View,
-};
+use crate::prelude::*;
+use backwater_fabric::contract::{AddedQueues, QueueChoice};
 use backwater_fabric::frame::cause::Causes;
-use backwater_fabric::frame::{Control, Protocol, Signal};
-use backwater_fabric::ids::{Class, NodeId, PortIx, QueueIx};
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
-use std::sync::{Arc, Mutex};
 
 const TOY: Protocol = Protocol::named("toy-ladder");
 

@@ -2,20 +2,8 @@
 //!
 //! Links are of 100 Gb/s and 1 us: the first data frame of a flow takes 1,122 B or 89.76 ns.
 
-use crate::common::{flow, link, network, run, star};
-use backwater_engine::{Duration, Rate, Time};
-use backwater_fabric::contract::{
-    AckView, Choice, CongestionOptions, CongestionPoint, FlowControl, FlowControlAccounts, FlowControlFacts,
-    FlowControlOptions, HookSet, LoadBalance, LoadBalanceOptions, NotificationPoint, Options, PacketContext,
-    PipelineHooks, Pressure, ReactionPoint, RouteRequest, SenderFacts, Site, View,
-};
-use backwater_fabric::ids::{FlowId, NodeId, PortIx};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault};
+use crate::prelude::*;
 use backwater_fabric::no_congestion_point;
-use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NoticeAction {

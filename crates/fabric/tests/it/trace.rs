@@ -1,21 +1,7 @@
 //! The trace: everything that nodes do, once and in order, however many shards there are.
 
-use crate::common;
-use crate::common::{flow, link, network};
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::Simulation;
-use backwater_fabric::contract::report::{DropCause, Report};
-use backwater_fabric::driver::trace::{Action, TraceScope, TraceSpec, Traced};
-use backwater_fabric::frame::PacketKind;
-use backwater_fabric::ids::{Class, FlowId, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::congestion::dcqcn::DcqcnConfig;
-use backwater_fabric::mechanisms::congestion::ecn::EcnOptions;
-use backwater_fabric::mechanisms::headroom::HeadroomConfig;
-use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
-use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkFault, NetworkSpec};
-use std::collections::BTreeMap;
+use crate::prelude::*;
+use backwater_fabric::driver::trace::TraceScope;
 
 /// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
 fn incast() -> NetworkSpec {
