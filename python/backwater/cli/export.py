@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from backwater import console, exports, style, units
-from backwater.cli.options import quantity
+from backwater.cli.options import ResultArgument, parsed_option
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 
 
 def export(
     kind: Annotated[exports.Kind, typer.Argument(help="Output format.", show_default=False)],
-    directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
+    directory: ResultArgument,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -23,22 +23,10 @@ def export(
         ),
     ] = None,
     start: Annotated[
-        int | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            parser=quantity(units.picoseconds),
-            help="pcapng: export frames sent at or after TIME.",
-        ),
+        int | None, parsed_option("--from", "TIME", units.picoseconds, "pcapng: export frames sent at or after TIME.")
     ] = None,
     until: Annotated[
-        int | None,
-        typer.Option(
-            "--until",
-            metavar="TIME",
-            parser=quantity(units.picoseconds),
-            help="pcapng: export frames sent before TIME.",
-        ),
+        int | None, parsed_option("--until", "TIME", units.picoseconds, "pcapng: export frames sent before TIME.")
     ] = None,
 ) -> None:
     """Export a result to Perfetto, or its traced frames to Wireshark."""

@@ -24,8 +24,7 @@ def _names(ctx: typer.Context) -> list[str]:
 
 def new(
     name: Annotated[
-        str | None,
-        typer.Argument(help="File to write; .toml may be omitted (default: the template's name)."),
+        str | None, typer.Argument(help="File to write; .toml may be omitted (default: the template's name).")
     ] = None,
     like: Annotated[
         str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -35,6 +35,8 @@ Overrides = Annotated[
         autocompletion=_kinds,
     ),
 ]
+ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)]
+Base = Annotated[Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in scenarios.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Scale = Annotated[
     str | None,
@@ -61,13 +63,13 @@ def require_suffix(path: Path | None, *suffixes: str, option: str = "--output") 
         raise UsageError(f"{option} {path} must end in {' or '.join(suffixes)}")
 
 
-def quantity(read: Callable[[str], int]) -> Callable[[str], int]:
-    """Returns a parser for an option with a unit."""
+def parsed_option(flag: str, metavar: str, read: Callable[[str], object], text: str) -> Any:  # noqa: ANN401 - as in Typer
+    """Returns an option whose value is parsed by `read`; `text` is its help."""
 
-    def parse(text: str) -> int:
+    def parse(value: str) -> object:
         try:
-            return read(text)
+            return read(value)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
-    return parse
+    return typer.Option(flag, metavar=metavar, parser=parse, help=text)

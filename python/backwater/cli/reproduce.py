@@ -11,14 +11,7 @@ from rich.text import Text
 
 from backwater import console
 from backwater.cli import reproduce_figures, reproduce_readings
-from backwater.cli.batch import (
-    ExecutorKind,
-    ExecutorOptions,
-    Jobs,
-    StoreDirectory,
-    choose_scale,
-    executor_of,
-)
+from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, choose_scale, executor_of
 from backwater.cli.options import RESULTS, Scale
 from backwater.console import UsageError
 from backwater.experiment import page, readings, targets
@@ -56,10 +49,7 @@ def reproduce(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Directory for charts (default: results/<name>-<scale>[-<reading>]).",
+            "--output", "-o", metavar="DIR", help="Directory for charts (default: results/<name>-<scale>[-<reading>])."
         ),
     ] = None,
     markdown: Annotated[

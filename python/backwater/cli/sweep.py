@@ -10,16 +10,8 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli.batch import (
-    ExecutorKind,
-    ExecutorOptions,
-    Jobs,
-    StoreDirectory,
-    choose_scale,
-    executor_of,
-    run_all,
-)
-from backwater.cli.options import RESULTS, Scale, require_suffix
+from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, choose_scale, executor_of, run_all
+from backwater.cli.options import RESULTS, Scale, parsed_option, require_suffix
 from backwater.console import UsageError
 from backwater.experiment import targets
 from backwater.experiment.executors import choice
@@ -30,13 +22,6 @@ from backwater.experiment.study import Study
 from backwater.experiment.sweep import Shard
 from backwater.experiment.sweep_results import Sweep
 from backwater.suggestion import suggestion
-
-
-def _shard(text: str) -> Shard:
-    try:
-        return Shard.read(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def sweep(
@@ -57,10 +42,7 @@ def sweep(
         ),
     ] = None,
     jobs: Jobs = None,
-    shard: Annotated[
-        Shard | None,
-        typer.Option("--shard", metavar="I/N", parser=_shard, help="Run only part I of N.", show_default=False),
-    ] = None,
+    shard: Annotated[Shard | None, parsed_option("--shard", "I/N", Shard.read, "Run only part I of N.")] = None,
     only_status: Annotated[
         bool, typer.Option("--status", help="Run nothing; show done, running, failed and remaining runs.")
     ] = False,

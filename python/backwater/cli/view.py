@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from backwater import console, exports
-from backwater.cli.options import require_suffix
+from backwater.cli.options import Base, require_suffix
 from backwater.cli.viewer_files import prepare
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
@@ -49,7 +49,7 @@ def view(
             show_default=False,
         ),
     ] = None,
-    base: Annotated[Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in scenarios.")] = Path(),
+    base: Base = Path(),
 ) -> None:
     """Show a run in a browser: the fabric over time, congestion trees, ports, flows and packets.
 

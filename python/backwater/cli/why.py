@@ -11,7 +11,7 @@ from rich.text import Text
 
 from backwater import _core, console, simulation, victims
 from backwater import why as explaining
-from backwater.cli.options import AsJson
+from backwater.cli.options import AsJson, Base, ResultArgument
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 from backwater.views.view import View
@@ -19,7 +19,7 @@ from backwater.why import render
 
 
 def why(
-    directory: Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)],
+    directory: ResultArgument,
     flow: Annotated[
         str | None,
         typer.Argument(
@@ -28,9 +28,7 @@ def why(
             show_default=False,
         ),
     ] = None,
-    base: Annotated[
-        Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in the scenario.")
-    ] = Path(),
+    base: Base = Path(),
     threads: Annotated[
         int, typer.Option("--threads", min=1, max=simulation.MAX_THREADS, help="Number of threads for a rerun.")
     ] = 1,

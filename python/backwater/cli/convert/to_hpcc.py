@@ -9,11 +9,12 @@ import typer
 from rich.text import Text
 
 from backwater import console, hpcc
+from backwater.cli.options import ResultArgument
 from backwater.directory import ResultDirectory
 
 
 def convert_to_hpcc(
-    directory: Annotated[Path, typer.Argument(help="Result directory.", show_default=False)],
+    directory: ResultArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
 ) -> None:
     """Convert a result to the fct.txt and pfc.txt of HPCC-family simulators."""

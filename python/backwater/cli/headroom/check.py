@@ -9,7 +9,7 @@ import typer
 
 from backwater import console, units
 from backwater.cli.headroom.options import Generation
-from backwater.cli.options import quantity, require_files
+from backwater.cli.options import parsed_option, require_files
 from backwater.console import UsageError
 from backwater.errors import EXIT_USAGE
 from backwater.headroom import cover, sonic, views, worst_case
@@ -23,11 +23,8 @@ def headroom_check(
     ] = None,
     response: Annotated[
         int | None,
-        typer.Option(
-            "--response",
-            metavar="TIME",
-            parser=quantity(units.picoseconds),
-            help="Response time of peers to a PAUSE (default: 3840 B at link rate).",
+        parsed_option(
+            "--response", "TIME", units.picoseconds, "Response time of peers to a PAUSE (default: 3840 B at link rate)."
         ),
     ] = None,
     generation: Generation = 4,

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from backwater import console, units
+from backwater.cli.headroom.options import Chart, Classes
 from backwater.cli.options import require_suffix
 from backwater.headroom import plan, views
 
 
-def headroom_chips(
-    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 8,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
-    ] = None,
-) -> None:
+def headroom_chips(classes: Classes = 8, output: Chart = None) -> None:
     """List switching chips and the share of their buffer that headroom takes at 1.5 us (DSH Figure 4)."""
     require_suffix(output, ".svg")
     like = plan.Switch(10**11, units.picoseconds("1.5 us"), classes=classes)

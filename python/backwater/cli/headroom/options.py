@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Generation = Annotated[
     int, typer.Option("--spectrum", min=1, max=6, help="SONiC's formula: generation of the Spectrum chip.")
+]
+Classes = Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")]
+Chart = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
 ]

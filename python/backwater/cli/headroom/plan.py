@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from backwater import console, units
-from backwater.cli.headroom.options import Generation
-from backwater.cli.options import AsJson, quantity, require_suffix
+from backwater.cli.headroom.options import Chart, Classes, Generation
+from backwater.cli.options import AsJson, parsed_option, require_suffix
 from backwater.console import UsageError
 from backwater.headroom import plan, views
 from backwater.suggestion import suggestion
@@ -31,46 +30,23 @@ def headroom_plan(
             autocompletion=lambda: [*plan.chips()],
         ),
     ] = None,
-    rate: Annotated[
-        int | None, typer.Option("--rate", metavar="RATE", parser=quantity(units.bits_per_second), help="Port rate.")
-    ] = None,
+    rate: Annotated[int | None, parsed_option("--rate", "RATE", units.bits_per_second, "Port rate.")] = None,
     ports: Annotated[int | None, typer.Option("--ports", min=1, max=1024, help="Number of ports.")] = None,
-    buffer: Annotated[
-        int | None, typer.Option("--buffer", metavar="SIZE", parser=quantity(units.size), help="Packet buffer.")
-    ] = None,
+    buffer: Annotated[int | None, parsed_option("--buffer", "SIZE", units.size, "Packet buffer.")] = None,
     cable: Annotated[
-        int | None,
-        typer.Option(
-            "--cable", metavar="LENGTH", parser=quantity(_cable), help="Cable length, e.g. 40m (default: 300m)."
-        ),
+        int | None, parsed_option("--cable", "LENGTH", _cable, "Cable length, e.g. 40m (default: 300m).")
     ] = None,
     delay: Annotated[
         int | None,
-        typer.Option(
-            "--delay",
-            metavar="TIME",
-            parser=quantity(units.picoseconds),
-            help="One-way propagation delay, instead of --cable.",
-        ),
+        parsed_option("--delay", "TIME", units.picoseconds, "One-way propagation delay, instead of --cable."),
     ] = None,
-    mtu: Annotated[
-        int, typer.Option("--mtu", metavar="SIZE", parser=quantity(units.size), help="Largest frame.")
-    ] = "1500 B",  # type: ignore[assignment]
+    mtu: Annotated[int, parsed_option("--mtu", "SIZE", units.size, "Largest frame.")] = "1500 B",  # type: ignore[assignment]
     response: Annotated[
-        int,
-        typer.Option(
-            "--response",
-            metavar="TIME",
-            parser=quantity(units.picoseconds),
-            help="Response time of peers to a PAUSE.",
-        ),
+        int, parsed_option("--response", "TIME", units.picoseconds, "Response time of peers to a PAUSE.")
     ] = "0 s",  # type: ignore[assignment]
-    classes: Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")] = 7,
+    classes: Classes = 7,
     private: Annotated[
-        int,
-        typer.Option(
-            "--private", metavar="SIZE", parser=quantity(units.size), help="Private buffer of each lossless queue."
-        ),
+        int, parsed_option("--private", "SIZE", units.size, "Private buffer of each lossless queue.")
     ] = "3000 B",  # type: ignore[assignment]
     alpha: Annotated[float, typer.Option("--alpha", min=0, max=64, help="Alpha of the dynamic threshold.")] = 1 / 16,
     ratio: Annotated[
@@ -83,9 +59,7 @@ def headroom_plan(
             "--small-packets", min=0, max=100, help="SONiC's formula: percentage of small packets in lossless traffic."
         ),
     ] = 100,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
-    ] = None,
+    output: Chart = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute a switch's headroom, and the buffer that SIH, DSH and other schemes leave to share.
