@@ -22,15 +22,15 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import vl_convert
 
 from backwater import _core
 from backwater.compare.conditions import Condition, unit
 from backwater.experiment.fields import Table
+from backwater.experiment.measures.flows import FLOW_VALUES
 from backwater.experiment.measures.registry import MEASURES
-from backwater.experiment.measures.selection import FlowValue
 from backwater.summary import RUN_PATHS
 
 ROOT = Path(__file__).parents[1]
@@ -226,7 +226,7 @@ def _conditions() -> str:
         units = {name: unit(Condition.parse(f"{name}{suffix} > 1").measure) for name in names}
         return "\n".join(f"| `{name}` | {of} |" for name, of in units.items())
 
-    values, paths = rows(get_args(FlowValue), ".mean"), rows(RUN_PATHS)
+    values, paths = rows(FLOW_VALUES, ".mean"), rows(RUN_PATHS)
     return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
 
 
@@ -238,7 +238,7 @@ def _measures() -> str:
         about, fields = _docs(model)
         known = {name: field for name, field in schema["properties"].items() if name != "kind"}
         # The kind's own keys precede shared keys.
-        ordered = sorted(known, key=lambda name: name not in model.__annotations__)
+        ordered = sorted(known, key=lambda name: (name in {"from", "to", "stat"}, name not in model.__annotations__))
         keys = {name: Reference(schema).resolved(known[name]) | {"description": fields[name]} for name in ordered}
         index += f"| [`{kind}`](#{kind}) | {about.splitlines()[0].removesuffix('.')} |\n"
         table = "\n".join(Reference(schema).rows(keys, schema["required"])) if keys else ""

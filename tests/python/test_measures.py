@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import backwater
 from backwater import Result, ResultError, Scenario, _core
 from backwater.experiment.grid import Experiment
-from backwater.experiment.measures import pauses, statistic
+from backwater.experiment.measures import statistic
 from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.pauses import PausedLinksMeasure
 from backwater.experiment.measures.run_file import RunMeasure
@@ -270,7 +270,7 @@ def test_a_link_is_paused_while_a_queue_of_its_port_is(result: Result) -> None:
         (PausedLinksMeasure(kind="paused-links"), [0, 1, 1, 2, 0, 1, 0, 0, 0, 1]),
         (PausedLinksMeasure(kind="paused-links", of="switches"), [0, 1, 1, 2, 0, 0, 0, 0, 0, 0]),
     ):
-        line = pauses.paused_links(result, which, which)
+        line = which.over_time(result)
         assert line["links"].to_list() == expected
         assert line["time_ps"].to_list() == [10 * US * number for number in range(1, 11)]
 

@@ -12,9 +12,8 @@ from typing import Final, Literal, get_args
 import pydantic
 
 from backwater import units
-from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
+from backwater.experiment.measures.flows import FLOW_VALUES, FlowMeasure, UnfinishedMeasure
 from backwater.experiment.measures.run_file import RunMeasure
-from backwater.experiment.measures.selection import FlowValue
 from backwater.suggestion import suggestion
 from backwater.summary import RUN_PATHS
 
@@ -145,9 +144,8 @@ def _measure(text: str, span: tuple[int, int], name: str) -> ConditionMeasure:
             message = f"{name} is not a counter: names of counters have lowercase letters and _"
             raise ConditionError(text, span, message, "for example: counters.merge_frames") from None
     value, dot, statistic = name.partition(".")
-    values: tuple[FlowValue, ...] = get_args(FlowValue)
-    if value not in values:
-        of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in values]
+    if value not in FLOW_VALUES:
+        of_flows = [f"{each}.{statistic or 'STATISTIC'}" for each in FLOW_VALUES]
         message = f"unknown measure {name!r}" if name else "the measure is missing"
         raise ConditionError(text, span, message, suggestion(name, [*of_flows, _UNFINISHED, *paths, "counters.NAME"]))
     statistics = (span[0] + len(value) + len(dot), span[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, get_args
 
 import pydantic
@@ -53,6 +53,11 @@ def statistic(*more: str) -> pydantic.AfterValidator:
         return text
 
     return pydantic.AfterValidator(checked)
+
+
+def one_of(names: Iterable[str]) -> Any:  # noqa: ANN401 - pydantic's annotation
+    """Accepts one of several names."""
+    return pydantic.GetPydanticSchema(lambda _, handler: handler(Literal[tuple(names)]))
 
 
 def port_parts(text: str) -> tuple[str, str | None, str]:

@@ -11,17 +11,14 @@ from pydantic import Field
 
 from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Some, Table, Where, models_by_kind
-from backwater.experiment.measures import flows, ingress, load_balancers, pauses, queues, throughput
-from backwater.experiment.measures.selection import (
-    Balancing,
-    FlowFilter,
-    FlowValue,
-    Ingress,
-    PausedLinks,
-    Queue,
-    Throughput,
-    Window,
-)
+from backwater.experiment.measures import flows
+from backwater.experiment.measures.flows import FlowValue
+from backwater.experiment.measures.ingress import Ingress
+from backwater.experiment.measures.load_balancers import Balancing
+from backwater.experiment.measures.pauses import PausedLinks
+from backwater.experiment.measures.queues import Queue
+from backwater.experiment.measures.selection import FlowFilter, Window
+from backwater.experiment.measures.throughput import Throughput
 
 # Keys of charts that do not define a curve.
 _APPEARANCE: Final = {"title", "where", "series", "facet", "log", "groups"}
@@ -122,29 +119,21 @@ class Cdf(Distribution, FlowFilter):
         return "flows of all seeds together", "No such flow has finished."
 
 
-class IngressCdf(Distribution, Ingress):
+class IngressCdf(Ingress, Distribution):
     """Distributions of values of the ingress probe."""
 
     kind: Literal["ingress"]
 
-    def values(self, result: ResultDirectory) -> pl.Series:
-        """Returns the value of each stop, or of each local maximum of a switch's headroom."""
-        return ingress.values(result, self)
-
     @property
     def titles(self) -> tuple[str, str]:
         """Titles of both axes."""
-        return ingress.axis_title(self.value), "share of local maxima" if self._of_switches else "share of stops"
+        return self.axis_title, "share of local maxima" if self.of_switches else "share of stops"
 
     @property
     def notes(self) -> tuple[str, str]:
         """A note, and the text of an empty chart."""
-        about = "local maxima of switches" if self._of_switches else "stops of queues"
+        about = "local maxima of switches" if self.of_switches else "stops of queues"
         return f"{about}, all seeds together", "No ingress queue was stopped."
-
-    @property
-    def _of_switches(self) -> bool:
-        return self.value.startswith("switch-")
 
 
 class OverSeeds(Chart):
@@ -173,9 +162,13 @@ class ChartOverTime(Chart, Window):
         """Definitions of the curves by name."""
         return {self.value_title: self.definition()}
 
-    @abstractmethod
+    def over_time(self, result: ResultDirectory) -> pl.DataFrame:
+        """Returns the curve of a run: `time_ps` and a column of values."""
+        raise NotImplementedError
+
     def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
-        """Returns the curves of a run in the order of `definitions`: `time_ps` and a column of values."""
+        """Returns the curves of a run in the order of `definitions`."""
+        return [self.over_time(result)]
 
 
 class OverTime(ChartOverTime):
@@ -214,10 +207,10 @@ class OverTime(ChartOverTime):
 
     def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
         """Returns the rate or share of each group."""
-        return [throughput.over_time(result, group, self) for group in self.groups.values()]
+        return [group.over_time(result, self) for group in self.groups.values()]
 
 
-class QueueOverTime(ChartOverTime, Queue):
+class QueueOverTime(Queue, ChartOverTime):
     """The length of a queue over time."""
 
     kind: Literal["queue"]
@@ -232,12 +225,8 @@ class QueueOverTime(ChartOverTime, Queue):
         """Definition of the curve, named by the ports."""
         return {", ".join(self.ports): self.definition()}
 
-    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
-        """Returns the length of the longest queue."""
-        return [queues.over_time(result, self, self)]
 
-
-class PausedLinksOverTime(ChartOverTime, PausedLinks):
+class PausedLinksOverTime(PausedLinks, ChartOverTime):
     """The number of paused links over time."""
 
     kind: Literal["paused-links"]
@@ -247,12 +236,8 @@ class PausedLinksOverTime(ChartOverTime, PausedLinks):
         """Title of the axis of values."""
         return "paused links" if self.of == "all" else "paused links of switches"
 
-    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
-        """Returns the number of paused links per interval."""
-        return [pauses.paused_links(result, self, self)]
 
-
-class BalancingOverTime(ChartOverTime, Balancing):
+class BalancingOverTime(Balancing, ChartOverTime):
     """Entries of load balancers over time."""
 
     kind: Literal["balancing"]
@@ -261,10 +246,6 @@ class BalancingOverTime(ChartOverTime, Balancing):
     def value_title(self) -> str:
         """Title of the axis of values."""
         return self.what.replace("_", " ")
-
-    def lines(self, result: ResultDirectory) -> list[pl.DataFrame]:
-        """Returns the number of entries."""
-        return [load_balancers.balancing(result, self, self)]
 
 
 AnyChart = Annotated[

@@ -9,14 +9,14 @@ import polars as pl
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.fields import statistic
+from backwater.experiment.fields import one_of, statistic
 from backwater.experiment.measures.measure import ResultMeasure, StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import FlowFilter, FlowValue
+from backwater.experiment.measures.selection import FlowFilter
 from backwater.experiment.measures.statistic import of_values
 
 # Expression over flows.parquet and unit of each value.
-FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
+FLOW_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "fct": (pl.col("fct_ps") / tables.PS_PER_US, "µs"),
     "slowdown": (pl.col("slowdown"), ""),
     "bytes": (pl.col("bytes"), "B"),
@@ -28,6 +28,7 @@ FLOW_VALUES: Final[Mapping[FlowValue, tuple[pl.Expr, str]]] = {
     "disordered": (pl.col("disordered_packets"), "packets"),
     "degree": (pl.col("largest_degree"), "packets"),
 }
+FlowValue = Annotated[str, one_of(FLOW_VALUES)]
 # True for values that follow from completion times and improve as they fall.
 _LOWER_IS_BETTER: Final = {"fct": True, "slowdown": True, "goodput": False}
 
@@ -82,7 +83,7 @@ class UnfinishedMeasure(ResultMeasure, FlowFilter):
         return float(select(result.flows, self)["fct_ps"].null_count())
 
 
-def axis_title(value: FlowValue) -> str:
+def axis_title(value: str) -> str:
     """Returns the title of a chart's axis for a value of flows."""
     name, unit = value.replace("fct", "flow completion time"), FLOW_VALUES[value][1]
     return f"{name} ({unit})" if unit else name
@@ -109,12 +110,12 @@ def of_kind(frame: pl.DataFrame, role: str | None, tag: str | None) -> pl.DataFr
     return frame
 
 
-def values(flows: pl.DataFrame, which: FlowFilter, value: FlowValue) -> pl.Series:
+def values(flows: pl.DataFrame, which: FlowFilter, value: str) -> pl.Series:
     """Returns a value of each finished flow that passes a filter."""
     return _column(tables.finished(select(flows, which)), value)
 
 
-def _column(flows: pl.DataFrame, value: FlowValue) -> pl.Series:
+def _column(flows: pl.DataFrame, value: str) -> pl.Series:
     return flows.select(FLOW_VALUES[value][0].cast(pl.Float64).alias(value)).to_series()
 
 

@@ -11,18 +11,40 @@ from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import Balancing, Window
+from backwater.experiment.measures.selection import Window
 from backwater.experiment.measures.windows import at_every_sample, ends
 
 
-class BalancingMeasure(StatisticMeasure, Window, Balancing):
+class Balancing(Window):
+    """Entries that load balancers hold. Needs `probes.paths = true`.
+
+    Attributes:
+        what: [Kind of entry](../guide/results.md#samples).
+        nodes: Only these switches, by name or pattern. The numbers of several switches are added.
+    """
+
+    needs = ("paths", "samples")
+
+    what: Literal[
+        "flow_entries", "isolated_flows", "isolation_paths", "congested_flows", "congested_queues", "stopped_uplinks"
+    ]
+    nodes: Names | None = None
+
+    def over_time(self, result: ResultDirectory) -> pl.DataFrame:
+        """Returns the entries of the selected load balancers together at every sample: `time_ps`, `count`."""
+        entries = result.balancing.filter(pl.col("what").cast(pl.String) == self.what)
+        selected = entries if self.nodes is None else named(entries, "node", self.nodes)
+        return at_every_sample(result, selected.group_by("time_ps").agg(pl.col("count").sum()), self)
+
+
+class BalancingMeasure(StatisticMeasure, Balancing):
     """A statistic of the number of entries that load balancers hold, over all samples of a window, zeros included."""
 
     kind: Literal["balancing"]
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the number at each sample."""
-        return balancing(result, self, self)["count"]
+        return self.over_time(result)["count"]
 
 
 class PathDelaysMeasure(StatisticMeasure, Window):
@@ -46,10 +68,3 @@ class PathDelaysMeasure(StatisticMeasure, Window):
         known = result.paths.filter(pl.col("delay_ps") > 0, pl.col("time_ps") > begin, pl.col("time_ps") <= end)
         chosen = known if self.nodes is None else named(known, "node", self.nodes)
         return chosen["delay_ps"] / tables.PS_PER_US
-
-
-def balancing(result: ResultDirectory, which: Balancing, window: Window) -> pl.DataFrame:
-    """Returns the entries of the selected load balancers together at every sample: `time_ps`, `count`."""
-    entries = result.balancing.filter(pl.col("what").cast(pl.String) == which.what)
-    selected = entries if which.nodes is None else named(entries, "node", which.nodes)
-    return at_every_sample(result, selected.group_by("time_ps").agg(pl.col("count").sum()), window)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Final, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
 import polars as pl
 import pydantic
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.fields import Names, statistic
+from backwater.experiment.fields import LengthText, Names, one_of, statistic
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.names import named
-from backwater.experiment.measures.selection import PausedLinks, Window
+from backwater.experiment.measures.selection import Window
 from backwater.experiment.measures.windows import at_every, ends
 
-PauseValue = Literal["hops", "duration"]
 # Expression over pauses.parquet, null if unknown, and unit of each value.
-_VALUES: Final[Mapping[PauseValue, tuple[pl.Expr, str]]] = {
+_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "hops": (pl.col("hops"), ""),
     "duration": ((pl.col("end_ps") - pl.col("start_ps")) / tables.PS_PER_US, "µs"),
 }
@@ -41,7 +40,7 @@ class PausesMeasure(StatisticMeasure, Window):
     needs = ("pauses",)
 
     kind: Literal["pauses"]
-    value: PauseValue = "hops"
+    value: Annotated[str, one_of(_VALUES)] = "hops"
     relayed: bool | None = None
     layer: int | None = None
     by: Names | None = None
@@ -82,7 +81,42 @@ class PausesMeasure(StatisticMeasure, Window):
         return len(self.values(result)) * tables.PS_PER_SECOND / simulated if simulated > 0 else None
 
 
-class PausedLinksMeasure(StatisticMeasure, Window, PausedLinks):
+class PausedLinks(Window):
+    """Paused links: egress ports with a queue that was paused at any time during an interval.
+
+    Attributes:
+        of: `all` egress ports, including those of hosts; or those of `switches`. Each is one direction of a link.
+        interval: Length of the intervals, which start at the beginning of the run; by default the sample interval.
+    """
+
+    needs = ("pauses",)
+
+    of: Literal["all", "switches"] = "all"
+    interval: LengthText | None = None
+
+    def missing_data(self, probes: Mapping[str, Any]) -> Iterator[str]:
+        """Yields messages if there is no interval, or if pauses are not recorded."""
+        if self.interval is None and not units.picoseconds(probes["sample_interval"]):
+            yield 'interval is missing, and probes.sample_interval is "0 s"'
+        yield from super().missing_data(probes)
+
+    def over_time(self, result: ResultDirectory) -> pl.DataFrame:
+        """Returns paused egress ports per interval of the window: `time_ps` (end of the interval), `links`."""
+        interval = result.summary.sample_interval_ps if self.interval is None else units.picoseconds(self.interval)
+        end = pl.col("end_ps").fill_null(result.summary.simulated_ps)
+        pauses = result.pauses.with_columns(pl.col("node").cast(pl.String), end=end)
+        if self.of == "switches":
+            switches = result.topology.nodes.filter(pl.col("kind") == "switch")["name"]
+            pauses = pauses.filter(pl.col("node").is_in(switches.to_list()))
+        # Intervals and pauses include their beginning and exclude their end.
+        first, behind = pl.col("start_ps") // interval, -(-pl.col("end") // interval)
+        numbers = pl.int_ranges(first, pl.max_horizontal(behind, first + 1))
+        ports = pauses.select("node", "port", number=numbers).explode("number").unique()
+        counts = ports.group_by(time_ps=(pl.col("number") + 1) * interval).agg(links=pl.len())
+        return at_every(interval, result, counts, self)
+
+
+class PausedLinksMeasure(StatisticMeasure, PausedLinks):
     """A statistic of the number of paused links over the intervals that end in a window."""
 
     unit_of_values = "links"
@@ -91,20 +125,4 @@ class PausedLinksMeasure(StatisticMeasure, Window, PausedLinks):
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the number of paused links in each interval."""
-        return paused_links(result, self, self)["links"]
-
-
-def paused_links(result: ResultDirectory, which: PausedLinks, window: Window) -> pl.DataFrame:
-    """Returns paused egress ports per interval of the window: `time_ps` (end of the interval), `links`."""
-    interval = result.summary.sample_interval_ps if which.interval is None else units.picoseconds(which.interval)
-    end = pl.col("end_ps").fill_null(result.summary.simulated_ps)
-    pauses = result.pauses.with_columns(pl.col("node").cast(pl.String), end=end)
-    if which.of == "switches":
-        switches = result.topology.nodes.filter(pl.col("kind") == "switch")["name"]
-        pauses = pauses.filter(pl.col("node").is_in(switches.to_list()))
-    # Intervals and pauses include their beginning and exclude their end.
-    first, behind = pl.col("start_ps") // interval, -(-pl.col("end") // interval)
-    numbers = pl.int_ranges(first, pl.max_horizontal(behind, first + 1))
-    ports = pauses.select("node", "port", number=numbers).explode("number").unique()
-    counts = ports.group_by(time_ps=(pl.col("number") + 1) * interval).agg(links=pl.len())
-    return at_every(interval, result, counts, window)
+        return self.over_time(result)["links"]

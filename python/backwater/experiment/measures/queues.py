@@ -8,14 +8,33 @@ import polars as pl
 
 from backwater import tables, units
 from backwater.directory import ResultDirectory
-from backwater.experiment.fields import SizeText
+from backwater.experiment.fields import Ports, SizeText
 from backwater.experiment.measures.measure import ResultMeasure, StatisticMeasure
 from backwater.experiment.measures.names import chosen_ports
-from backwater.experiment.measures.selection import Queue, Window
+from backwater.experiment.measures.selection import Window
 from backwater.experiment.measures.windows import at_every_sample, ends
 
 
-class QueueMeasure(StatisticMeasure, Window, Queue):
+class Queue(Window):
+    """The bytes queued at an egress port; of several ports, at each sample, those of the longest queue.
+
+    Attributes:
+        ports: Ports by node and number, `s0:3`, or by node and peer, `s0->h3`. Nodes may be patterns.
+    """
+
+    needs = ("samples",)
+
+    ports: Ports
+
+    def over_time(self, result: ResultDirectory) -> pl.DataFrame:
+        """Returns the length of the longest selected queue at every sample: `time_ps`, `bytes`."""
+        chosen = chosen_ports(result.topology, self.ports).select("node", pl.col("port").cast(pl.UInt16))
+        sampled = result.queues.select("time_ps", pl.col("node").cast(pl.String), "port", "bytes")
+        longest = sampled.join(chosen, on=["node", "port"], how="semi").group_by("time_ps").agg(pl.col("bytes").max())
+        return at_every_sample(result, longest, self)
+
+
+class QueueMeasure(StatisticMeasure, Queue):
     """A statistic of the length of a queue, over all samples of a window, zeros included.
 
     The part of the window that was not simulated counts as empty.
@@ -27,10 +46,10 @@ class QueueMeasure(StatisticMeasure, Window, Queue):
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the length at each sample."""
-        return over_time(result, self, self)["bytes"]
+        return self.over_time(result)["bytes"]
 
 
-class SettlingMeasure(ResultMeasure, Window, Queue):
+class SettlingMeasure(ResultMeasure, Queue):
     """The time from the beginning of a window until a queue stays short, in µs.
 
     From the first sample after that time, every sample of the window is at most `below`. The measure is 0 if no sample
@@ -53,7 +72,7 @@ class SettlingMeasure(ResultMeasure, Window, Queue):
     def evaluate(self, result: ResultDirectory) -> float | None:
         """Returns the time until the queue stays short."""
         simulated_ps = result.summary.simulated_ps
-        samples = over_time(result, self, self).filter(pl.col("time_ps") <= simulated_ps)
+        samples = self.over_time(result).filter(pl.col("time_ps") <= simulated_ps)
         longer = samples.filter(pl.col("bytes") > units.size(self.below))["time_ps"]
         if longer.is_empty() and not samples.is_empty():
             return 0.0
@@ -64,11 +83,3 @@ class SettlingMeasure(ResultMeasure, Window, Queue):
         elif self.unsettled == "none" or samples.is_empty():
             return None
         return (end - begin) / tables.PS_PER_US
-
-
-def over_time(result: ResultDirectory, which: Queue, window: Window) -> pl.DataFrame:
-    """Returns the length of the longest selected queue at every sample: `time_ps`, `bytes`."""
-    chosen = chosen_ports(result.topology, which.ports).select("node", pl.col("port").cast(pl.UInt16))
-    sampled = result.queues.select("time_ps", pl.col("node").cast(pl.String), "port", "bytes")
-    longest = sampled.join(chosen, on=["node", "port"], how="semi").group_by("time_ps").agg(pl.col("bytes").max())
-    return at_every_sample(result, longest, window)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import polars as pl
 
 from backwater import tables
 from backwater.directory import ResultDirectory
+from backwater.experiment.fields import one_of
 from backwater.experiment.measures.flows import FLOW_VALUES, at_ideal_times, select
 from backwater.experiment.measures.measure import StatisticMeasure
 from backwater.experiment.measures.selection import FlowFilter
 from backwater.experiment.measures.statistic import of_values
 
-RequestValue = Literal["goodput", "time"]
 # A request finishes with its last flow and has the bytes of all its flows.
-_VALUES: Final[Mapping[RequestValue, tuple[pl.Expr, str]]] = {
+_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "goodput": FLOW_VALUES["goodput"],
     "time": FLOW_VALUES["fct"],
 }
@@ -34,7 +34,7 @@ class RequestsMeasure(StatisticMeasure, FlowFilter):
     """
 
     kind: Literal["requests"]
-    value: RequestValue = "goodput"
+    value: Annotated[str, one_of(_VALUES)] = "goodput"
 
     @property
     def value_unit(self) -> str:

@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, Self
 
 import polars as pl
 import pydantic
+from pydantic import Field
 
 from backwater import tables
 from backwater.directory import ResultDirectory
-from backwater.experiment.fields import statistic
+from backwater.experiment.fields import Names, Ports, Role, statistic
 from backwater.experiment.measures.flows import of_kind
 from backwater.experiment.measures.measure import ResultMeasure
 from backwater.experiment.measures.names import chosen_ports, named
-from backwater.experiment.measures.selection import Throughput, Window
+from backwater.experiment.measures.selection import Selection, Window
 from backwater.experiment.measures.statistic import of_values
 from backwater.experiment.measures.windows import at_every_sample
 from backwater.topology import Topology
 
 _NO_SAMPLES: Final = pl.DataFrame(schema={"time_ps": pl.Int64})
+
+
+class Throughput(Selection):
+    """Frames on links of hosts, or frames that `ports` send; with `role` or `tag`, the payload of flows.
+
+    Attributes:
+        hosts: Hosts whose links count, by name or pattern; by default all. Frames include headers.
+        direction: Frames that the hosts `sent` or `received`; by default `received`.
+        ports: Ports whose sent frames count, by node and number, `s0:3`, or by node and peer, `leaf0->spine1`. Nodes
+            may be patterns. Excludes `hosts` and `direction`.
+        as_: `rate`, the sum of all rates in Gb/s, which is the default; or `share`, the mean utilisation of the links,
+            0 to 1.
+        role: Payload delivered to flows of this role. Needs `probes.goodput = true`, and excludes all keys above.
+        tag: Payload delivered to flows of this part of the traffic, as for `role`.
+    """
+
+    hosts: Names | None = None
+    direction: Literal["sent", "received"] | None = None
+    ports: Ports | None = None
+    as_: Annotated[Literal["rate", "share"] | None, Field(alias="as")] = None
+    role: Role | None = None
+    tag: str | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _frames_or_payload(self) -> Self:
+        if self.of_flows and (self.hosts or self.direction):
+            raise ValueError("hosts and direction select frames, role and tag select the payload of flows: not both")
+        if self.ports and (self.of_flows or self.hosts or self.direction):
+            raise ValueError("ports select the frames that they send: without hosts, direction, role and tag")
+        if self.of_flows and self.as_ == "share":
+            raise ValueError("the payload of flows has no share of a link: use as with ports or hosts")
+        return self
+
+    @property
+    def of_flows(self) -> bool:
+        """True for the payload of flows."""
+        return self.role is not None or self.tag is not None
+
+    @property
+    def required_data(self) -> Sequence[str]:
+        """Samples, and for flows samples of payload."""
+        return ("samples", "goodput") if self.of_flows else ("samples",)
+
+    def over_time(self, result: ResultDirectory, window: Window) -> pl.DataFrame:
+        """Returns rates, or shares of links' rates, per sample interval: `time_ps` (its end), `gbps` or `share`."""
+        sampled = _payload(result, self) if self.of_flows else _frames(result, self)
+        if self.as_ == "share":
+            shares = sampled.group_by("time_ps").agg(
+                share=_share(result).sum() / _senders(result.topology, self).height
+            )
+            return at_every_sample(result, shares, window).select("time_ps", "share")
+        sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
+        return at_every_sample(result, sums, window).select("time_ps", gbps=_rate(result))
 
 
 class ThroughputMeasure(ResultMeasure, Window, Throughput):
@@ -49,7 +104,7 @@ class ThroughputMeasure(ResultMeasure, Window, Throughput):
     def evaluate(self, result: ResultDirectory) -> float | None:
         """Returns the mean over the window, or the statistic over ports; None without samples."""
         if self.stat is None:
-            return of_values(over_time(result, self, self).to_series(1), "mean")
+            return of_values(self.over_time(result, self).to_series(1), "mean")
         return of_values(self._means_of_ports(result), self.stat)
 
     def _means_of_ports(self, result: ResultDirectory) -> pl.Series:
@@ -60,19 +115,6 @@ class ThroughputMeasure(ResultMeasure, Window, Throughput):
         # Without a sample there is no mean.
         mean = pl.col("value").fill_null(0.0) / (samples.height or None)
         return ports.join(sums, on=["node", "port"], how="left").select(mean).to_series().drop_nulls()
-
-
-def over_time(result: ResultDirectory, which: Throughput, window: Window) -> pl.DataFrame:
-    """Returns rates or shares of links' rates over time: `time_ps` (end of a sample interval), `gbps` or `share`.
-
-    There is a row for each sample interval of the window.
-    """
-    sampled = _payload(result, which) if which.of_flows else _frames(result, which)
-    if which.as_ == "share":
-        shares = sampled.group_by("time_ps").agg(share=_share(result).sum() / _senders(result.topology, which).height)
-        return at_every_sample(result, shares, window).select("time_ps", "share")
-    sums = sampled.group_by("time_ps").agg(pl.col("bytes").sum())
-    return at_every_sample(result, sums, window).select("time_ps", gbps=_rate(result))
 
 
 def _rate(result: ResultDirectory) -> pl.Expr:
