@@ -5,7 +5,7 @@
 | file | source |
 |---|---|
 | `scenario.md` | the core's JSON Schema |
-| `measures.md` | the classes of measures |
+| `measures.md`, `charts.md` | the classes of measures and charts |
 | `conditions.md` | the parser of conditions |
 | `tables.md` | the core's definitions of tables |
 | `vega.js` | vl-convert-python |
@@ -20,7 +20,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ import vl_convert
 from backwater import _core
 from backwater.compare.conditions import Condition, unit
 from backwater.experiment.fields import Table
+from backwater.experiment.format.charts import CHARTS
 from backwater.experiment.measures.flows import FLOW_VALUES
 from backwater.experiment.measures.registry import MEASURES
 from backwater.summary import RUN_PATHS
@@ -51,6 +52,16 @@ The table `[measures]` of an [experiment file](../guide/experiments.md#measures)
 computed from one run. Lists with one entry need no brackets.
 
 | `kind` | measure |
+|---|---|
+"""
+
+CHARTS_HEAD = """\
+# Charts
+
+An entry of `[[charts]]` in an [experiment file](../guide/experiments.md#charts) becomes an SVG file.
+Lists with one entry need no brackets.
+
+| `kind` | chart |
 |---|---|
 """
 
@@ -230,21 +241,24 @@ def _conditions() -> str:
     return CONDITIONS.replace("VALUES", values).replace("PATHS", paths)
 
 
-def _measures() -> str:
-    """Returns the page of measures: an index, and the keys of each kind."""
+# Keys that many kinds share; they follow all others.
+_SHARED = ("title", "where", "series", "facet", "log", "from", "to", "stat")
+
+
+def _kinds(head: str, models: Mapping[str, type[Table]]) -> str:
+    """Returns a page of models by `kind`: an index, and the keys of each kind."""
     index, sections = "", ""
-    for kind, model in MEASURES.items():
+    for kind, model in sorted(models.items()):
         schema = model.model_json_schema()
         about, fields = _docs(model)
         known = {name: field for name, field in schema["properties"].items() if name != "kind"}
-        # The kind's own keys precede shared keys.
-        ordered = sorted(known, key=lambda name: (name in {"from", "to", "stat"}, name not in model.__annotations__))
+        ordered = sorted(known, key=lambda name: (name in _SHARED, name not in model.__annotations__))
         keys = {name: Reference(schema).resolved(known[name]) | {"description": fields[name]} for name in ordered}
         index += f"| [`{kind}`](#{kind}) | {about.splitlines()[0].removesuffix('.')} |\n"
         table = "\n".join(Reference(schema).rows(keys, schema["required"])) if keys else ""
         text = "\n\n".join(textwrap.fill(paragraph, 100) for paragraph in about.split("\n\n"))
         sections += f"\n## `{kind}`\n\n{text}\n\n{table}"
-    return f"{MEASURES_HEAD}{index}{sections}".rstrip() + "\n"
+    return f"{head}{index}{sections}".rstrip() + "\n"
 
 
 def _tables() -> str:
@@ -282,7 +296,8 @@ def main() -> None:
     """Writes the files, or checks them."""
     files = {
         PAGES / "scenario.md": Reference(json.loads(_core.schema())).page(),
-        PAGES / "measures.md": _measures(),
+        PAGES / "measures.md": _kinds(MEASURES_HEAD, MEASURES),
+        PAGES / "charts.md": _kinds(CHARTS_HEAD, CHARTS),
         PAGES / "conditions.md": _conditions(),
         PAGES / "tables.md": _tables(),
         BUNDLE: _bundle(),

@@ -45,25 +45,27 @@ class Chart(Table):
 
 
 class _OfMeasure(Chart):
+    """Base class of charts of a measure, with confidence intervals over seeds.
+
+    Attributes:
+        measure: Measure on the vertical axis.
+        x: Axis of the experiment that is the horizontal axis.
+        log: True for a logarithmic scale of the measure, with points instead of bars.
+    """
+
     measure: str
     x: str
     log: bool = False
 
 
 class Bars(_OfMeasure):
-    """A bar per point.
-
-    Attributes:
-        measure: Measure of the bars' height.
-        x: Horizontal axis.
-        log: True for a logarithmic scale, with points instead of bars.
-    """
+    """A bar per point, with the confidence interval of a measure."""
 
     kind: Literal["bars"]
 
 
 class Lines(_OfMeasure):
-    """A line over an axis with numeric points, with the keys of `bars`."""
+    """A line over an axis with numeric points, with the confidence intervals of a measure."""
 
     kind: Literal["lines"]
 
@@ -93,10 +95,10 @@ class Distribution(Chart):
 
 
 class Cdf(Distribution, FlowFilter):
-    """Distributions over the flows of all seeds.
+    """Distributions of a value over the flows of all seeds.
 
     Attributes:
-        value: Value of flows, as for the measure `flows`.
+        value: Value of flows, as for the [measure](measures.md#flows) `flows`.
     """
 
     kind: Literal["cdf"]
@@ -120,7 +122,7 @@ class Cdf(Distribution, FlowFilter):
 
 
 class IngressCdf(Ingress, Distribution):
-    """Distributions of values of the ingress probe."""
+    """Distributions of a value of the ingress probe, over all seeds, as for the measure `ingress`."""
 
     kind: Literal["ingress"]
 
@@ -137,7 +139,7 @@ class IngressCdf(Ingress, Distribution):
 
 
 class OverSeeds(Chart):
-    """Distributions of a measure over seeds. Runs without a value count in the total.
+    """Distributions of a measure over seeds; runs without a value count in the total.
 
     Attributes:
         measure: The measure.
@@ -172,10 +174,12 @@ class ChartOverTime(Chart, Window):
 
 
 class OverTime(ChartOverTime):
-    """Throughput over time.
+    """Rates or utilisation over time, in the run with the first seed.
 
     Attributes:
-        groups: Lines by name; with `series`, a line of each group per point. All groups are rates, or all are shares.
+        groups: Lines by name, each with `hosts`, `direction`, `ports`, `as`, `role` and `tag`, as for the
+            [measure](measures.md#throughput) `throughput`. All lines are rates, or all are shares. With `series`, each
+            group has a line per point.
     """
 
     kind: Literal["throughput"]
@@ -211,7 +215,7 @@ class OverTime(ChartOverTime):
 
 
 class QueueOverTime(Queue, ChartOverTime):
-    """The length of a queue over time."""
+    """The length of a queue over time, in the run with the first seed."""
 
     kind: Literal["queue"]
 
@@ -227,7 +231,7 @@ class QueueOverTime(Queue, ChartOverTime):
 
 
 class PausedLinksOverTime(PausedLinks, ChartOverTime):
-    """The number of paused links over time."""
+    """The number of paused links over time, in the run with the first seed."""
 
     kind: Literal["paused-links"]
 
@@ -238,7 +242,7 @@ class PausedLinksOverTime(PausedLinks, ChartOverTime):
 
 
 class BalancingOverTime(Balancing, ChartOverTime):
-    """Entries of load balancers over time."""
+    """Entries of load balancers over time, in the run with the first seed."""
 
     kind: Literal["balancing"]
 
