@@ -83,7 +83,7 @@ class Topology:
         return ports
 
     def known_ports_of(self, flow: Mapping[str, Any]) -> list[Port]:
-        """Returns the known ports of a flow's path: all of them, or at least the port to the receiver."""
+        """Returns the known ports of a flow's path: all, or else the port to the receiver if only one exists."""
         last = self._ports_to.get(flow["dst"], [])
         return self.ports_of(flow) or (last if len(last) == 1 else [])
 

@@ -125,7 +125,7 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    assert f"{len(made(store))} of 12 runs are kept in store" in errors
+    assert f"{len(made(store))} of 12 runs have results in store" in errors
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
     kept = made(store)
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -183,7 +183,7 @@ def test_a_sweep_is_stopped_without_a_traceback(tmp_path: Path, kind: str, how: 
     with begun(tmp_path, kind) as process:
         eventually(lambda: bool(processes("backwater.experiment.worker", str(tmp_path))))
         errors = stopped(process, how, twice=twice)
-    assert "0 of 12 runs are kept in store" in errors or (twice and "interrupted again" in errors)
+    assert "0 of 12 runs have results in store" in errors or (twice and "interrupted again" in errors)
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
 
 

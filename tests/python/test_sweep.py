@@ -78,7 +78,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     kept = made(Store(Path("store")))
     assert 0 < len(kept) < 8
     if how != signal.SIGKILL:
-        assert f"{len(kept)} of 8 runs are kept in store" in errors
+        assert f"{len(kept)} of 8 runs have results in store" in errors
         assert "Traceback" not in errors
         assert not Path("store/failed").exists()
     outcome = command_line("sweep", tiny, "--store", "store")
@@ -172,7 +172,7 @@ def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "0 of 8 runs are kept in store" in errors
+    assert "0 of 8 runs have results in store" in errors
 
 
 def test_a_damaged_point_is_reported_and_run_again(tiny: Path) -> None:

@@ -65,7 +65,7 @@ def run_all(store: Store, jobs: Sequence[Job], executor: Executor, shard: str = 
             )
     except sweep.SweepInterrupted as stopped:
         console.message(
-            f"interrupted: {stopped.done} of {stopped.all} runs are kept in {store.directory}",
+            f"interrupted: {stopped.done} of {stopped.all} runs have results in {store.directory}",
             "repeat the command to continue",
             severity="warning",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,12 +20,12 @@ from backwater.directory import REPORT_FILE
 
 def _next_directory(name: str) -> Path:
     """Creates the first directory that does not exist yet."""
-    for number in itertools.count(1):
-        directory = RESULTS / f"{name}-{number}"
+    number = 1
+    while True:
         with suppress(FileExistsError):
-            directory.mkdir(parents=True)
+            (directory := RESULTS / f"{name}-{number}").mkdir(parents=True)
             return directory
-    raise AssertionError("unreachable: numbers are endless")
+        number += 1
 
 
 @contextmanager
