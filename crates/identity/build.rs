@@ -22,7 +22,7 @@ const SOURCES: [&str; 6] = [
     "crates/runner/src",
     "data/sizes",
 ];
-/// Versions of the libraries from other projects.
+/// Locked versions of the libraries of other projects.
 const LOCK: &str = "../../Cargo.lock";
 
 fn main() -> io::Result<()> {

@@ -107,7 +107,7 @@ class Plan:
     def analyze(self, congested: list[str], protocols: list[str], flows: int, own_root_rule: bool, names: bool) -> str:
         """Analyses the scenario without simulation. Returns JSON.
 
-        Raises ScenarioError if a port or a protocol does not exist, or a flow cannot run.
+        Raises ScenarioError if a port or protocol does not exist, or a flow is impossible.
         """
 
     def start(self, output: str, threads: int, stop_ps: int | None = None) -> Run:

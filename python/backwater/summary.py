@@ -219,7 +219,7 @@ class Summary:
             Fact("Outcome", self.outcome, "good" if self.outcome == "completed" else "bad"),
             Fact("Audit", "ok", "good") if self.audit_ok else Fact("Audit", f"{len(self.violations)} violated", "bad"),
             Fact("Drops", f"{self.total_drops:,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
-            *self._unpromised,
+            *self._lossless,
             Fact("Deadlock", "none", "good")
             if self.deadlock is None
             else Fact("Deadlock", f"at {style.duration(self.deadlock.onset_ps)}", "bad"),
@@ -232,9 +232,9 @@ class Summary:
         ]
 
     @property
-    def _unpromised(self) -> list[Fact]:
+    def _lossless(self) -> list[Fact]:
         """Drops that flow control should prevent but does not guarantee to."""
-        drops = f"{self.unpromised_drops:,} dropped: not promised with this flow control and headroom"
+        drops = f"{self.unpromised_drops:,} dropped: not guaranteed with this flow control and headroom"
         return [Fact("Lossless", drops, "bad")] if self.unpromised_drops else []
 
     @property
@@ -250,7 +250,7 @@ class Summary:
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
-            Fact("Time paused", f"{style.duration(self.paused_ps)}, all queues added up"),
+            Fact("Time paused", f"{style.duration(self.paused_ps)}, sum over all queues"),
             *counted,
             Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *(
@@ -274,15 +274,16 @@ class Summary:
         lines = [f"Audit: {violation}" for violation in self.violations]
         if self.write_error is not None:
             lines.append(
-                f"Stopped at {style.duration(self.simulated_ps)}, results complete until then: {self.write_error}"
+                f"Stopped by a write error at {style.duration(self.simulated_ps)}; results up to then are complete: "
+                f"{self.write_error}"
             )
         if self.deadlock is not None:
             waits = "; ".join(f"{number}. {queue}" for number, queue in enumerate(self.deadlock.cycle, 1))
             lines.append(
-                f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each of these waits for the next, the last "
-                f"for the first: {waits}. It ends if what one of them holds is dropped, as a PFC watchdog would; the "
-                "circle cannot close if no flow goes from one of these queues into the next: all that do must "
-                "take another way, or another class behind that link"
+                f"Deadlock since {style.duration(self.deadlock.onset_ps)}: each queue waits for the next, the last "
+                f"for the first: {waits}. Dropping the packets of one queue ends it, as a PFC watchdog would. The "
+                "cycle cannot form if no flow passes from one of these queues into the next: give these flows "
+                "another path, or another class after that link"
             )
         return lines
 

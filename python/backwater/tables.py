@@ -1,8 +1,8 @@
 """Aggregations of result tables: frames in, small frames out, no formatting.
 
-Bins of flow size exclude their lower and include their upper bound; 1 KB is 1000 B. Percentiles interpolate linearly
-between the two nearest flows. Statistics of flow completion times count the flows of the measurement window that have
-finished.
+Bins of flow size exclude their lower bound and include their upper bound; 1 KB is 1000 B. Percentiles interpolate
+linearly between the two nearest flows. Statistics of completion times cover the finished flows of the measurement
+window.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ def _size_bin() -> pl.Expr:
 
 
 def measured(flows: pl.DataFrame) -> pl.DataFrame:
-    """The flows of the measurement window that have an end."""
+    """Returns the finite flows of the measurement window."""
     return flows.filter(pl.col("measured"), pl.col("bytes").is_not_null())
 
 
 def taken(end_ps: int) -> pl.Expr:
-    """Of flows: the time until they were complete, or until the run ended, at `end_ps`."""
+    """Time of flows until completion, or until the end of the run at `end_ps`."""
     return pl.col("receiver_finish_ps").fill_null(end_ps) - pl.col("start_ps")
 
 
 def against_idle(end_ps: int) -> pl.Expr:
-    """Of flows: that time over the one on an idle fabric; 0 of a flow without end."""
+    """Time of flows divided by their ideal time; 0 for endless flows."""
     return (taken(end_ps) / pl.col("ideal_fct_ps")).fill_null(0.0)
 
 
 def finished(flows: pl.DataFrame) -> pl.DataFrame:
-    """The measured flows whose last byte has arrived."""
+    """Returns the measured flows whose last byte arrived."""
     return measured(flows).filter(pl.col("fct_ps").is_not_null())
 
 
 def _fct(flows: pl.DataFrame, *groups: pl.Expr) -> pl.DataFrame:
-    """Statistics of the flow completion times of every group, in the order of the groups."""
+    """Returns statistics of completion times by group, in the order of the groups."""
     fct = pl.col("fct_ps") / PS_PER_US
     slowdown = pl.col("slowdown")
     return (
@@ -67,30 +67,30 @@ def _fct(flows: pl.DataFrame, *groups: pl.Expr) -> pl.DataFrame:
 
 
 def fct_by_size(flows: pl.DataFrame) -> pl.DataFrame:
-    """Flow completion times per tag and bin of size.
+    """Returns completion times by tag and size bin.
 
     Returns:
         Columns `tag, size, flows, unfinished, mean_us, p50_us, p95_us, p99_us, slowdown_p50, slowdown_p99`, sorted by
-        tag and size; bins without flows are left out. Statistics are null where no flow has finished.
+        tag and size. Bins without flows are omitted. Statistics are null if no flow finished.
     """
     return _fct(flows, pl.col("tag").cast(pl.String), _size_bin().alias("size"))
 
 
 def fct_by_role(flows: pl.DataFrame) -> pl.DataFrame:
-    """Flow completion times per role, whatever the size: of an incast, its possible victims, and the background.
+    """Returns completion times by role: incast, vulnerable, background.
 
     Returns:
-        Columns `role` and those of `fct_by_size` from `flows` on; empty where the scenario has no incast.
+        Column `role`, and those of `fct_by_size` from `flows` on; empty without an incast.
     """
     with_role = flows.filter(pl.col("role").is_not_null())
     return _fct(with_role, pl.col("role").cast(pl.String).cast(pl.Enum(ROLES)))
 
 
 def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.DataFrame:
-    """Median and 99th percentile of a column against flow size.
+    """Returns median and 99th percentile of a column against flow size.
 
-    Flows are sorted by size and split into at most `bins` groups of equal count; flows of one size stay together,
-    and there are no more groups than a tenth of the flows.
+    Flows are sorted by size and split into at most `bins` groups of equal count. Flows of one size stay in one group.
+    A group has at least ten flows on average.
 
     Returns:
         Columns `bytes` (median size of the group), `flows`, `p50`, `p99`.
@@ -112,10 +112,10 @@ def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.Data
 
 
 def cdf(values: pl.Series, points: int = 400) -> pl.DataFrame:
-    """Empirical distribution, thinned to about `points` rows but exact in its last hundred.
+    """Returns the empirical distribution, thinned to about `points` rows, but exact in its last hundred.
 
     Returns:
-        Columns `value` and `fraction` (share of values that are not above it), ascending in both.
+        Columns `value` and `fraction` (share of values up to `value`), both ascending.
     """
     ordered = values.drop_nulls().sort()
     total = ordered.len()
@@ -126,16 +126,16 @@ def cdf(values: pl.Series, points: int = 400) -> pl.DataFrame:
 
 
 def largest(column: pl.Series) -> int:
-    """Largest value of an integer column; 0 if it has none."""
+    """Returns the largest value of an integer column; 0 if it is empty."""
     value = column.max()
     return value if isinstance(value, int) else 0
 
 
 def _intervals(times: pl.Series, interval_ps: int, end_ps: int, points: int) -> tuple[int, pl.DataFrame]:
-    """Intervals that cover all times and go on until `end_ps`, if there are any times.
+    """Returns intervals that cover all times, up to `end_ps`; none without times.
 
     Returns:
-        Their width, a multiple of the sample interval of which at most `points` are needed, and their ends, `time_ps`.
+        Their width, a multiple of the sample interval for at most `points` intervals, and their ends, `time_ps`.
     """
     last = largest(times)
     last = max(last, end_ps) if last else 0
@@ -146,10 +146,10 @@ def _intervals(times: pl.Series, interval_ps: int, end_ps: int, points: int) -> 
 def throughput(
     ports: pl.DataFrame, nodes: pl.DataFrame, interval_ps: int, end_ps: int = 0, points: int = 600
 ) -> pl.DataFrame:
-    """Bits per second that hosts send and receive, over time; what they relay counts both ways.
+    """Returns the bits per second that hosts send and receive over time; relayed traffic counts as both.
 
-    Intervals in which nothing was sent are zero, those until `end_ps` included; neighbouring intervals are averaged
-    until at most `points` remain.
+    Intervals without traffic are zero, up to `end_ps`. Neighbouring intervals are averaged until at most `points`
+    remain.
 
     Returns:
         Columns `time_ps` (end of the interval), `direction` (`sent by hosts`, `received by hosts`), `bps`.
@@ -171,20 +171,20 @@ def throughput(
 def highest(
     samples: pl.DataFrame, interval_ps: int, end_ps: int = 0, series: int = 8, points: int = 400
 ) -> pl.DataFrame:
-    """The sampled series with the highest peaks, over time.
+    """Returns the sampled series with the highest peaks, over time.
 
-    A series without a row at a sample time is zero there. Neighbouring samples are reduced to their maximum until at
-    most `points` remain, so that no peak is lost.
+    A series without a row at a sample time is zero there. Neighbouring samples are merged to their maximum until at
+    most `points` remain, so no peak is lost.
 
     Args:
         samples: Columns `time_ps`, `series`, `value`.
-        interval_ps: Time between two samples.
-        end_ps: The series go on until then, at zero after their last sample.
-        series: How many to keep.
-        points: Most rows per series.
+        interval_ps: Sample interval.
+        end_ps: End of the series, which are zero after their last sample.
+        series: Maximum number of series.
+        points: Maximum number of rows per series.
 
     Returns:
-        Columns `time_ps` (end of the interval), `series`, `value`; series in order of their peak.
+        Columns `time_ps` (end of the interval), `series`, `value`; series ordered by peak.
     """
     width, grid = _intervals(samples["time_ps"], interval_ps, end_ps, points)
     peaks = samples.group_by("series").agg(peak=pl.col("value").max())
@@ -203,22 +203,22 @@ def highest(
 
 
 def buffer_samples(buffers: pl.DataFrame, column: str = "used_bytes") -> pl.DataFrame:
-    """A column of the buffer samples as series of `highest`, one per switch."""
+    """Returns a column of the buffer samples as series for `highest`, one per switch."""
     return buffers.select("time_ps", series=pl.col("node").cast(pl.String), value=column)
 
 
 def queue_samples(queues: pl.DataFrame) -> pl.DataFrame:
-    """The queue samples as series of `highest`, one per egress port."""
+    """Returns the queue samples as series for `highest`, one per egress port."""
     return queues.select("time_ps", series=pl.format("{}:{}", pl.col("node").cast(pl.String), "port"), value="bytes")
 
 
 def of_class(cls: int) -> pl.Expr:
-    """Of pauses: those of queues in which packets of a class may stand."""
+    """Selects pauses of queues that may hold packets of a class."""
     return (pl.col("queue") == cls) | (pl.col("queue") >= CLASSES)
 
 
 def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """The pauses with text names, and `paused_ps`, `queue_number`, `queue`, `cause`; open ones end at `end_ps`."""
+    """Returns pauses with text names and `paused_ps`, `queue_number`, `queue`, `cause`; open ones end at `end_ps`."""
     text = pl.col("node", "peer", "cause_node").cast(pl.String)
     return pauses.with_columns(text, pl.col("end_ps").fill_null(end_ps)).with_columns(
         paused_ps=pl.col("end_ps") - pl.col("start_ps"),
@@ -229,7 +229,7 @@ def closed_pauses(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
 
 
 def paused_queues(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """Total pause per egress queue: `queue, pauses, paused_ps, share` (of simulated time), longest first."""
+    """Returns the total pause per queue: `queue, pauses, paused_ps, share` (of simulated time), longest first."""
     return (
         closed_pauses(pauses, end_ps)
         .group_by("queue")
@@ -240,13 +240,13 @@ def paused_queues(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
 
 
 def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
-    """Total pause per congested port, longest first.
+    """Returns the total pause by congested port, longest first.
 
-    Gates that a port closes itself are left out: to keep order, or until its peer speaks when a link has come back.
+    Gates that a port closes itself are omitted: to keep order, or after a link failure until the peer reports.
 
     Returns:
-        Columns `cause_node, cause_port, pauses, places` (how many queues were paused), `queues` (their numbers, each
-        once), `paused_ps`.
+        Columns `cause_node, cause_port, pauses, places` (number of paused queues), `queues` (their distinct numbers),
+        `paused_ps`.
     """
     length = pl.col("end_ps").fill_null(end_ps) - pl.col("start_ps")
     is_own = (pl.col("node") == pl.col("cause_node")) & (pl.col("port") == pl.col("cause_port"))
@@ -268,10 +268,10 @@ def pause_causes(pauses: pl.DataFrame, end_ps: int) -> pl.DataFrame:
 def pause_timeline(
     pauses: pl.DataFrame, end_ps: int, rows: int = 40, pixels: int = 1000, bars: int = 6000
 ) -> pl.DataFrame:
-    """Intervals for a timeline of the egress queues that were paused longest.
+    """Returns intervals for a timeline of the egress queues with the longest pauses.
 
-    Pauses of one queue and cause that are less than a pixel apart are merged; what was really paused is summed. Pixels
-    grow until no more than `bars` intervals remain.
+    Pauses of one queue and cause less than a pixel apart are merged; `paused_ps` is the real pause time. Pixels grow
+    until at most `bars` intervals remain.
 
     Returns:
         Columns `queue`, `cause`, `start_ps`, `end_ps`, `paused_ps`, `pauses`, sorted by queue (longest total first) and
@@ -291,7 +291,7 @@ def pause_timeline(
 
 
 def _merge_close(intervals: pl.DataFrame, key: list[str], gap_ps: int) -> pl.DataFrame:
-    """Joins the intervals of one key that are at most `gap_ps` apart."""
+    """Merges intervals of one key that are at most `gap_ps` apart."""
     reach = pl.col("end_ps").cum_max().shift(1).over(key)
     begins = (pl.col("start_ps") - reach > gap_ps).fill_null(value=True)
     return (
@@ -304,7 +304,7 @@ def _merge_close(intervals: pl.DataFrame, key: list[str], gap_ps: int) -> pl.Dat
 
 
 def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl.DataFrame:
-    """Mean number of egress queues that were paused at once, per interval until `end_ps`; nothing without a pause.
+    """Returns the mean number of paused egress queues per interval up to `end_ps`; empty without a pause.
 
     Returns:
         Columns `time_ps` (end of the interval) and `queues`.
@@ -336,7 +336,7 @@ def paused_over_time(pauses: pl.DataFrame, end_ps: int, points: int = 400) -> pl
 def link_load(
     ports: pl.DataFrame, pauses: pl.DataFrame, egress: pl.DataFrame, interval_ps: int, end_ps: int
 ) -> pl.DataFrame:
-    """How busy and how paused every link was, taking the worse of its two directions.
+    """Returns the utilisation and pause share of each link, in its worse direction.
 
     Returns:
         One row per link in order: `link`, `peak_utilisation` (of one sample interval), `mean_utilisation`,

@@ -224,8 +224,10 @@ def schema(table: str, *columns: str) -> pl.Schema:
 
 
 def frame(table: str, rows: Sequence[Any]) -> pl.DataFrame:
-    """Returns a table with these rows."""
-    return pl.DataFrame(rows, schema=schema(table), orient="row")
+    """Returns a table with these rows. Columns that the rows lack at their end are null."""
+    columns = schema(table)
+    padded = [row if isinstance(row, dict) else (*row, *[None] * (len(columns) - len(row))) for row in rows]
+    return pl.DataFrame(padded, schema=columns, orient="row")
 
 
 @cache

@@ -52,10 +52,10 @@ def test_a_deadlock_is_described_by_its_cycle(tmp_path: Path) -> None:
     run = write_result(tmp_path, outcome="deadlock", deadlock={"onset_ps": 12_500_000, "cycle": cycle})
     (alarm,) = Result.load(run).summary.alarms()
     assert alarm == (
-        "Deadlock since 12.5 µs: each of these waits for the next, the last for the first: "
-        "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). It ends if what one of them "
-        "holds is dropped, as a PFC watchdog would; the circle cannot close if no flow goes from one of these queues "
-        "into the next: all that do must take another way, or another class behind that link"
+        "Deadlock since 12.5 µs: each queue waits for the next, the last for the first: "
+        "1. a:eth1 to b (class 3, 20 KB of h0 → h2 (flow 4)); 2. b:0 to a (queue 9). Dropping the packets of one "
+        "queue ends it, as a PFC watchdog would. The cycle cannot form if no flow passes from one of these queues "
+        "into the next: give these flows another path, or another class after that link"
     )
 
 
@@ -71,7 +71,7 @@ def test_drops_and_unfinished_flows_always_show(tmp_path: Path) -> None:
 def test_drops_under_best_effort_are_reported(tmp_path: Path) -> None:
     summary = Result.load(write_result(tmp_path, unpromised_drops=1234)).summary
     facts = {fact.label: (fact.value, fact.state) for fact in summary.verdicts()}
-    assert facts["Lossless"] == ("1,234 dropped: not promised with this flow control and headroom", "bad")
+    assert facts["Lossless"] == ("1,234 dropped: not guaranteed with this flow control and headroom", "bad")
     assert summary.exit_code == 0
 
 

@@ -134,7 +134,7 @@ def test_pauses_are_summed_per_queue_and_per_cause(result: Result) -> None:
     assert tables.pause_causes(result.pauses, END).rows() == expected
 
 
-def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: Result) -> None:
+def test_timeline_merges_close_pauses_of_one_cause(result: Result) -> None:
     assert tables.pause_timeline(result.pauses, END).rows() == [
         ("h1:0 → s0, queue 3", "s0:2", 15 * US, 25 * US, 10 * US, 1),
         ("h1:0 → s0, queue 3", "s0:0", 30 * US, 100 * US, 70 * US, 1),
@@ -145,7 +145,7 @@ def test_timeline_merges_what_is_closer_than_a_pixel_and_has_one_cause(result: R
     assert merged.rows() == [("h1:0 → s0, queue 3", "s0:2", 15 * US, 100 * US, 80 * US, 2)]
 
 
-def test_a_timeline_gets_coarser_until_it_can_be_drawn(result: Result) -> None:
+def test_a_timeline_is_coarsened_to_the_maximum_of_bars(result: Result) -> None:
     short = pl.concat(
         [
             result.pauses.head(1).with_columns(
@@ -174,14 +174,14 @@ def test_paused_queues_over_time_integrate_to_the_total(result: Result) -> None:
     ]
 
 
-def test_paused_queues_over_time_go_on_to_the_end_if_there_are_any(result: Result) -> None:
+def test_paused_queues_over_time_extend_to_the_end(result: Result) -> None:
     frame = tables.paused_over_time(result.pauses.head(2), END, points=4)
     assert frame["time_ps"].to_list() == [25 * US, 50 * US, 75 * US, 100 * US]
     assert frame["queues"].to_list() == pytest.approx([0.8, 0, 0, 0])
     assert tables.paused_over_time(result.pauses.clear(), END).is_empty()
 
 
-def test_series_go_on_at_zero_to_the_end_if_there_are_any(result: Result) -> None:
+def test_series_extend_to_the_end_at_zero(result: Result) -> None:
     samples = tables.buffer_samples(result.buffers)
     assert tables.highest(samples, INTERVAL, END)["value"].to_list() == [1000, 3000, *[0] * 8]
     assert tables.highest(samples, INTERVAL, END, points=2)["time_ps"].to_list() == [50 * US, 100 * US]

@@ -1,8 +1,8 @@
-//! Columns of Parquet files, written and read a row group at a time.
+//! Reader and writer of Parquet columns, one row group at a time.
 //!
-//! [`field`] and [`list_field`] declare columns, [`schema`] a file of them. A [`Column`] holds
-//! the values of one row group, which [`write_group`] writes. [`read`] reads it back as [`Cells`].
-//! Everything else (properties, metadata, statistics) is the `parquet` crate's.
+//! [`field`] and [`list_field`] declare columns, [`schema`] a file. A [`Column`] holds the values
+//! of one row group, which [`write_group`] writes. [`read`] returns a column as [`Cells`].
+//! Properties, metadata and statistics are those of the `parquet` crate.
 
 mod read;
 mod write;
@@ -17,15 +17,15 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 
-/// A Rust type that a column holds.
+/// Rust type of a column.
 pub trait Encode {
-    /// Type of its representation in the file.
+    /// Physical type in the file.
     type Type: DataType;
 
-    /// Meaning of that representation, where the physical type alone does not say it.
+    /// Returns the logical type, unless the physical type says it all.
     fn logical_type() -> Option<LogicalType>;
 
-    /// Converts a value to its representation.
+    /// Converts a value to its physical type.
     fn encode(self) -> <Self::Type as DataType>::T;
 }
 
@@ -59,7 +59,7 @@ values! {
     Vec<u8>: ByteArrayType, None, ByteArray::from;
 }
 
-/// Text in UTF-8, shared between the cells that hold it.
+/// Text in UTF-8, shared by equal cells.
 #[derive(Clone, Debug)]
 pub struct Text(ByteArray);
 
@@ -76,8 +76,8 @@ pub fn field<V: Encode>(name: &str, is_optional: bool) -> TypePtr {
     built(primitive.with_repetition(repetition).with_logical_type(V::logical_type()).build())
 }
 
-/// Declares a column of lists of `V`; a row may lack its list. The three levels are those of the
-/// Parquet format's `LogicalTypes.md`.
+/// Declares a column of lists of `V`, which may be null. The three levels are those of the Parquet
+/// format's `LogicalTypes.md`.
 pub fn list_field<V: Encode>(name: &str) -> TypePtr {
     let items = Type::group_type_builder("list")
         .with_repetition(Repetition::REPEATED)
@@ -90,17 +90,18 @@ pub fn list_field<V: Encode>(name: &str) -> TypePtr {
     built(list.build())
 }
 
-/// Declares a file of `fields`.
+/// Declares a file with the columns `fields`.
 pub fn schema(fields: Vec<TypePtr>) -> TypePtr {
     built(Type::group_type_builder("schema").with_fields(fields).build())
 }
 
 fn built(declared: Result<Type, ParquetError>) -> TypePtr {
-    // The library refuses a logical type that does not fit its physical type. All in `values!` fit.
+    // The library rejects logical types that do not fit the physical type. All types in `values!`
+    // fit.
     Arc::new(declared.expect("types that fit"))
 }
 
-/// Returns whether the cells of a column are text.
+/// Returns true if the column holds text.
 pub fn is_text(field: &Type) -> bool {
     field.is_primitive() && field.get_basic_info().logical_type_ref() == Some(&LogicalType::String)
 }
@@ -114,8 +115,8 @@ mod tests {
     use std::fs::File;
     use temp_dir::TempDir;
 
-    /// Writes `column` as the only one of a row group, and reads it back under `name`.
-    fn there_and_back(field: TypePtr, column: Column, name: &str) -> Result<Option<Cells>, ParquetError> {
+    /// Writes `column` alone, and reads column `name`.
+    fn round_trip(field: TypePtr, column: Column, name: &str) -> Result<Option<Cells>, ParquetError> {
         let directory = TempDir::new()?;
         let path = directory.path().join("table.parquet");
         let properties = WriterProperties::builder().set_dictionary_enabled(is_text(&field)).build();
@@ -127,15 +128,15 @@ mod tests {
     }
 
     fn optional<V: Encode + Clone>(cells: &[Option<V>]) -> Result<Option<Cells>, ParquetError> {
-        there_and_back(field::<V>("cells", true), Column::optional(cells.iter().cloned()), "cells")
+        round_trip(field::<V>("cells", true), Column::optional(cells.iter().cloned()), "cells")
     }
 
     fn required<V: Encode + Clone>(cells: &[V]) -> Result<Option<Cells>, ParquetError> {
-        there_and_back(field::<V>("cells", false), Column::required(cells.iter().cloned()), "cells")
+        round_trip(field::<V>("cells", false), Column::required(cells.iter().cloned()), "cells")
     }
 
     #[test]
-    fn numbers_come_back_from_end_to_end_of_their_range() -> Result<(), ParquetError> {
+    fn numbers_of_the_whole_range_are_read_back() -> Result<(), ParquetError> {
         let read = [
             optional(&[Some(0), None, Some(u8::MAX)])?,
             optional(&[Some(0), None, Some(u16::MAX)])?,
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_bytes_come_back_apart() -> Result<(), ParquetError> {
+    fn text_and_bytes_are_distinct() -> Result<(), ParquetError> {
         let [text, bytes] = [
             optional(&[None, Some(Text::from("h1")), Some(Text::from("")), Some(Text::from("h1"))])?,
             optional(&[None, Some(b"h1".to_vec()), Some(Vec::new()), Some(b"h1".to_vec())])?,
@@ -165,18 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn lists_come_back_empty_and_missing_ones_too() -> Result<(), ParquetError> {
+    fn empty_and_null_lists_are_read_back() -> Result<(), ParquetError> {
         let lists: [Option<Vec<u64>>; 5] = [Some(vec![3, 1, 2]), None, Some(vec![]), Some(vec![9]), None];
         let short = lists.iter().map(|list| list.as_ref().map(|list| list.iter().map(|number| *number as u16)));
-        let read = there_and_back(list_field::<u16>("path"), Column::lists(short), "path")?;
+        let read = round_trip(list_field::<u16>("path"), Column::lists(short), "path")?;
         assert!(matches!(read, Some(Cells::Lists(read)) if read == lists));
         Ok(())
     }
 
     #[test]
-    fn what_the_file_lacks_or_cells_cannot_hold_is_not_read() -> Result<(), ParquetError> {
+    fn missing_and_unsupported_columns_are_none() -> Result<(), ParquetError> {
         assert!(required(&[0.5])?.is_none());
-        assert!(there_and_back(field::<u8>("cells", false), Column::required([1].into_iter()), "other")?.is_none());
+        assert!(round_trip(field::<u8>("cells", false), Column::required([1].into_iter()), "other")?.is_none());
         Ok(())
     }
 }

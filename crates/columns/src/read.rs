@@ -1,4 +1,4 @@
-//! Reading a column of a row group.
+//! Reader of a column of a row group.
 
 use crate::is_text;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -7,10 +7,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::ColumnDescriptor;
 
-/// Cells of one column in one row group, `None` in rows that have no value.
+/// Cells of a column in a row group. `None` is null.
 #[derive(Clone, Debug)]
 pub enum Cells {
-    /// Whole numbers, none of them negative, and truth values (0 or 1).
+    /// Non-negative whole numbers, and truth values (0 or 1).
     Numbers(Vec<Option<u64>>),
     /// Text in UTF-8.
     Text(Vec<Option<ByteArray>>),
@@ -20,17 +20,18 @@ pub enum Cells {
     Lists(Vec<Option<Vec<u64>>>),
 }
 
-/// Values of a column chunk and their levels.
+/// Values of a column chunk, and their levels.
 struct Levels<T> {
     values: Vec<T>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
 }
 
-/// Reads column `name` of a row group; `None` if there is none of a kind that [`Cells`] can hold.
+/// Reads column `name` of a row group. Returns `None` if the column is missing or has another type.
 ///
 /// # Errors
-/// The file cannot be read, or is damaged.
+///
+/// If the file cannot be read or is damaged.
 pub fn read(group: &dyn RowGroupReader, name: &str) -> Result<Option<Cells>, ParquetError> {
     let columns = group.metadata().schema_descr().columns();
     let found = columns.iter().position(|column| column.path().parts().first().is_some_and(|root| root == name));
@@ -38,7 +39,7 @@ pub fn read(group: &dyn RowGroupReader, name: &str) -> Result<Option<Cells>, Par
     let (column, rows) = (&columns[place], group.metadata().num_rows() as usize);
     let numbers = match group.get_column_reader(place)? {
         ColumnReader::BoolColumnReader(reader) => levels(reader, rows)?.map(u64::from),
-        // The bits of an unsigned number of up to 32 bits.
+        // Unsigned numbers of up to 32 bits.
         ColumnReader::Int32ColumnReader(reader) => levels(reader, rows)?.map(|value: i32| (value as u32).into()),
         ColumnReader::Int64ColumnReader(reader) => levels(reader, rows)?.map(|value: i64| value as u64),
         ColumnReader::ByteArrayColumnReader(reader) => {
@@ -63,7 +64,7 @@ impl<T> Levels<T> {
         Levels { values: values.into_iter().map(convert).collect(), definition, repetition }
     }
 
-    /// Places the values in their rows.
+    /// Assigns the values to rows.
     fn cells(self, column: &ColumnDescriptor) -> Vec<Option<T>> {
         let mut values = self.values.into_iter();
         match column.max_def_level() {
@@ -75,7 +76,7 @@ impl<T> Levels<T> {
         }
     }
 
-    /// Joins the values into the lists of their rows.
+    /// Joins the values to the lists of the rows.
     fn lists(self, column: &ColumnDescriptor) -> Vec<Option<Vec<T>>> {
         let mut values = self.values.into_iter();
         let mut lists = Vec::new();

@@ -1,4 +1,4 @@
-//! Writing the columns of a row group.
+//! Writer of the columns of a row group.
 
 use crate::Encode;
 use parquet::data_type::DataType;
@@ -6,19 +6,19 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use std::io::Write;
 
-/// Definition levels of a list: there is none, or it is empty, or an element.
+/// Definition levels of a list: null, empty, or an element.
 const NO_LIST: i16 = 0;
 const EMPTY: i16 = 1;
 const ELEMENT: i16 = 2;
 
-/// Values of one column in one row group.
+/// Values of a column in a row group.
 pub struct Column(Box<dyn Chunk>);
 
 trait Chunk {
     fn write(&self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>;
 }
 
-/// Values, with the levels that say which rows have none, and where lists begin.
+/// Values, and the levels that mark nulls and the starts of lists.
 struct Levels<D: DataType> {
     values: Vec<D::T>,
     definition: Option<Vec<i16>>,
@@ -33,13 +33,13 @@ impl<D: DataType> Chunk for Levels<D> {
 }
 
 impl Column {
-    /// Collects values that every row has.
+    /// Collects values without nulls.
     pub fn required<V: Encode>(cells: impl Iterator<Item = V>) -> Column {
         let values = cells.map(V::encode).collect();
         Column(Box::new(Levels::<V::Type> { values, definition: None, repetition: None }))
     }
 
-    /// Collects values that some rows lack.
+    /// Collects values with nulls.
     pub fn optional<V: Encode>(cells: impl Iterator<Item = Option<V>>) -> Column {
         let (mut values, mut definition) = (Vec::new(), Vec::with_capacity(cells.size_hint().0));
         for cell in cells {
@@ -49,7 +49,7 @@ impl Column {
         Column(Box::new(Levels::<V::Type> { values, definition: Some(definition), repetition: None }))
     }
 
-    /// Collects lists, which some rows lack.
+    /// Collects lists with nulls.
     pub fn lists<V: Encode>(cells: impl Iterator<Item = Option<impl IntoIterator<Item = V>>>) -> Column {
         let (mut values, mut definition, mut repetition) = (Vec::new(), Vec::new(), Vec::new());
         for cell in cells {
@@ -69,13 +69,15 @@ impl Column {
     }
 }
 
-/// Writes a row group, `columns` in the order of the schema.
+/// Writes a row group. `columns` are in the order of the schema.
 ///
 /// # Errors
-/// The file cannot be written.
+///
+/// If the file cannot be written.
 ///
 /// # Panics
-/// The type of a column is not the one in the schema.
+///
+/// If the type of a column differs from the schema.
 pub fn write_group<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     columns: impl IntoIterator<Item = Column>,
@@ -83,7 +85,7 @@ pub fn write_group<W: Write + Send>(
     let mut group = writer.next_row_group()?;
     for column in columns {
         let next = group.next_column()?;
-        let mut chunk = next.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
+        let mut chunk = next.ok_or_else(|| ParquetError::General("more columns than in the schema".to_owned()))?;
         column.0.write(&mut chunk)?;
         chunk.close()?;
     }

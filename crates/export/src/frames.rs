@@ -1,7 +1,8 @@
-//! Frames as bytes: what would have been on the wires, from the Ethernet header to the byte before the FCS.
+//! Bytes of frames on the wire, from the Ethernet header to the last byte before the FCS.
 //!
-//! RoCEv2 (InfiniBand architecture specification, annex A17) over IPv4 and Ethernet; PFC (IEEE 802.1Qbb); what has no standard format behind EtherType
-//! 0x88B5, whose header the run has written down. Payload is all zeros.
+//! Packets are RoCEv2 (InfiniBand architecture specification, annex A17) over IPv4 and Ethernet.
+//! PFC is IEEE 802.1Qbb. Contents without a standard format have EtherType 0x88B5 and the header
+//! that the run recorded. Payload is all zeros.
 
 use crate::run::{Flow, Port, Run};
 
@@ -9,18 +10,18 @@ const ROCE: u16 = 4791;
 const IPV4: u16 = 0x0800;
 const MAC_CONTROL: u16 = 0x8808;
 const EXPERIMENTAL: u16 = 0x88b5;
-/// To whom link-local frames go: nobody forwards them (IEEE 802.1Q table 8-1).
+/// Destination of link-local frames, which bridges do not forward (IEEE 802.1Q table 8-1).
 const LINK_LOCAL: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
-/// The smallest frame without its FCS.
+/// Smallest frame, without its FCS.
 const SMALLEST: usize = 60;
-/// The queue pair of flow 0: those before are for management.
+/// Queue pair of flow 0. Lower numbers are for management.
 const FIRST_PAIR: u32 = 2;
-/// Differentiated services code point of CNPs: network control, as is the custom.
+/// DSCP of CNPs: network control, as is customary.
 const CNP_DSCP: u8 = 48;
 /// Opcode of a CNP in the BTH.
 const CNP: u8 = 0x81;
 
-/// A frame that has started on the wire of a port, as the table of events has it.
+/// Transmitted frame, as in the table of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent<'a> {
     pub(crate) port: Port,
@@ -34,23 +35,23 @@ pub(crate) struct Sent<'a> {
     pub(crate) header: Option<&'a [u8]>,
 }
 
-/// What is in a packet of a flow, from its BTH on.
+/// Content of a packet from its BTH on.
 struct Content {
-    /// From the host to the one.
+    /// Sending host.
     from: u32,
     to: u32,
     opcode: u8,
     psn: u32,
     is_last: bool,
-    /// Whether it tells the sender that packets were marked.
+    /// True if the packet reports marks to the sender.
     becn: bool,
     dscp: u8,
     ecn: u8,
-    /// Behind the BTH.
+    /// Bytes after the BTH.
     rest: Vec<u8>,
 }
 
-/// The bytes of a frame.
+/// Returns the bytes of a frame.
 pub(crate) fn bytes(sent: &Sent<'_>, run: &Run) -> Vec<u8> {
     let peer = run.links.get(&sent.port).map_or(sent.port, |link| link.to);
     match sent.kind {
@@ -60,7 +61,7 @@ pub(crate) fn bytes(sent: &Sent<'_>, run: &Run) -> Vec<u8> {
             let flow = run.flows.get(&sent.flow).copied();
             let packet = packet(&content(sent, flow, run.mtu), sent.flow, &mac(peer), &mac(sent.port));
             match sent.header {
-                // In front of the IPv4 header.
+                // The header precedes the IPv4 header.
                 Some(header) => {
                     let (ethernet, ip) = packet.split_at(14);
                     let mut frame = [&ethernet[..12], &EXPERIMENTAL.to_be_bytes(), header].concat();
@@ -74,13 +75,13 @@ pub(crate) fn bytes(sent: &Sent<'_>, run: &Run) -> Vec<u8> {
     }
 }
 
-/// The address of a port: locally administered, its node and its number.
+/// Returns the MAC address of a port: locally administered, with node and port number.
 fn mac((node, port): Port) -> [u8; 6] {
     let ([_, a, b, c], [d, e]) = (node.to_be_bytes(), port.to_be_bytes());
     [0x02, a, b, c, d, e]
 }
 
-/// The address of a host: 10.0.0.1 and so on.
+/// Returns the IPv4 address of a host, from 10.0.0.1.
 fn address(host: u32) -> [u8; 4] {
     (0x0a00_0001 + (host & 0x00ff_ffff)).to_be_bytes()
 }
@@ -94,7 +95,7 @@ fn padded(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// A PFC frame: opcode 0x0101, the class-enable vector, and eight times.
+/// Returns a PFC frame: opcode 0x0101, class-enable vector, eight times.
 fn pfc(sent: &Sent<'_>) -> Vec<u8> {
     let mut rest = vec![0x01, 0x01, 0, sent.pfc_classes];
     for class in 0..8 {
@@ -106,16 +107,16 @@ fn pfc(sent: &Sent<'_>) -> Vec<u8> {
 
 fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
     let (src, dst) = flow.map_or((0, 0), |flow| (flow.src, flow.dst));
-    // A class has the code point of its class selector (RFC 2474).
+    // A class uses the code point of its class selector (RFC 2474).
     let dscp = sent.class << 3;
     let answer = |opcode, psn, rest| {
         let becn = sent.is_marked || opcode == CNP;
         Content { from: dst, to: src, opcode, psn, is_last: false, becn, dscp, ecn: 0, rest }
     };
-    // Acknowledge: a syndrome, and a message number that nobody needs.
+    // AETH: a syndrome and an unused message number.
     let aeth = |syndrome: u8| vec![syndrome, 0, 0, 0];
     match sent.kind {
-        // It names the last packet that has come in order, not the next.
+        // An ACK names the last packet in order, not the next one.
         "ack" => answer(0x11, sent.psn.wrapping_sub(1), aeth(0x1f)),
         "nack" => answer(0x11, sent.psn, aeth(0x60)),
         "cnp" => Content { dscp: CNP_DSCP, ..answer(CNP, 0, vec![0; 16]) },
@@ -144,18 +145,18 @@ fn content(sent: &Sent<'_>, flow: Option<Flow>, mtu: u64) -> Content {
     }
 }
 
-/// A RoCEv2 packet with its Ethernet header.
+/// Returns a RoCEv2 packet with its Ethernet header.
 fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8> {
     let udp_length = 8 + 12 + content.rest.len() + 4;
     let ip_length = (20 + udp_length) as u16;
     let mut ip = vec![0x45, content.dscp << 2 | content.ecn];
     ip.extend(ip_length.to_be_bytes());
-    // Identification 0, do not fragment, time to live 64, UDP, and the checksum.
+    // Identification 0, do not fragment, time to live 64, UDP, checksum.
     ip.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
     ip.extend([address(content.from), address(content.to)].concat());
     let sum = checksum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    // The source port is the entropy of the flow; no checksum.
+    // The source port is the flow's entropy. No checksum.
     let source = 0xc000 | (flow.wrapping_mul(0x9e37_79b1) >> 18) as u16;
     let mut udp = [source.to_be_bytes(), ROCE.to_be_bytes(), (udp_length as u16).to_be_bytes(), [0, 0]].concat();
     udp.extend(bth(content, flow));
@@ -165,23 +166,24 @@ fn packet(content: &Content, flow: u32, to: &[u8; 6], from: &[u8; 6]) -> Vec<u8>
     [&to[..], from, &IPV4.to_be_bytes(), &ip, &udp].concat()
 }
 
-/// Base transport header.
+/// Returns the base transport header.
 fn bth(content: &Content, flow: u32) -> [u8; 12] {
     let ([_, a, b, c], [_, p, s, n]) = (flow.wrapping_add(FIRST_PAIR).to_be_bytes(), content.psn.to_be_bytes());
-    // No solicited event, migrated, no padding; the default partition.
+    // No solicited event, migrated, no padding, default partition.
     let flags = if content.opcode == CNP { 0 } else { 0x40 };
     [content.opcode, flags, 0xff, 0xff, u8::from(content.becn) << 6, a, b, c, u8::from(content.is_last) << 7, p, s, n]
 }
 
-/// The Internet checksum of a header whose checksum is 0 (RFC 1071).
+/// Returns the Internet checksum of a header whose checksum is 0 (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// The invariant CRC (annex A17.3.3): CRC-32 over eight bytes of ones, and the packet with ones where switches may write: type of service, time to live,
-/// both checksums, and the fifth byte of the BTH.
+/// Returns the invariant CRC (annex A17.3.3): CRC-32 over eight bytes of ones and the packet.
+/// Fields that switches may write count as ones: type of service, time to live, both checksums, and
+/// the fifth byte of the BTH.
 fn icrc(ip: &[u8], udp: &[u8]) -> u32 {
     let (mut ip, mut head) = (ip.to_vec(), udp[..20].to_vec());
     [1, 8, 10, 11].into_iter().for_each(|at| ip[at] = 0xff);
@@ -223,41 +225,42 @@ mod tests {
         }
     }
 
-    /// Priority 3, XOFF, as scapy builds it.
+    /// PAUSE for priority 3, as built by scapy.
     #[test]
-    fn a_pfc_frame_is_that_of_the_standard() {
+    fn pfc_frames_follow_the_standard() {
         let frame = bytes(&Sent { pfc_classes: 8, pfc_quanta: 0xffff, ..sent("pfc") }, &run());
         let expected = "0180c2000001 020000000000 8808 0101 0008 0000 0000 0000 ffff 0000 0000 0000 0000";
         assert_eq!((frame.len(), &frame[..34]), (60, &hex(expected)[..]));
         assert!(frame[34..].iter().all(|byte| *byte == 0));
     }
 
-    /// The CNP of the published example: opcode 0x81, BECN, queue pair 0xd2, that of flow 0xd0.
+    /// CNP of the published example: opcode 0x81, BECN, queue pair 0xd2 for flow 0xd0.
     #[test]
-    fn a_cnp_is_that_of_the_annex() {
+    fn cnps_follow_the_annex() {
         let frame = bytes(&sent("cnp"), &run());
         assert_eq!(frame.len(), 14 + 20 + 8 + 12 + 16 + 4);
         assert_eq!(frame[42..54], hex("81 00 ffff 40 0000d2 00000000")[..]);
         assert_eq!(frame[15] >> 2, CNP_DSCP);
     }
 
-    /// First, middle and last of 2500 bytes; the addresses are those of the hosts and of the link.
+    /// First, middle and last packet of 2500 bytes. IP addresses are those of the hosts, MAC
+    /// addresses those of the link.
     #[test]
-    fn data_is_a_write_of_its_flow() {
+    fn data_packets_are_writes_of_their_flow() {
         let frames = [0, 1, 2].map(|psn| bytes(&Sent { psn, is_marked: psn == 1, ..sent("data") }, &run()));
         assert_eq!(frames.each_ref().map(|frame| frame[42]), [6, 7, 8]);
         assert_eq!(frames.each_ref().map(|frame| frame[15] & 3), [2, 3, 2]);
         assert_eq!(frames.each_ref().map(|frame| frame.len()), [58 + 16 + 1024, 58 + 1024, 58 + 452]);
         assert_eq!(frames[0][..12], hex("020000010002 020000000000")[..]);
         assert_eq!(frames[0][26..34], [10, 0, 0, 1, 10, 0, 0, 4]);
-        // RETH: the length of the message.
+        // RETH: length of the message.
         assert_eq!(frames[0][66..70], 2500u32.to_be_bytes());
         assert_eq!(frames[2][50] & 0x80, 0x80);
     }
 
-    /// An ACK that echoes a mark has BECN, as a CNP has; a PSN has 24 bits.
+    /// An ACK that echoes a mark has BECN, like a CNP. A PSN has 24 bits.
     #[test]
-    fn an_echo_of_a_mark_has_becn() {
+    fn echoed_marks_set_becn() {
         let frames = [false, true].map(|is_marked| bytes(&Sent { psn: 1 << 24 | 6, is_marked, ..sent("ack") }, &run()));
         assert_eq!(frames.each_ref().map(|frame| frame[46]), [0, 0x40]);
         assert_eq!(frames[1][50..54], [0, 0, 0, 5]);
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_names_the_last_packet_and_a_nack_the_next() {
+    fn acks_name_the_last_packet_and_nacks_the_next() {
         let frames = ["ack", "nack"].map(|kind| bytes(&Sent { psn: 7, ..sent(kind) }, &run()));
         assert_eq!(
             frames.each_ref().map(|frame| (frame[42], frame[53], frame[54])),
@@ -275,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn the_internet_checksum_of_a_header_with_it_is_zero() {
+    fn a_header_with_its_checksum_sums_to_zero() {
         let frame = bytes(&sent("data"), &run());
         assert_eq!(checksum(&frame[14..34]), 0);
     }
 
-    /// Telemetry stands between the Ethernet header and the IPv4 header.
+    /// Telemetry is between the Ethernet header and the IPv4 header.
     #[test]
-    fn telemetry_goes_in_front_of_the_packet() {
+    fn telemetry_precedes_the_packet() {
         let plain = bytes(&Sent { psn: 1, ..sent("data") }, &run());
         let header = [0x13, 1, 2, 3, 4, 5, 6, 7, 8, 9];
         let frame = bytes(&Sent { psn: 1, header: Some(&header), ..sent("data") }, &run());

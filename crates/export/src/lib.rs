@@ -1,7 +1,7 @@
-//! Turns the result of a run into files for tools that people already have, Wireshark ([`pcapng`]) and Perfetto ([`perfetto`]), and for Backwater's own viewer
-//! ([`view`]).
+//! Exports of a result: captures for Wireshark ([`pcapng`]), traces for Perfetto ([`perfetto`]),
+//! and files for Backwater's viewer ([`view`]).
 //!
-//! An export reads tables, and never simulates: what it shows has been written down by the run.
+//! An export reads tables and never simulates.
 
 #![forbid(unsafe_code)]
 
@@ -16,29 +16,29 @@ pub use tables::Window;
 
 use std::path::PathBuf;
 
-/// Why a result could not be exported.
+/// Failure of an export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The result does not hold what the export needs.
+    /// The result lacks data that the export needs.
     #[error("{0}")]
     Missing(String),
-    /// A file cannot be read, or is not what a run writes.
+    /// A file cannot be read, or is no file of a run.
     #[error("{path}: {cause}", path = .path.display())]
     Read {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error.
         cause: String,
     },
-    /// Whoever asked for it does not want it any more.
+    /// The caller stopped the export.
     #[error("stopped")]
     Stopped,
     /// A file cannot be written.
     #[error("{path}: {cause}", path = .path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error.
         cause: std::io::Error,
     },
 }

@@ -1,9 +1,10 @@
-//! Frames on wires as a capture for Wireshark: one interface per link and direction, times in picoseconds.
+//! Capture of all frames for Wireshark: one interface per link and direction, times in picoseconds.
 
 use crate::ExportError;
 use crate::frames::{Sent, bytes};
 use crate::run::{Port, Run};
 use crate::tables::{self, Window};
+use backwater_columns::ByteArray;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -19,16 +20,18 @@ use std::time::Duration;
 /// Times are in units of 10^-12 s.
 const PICOSECONDS: u8 = 12;
 
-/// Writes the frames that the run in `directory` has traced to `output`, those of a window or all of them; how many.
+/// Writes the traced frames of the run in `directory` to `output`, all of them or those in a
+/// window. Returns their number.
 ///
 /// # Errors
-/// The run has traced nothing, or frames that real headers do not fit into; a file cannot be read or written.
+///
+/// If the run has no trace, frames do not match real headers, or a file cannot be read or written.
 pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result<u64, ExportError> {
     let run = Run::with_flows(directory)?;
     run.need_trace(directory)?;
     if run.framing != "rocev2" {
         let message = format!(
-            "{} has network.framing = \"{}\", whose headers are too short for those of RoCEv2: there is no capture of such frames",
+            "{} has network.framing = \"{}\", whose headers are too short for RoCEv2: use framing \"rocev2\" for captures",
             directory.display(),
             run.framing
         );
@@ -56,22 +59,7 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
         writer.write_pcapng_block(block).map_err(fail_block)?;
     }
     let mut count = 0;
-    let columns = [
-        "time_ps",
-        "node",
-        "port",
-        "event",
-        "frame",
-        "class",
-        "flow",
-        "psn",
-        "frame_bytes",
-        "marked",
-        "pfc_classes",
-        "pfc_quanta",
-        "header",
-    ];
-    tables::read(&directory.join("events.parquet"), &columns, window, |rows| {
+    tables::read(&directory.join("events.parquet"), window, |rows| {
         let (event, node, kind, header) =
             (rows.names("event")?, rows.names("node")?, rows.names("frame")?, rows.bytes("header")?);
         let (time, port, class) = (rows.numbers("time_ps")?, rows.numbers("port")?, rows.numbers("class")?);
@@ -89,22 +77,25 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
                 is_marked: marked.at(row) > 0,
                 pfc_classes: classes.at(row) as u8,
                 pfc_quanta: quanta.at(row) as u16,
-                header: header(row),
+                header: header[row].as_ref().map(ByteArray::data),
             };
             let data = bytes(&sent, &run);
             let expected = size.at(row) as usize;
             if data.len() + 4 != expected {
-                let cause =
-                    format!("a frame of {expected} bytes at {} ps has {} here: {sent:?}", time.at(row), data.len() + 4);
+                let cause = format!(
+                    "a frame at {} ps has {expected} bytes, but its capture {}: {sent:?}",
+                    time.at(row),
+                    data.len() + 4
+                );
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             }
             let Some(&interface_id) = interfaces.get(&sent.port) else {
-                let cause = format!("a frame leaves at {} ps through a port without a link: {sent:?}", time.at(row));
+                let cause = format!("a frame is sent at {} ps on a port without a link: {sent:?}", time.at(row));
                 return Err(ExportError::Read { path: directory.join("events.parquet"), cause });
             };
             let block = EnhancedPacketBlock {
                 interface_id,
-                // The writer counts in nanoseconds what the interface counts in picoseconds.
+                // The writer's nanosecond is the interface's picosecond.
                 timestamp: Duration::from_nanos(time.at(row)),
                 original_len: data.len() as u32,
                 data: Cow::Owned(data),

@@ -1,4 +1,4 @@
-//! What an export needs to know of a run besides its events: the network, the flows, the sizes.
+//! Data of a run besides its events: network, flows, sizes.
 
 use crate::ExportError;
 use crate::tables;
@@ -9,37 +9,37 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A node, by its place in the list of nodes, and the number of a port there.
+/// Node, as an index in the list of nodes, and number of a port there.
 pub(crate) type Port = (u32, u16);
 
-/// A flow.
+/// Flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) src: u32,
     pub(crate) dst: u32,
-    /// `None` without an end.
+    /// Payload; `None` for an endless flow.
     pub(crate) bytes: Option<u64>,
     pub(crate) start_ps: u64,
     pub(crate) finish_ps: Option<u64>,
 }
 
-/// A link in one direction.
+/// Link in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) to: Port,
     pub(crate) rate_bps: u64,
 }
 
-/// A run.
+/// Run.
 pub(crate) struct Run {
     pub(crate) names: Vec<String>,
     numbers: BTreeMap<String, u32>,
-    /// How many ports the nodes before each one have.
+    /// Number of ports of all preceding nodes, by node.
     ports_before: Vec<u32>,
-    /// Time between two samples, ps; 0 without any.
+    /// Sample interval, ps; 0 without samples.
     pub(crate) sample_ps: u64,
     pub(crate) links: BTreeMap<Port, Link>,
-    /// Names of ports, of those that have one.
+    /// Names of the ports that have one.
     interfaces: BTreeMap<Port, String>,
     pub(crate) flows: BTreeMap<u32, Flow>,
     pub(crate) mtu: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) has_trace: bool,
     pub(crate) end_ps: u64,
     pub(crate) version: String,
-    /// Sizes and checksums of its files.
+    /// Sizes and checksums of the files.
     files: Value,
 }
 
@@ -58,14 +58,14 @@ fn json(path: &Path) -> Result<Value, ExportError> {
 }
 
 impl Run {
-    /// Reads the run that wrote `directory`, and all its flows.
+    /// Reads the run in `directory` and all its flows.
     pub(crate) fn with_flows(directory: &Path) -> Result<Run, ExportError> {
         let mut run = Run::read(directory)?;
         run.flows = run.read_flows(directory)?;
         Ok(run)
     }
 
-    /// Reads the run that wrote `directory`, without its flows.
+    /// Reads the run in `directory` without its flows.
     pub(crate) fn read(directory: &Path) -> Result<Run, ExportError> {
         let (run, topology) = (json(&directory.join("run.json"))?, json(&directory.join("topology.json"))?);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -117,9 +117,8 @@ impl Run {
     }
 
     fn read_flows(&self, directory: &Path) -> Result<BTreeMap<u32, Flow>, ExportError> {
-        let columns = ["id", "src", "dst", "bytes", "start_ps", "receiver_finish_ps"];
         let mut flows = BTreeMap::new();
-        tables::read(&directory.join("flows.parquet"), &columns, None, |rows| {
+        tables::read(&directory.join("flows.parquet"), None, |rows| {
             let (id, bytes, start) = (rows.numbers("id")?, rows.numbers("bytes")?, rows.numbers("start_ps")?);
             let (src, dst) = (rows.names("src")?.numbers(self), rows.names("dst")?.numbers(self));
             let finish = rows.numbers("receiver_finish_ps")?;
@@ -133,22 +132,22 @@ impl Run {
         Ok(flows)
     }
 
-    /// The number of a port among those of all nodes, node by node.
+    /// Returns the number of a port, counted over all nodes.
     pub(crate) fn port_number(&self, (node, port): Port) -> u32 {
         self.ports_before[node as usize] + u32::from(port)
     }
 
-    /// How many samples there were.
+    /// Returns the number of samples.
     pub(crate) fn samples(&self) -> u32 {
         self.end_ps.checked_div(self.sample_ps).unwrap_or_default() as u32
     }
 
-    /// Which sample was taken at a time, from 0.
+    /// Returns the index of the sample at a time.
     pub(crate) fn bin(&self, time_ps: u64) -> u32 {
         (time_ps / self.sample_ps).clamp(1, self.samples().max(1).into()) as u32 - 1
     }
 
-    /// What identifies the content of tables: their checksums.
+    /// Returns the checksums of tables.
     pub(crate) fn sums(&self, tables: &[&str]) -> BTreeMap<String, u64> {
         let sum = |table: &&str| {
             let file = format!("{table}.parquet");
@@ -157,22 +156,22 @@ impl Run {
         tables.iter().filter_map(sum).collect()
     }
 
-    /// The place of a node in the list of nodes.
+    /// Returns the index of a node in the list of nodes.
     pub(crate) fn number(&self, node: &str) -> u32 {
         self.numbers.get(node).copied().unwrap_or_default()
     }
 
-    /// A port as people name it.
+    /// Returns the name of a port for people.
     pub(crate) fn port_name(&self, (node, port): Port) -> String {
         let number = port.to_string();
         let port = self.interfaces.get(&(node, port)).unwrap_or(&number);
         format!("{}:{port}", self.names[node as usize])
     }
 
-    /// Fails for a run that has not traced its events.
+    /// Returns an error if the run has no trace.
     pub(crate) fn need_trace(&self, directory: &Path) -> Result<(), ExportError> {
         let missing = format!(
-            "{} has no events: run the scenario with --set probes.trace={{}}, or with a window as \
+            "{} has no events: run the scenario with --set probes.trace={{}}, or for a time window with \
              --set 'probes.trace={{ from = \"0 s\", until = \"100 us\" }}'",
             directory.display()
         );
@@ -182,7 +181,7 @@ impl Run {
 
 #[cfg(test)]
 impl Run {
-    /// A run of which no more is known.
+    /// Builds a run from its parts, for tests.
     pub(crate) fn of_parts(links: BTreeMap<Port, Link>, flows: BTreeMap<u32, Flow>, mtu: u64) -> Run {
         Run {
             names: Vec::new(),

@@ -1,29 +1,28 @@
-//! Reading the tables of a result, column by column.
+//! Reader of the tables of a result.
 
 use crate::ExportError;
 use crate::run::Run;
 use backwater_columns::{ByteArray, Cells};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use std::fs::File;
 use std::path::Path;
 
-/// Rows of a row group, and the columns of them that were asked for.
+/// Row group of a table. Columns are read on request.
 pub(crate) struct Rows<'a> {
-    pub(crate) len: usize,
-    pub(crate) columns: Vec<(&'a str, Option<Cells>)>,
-    pub(crate) path: &'a Path,
+    group: &'a dyn RowGroupReader,
+    path: &'a Path,
 }
 
-/// A column of whole numbers.
-pub(crate) struct Numbers<'a>(&'a [Option<u64>]);
+/// Column of whole numbers.
+pub(crate) struct Numbers(Vec<Option<u64>>);
 
-/// A column of names.
-pub(crate) struct Names<'a>(&'a [Option<ByteArray>]);
+/// Column of names.
+pub(crate) struct Names(Vec<Option<ByteArray>>);
 
-/// Times from the first on and before the second, ps.
+/// Time window: start, and end (exclusive), ps.
 pub type Window = (u64, u64);
 
 fn open(path: &Path) -> Result<SerializedFileReader<File>, ParquetError> {
@@ -34,17 +33,16 @@ fn read_error(path: &Path) -> impl Fn(ParquetError) -> ExportError {
     |cause| ExportError::Read { path: path.into(), cause: cause.to_string() }
 }
 
-/// How many rows a table has.
+/// Returns the number of rows of a table.
 pub(crate) fn row_count(path: &Path) -> Result<u64, ExportError> {
     let file = open(path).map_err(read_error(path))?;
     Ok(file.metadata().file_metadata().num_rows() as u64)
 }
 
-/// Calls `handle` with every row group of a table, of which it reads `columns`. With a `window`,
-/// skips row groups whose `time_ps`, the first column, lies outside it.
+/// Calls `handle` with each row group of a table. With a `window`, skips row groups whose
+/// `time_ps`, the first column, lies outside it.
 pub(crate) fn read(
     path: &Path,
-    columns: &[&str],
     window: Option<Window>,
     mut handle: impl FnMut(&Rows<'_>) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
@@ -52,14 +50,12 @@ pub(crate) fn read(
     let needed = file.metadata().row_groups().iter().enumerate().filter(|(_, group)| overlaps(group, window));
     for (number, _) in needed {
         let group = file.get_row_group(number).map_err(read_error(path))?;
-        let columns = columns.iter().map(|name| backwater_columns::read(&*group, name).map(|cells| (*name, cells)));
-        let columns = columns.collect::<Result<_, _>>().map_err(read_error(path))?;
-        handle(&Rows { len: group.metadata().num_rows() as usize, columns, path })?;
+        handle(&Rows { group: &*group, path })?;
     }
     Ok(())
 }
 
-/// Returns whether a row group may have times within `window`.
+/// Returns true if a row group may have times within `window`.
 fn overlaps(group: &RowGroupMetaData, window: Option<Window>) -> bool {
     let Some((from, until)) = window else { return true };
     match group.column(0).statistics() {
@@ -73,71 +69,68 @@ fn overlaps(group: &RowGroupMetaData, window: Option<Window>) -> bool {
 
 impl Rows<'_> {
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.group.metadata().num_rows() as usize
     }
 
-    fn column(&self, name: &str) -> Option<&Cells> {
-        self.columns.iter().find(|(column, _)| *column == name)?.1.as_ref()
+    fn column(&self, name: &str) -> Result<Option<Cells>, ExportError> {
+        backwater_columns::read(self.group, name).map_err(read_error(self.path))
     }
 
     fn other_version(&self, name: &str) -> ExportError {
-        let cause = format!("has no column {name} of the kind that this version writes: run the scenario again");
+        let cause = format!("column {name} is missing or has another type: run the scenario again with this version");
         ExportError::Read { path: self.path.into(), cause }
     }
 
-    /// A column of whole numbers, or of truth values.
-    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers<'_>, ExportError> {
-        let Some(Cells::Numbers(cells)) = self.column(name) else { return Err(self.other_version(name)) };
+    /// Reads a column of whole numbers or truth values.
+    pub(crate) fn numbers(&self, name: &str) -> Result<Numbers, ExportError> {
+        let Some(Cells::Numbers(cells)) = self.column(name)? else { return Err(self.other_version(name)) };
         Ok(Numbers(cells))
     }
 
-    /// A column of names.
-    pub(crate) fn names(&self, name: &str) -> Result<Names<'_>, ExportError> {
-        let Some(Cells::Text(cells)) = self.column(name) else { return Err(self.other_version(name)) };
+    /// Reads a column of names.
+    pub(crate) fn names(&self, name: &str) -> Result<Names, ExportError> {
+        let Some(Cells::Text(cells)) = self.column(name)? else { return Err(self.other_version(name)) };
         Ok(Names(cells))
     }
 
-    /// A column of lists of whole numbers, as a function of the row.
-    pub(crate) fn lists<'a>(
-        &'a self,
-        name: &str,
-    ) -> Result<impl Fn(usize) -> Option<&'a [u64]> + use<'a>, ExportError> {
-        let Some(Cells::Lists(cells)) = self.column(name) else { return Err(self.other_version(name)) };
-        Ok(|row: usize| cells[row].as_deref())
+    /// Reads a column of lists of whole numbers.
+    pub(crate) fn lists(&self, name: &str) -> Result<Vec<Option<Vec<u64>>>, ExportError> {
+        let Some(Cells::Lists(cells)) = self.column(name)? else { return Err(self.other_version(name)) };
+        Ok(cells)
     }
 
-    /// A column of bytes, as a function of the row.
-    pub(crate) fn bytes<'a>(&'a self, name: &str) -> Result<impl Fn(usize) -> Option<&'a [u8]> + use<'a>, ExportError> {
-        let Some(Cells::Bytes(cells)) = self.column(name) else { return Err(self.other_version(name)) };
-        Ok(|row: usize| cells[row].as_ref().map(ByteArray::data))
+    /// Reads a column of bytes.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<Option<ByteArray>>, ExportError> {
+        let Some(Cells::Bytes(cells)) = self.column(name)? else { return Err(self.other_version(name)) };
+        Ok(cells)
     }
 }
 
-impl Numbers<'_> {
+impl Numbers {
     pub(crate) fn get(&self, row: usize) -> Option<u64> {
         self.0[row]
     }
 
-    /// A value that every row has.
+    /// Returns a value of a column without nulls.
     pub(crate) fn at(&self, row: usize) -> u64 {
         self.get(row).unwrap_or_default()
     }
 }
 
-impl<'a> Names<'a> {
-    /// The places in the list of nodes of nodes that every row has, as a function of the row.
+impl Names {
+    /// Returns a function from the row to the number of the node. The column has no nulls.
     pub(crate) fn numbers(self, run: &Run) -> impl Fn(usize) -> u32 {
         let numbers: Vec<u32> = (0..self.0.len()).map(|row| run.number(self.at(row))).collect();
         move |row| numbers[row]
     }
 
-    pub(crate) fn get(&self, row: usize) -> Option<&'a str> {
+    pub(crate) fn get(&self, row: usize) -> Option<&str> {
         // Bytes that are not UTF-8 name nothing.
         self.0[row].as_ref().map(|name| name.as_utf8().unwrap_or_default())
     }
 
-    /// A name that every row has.
-    pub(crate) fn at(&self, row: usize) -> &'a str {
+    /// Returns a name of a column without nulls.
+    pub(crate) fn at(&self, row: usize) -> &str {
         self.get(row).unwrap_or_default()
     }
 }

@@ -1,7 +1,8 @@
 //! Python bindings: the module `backwater._core`, without logic of its own. Its stub is
 //! `python/backwater/_core.pyi`.
 //!
-//! The feature `core` exports the module. [`extension!`] defines the same module with the mechanisms of another crate.
+//! The feature `core` exports the module. [`extension!`] defines the same module with the
+//! mechanisms of another crate.
 
 #![forbid(unsafe_code)]
 
@@ -31,9 +32,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-create_exception!(_core, ScenarioError, PyException, "A scenario that cannot run; `diagnostics` says why.");
+create_exception!(_core, ScenarioError, PyException, "Invalid scenario; `diagnostics` has the reasons.");
 
-/// The one place where diagnostics become a Python exception.
+/// Converts diagnostics to a Python exception.
 fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
     let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     let error = ScenarioError::new_err(lines.join("\n"));
@@ -43,7 +44,7 @@ fn scenario_error(py: Python<'_>, diagnostics: &[Diagnostic]) -> PyErr {
     }
 }
 
-/// The one place where a run's errors become Python exceptions.
+/// Converts an error of a run to a Python exception.
 fn run_error(error: &RunError) -> PyErr {
     match error {
         RunError::Spec(_) => PyValueError::new_err(error.to_string()),
@@ -72,7 +73,7 @@ fn diagnostic_list<'py>(py: Python<'py>, diagnostics: &[Diagnostic]) -> PyResult
     Ok(list)
 }
 
-/// A TOML text that knows where its values stand.
+/// TOML text with the positions of its values.
 #[pyclass(frozen)]
 struct Document(Written);
 
@@ -83,18 +84,18 @@ impl Document {
         Written::from_toml(name, text).map(Document).map_err(|diagnostics| scenario_error(py, &diagnostics))
     }
 
-    /// Line and column of a value, or of its key; of what should contain it, if there is none.
+    /// Returns line and column of a value or its key, or of the enclosing table.
     fn position(&self, path: Vec<String>, of_key: bool) -> (u32, u32) {
         self.0.position(&path, of_key)
     }
 
-    /// The scenario that tables of the document give when each is written over those before.
+    /// Checks the scenario in tables of the document. Later tables override earlier ones.
     fn plan(&self, py: Python<'_>, layers: Vec<Vec<String>>, base_dir: &str, overrides: Vec<String>) -> PyResult<Plan> {
         Plan::check(py, self.0.layered(&layers), &overrides, base_dir)
     }
 }
 
-/// A checked scenario, the only thing a network can be built from.
+/// Checked scenario. Networks are built from checked scenarios only.
 #[pyclass(frozen)]
 struct Plan {
     plan: CheckedPlan,
@@ -102,7 +103,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Applies `overrides` to the document and checks it. Everything that is wrong is reported at once.
+    /// Applies `overrides` to the document and checks it. Reports all errors at once.
     fn check(
         py: Python<'_>,
         document: Result<Written, Vec<Diagnostic>>,
@@ -156,7 +157,7 @@ impl Plan {
         self.plan.resolved().to_string()
     }
 
-    /// Versions of the mechanisms of other crates that run, by slot and name.
+    /// Versions of the mechanisms of other crates in use, by slot and name.
     #[getter]
     fn plug_ins(&self) -> BTreeMap<String, &'static str> {
         self.plan.spec.plug_ins()
@@ -166,7 +167,7 @@ impl Plan {
         topology_json(&self.plan.spec).to_string()
     }
 
-    /// What a run will take of memory, from as much of its beginning as can be simulated in `seconds`: rows of what, how many, and bytes.
+    /// Estimates the memory of a run from a simulation of `seconds` of wall time.
     fn estimate_memory(&self, py: Python<'_>, seconds: f64, scratch: &str) -> PyResult<Estimate> {
         let wall = seconds_of(seconds)?;
         let plan = self.plan.clone();
@@ -174,7 +175,7 @@ impl Plan {
         estimate.map(Estimate::from).map_err(|error| run_error(&error))
     }
 
-    /// Static findings about the network and its flows, as JSON.
+    /// Returns a static analysis of the network and its flows as JSON.
     fn analyze(
         &self,
         py: Python<'_>,
@@ -239,7 +240,7 @@ impl From<backwater_runner::Estimate> for Estimate {
     }
 }
 
-/// A simulation in progress.
+/// Run in progress.
 #[pyclass(frozen)]
 struct Run(Mutex<Option<backwater_runner::Run>>);
 
@@ -251,10 +252,10 @@ impl Run {
             let mut run = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             run.as_mut().map(|run| Progress::from(run.advance(wall)))
         })
-        .ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))
+        .ok_or_else(|| PyRuntimeError::new_err("the run is already finished"))
     }
 
-    /// `interrupted` says that the caller stops a run that is not done; one that is done has an outcome of its own.
+    /// Finishes the run. `interrupted` permits to stop a run that is not done.
     fn finish(&self, py: Python<'_>, interrupted: bool) -> PyResult<String> {
         py.detach(|| {
             let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,7 +263,7 @@ impl Run {
             if !done && !interrupted {
                 return Err(PyRuntimeError::new_err("the run is not done: advance it, or finish(interrupted=True)"));
             }
-            let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run has been finished"))?;
+            let run = slot.take().ok_or_else(|| PyRuntimeError::new_err("the run is already finished"))?;
             let summary = run.finish().map_err(|error| run_error(&error))?;
             to_json(&summary)
         })
@@ -300,7 +301,7 @@ impl From<RunProgress> for Progress {
     }
 }
 
-/// JSON Schema of a scenario file.
+/// Returns the JSON Schema of a scenario file.
 #[pyfunction]
 fn schema() -> String {
     Scenario::schema().to_string()
@@ -312,25 +313,27 @@ fn table_definitions() -> PyResult<String> {
     to_json(&tables::definitions())
 }
 
-/// What the tables of Pyrrha take on Tofino2, as JSON.
+/// Returns the memory of Pyrrha's tables on Tofino2 as JSON.
 #[pyfunction]
 fn tofino_memory(k: u64) -> PyResult<String> {
     to_json(&tofino::memory(k).map_err(value_error)?)
 }
 
-/// What headroom a switch needs and what schemes make of its buffer, as JSON; `switch` is JSON with the fields of [`headroom::Switch`].
+/// Returns the headroom that a switch needs, and the buffer under each scheme, as JSON. `switch` is
+/// JSON with the fields of [`headroom::Switch`].
 #[pyfunction]
 fn headroom_plan(switch: &str) -> PyResult<String> {
     answer(switch, headroom::plan)
 }
 
-/// SONiC's headroom for a port of a Spectrum switch, as JSON; `port` is JSON with the fields of [`headroom::SpectrumPort`].
+/// Returns SONiC's headroom for a port of a Spectrum switch as JSON. `port` is JSON with the fields
+/// of [`headroom::SpectrumPort`].
 #[pyfunction]
 fn spectrum_headroom(port: &str) -> PyResult<String> {
     answer(port, headroom::spectrum)
 }
 
-/// Asks a question that is JSON.
+/// Answers a question, with JSON in and out.
 fn answer<Q: DeserializeOwned, A: Serialize>(
     question: &str,
     ask: impl FnOnce(&Q) -> Result<A, Diagnostic>,
@@ -340,13 +343,13 @@ fn answer<Q: DeserializeOwned, A: Serialize>(
     to_json(&ask(&question).map_err(error)?)
 }
 
-/// The table of switching chips, as TOML.
+/// Returns the table of switching chips as TOML.
 #[pyfunction]
 fn chips() -> &'static str {
     include_str!("../../../data/chips.toml")
 }
 
-/// Translates files of the HPCC family to a scenario.
+/// Converts files of the HPCC family to a scenario.
 #[pyfunction]
 #[pyo3(signature = (topology, flows, config, output))]
 fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str) -> PyResult<(String, Vec<String>)> {
@@ -358,20 +361,20 @@ fn convert_hpcc(topology: &str, flows: &str, config: Option<&str>, output: &str)
     })
 }
 
-/// The keys of a JSON text with their lines.
+/// Returns the keys of a JSON text, with their lines.
 #[pyfunction]
 fn json_keys(text: &str) -> PyResult<Vec<JsonKey>> {
     backwater_scenario::json_keys(text).map_err(PyValueError::new_err)
 }
 
-/// The links of a shortest path for every pair of hosts of a `topology.json`.
+/// Returns the links of a shortest path for each pair of hosts in a `topology.json`.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
 fn shortest_paths(py: Python<'_>, topology: &str, pairs: Vec<(String, String)>) -> PyResult<Vec<Vec<usize>>> {
     py.detach(|| backwater_runner::shortest_paths(topology, &pairs)).map_err(PyValueError::new_err)
 }
 
-/// Those of `names` that a list of names and patterns means, as in scenarios.
+/// Returns the names that match a list of names and patterns, as in scenarios.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "arguments come as owned values")]
 fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>> {
@@ -379,14 +382,14 @@ fn chosen_names(texts: Vec<String>, names: Vec<String>) -> PyResult<Vec<String>>
     Ok(names.into_iter().zip(chosen).filter_map(|(name, chosen)| chosen.then_some(name)).collect())
 }
 
-/// A quantity in ps (`time`), bytes (`size`) or bits per second (`rate`).
+/// Parses a quantity in ps (`time`), bytes (`size`) or bits per second (`rate`).
 #[pyfunction]
 fn quantity(kind: &str, text: &str) -> PyResult<u64> {
     let kind = match kind {
         "time" => Quantity::Time,
         "size" => Quantity::Size,
         "rate" => Quantity::Rate,
-        _ => return Err(PyValueError::new_err(format!("{kind} is not a kind of quantity: time, size, rate"))),
+        _ => return Err(PyValueError::new_err(format!("unknown kind of quantity {kind}: use time, size or rate"))),
     };
     read_quantity(kind, text).map_err(|refused| {
         let Diagnostic { value, message, hint, .. } = *refused;
@@ -395,7 +398,7 @@ fn quantity(kind: &str, text: &str) -> PyResult<u64> {
     })
 }
 
-/// What Python is told of a result that could not be exported.
+/// Converts an error of an export to a Python exception.
 fn export_error(error: ExportError) -> PyErr {
     match error {
         ExportError::Missing(message) => PyValueError::new_err(message),
@@ -411,20 +414,22 @@ fn export_error(error: ExportError) -> PyErr {
     }
 }
 
-/// Writes a result as a file for Perfetto; how many events that are.
+/// Writes a result as a file for Perfetto. Returns the number of events.
 #[pyfunction]
 fn export_perfetto(py: Python<'_>, directory: &str, output: &str) -> PyResult<u64> {
     py.detach(|| backwater_export::perfetto::export(Path::new(directory), Path::new(output))).map_err(export_error)
 }
 
-/// Writes the frames of a result that leave in a window, or all of them, as a capture; how many frames that are.
+/// Writes the frames of a result as a capture, all of them or those in a window. Returns their
+/// number.
 #[pyfunction]
 fn export_pcapng(py: Python<'_>, directory: &str, output: &str, window: Option<Window>) -> PyResult<u64> {
     py.detach(|| backwater_export::pcapng::export(Path::new(directory), Path::new(output), window))
         .map_err(export_error)
 }
 
-/// Writes the files that the viewer reads into `output`; `tell` learns of rows read and rows in all, and may raise.
+/// Writes the input files of the viewer into `output`. `tell` receives the rows read and the total,
+/// and may raise.
 #[pyfunction]
 fn build_view(py: Python<'_>, directory: &str, output: &str, tell: &Bound<'_, PyAny>) -> PyResult<()> {
     let (tell, mut raised) = (tell.clone().unbind(), None);
@@ -439,13 +444,13 @@ fn build_view(py: Python<'_>, directory: &str, output: &str, tell: &Bound<'_, Py
     raised.map_or_else(|| built.map_err(export_error), Err)
 }
 
-/// Version of the package.
+/// Returns the version of the package.
 #[pyfunction]
 fn version() -> &'static str {
     BUILD.version
 }
 
-/// What the core was built from.
+/// Returns the sources of the core.
 #[pyfunction]
 fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let info = PyDict::new(py);
@@ -457,10 +462,12 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(info)
 }
 
-/// Defines a Python module with everything in `backwater._core` and the mechanisms of the calling crate.
+/// Defines a Python module with everything in `backwater._core` and the mechanisms of the calling
+/// crate.
 ///
-/// The first argument names the module; the crate's library has the same name. Each mechanism follows as its slot, its
-/// name in scenarios and the type of its options. The version of a mechanism is the version of the crate.
+/// The first argument names the module; the crate's library has the same name. Each mechanism follows
+/// as its slot, its name in scenarios and the type of its options. The version of a mechanism is the
+/// version of the crate.
 ///
 /// ```ignore
 /// backwater_pymodule::extension!(on_off, flow_control "on-off": OnOffConfig);
@@ -476,7 +483,7 @@ macro_rules! extension {
     };
 }
 
-/// The slots as scenarios call them.
+/// Slots, by their names in scenarios.
 #[doc(hidden)]
 pub mod slots {
     #![allow(non_camel_case_types, reason = "names of scenarios")]
@@ -487,13 +494,13 @@ pub mod slots {
     pub use backwater_fabric::mechanisms::recovery::RecoveryConfig as recovery;
 }
 
-/// What the import of the module says of a mechanism that cannot be registered.
+/// Converts a failed registration to an import error.
 #[doc(hidden)]
 pub fn registered(result: Result<(), Diagnostic>) -> PyResult<()> {
     result.map_err(|error| PyImportError::new_err(error.message))
 }
 
-/// Puts everything into the module.
+/// Adds all classes, functions and constants to the module.
 #[doc(hidden)]
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;

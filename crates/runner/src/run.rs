@@ -8,7 +8,7 @@ use crate::disk::{FileSum, Reserve};
 use crate::events::EventLog;
 use crate::roles::{FlowRole, Roles};
 use crate::summary::{Audit, DeadFlow, DeadQueue, DeadlockReport, FlowCounts, Outcome, Summary};
-use crate::tables::{HeadroomRow, Name, ReorderingRow, SCHEMA_VERSION, SwitchRow, TableError, Tables};
+use crate::tables::{HeadroomRow, Name, ReorderingRow, SCHEMA_VERSION, SwitchRow, TableWriteError, Tables};
 use crate::topology::topology_json;
 use crate::usage::{ResidentSet, cpu_seconds, peak_rss_bytes};
 use backwater_columns::Text;
@@ -51,7 +51,7 @@ pub enum RunError {
     },
     /// A table cannot be written.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] TableWriteError),
 }
 
 /// Progress of a run.

@@ -10,7 +10,7 @@ mod row;
 mod writer;
 
 pub use row::{ColumnDefinition, Name, Row, TableDefinition};
-pub use writer::{TableError, TableWriter};
+pub use writer::{TableWriteError, TableWriter};
 
 use crate::disk::FileSum;
 use backwater_columns::{Column, Text};
@@ -66,7 +66,7 @@ macro_rules! tables {
                 directory: &Path,
                 names: &Arc<[Text]>,
                 metadata: &[(String, String)],
-            ) -> Result<Tables, TableError> {
+            ) -> Result<Tables, TableWriteError> {
                 Ok(Tables { $($table: TableWriter::create(directory, stringify!($table), names, metadata)?,)+ })
             }
 
@@ -80,7 +80,7 @@ macro_rules! tables {
             /// # Errors
             ///
             /// If a file cannot be written.
-            pub(crate) fn finish(self) -> Result<BTreeMap<String, FileSum>, TableError> {
+            pub(crate) fn finish(self) -> Result<BTreeMap<String, FileSum>, TableWriteError> {
                 Ok(BTreeMap::from([$(self.$table.finish()?),+]))
             }
         }

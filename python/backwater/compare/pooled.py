@@ -51,7 +51,7 @@ def verdicts(summaries: Sequence[Summary]) -> list[Fact]:
     ]
     if unpromised:
         facts.append(
-            Fact("Lossless", f"{unpromised:,} dropped: not promised with this flow control and headroom", "bad")
+            Fact("Lossless", f"{unpromised:,} dropped: not guaranteed with this flow control and headroom", "bad")
         )
     deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else "none"
     return [
@@ -80,7 +80,7 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
         Fact("Simulated time", _mean(of("simulated_ps"), style.duration)),
         Fact("Flows", _mean(of("flows"))),
         Fact("RESUME frames", _mean(of("resume_frames"))),
-        Fact("Time paused", f"{_mean(of('paused_ps'), style.duration)}, all queues added up"),
+        Fact("Time paused", f"{_mean(of('paused_ps'), style.duration)}, sum over all queues"),
         # A missing counter means 0.
         *(
             Fact(

@@ -5,28 +5,6 @@ import { at } from "./pyramid";
 import { type Columns, type Table, numberAt, numbers, textAt } from "./tables";
 import type { Topology } from "./topology";
 
-const COLUMNS = [
-  ...[
-    "id",
-    "src",
-    "dst",
-    "class",
-    "tag",
-    "role",
-    "bytes",
-    "start",
-    "finish",
-    "ideal_fct",
-    "slowdown",
-    "paused",
-    "blocked",
-  ],
-  ...["delivered", "retransmitted", "waits_row", "waits_rows", "signals_row", "signals_rows", "path"],
-];
-const STEP_COLUMNS = ["of", "step", "node", "port", "term", "cause_node", "cause_port", "length_ps"];
-
-const SIGNAL_COLUMNS = ["signal", "node", "port", "count", "first_ps", "last_ps", "waited_ps"];
-
 /** A flow and its rows in `waits.parquet` and `signals.parquet`. */
 interface Found {
   flow: Flow;
@@ -38,7 +16,7 @@ interface Found {
 export async function findFlow(table: Table, id: number): Promise<Found | null> {
   const group = table.groups.find((group) => (group.min["id"] ?? 0) <= id && id <= (group.max["id"] ?? -1));
   if (!group) return null;
-  const read = await table.group(group, COLUMNS);
+  const read = await table.group(group);
   const ids = numbers(read, "id");
   for (let row = 0; row < ids.length; row++) if (ids[row] === id) return foundAt(read, row);
   return null;
@@ -63,7 +41,7 @@ export async function flowsBetween(
   fits.sort((one, other) => other.slowdown - one.slowdown);
   const flows = fits.slice(0, most).map(async ({ group, row }) => {
     const found = table.groups[group];
-    return found ? foundAt(await table.group(found, COLUMNS), row).flow : [];
+    return found ? foundAt(await table.group(found), row).flow : [];
   });
   return (await Promise.all(flows)).flat();
 }
@@ -100,7 +78,7 @@ function foundAt(read: Columns, row: number): Found {
 /** Returns the steps of the packet that completed a flow, or that the flow waits for. */
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
-  const read = await waits.read(start, end, STEP_COLUMNS);
+  const read = await waits.read(start, end);
   const rows = Array.from({ length: end - start }, (_, row) => row).filter(
     (row) => textAt(read["of"], row) === "completion",
   );
@@ -126,7 +104,7 @@ export async function signalsOf(
   { signals: [start, end] }: Found,
   topology: Topology,
 ): Promise<Signal[]> {
-  const read = await signals.read(start, end, SIGNAL_COLUMNS);
+  const read = await signals.read(start, end);
   const found = Array.from({ length: end - start }, (_, row): Signal => {
     const [count, waited] = [numberAt(read["count"], row) ?? 0, numberAt(read["waited_ps"], row) ?? null];
     return {

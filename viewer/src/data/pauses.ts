@@ -7,7 +7,6 @@ import type { Branch, Snapshot, Pause, PauseBar, Tree } from "./model";
 import { type Window, at, isWithin, levelCount, levelFor } from "./pyramid";
 import { type Columns, type Group, type Table, numbers } from "./tables";
 
-const COLUMNS = ["port", "queue", "start", "end", "parent_start", "open", "cause", "via", "parent_queue", "hops"];
 /** Maximum number of pauses that are shown as intervals instead of shares of bins. */
 const MAX_INTERVALS = 1 << 14;
 
@@ -88,7 +87,7 @@ export class Pauses {
 
   /** Calls `each` with the pauses of row groups, or with those of `port` alone. */
   async #each(groups: Group[], port: number | null, each: (pause: Pause) => void): Promise<void> {
-    for (const read of await Promise.all(groups.map((group) => this.#intervals.group(group, COLUMNS)))) {
+    for (const read of await Promise.all(groups.map((group) => this.#intervals.group(group)))) {
       const ports = numbers(read, "port");
       for (let row = 0; row < ports.length; row++) if (port === null || ports[row] === port) each(pauseAt(read, row));
     }

@@ -20,6 +20,8 @@ const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(in
 
 export class Table {
   readonly groups: Group[];
+  /** Names of all columns. */
+  readonly columns: string[];
   readonly #file: AsyncBuffer;
   readonly #metadata: FileMetaData;
   readonly #cache = new Map<string, Promise<Columns>>();
@@ -27,6 +29,8 @@ export class Table {
   private constructor(file: AsyncBuffer, metadata: FileMetaData) {
     this.#file = file;
     this.#metadata = metadata;
+    const paths = metadata.row_groups[0]?.columns.map((column) => column.meta_data?.path_in_schema[0]) ?? [];
+    this.columns = paths.filter((name) => name !== undefined);
     let start = 0;
     this.groups = metadata.row_groups.map((group) => {
       const found: Group = { start, end: start + Number(group.num_rows), min: {}, max: {} };
@@ -47,7 +51,7 @@ export class Table {
   }
 
   /** Reads the rows from `start` until before `end`; only their pages are read. */
-  read(start: number, end: number, names: string[]): Promise<Columns> {
+  read(start: number, end: number, names = this.columns): Promise<Columns> {
     const key = `${start}-${end}:${names.join()}`;
     const known = this.#cache.get(key);
     // The cache is in order of use.
@@ -79,7 +83,7 @@ export class Table {
   }
 
   /** Reads the rows of a row group. */
-  group(group: Group, names: string[]): Promise<Columns> {
+  group(group: Group, names = this.columns): Promise<Columns> {
     return this.read(group.start, group.end, names);
   }
 }

@@ -1,7 +1,7 @@
-//! A run as a trace for the viewer of Perfetto: what every port does, its queues and pauses, and the flows.
+//! Trace of a run for Perfetto: activity, queues and pauses of each port, and flows.
 //!
-//! Tracks are plain ones, a node at the top, its ports below: those of processes would lose their order. Each PAUSE has an arrow of its own from the one that
-//! made it, or from the congested port.
+//! Tracks are plain: nodes at the top, ports below, because tracks of processes would lose their
+//! order. Each PAUSE has an arrow from the PAUSE that caused it, or from the congested port.
 
 mod proto;
 mod tracks;
@@ -13,7 +13,7 @@ use crate::tables::{self, Rows};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An interval in which a queue was paused.
+/// Interval in which a queue was paused.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     port: Port,
@@ -21,33 +21,33 @@ struct Pause {
     start: u64,
     end: u64,
     root: Port,
-    /// The port of the node that sent the PAUSE, and the pause of a queue there that was the reason, where these are known.
+    /// Port of the node that sent the PAUSE, and the pause of a queue there that caused it, if
+    /// known.
     via: Option<Port>,
     parent: Option<(u16, u64)>,
 }
 
-// In which order the tracks of a port are shown.
+// Order of the tracks of a port.
 const CONGESTED: usize = 0;
 const WIRE: usize = 1;
 const EVENTS: usize = 2;
 const QUEUES: usize = 10;
 
-/// Writes the run in `directory` to `output`; how many events that are.
+/// Writes the run in `directory` to `output`. Returns the number of events.
 ///
 /// # Errors
-/// A file cannot be read or written.
+///
+/// If a file cannot be read or written.
 pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
     let run = Run::with_flows(directory)?;
     let mut drawing = Drawing { tracks: Tracks::create(output)?, run: &run };
     drawing.pauses(&read_pauses(directory, &run)?)?;
     drawing.flows()?;
     if run.has_trace {
-        tables::read(&directory.join("events.parquet"), &EVENT_COLUMNS, None, |rows| drawing.events(rows))?;
+        tables::read(&directory.join("events.parquet"), None, |rows| drawing.events(rows))?;
     } else {
         let mut last = BTreeMap::new();
-        tables::read(&directory.join("queues.parquet"), &["time_ps", "node", "port", "bytes"], None, |rows| {
-            drawing.samples(rows, &mut last)
-        })?;
+        tables::read(&directory.join("queues.parquet"), None, |rows| drawing.samples(rows, &mut last))?;
         for (port, at) in last {
             drawing.sample(port, at + run.sample_ps, 0)?;
         }
@@ -56,21 +56,8 @@ pub fn export(directory: &Path, output: &Path) -> Result<u64, ExportError> {
 }
 
 fn read_pauses(directory: &Path, run: &Run) -> Result<Vec<Pause>, ExportError> {
-    let columns = [
-        "node",
-        "port",
-        "peer",
-        "queue",
-        "start_ps",
-        "end_ps",
-        "cause_node",
-        "cause_port",
-        "via_port",
-        "parent_queue",
-        "parent_start_ps",
-    ];
     let mut pauses = Vec::new();
-    tables::read(&directory.join("pauses.parquet"), &columns, None, |rows| {
+    tables::read(&directory.join("pauses.parquet"), None, |rows| {
         let (node, peer, cause) = (rows.names("node")?, rows.names("peer")?, rows.names("cause_node")?);
         let (port, queue, via) = (rows.numbers("port")?, rows.numbers("queue")?, rows.numbers("via_port")?);
         let (start, end, cause_port) =
@@ -89,31 +76,12 @@ fn read_pauses(directory: &Path, run: &Run) -> Result<Vec<Pause>, ExportError> {
         }
         Ok(())
     })?;
-    // Of one queue none overlaps another.
+    // Pauses of one queue do not overlap.
     pauses.sort_by_key(|pause| (pause.port, pause.queue, pause.start));
     Ok(pauses)
 }
 
-const EVENT_COLUMNS: [&str; 16] = [
-    "time_ps",
-    "node",
-    "port",
-    "event",
-    "frame",
-    "flow",
-    "psn",
-    "queue",
-    "until_ps",
-    "queue_bytes",
-    "reason",
-    "rate_bps",
-    "in_flight_bytes",
-    "window_bytes",
-    "class",
-    "frame_bytes",
-];
-
-/// A trace that is being drawn.
+/// Trace in progress.
 struct Drawing<'a> {
     tracks: Tracks,
     run: &'a Run,
@@ -130,7 +98,7 @@ impl Drawing<'_> {
         self.tracks.track(Some(node), &format!("{} to {to}", self.run.port_name(port)), 100 + usize::from(port.1))
     }
 
-    /// A track of a port.
+    /// Returns a track of a port.
     fn of_port(&mut self, port: Port, name: &str, rank: usize) -> Result<Uuid, ExportError> {
         let port = self.port(port)?;
         self.tracks.track(Some(port), name, rank)
@@ -141,11 +109,11 @@ impl Drawing<'_> {
         self.tracks.counter(port, name, QUEUES + 2 * queue + 1, "B")
     }
 
-    /// Pauses, each with an arrow from its cause.
+    /// Draws the pauses, each with an arrow from its cause.
     fn pauses(&mut self, pauses: &[Pause]) -> Result<(), ExportError> {
         let places: BTreeMap<(Port, u16, u64), usize> =
             pauses.iter().zip(0..).map(|(pause, place)| ((pause.port, pause.queue, pause.start), place)).collect();
-        // Arrows are numbered as the pauses that they lead to; from 1, as 0 is none.
+        // Arrows have the numbers of the pauses to which they lead, from 1; 0 means none.
         let mut from_pause: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         let mut from_port: BTreeMap<Port, Vec<(u64, u64, Port)>> = BTreeMap::new();
         for (pause, arrow) in pauses.iter().zip(1..) {
@@ -185,7 +153,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Flows below the hosts that they start at, in as many rows as run at once.
+    /// Draws the flows below their source hosts, in as many rows as run at once.
     fn flows(&mut self) -> Result<(), ExportError> {
         let mut rows: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut flows: Vec<_> = self.run.flows.iter().collect();
@@ -214,7 +182,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// What was traced.
+    /// Draws traced events.
     fn events(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
         let (event, node, frame, reason) =
             (rows.names("event")?, rows.names("node")?, rows.names("frame")?, rows.names("reason")?);
@@ -259,7 +227,7 @@ impl Drawing<'_> {
                         self.count_of_flow(node, flow.at(row), ("window", "B"), at, window)?;
                     }
                 }
-                // Pauses are drawn from their own table, flows from theirs.
+                // Pauses and flows are drawn from their own tables.
                 _ => {}
             }
         }
@@ -281,7 +249,8 @@ impl Drawing<'_> {
         self.tracks.count(track, at, value)
     }
 
-    /// Samples of what ports hold. A port that a sample leaves out was empty; `last` has the last sample of each.
+    /// Draws samples of queue lengths. A port without a sample was empty; `last` holds the last
+    /// sample of each port.
     fn samples(&mut self, rows: &Rows<'_>, last: &mut BTreeMap<Port, u64>) -> Result<(), ExportError> {
         let (time, node, port, bytes) =
             (rows.numbers("time_ps")?, rows.names("node")?, rows.numbers("port")?, rows.numbers("bytes")?);

@@ -1,8 +1,9 @@
-//! The messages of Perfetto's trace format that an export needs, numbered as in its `trace_packet.proto` and `track_event.proto`.
+//! Messages of Perfetto's trace format, numbered as in `trace_packet.proto` and
+//! `track_event.proto`.
 
 use prost::Message;
 
-/// One of the packets that a trace file is made of.
+/// Packet of a trace file.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
     #[prost(uint64, optional, tag = "8")]
@@ -84,7 +85,7 @@ pub(super) struct DebugAnnotation {
     pub(super) name: String,
 }
 
-/// A trace file, or a part of one: parts follow each other in the file.
+/// Trace file, or a part of one. Parts follow each other in the file.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Trace {
     #[prost(message, repeated, tag = "1")]

@@ -1,4 +1,4 @@
-//! Tracks, and what happens on them, as it goes into the file.
+//! Tracks and their events, in the format of the file.
 
 use super::proto::{
     ChildOrdering, CounterDescriptor, DebugAnnotation, EventType, Trace, TracePacket, TrackDescriptor, TrackEvent,
@@ -10,31 +10,31 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The only sequence of packets.
+/// Number of the only sequence of packets.
 const SEQUENCE: u32 = 1;
 
 /// Picoseconds per tick of the trace's clock.
 const TICK: u64 = 1000;
 
-/// Names a track of a file.
+/// Identifier of a track.
 pub(super) type Uuid = u64;
 
-/// A trace file that is being written.
+/// Trace file in progress.
 pub(super) struct Tracks {
     file: BufWriter<File>,
     path: PathBuf,
-    /// By their parents and their names.
+    /// Tracks by parent and name.
     known: BTreeMap<(Option<Uuid>, String), Uuid>,
     pub(super) events: u64,
 }
 
-/// Something that happens on a track.
+/// Event on a track.
 #[derive(Default)]
 pub(super) struct Event {
     pub(super) name: String,
     pub(super) category: &'static str,
     pub(super) details: Vec<(&'static str, String)>,
-    /// Arrows that begin here, and that end here.
+    /// Arrows that begin and end at the event.
     pub(super) arrows_from: Vec<u64>,
     pub(super) arrows_to: Vec<u64>,
 }
@@ -46,12 +46,12 @@ impl Tracks {
         Ok(Tracks { file, path: path.into(), known: BTreeMap::new(), events: 0 })
     }
 
-    /// The track called `name` below `parent`, made on the spot if there is none; it is shown in the place `rank`.
+    /// Returns the track `name` below `parent`, and creates it if needed. `rank` is its position.
     pub(super) fn track(&mut self, parent: Option<Uuid>, name: &str, rank: usize) -> Result<Uuid, ExportError> {
         self.make(parent, name, rank, None)
     }
 
-    /// The same for numbers in `unit`.
+    /// Returns a counter track with values in `unit`.
     pub(super) fn counter(&mut self, parent: Uuid, name: &str, rank: usize, unit: &str) -> Result<Uuid, ExportError> {
         self.make(Some(parent), name, rank, Some(CounterDescriptor { unit_name: unit.to_owned() }))
     }
@@ -85,24 +85,25 @@ impl Tracks {
         Ok(uuid)
     }
 
-    /// A slice from `start` to `end`, in ps: behind all slices of the track that have been written before.
+    /// Adds a slice from `start` to `end`, in ps. It must be after all earlier slices of the track.
     pub(super) fn slice(&mut self, track: Uuid, start: u64, end: u64, event: Event) -> Result<(), ExportError> {
         self.happen(track, EventType::SliceBegin, start, Some(event))?;
         self.happen(track, EventType::SliceEnd, end, None)
     }
 
-    /// Something that takes no time.
+    /// Adds an event without a duration.
     pub(super) fn instant(&mut self, track: Uuid, at: u64, event: Event) -> Result<(), ExportError> {
         self.happen(track, EventType::Instant, at, Some(event))
     }
 
-    /// A number changes.
+    /// Adds a new value of a counter.
     pub(super) fn count(&mut self, track: Uuid, at: u64, value: u64) -> Result<(), ExportError> {
         let counter_value = Some(i64::try_from(value).unwrap_or(i64::MAX));
         self.add(at, TrackEvent { counter_value, ..Self::event(track, EventType::Counter, at) })
     }
 
-    /// The clock has whole nanoseconds: an annotation has the picoseconds.
+    /// Returns an event with its picoseconds as an annotation, because the clock has whole
+    /// nanoseconds.
     fn event(track: Uuid, kind: EventType, at: u64) -> TrackEvent {
         let ps = DebugAnnotation { name: "ps".to_owned(), uint_value: Some(at), string_value: None };
         TrackEvent { event_type: kind.into(), track_uuid: track, debug_annotations: vec![ps], ..TrackEvent::default() }
@@ -138,7 +139,7 @@ impl Tracks {
         self.file.write_all(&bytes).map_err(|cause| ExportError::Write { path: self.path.clone(), cause })
     }
 
-    /// Completes the file.
+    /// Completes the file. Returns the number of events.
     pub(super) fn finish(mut self) -> Result<u64, ExportError> {
         self.file.flush().map_err(|cause| ExportError::Write { path: self.path.clone(), cause })?;
         Ok(self.events)

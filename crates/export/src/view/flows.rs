@@ -1,4 +1,4 @@
-//! Flows by number, and those that suffered most.
+//! Flows by number, and the most affected flows.
 
 use crate::ExportError;
 use crate::run::Run;
@@ -9,35 +9,18 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Of `flows.parquet`.
-pub(super) const COLUMNS: [&str; 15] = [
-    "id",
-    "tag",
-    "role",
-    "src",
-    "dst",
-    "class",
-    "bytes",
-    "start_ps",
-    "receiver_finish_ps",
-    "ideal_fct_ps",
-    "retransmitted_bytes",
-    "paused_ps",
-    "blocked_ps",
-    "delivered_bytes",
-    "path",
-];
-/// Flows in a list of those that suffered most.
+/// Length of the lists of affected flows.
 const MOST: usize = 1000;
 
-/// Rows of each flow in a table that has them in a row: the first, and how many.
+/// Rows of each flow in a table with consecutive rows per flow: the first row, and the number of
+/// rows.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     rows: u64,
     of: BTreeMap<u64, (u64, u64)>,
 }
 
-/// Rows of each flow in `waits.parquet` and in `signals.parquet`.
+/// Rows of each flow in `waits.parquet` and `signals.parquet`.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) waits: Places,
@@ -52,11 +35,13 @@ impl Places {
 
     pub(super) fn read(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
         let flow = rows.numbers("flow")?;
-        for row in 0..rows.len() {
-            self.of.entry(flow.at(row)).or_insert((self.rows + row as u64, 0)).1 += 1;
-        }
-        self.rows += rows.len() as u64;
+        (0..rows.len()).for_each(|row| self.add(flow.at(row)));
         Ok(())
+    }
+
+    fn add(&mut self, flow: u64) {
+        self.of.entry(flow).or_insert((self.rows, 0)).1 += 1;
+        self.rows += 1;
     }
 }
 
@@ -80,12 +65,12 @@ struct Flow {
 }
 
 impl Flow {
-    /// Until it was complete, or the run ended at `end`.
+    /// Returns the time until the flow finished, or until `end`.
     fn taken(&self, end: u64) -> u64 {
         self.finish.unwrap_or(end) - self.start
     }
 
-    /// That time over the one on an idle fabric; 0 for a flow without end.
+    /// Returns that time divided by the ideal time; 0 for an endless flow.
     fn slowdown(&self, end: u64) -> f64 {
         self.ideal.map_or(0.0, |ideal| self.taken(end) as f64 / ideal as f64)
     }
@@ -94,7 +79,7 @@ impl Flow {
 /// All flows.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// Tags and roles, in the order in which they were met.
+    /// Tags and roles, in order of appearance.
     words: Vec<String>,
     flows: Vec<Flow>,
 }
@@ -105,12 +90,12 @@ impl Flows {
         let (start, finish) = (rows.numbers("start_ps")?, rows.numbers("receiver_finish_ps")?);
         let (ideal, retransmitted) = (rows.numbers("ideal_fct_ps")?, rows.numbers("retransmitted_bytes")?);
         let (paused, blocked) = (rows.numbers("paused_ps")?, rows.numbers("blocked_ps")?);
-        let (delivered, path) = (rows.numbers("delivered_bytes")?, rows.lists("path")?);
+        let delivered = rows.numbers("delivered_bytes")?;
         let (src, dst) = (rows.names("src")?.numbers(run), rows.names("dst")?.numbers(run));
         let (tag, role) = (rows.names("tag")?, rows.names("role")?);
-        for row in 0..rows.len() {
+        for (row, path) in rows.lists("path")?.into_iter().enumerate() {
             let (mut node, mut way) = (src(row), Vec::new());
-            for port in path(row).unwrap_or_default().iter().map(|port| *port as u16) {
+            for port in path.into_iter().flatten().map(|port| port as u16) {
                 way.push(run.port_number((node, port)));
                 node = run.links.get(&(node, port)).map_or(node, |link| link.to.0);
             }
@@ -136,7 +121,7 @@ impl Flows {
         Ok(())
     }
 
-    /// The number of a tag or role.
+    /// Returns the number of a tag or role.
     fn word(&mut self, word: &str) -> u32 {
         let known = self.words.iter().position(|known| known == word);
         known.unwrap_or_else(|| {
@@ -145,12 +130,13 @@ impl Flows {
         }) as u32
     }
 
-    /// Writes `flows.parquet` into `output`; how many there are, and those that suffered most.
+    /// Writes `flows.parquet` into `output`. Returns the number of flows and the most affected
+    /// ones.
     pub(super) fn write(mut self, output: &Path, told: &Told, end: u64) -> Result<Value, ExportError> {
         self.flows.sort_unstable_by_key(|flow| flow.id);
         let columns = ["id", "src", "dst", "class"].iter().map(|name| field::<i32>(name, false));
         let columns = columns.chain(["tag", "role"].iter().map(|name| field::<Text>(name, true)));
-        let columns = columns.chain(NUMBERS.iter().map(|name| field::<f64>(name, false)));
+        let columns = columns.chain(NUMBERS.iter().map(|(name, _)| field::<f64>(name, false)));
         let mut sheet = Sheet::create(output, "flows", columns.chain([list_field::<i32>("path")]).collect())?;
         sheet.write(&self.flows, |flows| self.columns(flows, told, end))?;
         sheet.finish()?;
@@ -170,7 +156,7 @@ impl Flows {
         let whole = |of: &dyn Fn(&Flow) -> u32| Column::required(flows.iter().map(|flow| of(flow) as i32));
         let word = |word: u32| Text::from(self.words[word as usize].as_str());
         let words = |of: &dyn Fn(&Flow) -> Option<u32>| Column::optional(flows.iter().map(|flow| of(flow).map(word)));
-        let numbers = |i: usize| Column::required(flows.iter().map(|flow| numbers_of(flow, told, end)[i]));
+        let numbers = |(_, number): &(&str, Number)| Column::required(flows.iter().map(|flow| number(flow, told, end)));
         let mut columns = vec![
             whole(&|flow| flow.id as u32),
             whole(&|flow| flow.src),
@@ -178,50 +164,37 @@ impl Flows {
             whole(&|flow| flow.class.into()),
         ];
         columns.extend([words(&|flow| Some(flow.tag)), words(&|flow| flow.role)]);
-        columns.extend((0..NUMBERS.len()).map(numbers));
+        columns.extend(NUMBERS.iter().map(numbers));
         columns.push(Column::lists(flows.iter().map(|flow| Some(flow.path.iter().map(|port| *port as i32)))));
         columns
     }
 }
 
-/// Columns in double precision; what a flow does not have is not a number.
-const NUMBERS: [&str; 13] = [
-    "bytes",
-    "start",
-    "finish",
-    "ideal_fct",
-    "slowdown",
-    "paused",
-    "blocked",
-    "delivered",
-    "retransmitted",
-    "waits_row",
-    "waits_rows",
-    "signals_row",
-    "signals_rows",
+/// Value of a flow in a column. The run ends at the given time.
+type Number = fn(&Flow, &Told, u64) -> f64;
+
+/// Columns in double precision, NaN for null.
+const NUMBERS: [(&str, Number); 13] = [
+    ("bytes", |flow, _, _| or_nan(flow.bytes)),
+    ("start", |flow, _, _| flow.start as f64),
+    ("finish", |flow, _, _| or_nan(flow.finish)),
+    ("ideal_fct", |flow, _, _| or_nan(flow.ideal)),
+    ("slowdown", |flow, _, end| flow.slowdown(end)),
+    ("paused", |flow, _, _| flow.paused as f64),
+    ("blocked", |flow, _, _| flow.blocked as f64),
+    ("delivered", |flow, _, _| flow.delivered as f64),
+    ("retransmitted", |flow, _, _| flow.retransmitted as f64),
+    ("waits_row", |flow, told, _| told.waits.of(flow.id)[0]),
+    ("waits_rows", |flow, told, _| told.waits.of(flow.id)[1]),
+    ("signals_row", |flow, told, _| told.signals.of(flow.id)[0]),
+    ("signals_rows", |flow, told, _| told.signals.of(flow.id)[1]),
 ];
 
-fn numbers_of(flow: &Flow, told: &Told, end: u64) -> [f64; NUMBERS.len()] {
-    let or_none = |number: Option<u64>| number.map_or(f64::NAN, |number| number as f64);
-    let ([waits_row, waits_rows], [signals_row, signals_rows]) = (told.waits.of(flow.id), told.signals.of(flow.id));
-    [
-        or_none(flow.bytes),
-        flow.start as f64,
-        or_none(flow.finish),
-        or_none(flow.ideal),
-        flow.slowdown(end),
-        flow.paused as f64,
-        flow.blocked as f64,
-        flow.delivered as f64,
-        flow.retransmitted as f64,
-        waits_row,
-        waits_rows,
-        signals_row,
-        signals_rows,
-    ]
+fn or_nan(number: Option<u64>) -> f64 {
+    number.map_or(f64::NAN, |number| number as f64)
 }
 
-/// A line of a list.
+/// Returns an entry of a list.
 fn summary(flow: &Flow, end: u64) -> Value {
     json!({
         "id": flow.id,
@@ -239,16 +212,12 @@ fn summary(flow: &Flow, end: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backwater_columns::Cells;
-    use std::path::Path;
 
     #[test]
-    fn rows_of_flows_are_numbered_through_all_groups() {
+    fn rows_of_flows_are_counted_over_all_row_groups() {
         let mut waits = Places::default();
-        for flows in [[1, 1, 2], [3, 3, 3], [4, 4, 1]] {
-            let cells = Cells::Numbers(flows.map(Some).to_vec());
-            let group = Rows { len: 3, columns: vec![("flow", Some(cells))], path: Path::new("waits.parquet") };
-            waits.read(&group).unwrap();
+        for flow in [1, 1, 2, 3, 3, 3, 4, 4, 1] {
+            waits.add(flow);
         }
         assert_eq!(waits.of, BTreeMap::from([(1, (0, 3)), (2, (2, 1)), (3, (3, 3)), (4, (6, 2))]));
     }

@@ -1,17 +1,21 @@
-//! Files from which a viewer answers with few short reads, however long the run was: pyramids of all samples, pauses by length and start, flows by number.
+//! Input files of the viewer. It answers queries with few short reads, for runs of any length:
+//! pyramids of samples, pauses by length and start, flows by number.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `queues`, `egress`, `ingress`, `ports`, `buffers` | minima and maxima of what the table of that name samples ([`pyramid`]) |
-//! | `pauses` | the intervals of `pauses.parquet` ([`pauses`]) |
-//! | `paused` | how long queues were paused in bins of time, and because of whom ([`pauses`]) |
-//! | `flows` | the rows of `flows.parquet` in the order of their numbers ([`flows`]) |
-//! | `senders` | what senders did, of those that were traced, by flow |
-//! | `index.json` | what they were made from; written last |
+//! | `queues`, `egress`, `ingress`, `ports`, `buffers` | extremes of samples ([`pyramid`]) |
+//! | `pauses` | intervals of `pauses.parquet` ([`pauses`]) |
+//! | `paused` | pause time in bins, and its cause ([`pauses`]) |
+//! | `flows` | rows of `flows.parquet`, by number ([`flows`]) |
+//! | `senders` | activity of traced senders, by flow |
+//! | `index.json` | checksums of the tables; written last |
 //!
-//! Ports are numbered node by node in the order of `topology.json`, which also numbers the nodes. Row groups are small, and of one level and one span of time
-//! each, so that the statistics in the footer tell which of them to read. Whole numbers are 32 bits wide and all others double precision, which scripts in a
-//! browser read without a conversion; times up to 2^53 ps, 150 minutes, are exact.
+//! Ports are numbered node by node, in the order of `topology.json`, which also numbers the nodes.
+//!
+//! Row groups are small. Each has one level and one time span, so that the statistics in the footer
+//! tell a reader which groups it needs. Whole numbers are 32 bits wide, all others double
+//! precision, which scripts in a browser read without conversion. Times up to 2^53 ps (150 minutes)
+//! are exact.
 
 mod flows;
 mod pauses;
@@ -29,14 +33,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Changes whenever the files do.
+/// Version of the files. Increase it with every change of their format.
 pub const VERSION: u32 = 3;
-/// The file that tells what the others were made from.
+/// File with the checksums of the tables.
 pub const INDEX: &str = "index.json";
-/// Tables that files are made from.
+/// Tables that the files are derived from.
 pub const TABLES: [&str; 10] =
     ["queues", "egress", "ingress", "ports", "buffers", "pauses", "flows", "waits", "signals", "events"];
-/// The files that are made, besides the index.
+/// Files besides the index.
 pub const FILES: [&str; 9] = [
     "queues.parquet",
     "egress.parquet",
@@ -48,21 +52,21 @@ pub const FILES: [&str; 9] = [
     "flows.parquet",
     "senders.parquet",
 ];
-/// Bins that make up one of the level above.
+/// Bins in a bin of the next level.
 const BRANCHING: u32 = 4;
-/// The most bins of the highest level.
+/// Maximum number of bins of the highest level.
 const FEW: u32 = 64;
-/// The most rows of a row group.
+/// Maximum number of rows of a row group.
 const GROUP: usize = 1 << 14;
-/// Number of the place that stands for all ports together.
+/// Number of the place for all ports together.
 const EVERYWHERE: i32 = -1;
-/// Events between two whose time the index has.
+/// Events between two times in the index.
 const EVENT_STEP: u64 = 1 << 12;
 
-/// How far it is: rows read, and rows in all. Says whether to go on.
+/// Progress callback: rows read, and total rows. Returns false to stop.
 pub type Tell<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// A result that is being read.
+/// Result in progress of reading.
 struct Source<'a> {
     directory: &'a Path,
     run: Run,
@@ -76,20 +80,19 @@ impl Source<'_> {
         Some(self.directory.join(format!("{table}.parquet"))).filter(|path| path.exists())
     }
 
-    /// How many rows a table has; none if the result does not have the table.
+    /// Returns the number of rows of a table, or 0 if the result lacks the table.
     fn row_count(&self, table: &str) -> Result<u64, ExportError> {
         self.path(table).map_or(Ok(0), |path| tables::row_count(&path))
     }
 
-    /// Calls `handle` with all rows of a table, some at a time; not at all if the result does not have the table.
+    /// Calls `handle` with all row groups of a table, if the result has the table.
     fn read(
         &mut self,
         table: &str,
-        columns: &[&str],
         mut handle: impl FnMut(&Rows<'_>, &Run) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let Some(path) = self.path(table) else { return Ok(()) };
-        tables::read(&path, columns, None, |rows| {
+        tables::read(&path, None, |rows| {
             handle(rows, &self.run)?;
             self.done += rows.len() as u64;
             if (self.tell)(self.done, self.total) { Ok(()) } else { Err(ExportError::Stopped) }
@@ -100,7 +103,8 @@ impl Source<'_> {
 /// Writes the files for the run in `directory` into `output`, which exists.
 ///
 /// # Errors
-/// A file cannot be read or written, or `tell` has said to stop.
+///
+/// If a file cannot be read or written, or `tell` returned false.
 pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), ExportError> {
     let run = Run::read(directory)?;
     let mut source = Source { directory, run, done: 0, total: 0, tell };
@@ -134,7 +138,7 @@ pub fn build(directory: &Path, output: &Path, tell: Tell<'_>) -> Result<(), Expo
 }
 
 impl Source<'_> {
-    /// The pyramid of a table with a row per place and sample.
+    /// Writes the pyramid of a table with one row per place and sample.
     fn pyramid(
         &mut self,
         output: &Path,
@@ -144,10 +148,7 @@ impl Source<'_> {
     ) -> Result<(), ExportError> {
         let mut pyramid = Pyramid::create(output, table, values, self.run.samples(), self.row_count(table)?)?;
         let is_of_ports = table != "buffers";
-        let mut columns = vec!["time_ps", "node"];
-        columns.extend(is_of_ports.then_some("port").into_iter().chain(queue));
-        columns.extend(values.iter().map(|(name, _)| *name));
-        self.read(table, &columns, |rows, run| {
+        self.read(table, |rows, run| {
             let (time, node) = (rows.numbers("time_ps")?, rows.names("node")?.numbers(run));
             let port = is_of_ports.then(|| rows.numbers("port")).transpose()?;
             let queue = queue.map(|queue| rows.numbers(queue)).transpose()?;
@@ -164,13 +165,13 @@ impl Source<'_> {
         pyramid.finish()
     }
 
-    /// That of the ports' queues, with what all ports come to.
+    /// Writes the pyramid of the ports' queues, with the sums over all ports.
     fn queues(&mut self, output: &Path) -> Result<(), ExportError> {
         let values = [("bytes", Absent::IsZero), ("paused_queues", Absent::IsZero)];
         let mut pyramid = Pyramid::create(output, "queues", &values, self.run.samples(), self.row_count("queues")?)?;
-        // Of the sample that is being read.
+        // Time and sums of the current sample.
         let (mut at, mut sums) = (None, [0.0; 2]);
-        self.read("queues", &["time_ps", "node", "port", "bytes", "paused_queues"], |rows, run| {
+        self.read("queues", |rows, run| {
             let (time, node, port) =
                 (rows.numbers("time_ps")?, rows.names("node")?.numbers(run), rows.numbers("port")?);
             let values = [rows.numbers("bytes")?, rows.numbers("paused_queues")?];
@@ -193,28 +194,28 @@ impl Source<'_> {
         pyramid.finish()
     }
 
-    /// Pauses; the width of the bins of the lowest level, and the ports that caused them.
+    /// Writes pauses. Returns the bin width of the lowest level and the ports that caused pauses.
     fn pauses(&mut self, output: &Path) -> Result<Value, ExportError> {
         let mut pauses = Pauses::create(output, self.run.sample_ps, self.run.end_ps)?;
-        self.read("pauses", &pauses::COLUMNS, |rows, run| pauses.read(rows, run))?;
+        self.read("pauses", |rows, run| pauses.read(rows, run))?;
         pauses.finish()
     }
 
-    /// Flows, and those that suffered most.
+    /// Writes flows. Returns the most affected ones.
     fn flows(&mut self, output: &Path) -> Result<Value, ExportError> {
         let mut told = flows::Told::default();
-        self.read("waits", &["flow"], |rows, _| told.waits.read(rows))?;
-        self.read("signals", &["flow"], |rows, _| told.signals.read(rows))?;
+        self.read("waits", |rows, _| told.waits.read(rows))?;
+        self.read("signals", |rows, _| told.signals.read(rows))?;
         let mut flows = flows::Flows::default();
-        self.read("flows", &flows::COLUMNS, |rows, run| flows.read(rows, run))?;
+        self.read("flows", |rows, run| flows.read(rows, run))?;
         flows.write(output, &told, self.run.end_ps)
     }
 
-    /// The times of some events, and what senders did.
+    /// Writes the activity of senders. Returns the times of some events.
     fn events(&mut self, output: &Path) -> Result<Value, ExportError> {
         let (mut next, mut first, mut times, mut last) = (0, 0, Vec::new(), 0);
         let mut senders = senders::Senders::default();
-        self.read("events", &senders::COLUMNS, |rows, _| {
+        self.read("events", |rows, _| {
             senders.read(rows)?;
             let time = rows.numbers("time_ps")?;
             while next - first < rows.len() as u64 {

@@ -1,7 +1,9 @@
 //! Pauses as intervals, and as shares of bins.
 //!
-//! An interval stands at the lowest level whose chunk is as long as it at least, in the chunk in which it starts: so what goes on at a time is in two chunks of
-//! each level. Bins of a level sum up the pauses of that level and of all levels below; longer ones are few, and seen as intervals.
+//! An interval belongs to the lowest level whose chunk is at least as long as the interval, in the
+//! chunk in which it starts. So the intervals of an instant are in two chunks of each level. Bins
+//! of a level sum up the pauses of this and all lower levels. Longer pauses are few, and are read
+//! as intervals.
 
 use crate::ExportError;
 use crate::run::Run;
@@ -17,28 +19,13 @@ use std::collections::BTreeMap;
 use std::mem::{replace, take};
 use std::path::Path;
 
-/// Of `pauses.parquet`.
-pub(super) const COLUMNS: [&str; 12] = [
-    "node",
-    "port",
-    "peer",
-    "queue",
-    "start_ps",
-    "end_ps",
-    "cause_node",
-    "cause_port",
-    "via_port",
-    "parent_queue",
-    "parent_start_ps",
-    "hops",
-];
-/// Bins of the lowest level in a run without samples.
+/// Maximum number of bins of the lowest level in a run without samples.
 const BINS: u64 = 1 << 12;
-/// Bins of a level that stand together.
+/// Bins in a chunk.
 const CHUNK: u32 = 64;
-/// Ports in the list of causes.
+/// Length of the list of causes.
 const MOST: usize = 1000;
-/// Stands for a number that is not known.
+/// Placeholder for an unknown number.
 const UNKNOWN: i32 = -1;
 
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +41,7 @@ struct Interval {
     hops: Option<u64>,
 }
 
-/// How long a queue was paused in a bin, ps, and the port that caused most of it.
+/// Pause time of a queue in a bin, ps, and the port that caused most of it.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     port: u32,
@@ -64,17 +51,17 @@ struct Share {
     paused: u64,
 }
 
-/// Port, queue and bin; how long that queue was paused in that bin, by cause.
+/// Pause time by cause, for each port, queue and bin.
 type Bins = BTreeMap<(u32, u16, u64), BTreeMap<u32, u64>>;
 
-/// What is open of a level, by chunk.
+/// Unwritten part of a level, by chunk.
 #[derive(Debug, Default)]
 struct Level {
     intervals: BTreeMap<u64, Vec<Interval>>,
     bins: BTreeMap<u64, Bins>,
 }
 
-/// The files of pauses that are being written.
+/// Files of pauses in progress.
 pub(super) struct Pauses {
     intervals: Sheet,
     paused: Sheet,
@@ -82,13 +69,14 @@ pub(super) struct Pauses {
     width: u64,
     end: u64,
     levels: Vec<Level>,
-    /// When something can be closed next.
+    /// Time at which the next chunk can be closed.
     next: u64,
-    /// How long queues were paused in all, by cause.
+    /// Total pause time by cause.
     causes: BTreeMap<u32, u64>,
 }
 
-/// Width of the bins of level 0, ps: that of samples, or what makes [`BINS`] at most.
+/// Returns the bin width of level 0, ps: the sample interval, or the width for at most [`BINS`]
+/// bins.
 fn width_of(sample_ps: u64, end_ps: u64) -> u64 {
     if sample_ps > 0 { sample_ps } else { end_ps / BINS + 1 }
 }
@@ -112,17 +100,17 @@ impl Pauses {
         })
     }
 
-    /// Width of the bins of a level.
+    /// Returns the bin width of a level.
     fn width(&self, level: usize) -> u64 {
         self.width * u64::from(BRANCHING).pow(level as u32)
     }
 
-    /// Width of its chunks.
+    /// Returns the chunk width of a level.
     fn span(&self, level: usize) -> u64 {
         self.width(level) * u64::from(CHUNK)
     }
 
-    /// Rows of the table, which are in order of end.
+    /// Reads rows of the table, which is ordered by end.
     pub(super) fn read(&mut self, rows: &Rows<'_>, run: &Run) -> Result<(), ExportError> {
         let node = |column: &str| Ok::<_, ExportError>(rows.names(column)?.numbers(run));
         let (node, peer, cause_node) = (node("node")?, node("peer")?, node("cause_node")?);
@@ -166,11 +154,11 @@ impl Pauses {
         Ok(())
     }
 
-    /// Writes the chunks to which nothing comes that ends at `now` or later.
+    /// Writes the chunks that receive nothing ending at `now` or later.
     fn close(&mut self, now: u64) -> Result<(), ExportError> {
         for level in 0..self.levels.len() {
             let span = self.span(level);
-            // Whatever still comes to this level starts one span before `now` at most.
+            // Later intervals of this level start at most one span before `now`.
             let first = (now / span).saturating_sub(1);
             let open = &mut self.levels[level];
             let later = open.intervals.split_off(&first);
@@ -182,7 +170,7 @@ impl Pauses {
         Ok(())
     }
 
-    /// Writes what is complete of a level.
+    /// Writes complete chunks of a level.
     fn write(&mut self, level: usize, Level { intervals, bins }: Level) -> Result<(), ExportError> {
         for mut intervals in intervals.into_values() {
             intervals.sort_unstable_by_key(|pause| (pause.start, pause.port, pause.queue));
@@ -191,7 +179,7 @@ impl Pauses {
         bins.into_iter().try_for_each(|(chunk, bins)| self.write_bins(level, chunk, bins))
     }
 
-    /// Writes a chunk of bins, and adds it to the level above.
+    /// Writes a chunk of bins, and adds it to the next level.
     fn write_bins(&mut self, level: usize, chunk: u64, bins: Bins) -> Result<(), ExportError> {
         let share = |(&(port, queue, bin), causes): (&(u32, u16, u64), &BTreeMap<u32, u64>)| {
             let main = causes.iter().max_by_key(|(_, length)| **length).map_or(0, |(cause, _)| *cause);
@@ -209,7 +197,8 @@ impl Pauses {
         Ok(())
     }
 
-    /// Writes what is left; the width of the bins of level 0, and the ports that paused others longest, the worst first.
+    /// Writes the rest. Returns the bin width of level 0 and the ports that caused the longest
+    /// pauses, longest first.
     pub(super) fn finish(mut self) -> Result<Value, ExportError> {
         for level in 0..self.levels.len() {
             let left = take(&mut self.levels[level]);
@@ -224,7 +213,7 @@ impl Pauses {
     }
 }
 
-/// Declares columns called `names`.
+/// Declares columns of one type.
 fn of<V: Encode>(names: &[&str]) -> Vec<TypePtr> {
     names.iter().map(|name| field::<V>(name, false)).collect()
 }

@@ -1,8 +1,12 @@
-//! Minima and maxima of samples in bins, each level's [`BRANCHING`] times as wide as those below.
+//! Minima and maxima of samples in bins. Each level's bins are [`BRANCHING`] times as wide as those
+//! below.
 //!
-//! A row is a bin of a place (a port or a node) and a queue there. A bin of level 0 is a sample: bin i that at the end of sample interval i. Bins in which
-//! nothing was sampled have no row. Rows of a level stand in chunks of successive bins; within a chunk by place, queue and bin. Chunks of level 0 are short,
-//! as all places of a sample are read at once; those of the other levels are long, as many bins of one place are.
+//! A row is a bin of a place (port or node) and a queue. A bin of level 0 is a sample: bin i is the
+//! end of sample interval i. Bins without samples have no row.
+//!
+//! Rows of a level form chunks of successive bins, sorted by place, queue and bin. Chunks of level
+//! 0 are short, because all places of a sample are read at once. Chunks of other levels are long,
+//! because many bins of one place are read.
 
 use crate::ExportError;
 use crate::view::sheet::Sheet;
@@ -11,20 +15,20 @@ use backwater_columns::{Column, field};
 use std::mem::take;
 use std::path::Path;
 
-/// The most values of a row.
+/// Maximum number of values of a row.
 const MOST: usize = 3;
-/// About how many rows a chunk of level 0 has, and one of a higher level.
+/// Approximate number of rows of a chunk of level 0, and of a higher level.
 const ROWS: [u64; 2] = [1 << 13, 1 << 19];
-/// The fewest bins of a chunk, and how often that can be quadrupled.
+/// Minimum number of bins of a chunk, and maximum number of times that it is quadrupled.
 const BINS: u32 = 16;
 const QUADRUPLED: u32 = 3;
 
-/// What it means that a sample has no row.
+/// Meaning of a missing sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absent {
-    /// There was nothing.
+    /// The value is zero.
     IsZero,
-    /// The value is not known.
+    /// The value is unknown.
     IsUnknown,
 }
 
@@ -33,35 +37,36 @@ struct Row {
     place: i32,
     queue: i32,
     bin: u32,
-    /// Minimum and maximum of each value; not a number where it is not known.
+    /// Minimum and maximum of each value; NaN if unknown.
     values: [[f64; 2]; MOST],
 }
 
-/// Bins of a level that have been made and not written.
+/// Unwritten bins of a level.
 #[derive(Debug, Default)]
 struct Level {
-    /// How many there are of this level in all.
+    /// Number of bins of this level.
     bins: u32,
-    /// How many make up a chunk. All levels have powers of [`BRANCHING`], so that what a chunk adds to the level above is in one chunk there.
+    /// Bins in a chunk: a power of [`BRANCHING`], so that a chunk contributes to one chunk of the
+    /// next level.
     width: u32,
     chunk: u32,
     rows: Vec<Row>,
 }
 
-/// A pyramid that is being written.
+/// Pyramid in progress.
 pub(super) struct Pyramid {
     sheet: Sheet,
     absent: Vec<Absent>,
     levels: Vec<Level>,
 }
 
-/// How many bins each level has, from the lowest one; the highest has [`FEW`] at most.
+/// Returns the number of bins of each level, from the lowest. The highest has at most [`FEW`].
 pub(super) fn bins_of_levels(samples: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(samples), |bins| (*bins > FEW).then(|| bins.div_ceil(BRANCHING)))
 }
 
-/// Bins of a chunk of a level: the most that have as many rows as [`ROWS`] says, or fewer, where
-/// `samples` have `rows` together.
+/// Returns the bins in a chunk of a level: as many as give at most [`ROWS`] rows, if `samples` have
+/// `rows` in total.
 fn width(level: usize, samples: u32, rows: u64) -> u32 {
     let bins = ROWS[level.min(1)].saturating_mul(samples.into()) / rows.max(1);
     let widths = (0..=QUADRUPLED).map(|times| BINS * BRANCHING.pow(times));
@@ -69,7 +74,7 @@ fn width(level: usize, samples: u32, rows: u64) -> u32 {
 }
 
 impl Pyramid {
-    /// A pyramid called `name` in `output`, of so many samples; all of them together have about so many rows.
+    /// Creates the pyramid `name` in `output` for `samples` with about `rows` rows in total.
     pub(super) fn create(
         output: &Path,
         name: &str,
@@ -91,7 +96,7 @@ impl Pyramid {
         })
     }
 
-    /// A sample; they come in order of time.
+    /// Adds a sample, in order of time.
     pub(super) fn push(
         &mut self,
         bin: u32,
@@ -114,7 +119,7 @@ impl Pyramid {
         Ok(())
     }
 
-    /// Writes what there is of a level, and adds it to the one above.
+    /// Writes the open chunk of a level, and adds it to the next level.
     fn close(&mut self, level: usize) -> Result<(), ExportError> {
         let Level { bins, ref mut rows, .. } = self.levels[level];
         let mut rows = take(rows);
@@ -131,13 +136,14 @@ impl Pyramid {
         Ok(())
     }
 
-    /// The bin above some that are not empty, of a level with so many.
+    /// Merges non-empty bins to a bin of the next level. `bins` is the number of bins of their
+    /// level.
     fn merged(&self, children: &[Row], bins: u32) -> Row {
         let mut row = children[0];
         row.bin /= BRANCHING;
         let is_complete = children.len() as u32 == BRANCHING.min(bins - row.bin * BRANCHING);
         for (i, absent) in self.absent.iter().enumerate() {
-            // What is not a number does not count.
+            // NaN is ignored.
             let [least, most] = children
                 .iter()
                 .map(|child| child.values[i])
@@ -148,7 +154,7 @@ impl Pyramid {
         row
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(super) fn finish(mut self) -> Result<(), ExportError> {
         for level in 0..self.levels.len() {
             self.close(level)?;
@@ -175,15 +181,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_level_has_a_quarter_of_the_bins_until_they_are_few() {
+    fn each_level_has_a_quarter_of_the_bins() {
         let bins = |samples| bins_of_levels(samples).collect::<Vec<_>>();
         assert_eq!(bins(5000), [5000, 1250, 313, 79, 20]);
         assert_eq!((bins(FEW), bins(FEW + 1), bins(0)), (vec![FEW], vec![FEW + 1, 17], vec![0]));
     }
 
-    /// 8192 rows at level 0 and 524,288 above; a sample has 100 rows.
+    /// Limits are 8192 rows at level 0 and 524,288 above.
     #[test]
-    fn chunks_have_about_as_many_rows_as_wanted() {
+    fn chunks_have_about_the_intended_number_of_rows() {
         let widths = |rows_of_a_sample: u64| [0, 1, 2].map(|level| width(level, 1000, 1000 * rows_of_a_sample));
         assert_eq!(widths(100), [64, 1024, 1024]);
         assert_eq!(widths(3000), [16, 64, 64]);

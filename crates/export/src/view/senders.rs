@@ -1,4 +1,4 @@
-//! What senders did, by flow: the events `rate` and `sender` of a trace.
+//! Activity of senders by flow: the events `rate` and `sender` of a trace.
 
 use crate::ExportError;
 use crate::tables::Rows;
@@ -6,10 +6,7 @@ use crate::view::sheet::Sheet;
 use backwater_columns::{Column, field};
 use std::path::Path;
 
-/// Of `events.parquet`.
-pub(super) const COLUMNS: [&str; 6] = ["time_ps", "event", "flow", "rate_bps", "in_flight_bytes", "window_bytes"];
-
-/// Flow; time, rate, bytes in flight and window, of which some are not a number.
+/// Flow; then time, rate, bytes in flight and window, some of them NaN.
 #[derive(Debug, Default)]
 pub(super) struct Senders(Vec<(u32, [f64; 4])>);
 
@@ -28,7 +25,7 @@ impl Senders {
     pub(super) fn write(mut self, output: &Path) -> Result<(), ExportError> {
         let values = ["time", "rate", "in_flight", "window"].map(|name| field::<f64>(name, false));
         let columns = [field::<i32>("flow", false)].into_iter().chain(values).collect();
-        // Stable: events of a flow stay in order.
+        // The stable sort keeps the order of a flow's events.
         self.0.sort_by_key(|(flow, _)| *flow);
         let mut sheet = Sheet::create(output, "senders", columns)?;
         sheet.write(&self.0, |rows| {

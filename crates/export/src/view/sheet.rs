@@ -1,4 +1,4 @@
-//! Writing a file whose row groups are chosen by hand.
+//! Writer of a file with explicit row groups.
 
 use crate::ExportError;
 use crate::view::GROUP;
@@ -11,17 +11,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows of a page, which can be read without the others of its row group.
+/// Rows of a page, which can be read separately.
 const PAGE: usize = 1 << 11;
 
-/// A file that is being written.
+/// File in progress.
 pub(super) struct Sheet {
     path: PathBuf,
     writer: SerializedFileWriter<File>,
 }
 
 impl Sheet {
-    /// A file called `name` in `output`. Columns of numbers have statistics.
+    /// Creates the file `name` in `output`. Columns of numbers have statistics.
     pub(super) fn create(output: &Path, name: &str, columns: Vec<TypePtr>) -> Result<Sheet, ExportError> {
         let path = output.join(format!("{name}.parquet"));
         let level = ZstdLevel::try_new(1).map_err(|cause| write_error(&path, cause))?;
@@ -47,7 +47,7 @@ impl Sheet {
         Ok(Sheet { path, writer })
     }
 
-    /// Appends rows, in row groups of their own.
+    /// Appends rows as new row groups.
     pub(super) fn write<R>(&mut self, rows: &[R], columns: impl Fn(&[R]) -> Vec<Column>) -> Result<(), ExportError> {
         for rows in rows.chunks(GROUP) {
             write_group(&mut self.writer, columns(rows)).map_err(|cause| write_error(&self.path, cause))?;
@@ -73,9 +73,9 @@ mod tests {
     use parquet::file::statistics::Statistics;
     use temp_dir::TempDir;
 
-    /// By their limits a reader finds the row groups that it needs.
+    /// A reader finds row groups by their limits.
     #[test]
-    fn numbers_have_limits_and_an_encoding_that_suits_them() {
+    fn numbers_have_limits_and_a_suitable_encoding() {
         let directory = TempDir::new().unwrap();
         let fields = vec![field::<i32>("bin", false), field::<f64>("most", false), field::<Text>("name", false)];
         let mut sheet = Sheet::create(directory.path(), "some", fields).unwrap();

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Failure to write a table.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
-pub struct TableError {
+pub struct TableWriteError {
     path: PathBuf,
     cause: Box<dyn std::error::Error + Send + Sync>,
 }
@@ -53,10 +53,10 @@ impl<R: Row> TableWriter<R> {
         name: &str,
         names: &Arc<[Text]>,
         metadata: &[(String, String)],
-    ) -> Result<TableWriter<R>, TableError> {
+    ) -> Result<TableWriter<R>, TableWriteError> {
         let file = format!("{name}.parquet");
         let (path, partial) = (directory.join(&file), directory.join(format!("{file}.partial")));
-        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
+        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableWriteError { path: path.clone(), cause };
         let fields = R::fields();
         let level = ZstdLevel::try_new(1).map_err(|cause| fail(cause.into()))?;
         let properties = WriterProperties::builder()
@@ -106,9 +106,9 @@ impl<R: Row> TableWriter<R> {
     /// # Errors
     ///
     /// If the file cannot be written, for example because the disk is full.
-    pub fn finish(mut self) -> Result<(String, FileSum), TableError> {
+    pub fn finish(mut self) -> Result<(String, FileSum), TableWriteError> {
         let path = self.path.clone();
-        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableError { path: path.clone(), cause };
+        let fail = |cause: Box<dyn std::error::Error + Send + Sync>| TableWriteError { path: path.clone(), cause };
         let encoded = self.encode();
         if let Some(cause) = self.error.take().or(encoded.err()) {
             return Err(fail(cause.into()));

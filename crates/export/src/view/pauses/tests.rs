@@ -15,11 +15,11 @@ fn bins_without_samples_are_as_small_as_their_number_allows() {
     assert_eq!(width_of(7, 100), 7);
 }
 
-/// Width of a bin, ps, and how many there are: six levels, the lowest with 300 chunks.
+/// Bin width in ps. There are six levels, the lowest with 300 chunks.
 const WIDTH: u64 = 10;
 const END: u64 = WIDTH * 64 * 300;
 
-/// Pauses in order of end: most of them short, some as long as chunks of any level.
+/// Returns pauses in order of end: most are short, some as long as chunks of any level.
 fn intervals() -> Vec<Interval> {
     let mut noise = 1_u64;
     let mut draw = |below: u64| {
@@ -39,7 +39,7 @@ fn intervals() -> Vec<Interval> {
     all
 }
 
-/// Rows of a file, all of whose columns are whole numbers.
+/// Returns the rows of a file of whole numbers.
 fn rows<const N: usize>(directory: &TempDir, name: &str) -> Vec<[u64; N]> {
     let reader = SerializedFileReader::new(File::open(directory.path().join(name)).unwrap()).unwrap();
     let number = |field: &Field| match field {
