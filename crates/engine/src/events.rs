@@ -229,7 +229,9 @@ struct Sorter {
 impl Sorter {
     /// Writes the events of all `chunks` to `sorted`, which is empty, latest first.
     fn sort<'a>(&mut self, chunks: impl Iterator<Item = &'a [Packed]>, sorted: &mut Vec<Packed>) {
-        chunks.for_each(|chunk| sorted.extend_from_slice(chunk));
+        for chunk in chunks {
+            sorted.extend_from_slice(chunk);
+        }
         if sorted.len() <= FEW || self.spread(sorted) {
             finish(sorted);
         } else {

@@ -186,10 +186,16 @@ fn checksum(header: &[u8]) -> u16 {
 /// the fifth byte of the BTH.
 fn icrc(ip: &[u8], udp: &[u8]) -> u32 {
     let (mut ip, mut head) = (ip.to_vec(), udp[..20].to_vec());
-    [1, 8, 10, 11].into_iter().for_each(|at| ip[at] = 0xff);
-    [6, 7, 12].into_iter().for_each(|at| head[at] = 0xff);
+    for at in [1, 8, 10, 11] {
+        ip[at] = 0xff;
+    }
+    for at in [6, 7, 12] {
+        head[at] = 0xff;
+    }
     let mut crc = crc32fast::Hasher::new();
-    [&[0xff; 8][..], &ip, &head, &udp[20..]].into_iter().for_each(|part| crc.update(part));
+    for part in [&[0xff; 8][..], &ip, &head, &udp[20..]] {
+        crc.update(part);
+    }
     crc.finalize()
 }
 

@@ -285,19 +285,18 @@ struct Progress {
 }
 
 impl From<RunProgress> for Progress {
-    fn from(progress: RunProgress) -> Progress {
-        let RunProgress {
-            time_ps,
-            end_ps,
-            events,
-            packet_hops,
-            live_flows,
-            finished_flows,
-            started_flows,
-            paused_ports,
-            done,
-        } = progress;
-        Progress { time_ps, end_ps, events, packet_hops, live_flows, finished_flows, started_flows, paused_ports, done }
+    fn from(run: RunProgress) -> Progress {
+        Progress {
+            time_ps: run.time_ps,
+            end_ps: run.end_ps,
+            events: run.events,
+            packet_hops: run.packet_hops,
+            live_flows: run.live_flows,
+            finished_flows: run.finished_flows,
+            started_flows: run.started_flows,
+            paused_ports: run.paused_ports,
+            done: run.done,
+        }
     }
 }
 

@@ -107,7 +107,9 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
         let bytes = flow.bytes as f64;
         *total += bytes;
         let path = fabric.path(id, &flow, Direction::Data);
-        fabric.egress_ports(&flow, &path).for_each(|port| *by_port.entry(port.id).or_default() += bytes);
+        for port in fabric.egress_ports(&flow, &path) {
+            *by_port.entry(port.id).or_default() += bytes;
+        }
     }
     sums
 }

@@ -15,7 +15,7 @@ pub enum Outcome {
     TimeLimit,
     /// The user stopped the run.
     Interrupted,
-    /// Results could not be written. They are complete up to that time.
+    /// A write error stopped the run. The results up to then are complete.
     WriteError,
     /// Queues wait for each other in a cycle.
     Deadlock,

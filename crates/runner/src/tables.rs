@@ -173,7 +173,7 @@ tables! {
         node: Name,
         /// Egress port number at the node.
         port: u16,
-        /// Activity or cause of waiting at the port, see the guide.
+        /// Activity or cause of waiting at the port: a term of `backwater why`.
         term: Name,
         /// Node of the port whose congestion closed the gate, for the term `paused`. Null if the
         /// closure is too old to be attributed.

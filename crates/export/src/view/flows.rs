@@ -35,7 +35,9 @@ impl Places {
 
     pub(super) fn read(&mut self, rows: &Rows<'_>) -> Result<(), ExportError> {
         let flow = rows.numbers("flow")?;
-        (0..rows.len()).for_each(|row| self.add(flow.at(row)));
+        for row in 0..rows.len() {
+            self.add(flow.at(row));
+        }
         Ok(())
     }
 

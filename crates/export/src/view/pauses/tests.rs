@@ -7,7 +7,7 @@ use std::fs::File;
 use temp_dir::TempDir;
 
 #[test]
-fn bins_without_samples_are_as_small_as_their_number_allows() {
+fn bins_without_samples_are_as_small_as_their_number_permits() {
     for end in [0, 1, BINS - 1, BINS, BINS + 1, 1_000_000_000_000] {
         let width = width_of(0, end);
         assert!(end.div_ceil(width) <= BINS && (width - 1) * BINS <= end, "{width} of {end}");
@@ -70,24 +70,24 @@ fn written() -> (Vec<[u64; 5]>, Vec<[u64; 6]>) {
     (rows(&directory, "pauses.parquet"), rows(&directory, "paused.parquet"))
 }
 
-/// Width of a level's bins.
+/// Returns the bin width of a level.
 fn width(level: u64) -> u64 {
     WIDTH << (2 * level)
 }
 
-/// The lowest level whose chunks are as long as the pause, or the highest.
+/// Returns the lowest level with chunks as long as the pause, or the highest level.
 fn level(pause: &Interval) -> u64 {
     (0..5).find(|level| pause.end - pause.start <= 64 * width(*level)).unwrap_or(5)
 }
 
-/// Checks that the chunks of each level stand in order.
+/// Returns true if the chunks of each level are in order.
 fn is_in_order(mut of: impl Iterator<Item = (u64, u64)>) -> bool {
     let mut last = [0; 6];
     of.all(|(level, chunk)| std::mem::replace(&mut last[level as usize], chunk) <= chunk)
 }
 
 #[test]
-fn each_pause_is_once_at_its_level_in_the_chunk_of_its_start() {
+fn each_pause_is_written_once_in_the_chunk_of_its_start() {
     let expected = intervals();
     let expected =
         expected.iter().map(|pause| [level(pause), pause.port.into(), pause.queue.into(), pause.start, pause.end]);
@@ -101,7 +101,7 @@ fn each_pause_is_once_at_its_level_in_the_chunk_of_its_start() {
 }
 
 #[test]
-fn each_bin_is_once_in_order_of_chunks_with_all_that_is_not_above_its_level() {
+fn each_bin_is_written_once_with_the_pauses_of_lower_levels() {
     let mut expected = BTreeMap::<_, BTreeMap<u32, u64>>::new();
     for pause in intervals() {
         for level in level(&pause)..6 {
