@@ -18,6 +18,10 @@ fuzz_target!(|text: &str| {
                 Scenario::from_document(&Document::from_json(&resolved)).expect("a resolved scenario is a scenario");
             assert_eq!(again.resolved().expect("a file names no custom mechanism"), resolved);
         }
-        Err(errors) => errors.iter().for_each(|error| assert!(!error.to_string().is_empty())),
+        Err(errors) => {
+            for error in errors {
+                assert!(!error.to_string().is_empty());
+            }
+        }
     }
 });

@@ -85,7 +85,7 @@ impl Kernel {
         let ports = |(id, flow): &(FlowId, FlowSpec)| {
             let mut node = flow.src;
             let ports = fabric.path(*id, flow, Direction::Data).into_iter().map(|ix| {
-                let port = fabric.wiring.of(node)[usize::from(ix)].id.0;
+                let port = fabric.wiring.port_at(node, ix).id.0;
                 node = fabric.wiring.neighbour(node, ix);
                 port
             });
@@ -144,9 +144,13 @@ impl Kernel {
         if let Some(key) = self.events.ahead(3) {
             let port = key as u32 as usize;
             if key < SEND {
-                self.ingress[port].wire.front().into_iter().for_each(prefetch);
+                if let Some(packet) = self.ingress[port].wire.front() {
+                    prefetch(packet);
+                }
             } else {
-                self.egress[port].queue.front().into_iter().for_each(prefetch);
+                if let Some(packet) = self.egress[port].queue.front() {
+                    prefetch(packet);
+                }
             }
         }
     }
@@ -215,7 +219,9 @@ fn main() -> ExitCode {
     let plan = match plan {
         Ok(plan) => plan,
         Err(diagnostics) => {
-            diagnostics.iter().for_each(|diagnostic| eprintln!("{diagnostic}"));
+            for diagnostic in diagnostics {
+                eprintln!("{diagnostic}");
+            }
             return ExitCode::from(2);
         }
     };

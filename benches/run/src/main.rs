@@ -28,7 +28,9 @@ fn drive(mut run: Run) -> Result<Summary, RunError> {
 
 fn plan(scenario: &Path, overrides: &[String]) -> Result<Plan, Vec<Diagnostic>> {
     let mut document = Document::read(scenario)?;
-    overrides.iter().try_for_each(|assignment| document.set(assignment))?;
+    for assignment in overrides {
+        document.set(assignment)?;
+    }
     Plan::from_document(&document, scenario.parent().unwrap_or(Path::new(".")))
 }
 
@@ -67,7 +69,9 @@ fn main() -> ExitCode {
     let plan = match plan(Path::new(scenario), overrides) {
         Ok(plan) => plan,
         Err(diagnostics) => {
-            diagnostics.iter().for_each(|diagnostic| eprintln!("{diagnostic}"));
+            for diagnostic in diagnostics {
+                eprintln!("{diagnostic}");
+            }
             return ExitCode::from(2);
         }
     };

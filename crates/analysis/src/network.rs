@@ -20,7 +20,7 @@ pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> 
         fabric.check_flow(&spec).map_err(|error| Diagnostic::error("traffic", error.message))?;
         let mut node = spec.src;
         let ports = fabric.path(id, &spec, Direction::Data).into_iter().map(|ix| {
-            let port = fabric.wiring.of(node)[usize::from(ix)].id;
+            let port = fabric.wiring.port_at(node, ix).id;
             node = fabric.wiring.neighbour(node, ix);
             port
         });
@@ -33,12 +33,11 @@ pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> 
 
 /// The case of `flows`, which belong to `fabric`, with `congested` ports of it.
 pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> Case {
-    let passed =
-        flows.iter().flat_map(|flow| flow.path.ports()).chain(&congested).map(|id| &fabric.wiring.ports[id.0 as usize]);
+    let passed = flows.iter().flat_map(|flow| flow.path.ports()).chain(&congested).map(|id| &fabric.wiring.ports[*id]);
     let both_ends = passed.flat_map(|port| [port.id, port.peer]);
     let port = |id: PortId| {
-        let facts = &fabric.wiring.ports[id.0 as usize];
-        let kind = fabric.spec.nodes[facts.node.0 as usize].kind;
+        let facts = &fabric.wiring.ports[id];
+        let kind = fabric.spec.nodes[facts.node].kind;
         (id, Port { name: fabric.port_name(id), node: facts.node, kind, rate: facts.rate, peer: facts.peer })
     };
     let ports = both_ends.map(port).collect();
@@ -49,7 +48,7 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
 /// limits it. The NIC of its own host does not count: there is no upstream to pause. Where all links have one rate, all of these are fed
 /// through at least two ingress ports, for a single link would have been full before.
 pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
-    let rate = |port: PortId| wiring.ports[port.0 as usize].rate;
+    let rate = |port: PortId| wiring.ports[port].rate;
     let shares = FairShares::new(flows.iter().map(|flow| flow.path.ports()), rate);
     let limit = |(id, flow): (FlowId, &Flow)| {
         let first = shares.first_bottleneck(id, flow.path.ports())?;

@@ -70,6 +70,15 @@ impl<I: Id, T> IndexMut<I> for IndexVec<I, T> {
     }
 }
 
+impl<I, T> IntoIterator for IndexVec<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<'a, I, T> IntoIterator for &'a IndexVec<I, T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;

@@ -123,7 +123,7 @@ impl EventLog {
     }
 
     fn row(&self, traced: &Traced, sequence: u32, fabric: &Fabric) -> EventRow {
-        let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
+        let ix = |port: PortId| fabric.wiring.ports[port].ix;
         let blank = EventRow {
             time_ps: traced.at,
             node: traced.node.into(),
@@ -272,7 +272,7 @@ impl EventLog {
     }
 
     fn because(&self, row: EventRow, cause: Cause, fabric: &Fabric) -> EventRow {
-        let root = &fabric.wiring.ports[cause.root.0 as usize];
+        let root = &fabric.wiring.ports[cause.root];
         let reason = self.word(if cause.for_order { "order" } else { CONGESTION });
         EventRow { cause_node: Some(root.node.into()), cause_port: Some(root.ix), reason: Some(reason), ..row }
     }

@@ -9,6 +9,7 @@
 //! from a set, their traffic is a fluid that splits evenly over equal-cost paths. Flows of other
 //! parts with `role = "incast"` count with their bytes, each on its own path.
 
+use backwater_engine::index::IndexVec;
 use backwater_fabric::frame::Direction;
 use backwater_fabric::ids::{FlowId, NodeId, PortId, PortIx};
 use backwater_fabric::network::fabric::Fabric;
@@ -38,7 +39,7 @@ pub struct Roles {
     /// True for tags of incasts.
     is_incast: Vec<bool>,
     /// True for ports with a large share of an incast that ends elsewhere.
-    is_shared: Vec<bool>,
+    is_shared: IndexVec<PortId, bool>,
 }
 
 /// Tolerance for shares at the limit, since sums of fractions are inexact.
@@ -52,7 +53,7 @@ impl Roles {
         if !is_incast.contains(&true) {
             return None;
         }
-        let mut roles = Roles { is_incast, is_shared: vec![false; fabric.wiring.ports.len()] };
+        let mut roles = Roles { is_incast, is_shared: vec![false; fabric.wiring.ports.len()].into() };
         for (receiver, senders) in traffic.fans() {
             let shares = fabric.routes.shares(&fabric.wiring, &senders, receiver);
             roles.mark(fabric, receiver, shares, least);
@@ -69,9 +70,9 @@ impl Roles {
     /// last hop.
     fn mark(&mut self, fabric: &Fabric, receiver: NodeId, shares: impl IntoIterator<Item = (PortId, f64)>, least: f64) {
         for (port, share) in shares {
-            let facts = &fabric.wiring.ports[port.0 as usize];
+            let facts = &fabric.wiring.ports[port];
             let is_last = fabric.wiring.neighbour(facts.node, facts.ix) == receiver;
-            self.is_shared[port.0 as usize] |= share >= least - TOLERANCE && !is_last;
+            self.is_shared[port] |= share >= least - TOLERANCE && !is_last;
         }
     }
 
@@ -79,7 +80,7 @@ impl Roles {
     pub fn of(&self, fabric: &Fabric, flow: &FlowSpec, path: &[PortIx]) -> FlowRole {
         if self.is_incast[usize::from(flow.tag)] {
             FlowRole::Incast
-        } else if fabric.egress_ports(flow, path).any(|port| self.is_shared[port.id.0 as usize]) {
+        } else if fabric.egress_ports(flow, path).any(|port| self.is_shared[port.id]) {
             FlowRole::Vulnerable
         } else {
             FlowRole::Background

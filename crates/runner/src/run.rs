@@ -534,9 +534,9 @@ impl Run {
 
     fn dead_queue(&self, port: PortId, queue: QueueIx) -> DeadQueue {
         let fabric = self.simulation.fabric();
-        let facts = &fabric.wiring.ports[port.0 as usize];
+        let facts = &fabric.wiring.ports[port];
         let name = fabric.port_name(port);
-        let port = &self.simulation.node(facts.node).ports()[usize::from(facts.ix)];
+        let port = &self.simulation.node(facts.node).ports()[facts.ix];
         let packets = port.frames(queue, self.simulation.frames(facts.node)).filter_map(|queued| queued.frame.packet());
         let data = packets.filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.flow);
         let flow = |id: FlowId| {

@@ -1,9 +1,10 @@
 //! `topology.json`: nodes, links and faults by name.
 
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::ids::{NodeId, PortId, PortIx};
 use backwater_fabric::network::routes::{Routes, Wiring};
-use backwater_fabric::network::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, Nodes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -48,8 +49,8 @@ pub fn topology_json(spec: &NetworkSpec) -> Value {
         |(id, node): (NodeId, &NodeSpec)| Node { name: node.name.clone(), kind: node.kind, layer: wiring.layer(id) };
     let nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
     let end = |port: PortId| {
-        let port = &wiring.ports[port.0 as usize];
-        let name = spec.nodes[port.node.0 as usize].name.clone();
+        let port = &wiring.ports[port];
+        let name = spec.nodes[port.node].name.clone();
         (name, port.ix, spec.interfaces.get(&(port.node, port.ix)).cloned())
     };
     let link = |(link, [a, b]): (&LinkSpec, &[PortId; 2])| {
@@ -92,20 +93,20 @@ pub fn shortest_paths(topology: &str, pairs: &[(String, String)]) -> Result<Vec<
         let (rate, delay) = (Rate::from_bps(link.rate_bps), Duration::from_ps(link.delay_ps));
         Ok(LinkSpec { a: number(&link.a)?, b: number(&link.b)?, rate, delay, error_rate: 0.0 })
     };
-    let specs: Vec<NodeSpec> = nodes.iter().map(node).collect();
+    let specs: Nodes = nodes.iter().map(node).collect();
     let wiring = Wiring::new(&specs, &links.iter().map(link).collect::<Result<Vec<_>, String>>()?);
     let routes = Routes::new(&specs, &wiring);
-    let mut link_of = vec![0; wiring.ports.len()];
+    let mut link_of = IndexVec::from(vec![0; wiring.ports.len()]);
     for (link, [a, b]) in wiring.links.iter().enumerate() {
-        (link_of[a.0 as usize], link_of[b.0 as usize]) = (link, link);
+        (link_of[*a], link_of[*b]) = (link, link);
     }
     let path = |(source, target): &(String, String)| {
         let mut node = number(source)?;
         let way = routes.path(&wiring, node, &[], number(target)?, |_, ports| ports[0]);
         let links = way.ok_or_else(|| format!("no path leads from {source} to {target}"))?.into_iter().map(|ix| {
-            let port = &wiring.of(node)[usize::from(ix)];
+            let port = wiring.port_at(node, ix);
             node = wiring.peer(port);
-            link_of[port.id.0 as usize]
+            link_of[port.id]
         });
         Ok(links.collect())
     };

@@ -18,7 +18,7 @@ impl Protocol for PortFc {
     }
 
     fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
-        let is_switch = |node: NodeId| fabric.spec.nodes[node.0 as usize].kind == NodeKind::Switch;
+        let is_switch = |node: NodeId| fabric.spec.nodes[node].kind == NodeKind::Switch;
         let joins = |link: &LinkSpec| is_switch(link.a) != is_switch(link.b);
         let nodes = || fabric.spec.nodes.iter();
         let relays = nodes().any(|node| node.kind == NodeKind::Relay);
@@ -70,8 +70,8 @@ impl Protocol for PortFc {
 /// port of a server.
 pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
     let Fabric { wiring, spec, .. } = fabric;
-    let facts = &wiring.ports[port.0 as usize];
-    if spec.nodes[facts.node.0 as usize].kind == NodeKind::Switch {
+    let facts = &wiring.ports[port];
+    if spec.nodes[facts.node].kind == NodeKind::Switch {
         let onward = others(wiring, port).flat_map(|relay| others(wiring, relay));
         onward.map(QueueId::RelayedTo).chain([QueueId::Arriving]).collect()
     } else {
@@ -83,7 +83,7 @@ pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
 
 /// The ports of the node behind `port`, except the one at the other end of its link.
 fn others(wiring: &Wiring, port: PortId) -> impl Iterator<Item = PortId> {
-    let peer = wiring.ports[port.0 as usize].peer;
-    let node = wiring.ports[peer.0 as usize].node;
+    let peer = wiring.ports[port].peer;
+    let node = wiring.ports[peer].node;
     wiring.of(node).iter().map(|port| port.id).filter(move |other| *other != peer)
 }

@@ -257,7 +257,9 @@ fn class_a_fills_if_its_port_is_congested() {
     let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
     for (congested, expected) in [("s3:1", &["s2:1"][..]), ("s1:1", &["s1:1", "s2:1"])] {
         let mut spec = network_of(&row, 1);
-        spec.nodes[..5].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+        for server in spec.nodes.iter_mut().take(5) {
+            server.kind = NodeKind::Relay;
+        }
         let found = ask(spec, vec![flow(0, 4)], "port-fc", &[congested]).overflows;
         assert_eq!(found.iter().map(|found| found.queue.port.as_str()).collect::<Vec<_>>(), expected);
     }

@@ -4,11 +4,12 @@ use crate::contract::packet::NO_PORT;
 use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
-use crate::ids::{CLASSES, Class, NodeId};
+use crate::ids::{CLASSES, Class, NodeId, PortIx};
 use crate::model::fifo::{Frames, Queued};
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;
+use backwater_engine::index::IndexVec;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -73,13 +74,15 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         check_buffer(node, simulation.frames(node.id), &mut report);
         if quiet {
             let leftover = node.flow_control().leftover().filter(|_| is_whole);
-            leftover.into_iter().for_each(|what| report(node.id, what));
+            if let Some(what) = leftover {
+                report(node.id, what);
+            }
             for port in fabric.wiring.of(node.id) {
-                let peer = &fabric.wiring.ports[port.peer.0 as usize];
+                let peer = &fabric.wiring.ports[port.peer];
                 let stopping = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
                 let told: BTreeSet<PauseScope> = stopping.map(|(_, scope)| scope).collect();
                 let upstream = simulation.node(peer.node);
-                let its_port = &upstream.ports()[usize::from(peer.ix)];
+                let its_port = &upstream.ports()[peer.ix];
                 if its_port.is_down() {
                     continue;
                 }
@@ -100,12 +103,12 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
 /// What the buffer policy has charged to every ingress queue must be in the egress queues, or on its way there.
 fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
     let Some(pipeline) = node.switch() else { return };
-    let mut standing = vec![[0u64; CLASSES]; node.ports().len()];
+    let mut standing: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();
     let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
     let queued = node.ports().iter().flat_map(in_queues).chain(pipeline.transit.packets());
     for Queued { frame, ingress, ingress_class, .. } in queued {
         if *ingress_class != Class::CONTROL && *ingress != NO_PORT {
-            standing[usize::from(*ingress)][ingress_class.index()] += u64::from(frame.size.charge);
+            standing[*ingress][ingress_class.index()] += u64::from(frame.size.charge);
         }
     }
     for (ingress, classes) in (0u16..).zip(&standing) {

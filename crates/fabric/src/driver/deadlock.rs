@@ -17,6 +17,7 @@ use crate::model::fifo::Queued;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;
+use backwater_engine::index::IndexVec;
 use std::collections::BTreeMap;
 
 /// A cycle of queues, each of which waits for the next.
@@ -34,8 +35,8 @@ impl Deadlock {
     /// Whether none of its gates has opened since its onset.
     fn still_holds(&self, simulation: &Simulation) -> bool {
         self.cycle.iter().all(|(port, queue)| {
-            let facts = &simulation.fabric().wiring.ports[port.0 as usize];
-            let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+            let facts = &simulation.fabric().wiring.ports[*port];
+            let gate = simulation.node(facts.node).ports()[facts.ix].gate(*queue);
             gate.closed().is_some_and(|(since, _)| since <= self.onset)
         })
     }
@@ -58,8 +59,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let mut paused: Vec<(Waiting, &PortFacts, &PortFacts)> = Vec::new();
     for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
         for port in node.ports() {
-            let facts = &fabric.wiring.ports[port.id.0 as usize];
-            let peer = &fabric.wiring.ports[facts.peer.0 as usize];
+            let facts = &fabric.wiring.ports[port.id];
+            let peer = &fabric.wiring.ports[facts.peer];
             let held =
                 port.closed_queues().filter(|queue| port.queue_bytes(*queue) > 0 || is_passed_on(node, port, *queue));
             paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
@@ -67,16 +68,19 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     }
     // A deadlocked queue waits for one of the next node: where none is left there, its packets need not be searched.
     loop {
-        let (before, mut has_paused) = (paused.len(), vec![false; fabric.spec.nodes.len()]);
-        paused.iter().for_each(|(_, facts, _)| has_paused[facts.node.0 as usize] = true);
-        paused.retain(|(_, _, peer)| has_paused[peer.node.0 as usize]);
+        let before = paused.len();
+        let mut has_paused = IndexVec::from(vec![false; fabric.spec.nodes.len()]);
+        for (_, facts, _) in &paused {
+            has_paused[facts.node] = true;
+        }
+        paused.retain(|(_, _, peer)| has_paused[peer.node]);
         if paused.len() == before {
             break;
         }
     }
     let waiting = |((port, queue), _, peer): (Waiting, &PortFacts, &PortFacts)| {
-        let upstream = simulation.node(fabric.wiring.ports[port.0 as usize].node);
-        let scope = upstream.flow_control().scope(fabric.wiring.ports[port.0 as usize].ix, queue);
+        let upstream = simulation.node(fabric.wiring.ports[port].node);
+        let scope = upstream.flow_control().scope(fabric.wiring.ports[port].ix, queue);
         ((port, queue), successors(simulation, peer.node, peer.ix, scope))
     };
     let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
@@ -90,9 +94,9 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         if moving.is_empty() {
             break;
         }
-        moving.iter().for_each(|waiting| {
-            waits.remove(waiting);
-        });
+        for waiting in moving {
+            waits.remove(&waiting);
+        }
     }
     // Every dead queue has a successor that is dead: following the first of each must come back.
     let mut path = vec![*waits.first_key_value()?.0];
@@ -104,8 +108,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         path.push(next);
     };
     let since = |(port, queue): &Waiting| {
-        let facts = &fabric.wiring.ports[port.0 as usize];
-        let gate = simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue);
+        let facts = &fabric.wiring.ports[*port];
+        let gate = simulation.node(facts.node).ports()[facts.ix].gate(*queue);
         gate.closed().map_or(Time::ZERO, |(since, _)| since)
     };
     Some(Deadlock { onset: cycle.iter().map(since).max()?, cycle })
@@ -127,8 +131,8 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
         }
     }
     let passed_on = node.flow_control().relayed_pauses(ingress, scope).into_iter();
-    let closed = passed_on.filter(|(port, queue)| node.ports()[usize::from(*port)].is_closed(*queue));
-    found.extend(closed.map(|(port, queue)| (node.ports()[usize::from(port)].id, queue)));
+    let closed = passed_on.filter(|(port, queue)| node.ports()[*port].is_closed(*queue));
+    found.extend(closed.map(|(port, queue)| (node.ports()[port].id, queue)));
     found
 }
 

@@ -4,6 +4,7 @@ use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
 use crate::model::port::{PortPlace, WireIx};
 use crate::network::fabric::Fabric;
+use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 
 /// The place of every node and port of a partitioned network.
@@ -11,8 +12,8 @@ use backwater_engine::memory::HeapBytes;
 pub(crate) struct Layout {
     /// Number of shards; some may be empty.
     pub(crate) shards: usize,
-    nodes: Vec<NodePlace>,
-    ports: Vec<PortPlace>,
+    nodes: IndexVec<NodeId, NodePlace>,
+    ports: IndexVec<PortId, PortPlace>,
 }
 
 /// The place of a node.
@@ -25,24 +26,24 @@ pub(crate) struct NodePlace {
 
 impl Layout {
     pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> Layout {
-        let mut nodes = vec![NodePlace { shard: 0, node: 0 }; fabric.spec.nodes.len()];
+        let mut nodes = IndexVec::<NodeId, _>::from(vec![NodePlace { shard: 0, node: 0 }; fabric.spec.nodes.len()]);
         for (shard, members) in (0..).zip(&partition.0) {
             for (local, node) in (0..).zip(members) {
-                nodes[node.0 as usize] = NodePlace { shard, node: local };
+                nodes[*node] = NodePlace { shard, node: local };
             }
         }
         let facts = &fabric.wiring.ports;
-        let shard = |port: PortId| nodes[facts[port.0 as usize].node.0 as usize].shard;
+        let shard = |port: PortId| nodes[facts[port].node].shard;
         let mut next = vec![WireIx::MIN; partition.0.len()];
         let wires = facts.iter().map(|port| {
             let next = &mut next[shard(port.id) as usize];
             let following = next.checked_add(1).expect("there are at most 2^27 ports");
             std::mem::replace(next, following)
         });
-        let wires: Vec<WireIx> = wires.collect();
+        let wires: IndexVec<PortId, WireIx> = wires.collect();
         let ports = facts.iter().zip(&wires).map(|(port, wire)| PortPlace {
             wire: *wire,
-            peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer.0 as usize]),
+            peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer]),
         });
         Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
     }
@@ -54,11 +55,11 @@ impl Layout {
 
     #[inline]
     pub(crate) fn node(&self, node: NodeId) -> NodePlace {
-        self.nodes[node.0 as usize]
+        self.nodes[node]
     }
 
     #[inline]
     pub(crate) fn port(&self, port: PortId) -> PortPlace {
-        self.ports[port.0 as usize]
+        self.ports[port]
     }
 }

@@ -74,14 +74,18 @@ impl Simulation {
         memory.nodes.bytes = of_nodes;
         memory.ports.bytes = of_ports + self.layout.heap_bytes();
         memory.flows.bytes = self.fabric.flows.heap_bytes() + self.settling.heap_bytes() + self.finished.heap_bytes();
-        self.shards.iter().for_each(|shard| memory += shard.memory());
+        for shard in &self.shards {
+            memory += shard.memory();
+        }
         memory
     }
 
     /// A hash of every frame's every arrival.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = Fingerprint::default();
-        self.shards.iter().for_each(|shard| fingerprint.merge(shard.io.observations.fingerprint));
+        for shard in &self.shards {
+            fingerprint.merge(shard.io.observations.fingerprint);
+        }
         fingerprint
     }
 
@@ -124,8 +128,9 @@ impl Simulation {
 
     /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
-        let nodes = self.shards.iter_mut().flat_map(|shard| &mut shard.nodes);
-        nodes.for_each(|node| node.io.actions.records_full_queues = true);
+        for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
+            node.io.actions.records_full_queues = true;
+        }
     }
 
     /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
@@ -141,7 +146,9 @@ impl Simulation {
     pub fn watch_ingress(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             let site = self.fabric.site(node.id);
-            node.switch.iter_mut().for_each(|switch| switch.watch(&site));
+            if let Some(switch) = &mut node.switch {
+                switch.watch(&site);
+            }
         }
     }
 

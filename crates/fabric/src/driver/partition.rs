@@ -8,6 +8,7 @@ use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
 use crate::network::fabric::Fabric;
 use crate::network::spec::FlowSpec;
+use backwater_engine::index::IndexVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -23,15 +24,15 @@ const LONG_FLOW: u32 = 1 << 20;
 
 /// What every node will have to do, in packets that pass it: those of `flows`, the first ones of the run, and one per port, which
 /// spreads idle parts as well.
-pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> Vec<u64> {
-    let mut loads: Vec<u64> = nodes(fabric).map(|node| fabric.wiring.of(node).len() as u64).collect();
+pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
+    let mut loads: IndexVec<NodeId, u64> = nodes(fabric).map(|node| fabric.wiring.of(node).len() as u64).collect();
     for (id, flow) in (0..).map(FlowId).zip(flows) {
         let packets = u64::from(fabric.packets(flow).min(LONG_FLOW));
         let mut node = flow.src;
-        loads[node.0 as usize] += packets;
+        loads[node] += packets;
         for port in fabric.path(id, flow, Direction::Data) {
             node = fabric.wiring.neighbour(node, port);
-            loads[node.0 as usize] += packets;
+            loads[node] += packets;
         }
     }
     loads
@@ -42,7 +43,7 @@ impl Partition {
     ///
     /// At first, the network is one block. Blocks are dealt out, the heaviest first, each to the shard that has least to do so far. While one
     /// shard then has more than a tenth above its share, its heaviest block is taken apart, and all are dealt out anew.
-    pub fn automatic(fabric: &Fabric, loads: &[u64], shards: usize) -> Partition {
+    pub fn automatic(fabric: &Fabric, loads: &IndexVec<NodeId, u64>, shards: usize) -> Partition {
         let levels = levels(fabric);
         let shards = shards.clamp(1, loads.len().max(1));
         let fair = loads.iter().sum::<u64>() / shards as u64;
@@ -55,10 +56,14 @@ impl Partition {
             blocks.extend(block.split(&levels[block.level], loads));
         }
         let mut parts = vec![Vec::new(); shards];
-        blocks.into_iter().for_each(|block| parts[block.shard].extend(block.nodes));
+        for block in blocks {
+            parts[block.shard].extend(block.nodes);
+        }
         parts.retain(|part| !part.is_empty());
         // Neighbours at work are neighbours in memory.
-        parts.iter_mut().for_each(|part| part.sort_unstable_by_key(|node| (rack(fabric, *node), *node)));
+        for part in &mut parts {
+            part.sort_unstable_by_key(|node| (rack(fabric, *node), *node));
+        }
         Partition(parts)
     }
 }
@@ -73,16 +78,16 @@ struct Block {
 }
 
 impl Block {
-    fn new(nodes: Vec<NodeId>, level: usize, loads: &[u64]) -> Block {
-        let load = nodes.iter().map(|node| loads[node.0 as usize]).sum();
+    fn new(nodes: Vec<NodeId>, level: usize, loads: &IndexVec<NodeId, u64>) -> Block {
+        let load = nodes.iter().map(|node| loads[*node]).sum();
         Block { nodes, level, load, shard: 0 }
     }
 
     /// Those of its nodes that have the same label stay together.
-    fn split(&self, labels: &[NodeId], loads: &[u64]) -> impl Iterator<Item = Block> {
+    fn split(&self, labels: &IndexVec<NodeId, NodeId>, loads: &IndexVec<NodeId, u64>) -> impl Iterator<Item = Block> {
         let mut groups: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         for node in &self.nodes {
-            groups.entry(labels[node.0 as usize]).or_default().push(*node);
+            groups.entry(labels[*node]).or_default().push(*node);
         }
         groups.into_values().map(|nodes| Block::new(nodes, self.level + 1, loads))
     }
@@ -102,21 +107,21 @@ fn deal(blocks: &mut [Block], shards: usize) -> (u64, usize) {
 
 /// How the network comes apart, step by step: at each level, nodes with the same label stay together. First what is not connected goes apart,
 /// then pods without their highest tier, then racks, then nodes.
-fn levels(fabric: &Fabric) -> Vec<Vec<NodeId>> {
+fn levels(fabric: &Fabric) -> Vec<IndexVec<NodeId, NodeId>> {
     let tiers = tiers(fabric);
     let highest = tiers.iter().copied().fold(1, u32::max);
-    let connected = (1..=highest).rev().map(|tier| components(fabric, |node| tiers[node.0 as usize] <= tier));
+    let connected = (1..=highest).rev().map(|tier| components(fabric, |node| tiers[node] <= tier));
     connected.chain([nodes(fabric).map(|node| rack(fabric, node)).collect(), nodes(fabric).collect()]).collect()
 }
 
 /// Hops from every node to the nearest host; 0 where there is none.
-fn tiers(fabric: &Fabric) -> Vec<u32> {
-    let mut tiers = vec![0; fabric.spec.nodes.len()];
+fn tiers(fabric: &Fabric) -> IndexVec<NodeId, u32> {
+    let mut tiers = IndexVec::<NodeId, u32>::from(vec![0; fabric.spec.nodes.len()]);
     let mut queue: VecDeque<NodeId> = nodes(fabric).filter(|node| !fabric.is_switch(*node)).collect();
     while let Some(node) = queue.pop_front() {
         for next in neighbours(fabric, node).filter(|next| fabric.is_switch(*next)) {
-            if tiers[next.0 as usize] == 0 {
-                tiers[next.0 as usize] = tiers[node.0 as usize] + 1;
+            if tiers[next] == 0 {
+                tiers[next] = tiers[node] + 1;
                 queue.push_back(next);
             }
         }
@@ -125,19 +130,19 @@ fn tiers(fabric: &Fabric) -> Vec<u32> {
 }
 
 /// Per node, the first of all nodes that it is connected to through nodes that are `within`; itself, if it is not.
-fn components(fabric: &Fabric, within: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
-    let mut labels = vec![None; fabric.spec.nodes.len()];
+fn components(fabric: &Fabric, within: impl Fn(NodeId) -> bool) -> IndexVec<NodeId, NodeId> {
+    let mut labels = IndexVec::<NodeId, Option<NodeId>>::from(vec![None; fabric.spec.nodes.len()]);
     for first in nodes(fabric) {
         let mut found = vec![first];
         while let Some(node) = found.pop() {
-            if labels[node.0 as usize].is_none() {
-                labels[node.0 as usize] = Some(first);
+            if labels[node].is_none() {
+                labels[node] = Some(first);
                 let next = neighbours(fabric, node).filter(|next| within(node) && within(*next));
                 found.extend(next);
             }
         }
     }
-    labels.into_iter().flatten().collect()
+    labels.iter().copied().flatten().collect()
 }
 
 /// A host's first switch; every other node is its own rack.
@@ -147,7 +152,7 @@ fn rack(fabric: &Fabric, node: NodeId) -> NodeId {
 }
 
 fn nodes(fabric: &Fabric) -> impl Iterator<Item = NodeId> + use<> {
-    (0..fabric.spec.nodes.len() as u32).map(NodeId)
+    fabric.spec.node_ids()
 }
 
 fn neighbours(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {

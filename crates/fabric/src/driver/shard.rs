@@ -74,7 +74,9 @@ impl Shard {
         ports.sort_unstable_by_key(|port| port.id);
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);
-            node.io.ports.iter_mut().for_each(|port| port.place = layout.port(port.id));
+            for port in &mut node.io.ports {
+                port.place = layout.port(port.id);
+            }
             node
         };
         let mut shard = Shard {
@@ -91,7 +93,7 @@ impl Shard {
         };
         for fault in &fabric.spec.faults {
             for port in fabric.wiring.links[fault.link] {
-                if layout.node(fabric.wiring.ports[port.0 as usize].node).shard == index {
+                if layout.node(fabric.wiring.ports[port].node).shard == index {
                     let wire = wire_index(layout.port(port).wire);
                     shard.io.events.push(event(Kind::LinkDown, wire, fault.down));
                     if fault.up != Time::NEVER {
@@ -111,7 +113,11 @@ impl Shard {
 
     /// Routes have been computed anew.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
-        self.act(now, fabric, layout, |Handler { nodes, env }| nodes.iter_mut().for_each(|node| node.reroute(env)));
+        self.act(now, fabric, layout, |Handler { nodes, env }| {
+            for node in nodes.iter_mut() {
+                node.reroute(env);
+            }
+        });
         self.pack_records();
     }
 
@@ -313,8 +319,8 @@ impl Sink for ShardSink<'_> {
             Some(wire) => self.io.carry(wire, frame, arrival),
             None => {
                 let ports = &self.fabric.wiring.ports;
-                let peer = ports[port.id.0 as usize].peer;
-                let shard = self.layout.node(ports[peer.0 as usize].node).shard;
+                let peer = ports[port.id].peer;
+                let shard = self.layout.node(ports[peer].node).shard;
                 self.io.outboxes[shard as usize].frames.push((peer, arrival, *frame));
             }
         }

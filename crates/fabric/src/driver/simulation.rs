@@ -101,7 +101,9 @@ impl Simulation {
     /// `fabric` with the flows of `source`, in `shards` shards.
     pub fn streaming(mut fabric: Fabric, mut source: FlowSource, shards: usize) -> Simulation {
         let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
-        first.iter().for_each(|flow| fabric.learn_waypoints(flow));
+        for flow in &first {
+            fabric.learn_waypoints(flow);
+        }
         let partition = Partition::automatic(&fabric, &expected_load(&fabric, &first), shards);
         Simulation::with_partition(fabric, Box::new(first.into_iter().chain(source)), &partition)
     }
@@ -162,7 +164,7 @@ impl Simulation {
 
     /// All nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        (0..self.fabric.spec.nodes.len() as u32).map(|id| self.node(NodeId(id)))
+        self.fabric.spec.node_ids().map(|id| self.node(id))
     }
 
     /// Lets everything before `limit` happen, on up to `threads` threads.

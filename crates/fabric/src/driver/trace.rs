@@ -108,7 +108,7 @@ impl Trace {
         record: impl FnOnce() -> Option<Box<Record>>,
         fabric: &Fabric,
     ) {
-        let node = fabric.wiring.ports[port.0 as usize].node;
+        let node = fabric.wiring.ports[port].node;
         let flow = frame.packet().map(|packet| packet.flow);
         let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, Some(port), flow, fabric)) else {
             return;
@@ -162,7 +162,7 @@ fn place(report: &Report, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
         | Report::Sender { port, .. }
         | Report::Rate { port, .. }
         | Report::Marked { port, .. }
-        | Report::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[port.0 as usize].node, Some(*port))),
+        | Report::Dropped { ingress: port, .. } => Some((fabric.wiring.ports[*port].node, Some(*port))),
         Report::Received { flow, .. } => Some((fabric.flow(*flow).dst, None)),
         Report::Acknowledged { flow, .. } => Some((fabric.flow(*flow).src, None)),
         Report::Full { .. } | Report::Count { .. } => None,

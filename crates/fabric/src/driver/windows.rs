@@ -33,7 +33,9 @@ impl Simulation {
                     return;
                 }
                 for (number, shard) in numbers.clone().zip(&mut *shards) {
-                    (0..count).for_each(|from| shard.accept(&mut exchange.mailbox(turn, from, number), layout));
+                    for from in 0..count {
+                        shard.accept(&mut exchange.mailbox(turn, from, number), layout);
+                    }
                 }
                 let earliest = next_events[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
                 let earliest = earliest.map_or(Time::NEVER, Time::from_ps);
@@ -60,7 +62,9 @@ impl Simulation {
             let mine = parts.next();
             let work = &work;
             let others: Vec<_> = parts.map(|(worker, part)| scope.spawn(move || work(worker, part, None))).collect();
-            mine.into_iter().for_each(|(worker, part)| work(worker, part, Some(&mut *stop)));
+            if let Some((worker, part)) = mine {
+                work(worker, part, Some(&mut *stop));
+            }
             for other in others {
                 other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }

@@ -43,7 +43,7 @@ pub(super) struct LinkFaults {
 impl LinkFaults {
     /// Why `frame`, which arrives on `port` now, is lost, if it is.
     pub(super) fn loss_of(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
-        let facts = &fabric.wiring.ports[port.0 as usize];
+        let facts = &fabric.wiring.ports[port];
         if let Some(failed_at) = self.failed_at {
             let travel = facts.delay + fabric.spec.framing.byte_time(facts.rate).times(u32::from(frame.size.wire));
             if failed_at + travel >= now {

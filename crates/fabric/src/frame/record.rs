@@ -185,6 +185,13 @@ impl<T: Clone> Part<T> {
         &mut self.0[slot]
     }
 
+    /// Stores `value`, if there is one, in `slot`, one of `records`.
+    fn set(&mut self, slot: usize, records: usize, value: Option<T>) {
+        if value.is_some() {
+            *self.at(slot, records) = value;
+        }
+    }
+
     fn clear(&mut self, slot: usize) {
         if let Some(item) = self.0.get_mut(slot) {
             *item = None;
@@ -226,13 +233,13 @@ impl Records {
         if record.telemetry.len > 0 {
             *self.telemetry_mut(&mut reference) = record.telemetry;
         }
-        record.causes.into_iter().for_each(|causes| *self.causes.at(slot, records) = Some(causes));
-        record.notice.into_iter().for_each(|notice| *self.notices.at(slot, records) = Some(notice));
-        record.trail.into_iter().for_each(|trail| *self.trails.at(slot, records) = Some(trail));
-        record.echo.into_iter().for_each(|echo| *self.echoes.at(slot, records) = Some(echo));
-        record.path_header.into_iter().for_each(|header| *self.path_headers.at(slot, records) = Some(header));
-        record.path.into_iter().for_each(|path| *self.paths.at(slot, records) = Some(path));
-        record.journey.into_iter().for_each(|journey| *self.journeys.at(slot, records) = Some(journey));
+        self.causes.set(slot, records, record.causes);
+        self.notices.set(slot, records, record.notice);
+        self.trails.set(slot, records, record.trail);
+        self.echoes.set(slot, records, record.echo);
+        self.path_headers.set(slot, records, record.path_header);
+        self.paths.set(slot, records, record.path);
+        self.journeys.set(slot, records, record.journey);
         reference
     }
 

@@ -22,6 +22,7 @@ use crate::model::tracing::Tracer;
 use crate::network::fabric::Fabric;
 use crate::network::spec::HostScheduler;
 use backwater_engine::Time;
+use backwater_engine::index::IndexVec;
 use std::mem::offset_of;
 
 /// A host, a switch, or a server that is both.
@@ -69,7 +70,7 @@ impl Node {
     }
 
     /// Returns the node's ports.
-    pub fn ports(&self) -> &[Port] {
+    pub fn ports(&self) -> &IndexVec<PortIx, Port> {
         &self.io.ports
     }
 

@@ -11,6 +11,7 @@ use crate::network::flows::{Flow, Flows};
 use crate::network::routes::{PortPath, RoundTrips, Routes, Wiring, begins_stage};
 use crate::network::spec::{FlowSpec, NetworkSpec, NodeKind, RelayConfig};
 use arrayvec::ArrayVec;
+use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
@@ -50,8 +51,8 @@ pub struct Fabric {
     /// True if notification points use timers.
     pub(crate) receiver_timers: bool,
     /// What becomes of a lossless class at every ingress port, by [`PortId`].
-    guarantees: Vec<Guarantee>,
-    hashes: Vec<FlowHash>,
+    guarantees: IndexVec<PortId, Guarantee>,
+    hashes: IndexVec<NodeId, FlowHash>,
 }
 
 /// What a switch promises of the packets that come in at a port, if its buffer is full.
@@ -104,7 +105,7 @@ impl Paths for Fabric {
     fn serialisation(&self, node: NodeId, ports: &[PortIx], wire: u16) -> Duration {
         let (mut node, mut time) = (node, Duration::ZERO);
         for ix in ports {
-            let port = &self.wiring.of(node)[usize::from(*ix)];
+            let port = self.wiring.port_at(node, *ix);
             time += self.spec.framing.byte_time(port.rate).times(wire.into());
             node = self.wiring.peer(port);
         }
@@ -133,13 +134,13 @@ impl Paths for Fabric {
         };
         let (mut node, mut back) = (source, ArrayVec::<PortIx, MAX_HOPS>::new());
         for egress in taken {
-            let port = &self.wiring.ports[self.wiring.of(node)[usize::from(egress)].peer.0 as usize];
+            let port = &self.wiring.ports[self.wiring.port_at(node, egress).peer];
             back.push(port.ix);
             node = port.node;
         }
         back.reverse();
         // Where a trail is cut off, or there is none, any way will do.
-        let is_whole = node == self.wiring.ports[ingress.0 as usize].node && !back.is_empty();
+        let is_whole = node == self.wiring.ports[ingress].node && !back.is_empty();
         let fixed = if is_whole { Route::fixed(&back) } else { None };
         fixed.map_or(Route::towards(source), Route::after_first)
     }
@@ -173,8 +174,8 @@ impl Fabric {
         }
         let shape = spec.shape(&wiring, &routes);
         spec.check_mechanisms(&shape)?;
-        let hashes = (0..spec.nodes.len() as u32).map(|node| FlowHash::new(Seed(spec.seed), NodeId(node))).collect();
-        let (flows, guarantees) = (Flows::default(), Vec::new());
+        let hashes = spec.node_ids().map(|node| FlowHash::new(Seed(spec.seed), node)).collect();
+        let (flows, guarantees) = (Flows::default(), IndexVec::default());
         let chooses_paths = spec.senders_choose_paths();
         let reactions_wake = spec.congestion.needs_sender_timers();
         let receiver_timers = spec.congestion.needs_receiver_timers();
@@ -205,12 +206,12 @@ impl Fabric {
     }
 
     /// What is promised of the packets that come in at each port.
-    fn all_guarantees(&self) -> Vec<Guarantee> {
+    fn all_guarantees(&self) -> IndexVec<PortId, Guarantee> {
         let of_node = |node| {
             let (site, is_kept) = (self.site(node), self.check_guarantee(node).is_ok());
             site.links().map(|(port, neighbour)| Guarantee::of(port, neighbour, &site, is_kept)).collect::<Vec<_>>()
         };
-        (0..self.spec.nodes.len() as u32).map(NodeId).flat_map(of_node).collect()
+        self.spec.node_ids().flat_map(of_node).collect()
     }
 
     /// Whether the flow control of `node` keeps what it promises.
@@ -224,7 +225,7 @@ impl Fabric {
     /// The port through which a packet that is routed hop by hop leaves the node behind `port`, where that is known beforehand; otherwise the next
     /// one that it passes for certain: that of the only switch of its destination.
     fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
-        let node = self.wiring.peer(&self.wiring.ports[port.0 as usize]);
+        let node = self.wiring.peer(&self.wiring.ports[port]);
         if destination == node {
             return None;
         }
@@ -232,7 +233,7 @@ impl Fabric {
             [] => None,
             [only] => Some(self.wiring.port_of_peer(port, *only)),
             several if self.spec.load_balance.is_static() && !self.chooses_paths => {
-                let choice = several[self.hashes[node.0 as usize].index(key, several.len())];
+                let choice = several[self.hashes[node].index(key, several.len())];
                 Some(self.wiring.port_of_peer(port, choice))
             }
             _ => match self.wiring.of(destination) {
@@ -244,7 +245,7 @@ impl Fabric {
 
     /// What is promised of the packets that come in at `ingress`.
     pub fn guarantee(&self, ingress: PortId) -> Guarantee {
-        self.guarantees[ingress.0 as usize]
+        self.guarantees[ingress]
     }
 
     /// Checks that every switch's buffer holds what its policy sets aside.
@@ -429,7 +430,7 @@ impl Fabric {
         [ingress, egress]: [PortId; 2],
         path: Entropy,
     ) -> (PortIx, Route) {
-        let ix = |port: PortId| self.wiring.ports[port.0 as usize].ix;
+        let ix = |port: PortId| self.wiring.ports[port].ix;
         if answers == AnswerPath::Reverse && flow.ack_via.is_empty() {
             let back = self.reverse_route(flow.src, packet, trail, ingress);
             if back.destination().is_none() {
@@ -474,7 +475,7 @@ impl Fabric {
             Direction::Data => (flow.src, &flow.data_via, flow.dst),
             Direction::Ack => (flow.dst, &flow.ack_via, flow.src),
         };
-        let hashed = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node.0 as usize].index(key, ports.len())];
+        let hashed = |node: NodeId, ports: &[PortIx]| ports[self.hashes[node].index(key, ports.len())];
         let choose =
             |node: NodeId, ports: &[PortIx]| match first.filter(|first| node == source && ports.contains(first)) {
                 Some(first) => first,
@@ -502,7 +503,7 @@ impl Fabric {
     pub fn egress_ports(&self, flow: &FlowSpec, path: &[PortIx]) -> impl Iterator<Item = &PortFacts> {
         let mut node = flow.src;
         path.iter().map(move |ix| {
-            let port = &self.wiring.of(node)[usize::from(*ix)];
+            let port = self.wiring.port_at(node, *ix);
             node = self.wiring.peer(port);
             port
         })
@@ -510,7 +511,7 @@ impl Fabric {
 
     /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
-        let (egress, port) = (&self.wiring.ports[egress.0 as usize], &self.wiring.ports[port.0 as usize]);
+        let (egress, port) = (&self.wiring.ports[egress], &self.wiring.ports[port]);
         let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
         if let Some(destination) = packet.route.destination() {
             return egress.id == port.id || self.routes.may_meet(&self.wiring, here, destination, port);
@@ -557,7 +558,9 @@ impl Fabric {
             let alike = step.windows(2).all(|pair| pair[0] == pair[1]) && steps.as_ref() == Some(&step);
             if alike && packet > 2 && packet + 1 < packets {
                 let skipped = packets - 1 - packet;
-                free.iter_mut().zip(&step).for_each(|(free, step)| *free += *step * u64::from(skipped));
+                for (free, step) in free.iter_mut().zip(&step) {
+                    *free += *step * u64::from(skipped);
+                }
                 packet += skipped;
             }
             steps = Some(step);
@@ -593,17 +596,17 @@ impl Fabric {
 
     /// Whether `node` is a switch.
     pub fn is_switch(&self, node: NodeId) -> bool {
-        self.spec.nodes[node.0 as usize].kind == NodeKind::Switch
+        self.spec.nodes[node].kind == NodeKind::Switch
     }
 
     /// The name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
-        &self.spec.nodes[node.0 as usize].name
+        &self.spec.nodes[node].name
     }
 
     /// `port` in words: `leaf3:5`.
     pub fn port_name(&self, port: PortId) -> String {
-        let facts = &self.wiring.ports[port.0 as usize];
+        let facts = &self.wiring.ports[port];
         let node = self.name(facts.node);
         match self.spec.interfaces.get(&(facts.node, facts.ix)) {
             Some(name) => format!("{node}:{name}"),
@@ -648,7 +651,7 @@ mod tests {
             let fabric = fabric(spec.clone());
             let mut flow = flow(0, 3, 1000, 0);
             let (port, route) = fabric.route(FlowId(0), &flow, Direction::Data);
-            let first = fabric.wiring.of(NodeId(0))[usize::from(port)].id;
+            let first = fabric.wiring.port_at(NodeId(0), port).id;
             flow.data_via = via.iter().copied().map(NodeId).collect();
             let remaining_hops =
                 fabric.remaining_hops(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);

@@ -79,7 +79,9 @@ impl Flows {
     pub(crate) fn prefetch(&self, id: FlowId) {
         let index = id.0 as usize;
         let page = (index / PAGE).checked_sub(self.gone).and_then(|page| self.pages.get(page)?.as_ref());
-        page.into_iter().for_each(|page| prefetch(&page.flows[index % PAGE]));
+        if let Some(page) = page {
+            prefetch(&page.flows[index % PAGE]);
+        }
     }
 
     /// Number of flows admitted so far.

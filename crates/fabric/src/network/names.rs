@@ -23,7 +23,7 @@ pub fn ports_called(fabric: &Fabric, path: &str, name: &str) -> Result<Vec<PortI
         let (from, to) = (from.trim(), to.trim());
         let ports = ports_of(from)?;
         ports_of(to)?;
-        let peer = |port: PortId| fabric.name(fabric.wiring.ports[port.0 as usize].node);
+        let peer = |port: PortId| fabric.name(fabric.wiring.ports[port].node);
         let found: Vec<PortId> = ports.iter().filter(|port| peer(port.peer) == to).map(|port| port.id).collect();
         if found.is_empty() {
             let neighbours = ports.iter().map(|port| peer(port.peer));

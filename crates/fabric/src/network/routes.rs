@@ -3,9 +3,10 @@
 use crate::contract::{Links, PortFacts};
 use crate::frame::TIME_TO_LIVE;
 use crate::ids::{NodeId, PortId, PortIx};
-use crate::network::spec::{LinkSpec, NodeKind, NodeSpec};
+use crate::network::spec::{LinkSpec, NodeKind, Nodes};
 use arrayvec::ArrayVec;
 use backwater_engine::Duration;
+use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -14,43 +15,41 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 #[derive(Debug)]
 pub struct Wiring {
     /// All ports, node by node.
-    pub ports: Vec<PortFacts>,
+    pub ports: IndexVec<PortId, PortFacts>,
     /// Per link, its two ports.
     pub links: Vec<[PortId; 2]>,
     /// Per node, the range of its ports in `ports`.
-    first: Vec<u32>,
+    first: IndexVec<NodeId, u32>,
     /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
-    peer_first: Vec<u32>,
+    peer_first: IndexVec<PortId, u32>,
     /// Per node, how many links it is away from the nearest host.
-    layers: Vec<u32>,
+    layers: IndexVec<NodeId, u32>,
 }
 
 impl Wiring {
     /// Numbers the ports of `nodes` in the order of `links`.
-    pub fn new(nodes: &[NodeSpec], links: &[LinkSpec]) -> Wiring {
-        let mut degree = vec![0u32; nodes.len() + 1];
-        for link in links {
-            degree[link.a.0 as usize + 1] += 1;
-            degree[link.b.0 as usize + 1] += 1;
+    pub fn new(nodes: &Nodes, links: &[LinkSpec]) -> Wiring {
+        let mut degree = IndexVec::<NodeId, u32>::from(vec![0; nodes.len()]);
+        for end in links.iter().flat_map(|link| [link.a, link.b]) {
+            degree[end] += 1;
         }
-        let first: Vec<u32> = degree
-            .iter()
-            .scan(0, |sum, ports| {
+        let first: IndexVec<NodeId, u32> = std::iter::once(0)
+            .chain(degree.iter().scan(0, |sum, ports| {
                 *sum += ports;
                 Some(*sum)
-            })
+            }))
             .collect();
         let mut next = first.clone();
         let mut ports = vec![None; links.len() * 2];
         let mut link_ports = Vec::with_capacity(links.len());
         for link in links {
-            let (a, b) = (next[link.a.0 as usize], next[link.b.0 as usize]);
-            next[link.a.0 as usize] += 1;
-            next[link.b.0 as usize] += 1;
+            let (a, b) = (next[link.a], next[link.b]);
+            next[link.a] += 1;
+            next[link.b] += 1;
             let facts = |node: NodeId, id: u32, peer: u32| PortFacts {
                 id: PortId(id),
                 node,
-                ix: (id - first[node.0 as usize]) as PortIx,
+                ix: (id - first[node]) as PortIx,
                 peer: PortId(peer),
                 rate: link.rate,
                 delay: link.delay,
@@ -60,10 +59,10 @@ impl Wiring {
             ports[a as usize] = Some(facts(link.a, a, b));
             ports[b as usize] = Some(facts(link.b, b, a));
         }
-        let ports: Vec<PortFacts> = ports.into_iter().flatten().collect();
-        let peer_first = ports.iter().map(|port| first[ports[port.peer.0 as usize].node.0 as usize]).collect();
-        let mut wiring = Wiring { ports, links: link_ports, first, peer_first, layers: vec![0; nodes.len()] };
-        let is_host = |node: &NodeId| nodes[node.0 as usize].kind.has_endpoint();
+        let ports: IndexVec<PortId, PortFacts> = ports.into_iter().flatten().collect();
+        let peer_first = ports.iter().map(|port| first[ports[port.peer].node]).collect();
+        let mut wiring = Wiring { ports, links: link_ports, first, peer_first, layers: vec![0; nodes.len()].into() };
+        let is_host = |node: &NodeId| nodes[*node].kind.has_endpoint();
         let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
         let mut front = hosts;
         for layer in 1.. {
@@ -72,50 +71,59 @@ impl Wiring {
             if front.is_empty() {
                 break;
             }
-            front.iter().for_each(|node| wiring.layers[node.0 as usize] = layer);
+            for node in &front {
+                wiring.layers[*node] = layer;
+            }
         }
         wiring
     }
 
     /// Bytes that the wiring holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
-        let [first, peer_first, layers] = [&self.first, &self.peer_first, &self.layers].map(HeapBytes::heap_bytes);
-        self.ports.heap_bytes() + self.links.heap_bytes() + first + peer_first + layers
+        let of_nodes = self.first.heap_bytes() + self.layers.heap_bytes();
+        self.ports.heap_bytes() + self.links.heap_bytes() + self.peer_first.heap_bytes() + of_nodes
     }
 
     /// The ports of `node`.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[PortFacts] {
-        &self.ports[self.first[node.0 as usize] as usize..self.first[node.0 as usize + 1] as usize]
+        let end = NodeId(node.0 + 1);
+        &self.ports.as_slice()[self.first[node] as usize..self.first[end] as usize]
     }
 
     /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the layer above. A switch without
     /// a way to any host gets 0.
     pub fn layer(&self, node: NodeId) -> u32 {
-        self.layers[node.0 as usize]
+        self.layers[node]
     }
 
     /// The node at the other end of the link of `port`.
     #[inline]
     pub fn peer(&self, port: &PortFacts) -> NodeId {
-        self.ports[port.peer.0 as usize].node
+        self.ports[port.peer].node
     }
 
     /// Port `ix` of the node at the other end of the link of `port`.
     #[inline]
     pub(crate) fn port_of_peer(&self, port: PortId, ix: PortIx) -> PortId {
-        PortId(self.peer_first[port.0 as usize] + u32::from(ix))
+        PortId(self.peer_first[port] + u32::from(ix))
     }
 
     /// The number, in its node, of the port at the other end of the link of `port`.
     pub(crate) fn peer_ix(&self, port: PortId) -> PortIx {
-        self.ports[self.ports[port.0 as usize].peer.0 as usize].ix
+        self.ports[self.ports[port].peer].ix
+    }
+
+    /// Port `ix` of `node`.
+    #[inline]
+    pub fn port_at(&self, node: NodeId, ix: PortIx) -> &PortFacts {
+        &self.ports[PortId(self.first[node] + u32::from(ix))]
     }
 
     /// The node behind port `ix` of `node`.
     #[inline]
     pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
-        self.peer(&self.of(node)[usize::from(ix)])
+        self.peer(self.port_at(node, ix))
     }
 
     /// Whether the way from `start` through `hops` leads out of `port`.
@@ -137,7 +145,7 @@ impl Links for Wiring {
     }
 
     fn port(&self, port: PortId) -> &PortFacts {
-        &self.ports[port.0 as usize]
+        &self.ports[port]
     }
 }
 
@@ -151,15 +159,15 @@ pub type PortPath = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// Per node, the target through which it is reached, and the last hop from there.
-    host_routes: Vec<Option<HostRoute>>,
+    host_routes: IndexVec<NodeId, Option<HostRoute>>,
     /// Per node, its number among the targets, if it is one.
-    target_of: Vec<Option<u32>>,
+    target_of: IndexVec<NodeId, Option<u32>>,
     /// Equal lists of candidates are stored once.
     lists: Vec<Vec<PortIx>>,
     /// Where in `lists` each list stands.
     known: HashMap<Vec<PortIx>, u32>,
     /// Per target and node, an index into `lists`.
-    table: Vec<Vec<u32>>,
+    table: Vec<IndexVec<NodeId, u32>>,
     /// What an operator has set by hand.
     by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
     /// Ports whose links are down, as far as these routes know.
@@ -175,11 +183,11 @@ struct HostRoute {
 
 impl Routes {
     /// Computes the routes to every host.
-    pub fn new(nodes: &[NodeSpec], wiring: &Wiring) -> Routes {
+    pub fn new(nodes: &Nodes, wiring: &Wiring) -> Routes {
         let none = Vec::new();
         let mut routes = Routes {
-            host_routes: vec![None; nodes.len()],
-            target_of: vec![None; nodes.len()],
+            host_routes: vec![None; nodes.len()].into(),
+            target_of: vec![None; nodes.len()].into(),
             lists: vec![none.clone()],
             known: HashMap::from([(none, 0)]),
             table: Vec::new(),
@@ -191,13 +199,17 @@ impl Routes {
     }
 
     /// Computes all routes anew, for a network in which the links of `down` are down: what has been set by hand stays.
-    pub(crate) fn renew(&mut self, nodes: &[NodeSpec], wiring: &Wiring, down: BTreeSet<PortId>) {
-        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.host_routes[node.0 as usize].is_some());
+    pub(crate) fn renew(&mut self, nodes: &Nodes, wiring: &Wiring, down: BTreeSet<PortId>) {
+        let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.host_routes[*node].is_some());
         let known: Vec<NodeId> = known.collect();
-        (self.down, self.host_routes, self.target_of) = (down, vec![None; nodes.len()], vec![None; nodes.len()]);
+        self.down = down;
+        self.host_routes = vec![None; nodes.len()].into();
+        self.target_of = vec![None; nodes.len()].into();
         self.table.clear();
         self.find_hosts(nodes, wiring);
-        known.into_iter().for_each(|node| self.add(nodes, wiring, node));
+        for node in known {
+            self.add(nodes, wiring, node);
+        }
     }
 
     /// Whether these routes know that the link of `port` is down.
@@ -207,14 +219,13 @@ impl Routes {
     }
 
     /// Computes the routes to every host.
-    fn find_hosts(&mut self, nodes: &[NodeSpec], wiring: &Wiring) {
+    fn find_hosts(&mut self, nodes: &Nodes, wiring: &Wiring) {
         for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {
             match wiring.of(host) {
                 [port] => {
-                    let switch = wiring.ports[port.peer.0 as usize];
+                    let switch = wiring.ports[port.peer];
                     let target = self.target(nodes, wiring, switch.node);
-                    self.host_routes[host.0 as usize] =
-                        Some(HostRoute { target, node: switch.node, last_hop: Some(switch.ix) });
+                    self.host_routes[host] = Some(HostRoute { target, node: switch.node, last_hop: Some(switch.ix) });
                 }
                 _ => self.add(nodes, wiring, host),
             }
@@ -237,18 +248,18 @@ impl Routes {
             + known as u64
             + lists(&mut self.known.keys())
             + self.table.heap_bytes()
-            + self.table.iter().map(HeapBytes::heap_bytes).sum::<u64>()
+            + self.table.iter().map(|lists| lists.heap_bytes()).sum::<u64>()
     }
 
     /// Computes the routes to `node` as well, unless they are known.
-    pub fn add(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) {
+    pub fn add(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) {
         let target = self.target(nodes, wiring, node);
-        self.host_routes[node.0 as usize].get_or_insert(HostRoute { target, node, last_hop: None });
+        self.host_routes[node].get_or_insert(HostRoute { target, node, last_hop: None });
     }
 
     /// The number of `node` among the targets; it becomes one if it is none.
-    fn target(&mut self, nodes: &[NodeSpec], wiring: &Wiring, node: NodeId) -> u32 {
-        if let Some(target) = self.target_of[node.0 as usize] {
+    fn target(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) -> u32 {
+        if let Some(target) = self.target_of[node] {
             return target;
         }
         let distance = distances(nodes, wiring, &self.down, node);
@@ -257,7 +268,7 @@ impl Routes {
         let ways = ways.into_iter().map(|ways| self.list(ways)).collect();
         self.table.push(ways);
         let target = self.table.len() as u32 - 1;
-        self.target_of[node.0 as usize] = Some(target);
+        self.target_of[node] = Some(target);
         target
     }
 
@@ -278,10 +289,10 @@ impl Routes {
         {
             return ports;
         }
-        let Some(reach) = &self.host_routes[target.0 as usize] else { return &[] };
+        let Some(reach) = &self.host_routes[target] else { return &[] };
         match &reach.last_hop {
             Some(last_hop) if reach.node == node => std::slice::from_ref(last_hop),
-            _ => &self.lists[self.table[reach.target as usize][node.0 as usize] as usize],
+            _ => &self.lists[self.table[reach.target as usize][node] as usize],
         }
     }
 
@@ -316,20 +327,21 @@ impl Routes {
     /// The ports that traffic from `sources` to `target` leaves through, each with its share of it, were it a fluid: every source sends alike,
     /// and every node spreads what it gets evenly over its equal-cost ports.
     pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
-        let (mut seen, mut order) = (vec![false; self.host_routes.len()], Vec::new());
-        let mut inflow = vec![0.0; self.host_routes.len()];
-        seen[target.0 as usize] = true;
+        let mut order = Vec::new();
+        let mut seen = IndexVec::from(vec![false; self.host_routes.len()]);
+        let mut inflow: IndexVec<NodeId, f64> = vec![0.0; self.host_routes.len()].into();
+        seen[target] = true;
         for source in sources {
-            inflow[source.0 as usize] += 1.0 / sources.len() as f64;
+            inflow[*source] += 1.0 / sources.len() as f64;
             self.follow(wiring, *source, target, &mut seen, &mut order);
         }
         let mut shares = Vec::new();
         for node in order.into_iter().rev() {
             let ports = self.candidates(node, target);
-            let share = inflow[node.0 as usize] / ports.len() as f64;
+            let share = inflow[node] / ports.len() as f64;
             for port in ports {
-                shares.push((wiring.of(node)[usize::from(*port)].id, share));
-                inflow[wiring.neighbour(node, *port).0 as usize] += share;
+                shares.push((wiring.port_at(node, *port).id, share));
+                inflow[wiring.neighbour(node, *port)] += share;
             }
         }
         shares
@@ -348,8 +360,15 @@ impl Routes {
     }
 
     /// Adds to `order` the nodes on shortest paths from `node` to `target` that have not been `seen`, each behind all that it leads to.
-    fn follow(&self, wiring: &Wiring, node: NodeId, target: NodeId, seen: &mut [bool], order: &mut Vec<NodeId>) {
-        if std::mem::replace(&mut seen[node.0 as usize], true) {
+    fn follow(
+        &self,
+        wiring: &Wiring,
+        node: NodeId,
+        target: NodeId,
+        seen: &mut IndexVec<NodeId, bool>,
+        order: &mut Vec<NodeId>,
+    ) {
+        if std::mem::replace(&mut seen[node], true) {
             return;
         }
         for port in self.candidates(node, target) {
@@ -359,7 +378,7 @@ impl Routes {
     }
 
     /// The most equal-cost ports of a node on a way between two hosts, the host that the way begins at left out ([`Shape::choices`](crate::contract::Shape::choices)).
-    pub(crate) fn most_choices(&self, nodes: &[NodeSpec], wiring: &Wiring) -> usize {
+    pub(crate) fn most_choices(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share the routes of their switch, but for those that are set by hand.
         let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
@@ -370,11 +389,11 @@ impl Routes {
         let most = |target: NodeId| {
             let ways = |node: NodeId| self.candidates(node, target);
             let next = |node: NodeId| ways(node).iter().map(move |port| wiring.neighbour(node, *port));
-            let (mut seen, mut most) = (vec![false; nodes.len()], 0);
-            seen[target.0 as usize] = true;
+            let (mut seen, mut most) = (IndexVec::from(vec![false; nodes.len()]), 0);
+            seen[target] = true;
             let mut front: Vec<NodeId> = hosts().flat_map(next).collect();
             while let Some(node) = front.pop() {
-                if !std::mem::replace(&mut seen[node.0 as usize], true) {
+                if !std::mem::replace(&mut seen[node], true) {
                     most = most.max(ways(node).len());
                     front.extend(next(node));
                 }
@@ -385,7 +404,7 @@ impl Routes {
     }
 
     /// The most stages of a way between two hosts ([`Shape::stages`](crate::contract::Shape::stages)), whichever of several equal ones packets take.
-    pub fn most_stages(&self, nodes: &[NodeSpec], wiring: &Wiring) -> usize {
+    pub fn most_stages(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share the routes of their switch.
         let target = |host| match wiring.of(host) {
@@ -395,8 +414,8 @@ impl Routes {
         };
         let targets: BTreeMap<(NodeId, bool), NodeId> = hosts().filter_map(target).collect();
         let farthest = |target: &NodeId| {
-            let mut behind = vec![StageCount::Unknown; nodes.len()];
-            hosts().map(|host| self.stages_after(nodes, wiring, host, *target, &mut behind)).max().unwrap_or(0)
+            let mut stages = vec![StageCount::Unknown; nodes.len()].into();
+            hosts().map(|host| self.stages_after(nodes, wiring, host, *target, &mut stages)).max().unwrap_or(0)
         };
         1 + targets.values().map(farthest).max().unwrap_or(0)
     }
@@ -404,40 +423,40 @@ impl Routes {
     /// The most stages that begin behind `node` on a way to `target`. Where packets may go round, it is as many as their time to live allows.
     fn stages_after(
         &self,
-        nodes: &[NodeSpec],
+        nodes: &Nodes,
         wiring: &Wiring,
         node: NodeId,
         target: NodeId,
-        behind: &mut [StageCount],
+        stages: &mut IndexVec<NodeId, StageCount>,
     ) -> usize {
         let next = |node: NodeId| self.candidates(node, target).iter().map(move |port| wiring.neighbour(node, *port));
         let mut way = vec![node];
         while let Some(node) = way.last().copied() {
-            let most = match behind[node.0 as usize] {
+            let most = match stages[node] {
                 StageCount::Stages(_) => {
                     way.pop();
                     continue;
                 }
                 StageCount::Unknown => {
-                    behind[node.0 as usize] = StageCount::Open;
+                    stages[node] = StageCount::Open;
                     way.extend(next(node).filter(|next| *next != target));
                     continue;
                 }
                 StageCount::Open => next(node)
                     .filter(|next| *next != target)
-                    .map(|next| behind[next.0 as usize].stages() + usize::from(begins_stage(nodes, node, next))),
+                    .map(|next| stages[next].stages() + usize::from(begins_stage(nodes, node, next))),
             };
-            behind[node.0 as usize] = StageCount::Stages(most.max().unwrap_or(0));
+            stages[node] = StageCount::Stages(most.max().unwrap_or(0));
         }
-        behind[node.0 as usize].stages()
+        stages[node].stages()
     }
 
     /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
-    pub fn round_trips(&self, nodes: &[NodeSpec], wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
+    pub fn round_trips(&self, nodes: &Nodes, wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
         // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
-        for port in wiring.ports.iter().filter(|port| nodes[port.node.0 as usize].kind.has_endpoint()) {
+        for port in wiring.ports.iter().filter(|port| nodes[port.node].kind.has_endpoint()) {
             let slowest = racks.entry(wiring.peer(port)).or_default();
             *slowest = (*slowest).max((hop(port), port.node));
         }
@@ -448,7 +467,7 @@ impl Routes {
                 let path = self.path(wiring, *switch, &[], *host, |_, candidates| candidates[0]);
                 let (mut node, mut sum) = (*switch, *first_hop);
                 for port in path.iter().flatten() {
-                    sum += hop(&wiring.of(node)[usize::from(*port)]);
+                    sum += hop(wiring.port_at(node, *port));
                     node = wiring.neighbour(node, *port);
                 }
                 let of_as_many =
@@ -503,24 +522,24 @@ impl RoundTrips {
 }
 
 /// Whether a packet that comes from `node` to `next`, where it does not end, begins a stage there.
-pub(crate) fn begins_stage(nodes: &[NodeSpec], node: NodeId, next: NodeId) -> bool {
-    let is_switch = |node: NodeId| nodes[node.0 as usize].kind == NodeKind::Switch;
+pub(crate) fn begins_stage(nodes: &Nodes, node: NodeId, next: NodeId) -> bool {
+    let is_switch = |node: NodeId| nodes[node].kind == NodeKind::Switch;
     !is_switch(next) || is_switch(node)
 }
 
 /// Hops from every node to `target`; `u32::MAX` where there is no way.
-fn distances(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, target: NodeId) -> Vec<u32> {
-    let mut distance = vec![u32::MAX; nodes.len()];
-    distance[target.0 as usize] = 0;
+fn distances(nodes: &Nodes, wiring: &Wiring, down: &BTreeSet<PortId>, target: NodeId) -> IndexVec<NodeId, u32> {
+    let mut distance = IndexVec::from(vec![u32::MAX; nodes.len()]);
+    distance[target] = 0;
     let mut queue = VecDeque::from([target]);
     while let Some(node) = queue.pop_front() {
-        if node != target && !nodes[node.0 as usize].kind.forwards() {
+        if node != target && !nodes[node].kind.forwards() {
             continue;
         }
         for port in wiring.of(node).iter().filter(|port| !down.contains(&port.id)) {
             let next = wiring.peer(port);
-            if distance[next.0 as usize] == u32::MAX {
-                distance[next.0 as usize] = distance[node.0 as usize] + 1;
+            if distance[next] == u32::MAX {
+                distance[next] = distance[node] + 1;
                 queue.push_back(next);
             }
         }
@@ -528,13 +547,19 @@ fn distances(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, targe
     distance
 }
 
-fn closer(nodes: &[NodeSpec], wiring: &Wiring, down: &BTreeSet<PortId>, distance: &[u32], node: NodeId) -> Vec<PortIx> {
-    let here = distance[node.0 as usize];
+fn closer(
+    nodes: &Nodes,
+    wiring: &Wiring,
+    down: &BTreeSet<PortId>,
+    distance: &IndexVec<NodeId, u32>,
+    node: NodeId,
+) -> Vec<PortIx> {
+    let here = distance[node];
     if here == u32::MAX || here == 0 {
         return Vec::new();
     }
     let downhill = |port: &&PortFacts| {
-        let next = wiring.peer(port).0 as usize;
+        let next = wiring.peer(port);
         !down.contains(&port.id) && distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
     };
     wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()

@@ -11,6 +11,7 @@ use crate::mechanisms::headroom::HeadroomConfig;
 use crate::mechanisms::load_balance::LoadBalanceConfig;
 use crate::mechanisms::recovery::RecoveryConfig;
 use crate::network::routes::{Routes, Wiring};
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use schemars::JsonSchema;
@@ -27,7 +28,7 @@ pub struct NetworkSpec {
     /// Payload bytes of a full data packet (the RoCE path MTU).
     pub mtu: Bytes,
     /// Hosts and switches; a [`NodeId`] is an index into this list. Nodes without links take no part.
-    pub nodes: Vec<NodeSpec>,
+    pub nodes: Nodes,
     /// Full-duplex links. A node's ports are numbered in the order in which its links stand here.
     pub links: Vec<LinkSpec>,
     /// Names of ports, of those that have one.
@@ -60,6 +61,9 @@ struct Configured<'a> {
     /// Name and version, if it is of another crate.
     plug_in: Option<(&'static str, &'static str)>,
 }
+
+/// The nodes of a network.
+pub type Nodes = IndexVec<NodeId, NodeSpec>;
 
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -338,14 +342,19 @@ impl NetworkSpec {
         self.flow_control(first.map_or(node, |port| wiring.peer(port)))
     }
 
+    /// Returns the id of every node, in ascending order.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len() as u32).map(NodeId)
+    }
+
     /// Whether flows start and end at `node`.
     pub fn is_host(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].kind.has_endpoint()
+        self.nodes[node].kind.has_endpoint()
     }
 
     /// Whether `node` is a host through which packets of others pass.
     pub fn relays(&self, node: NodeId) -> bool {
-        self.nodes[node.0 as usize].kind == NodeKind::Relay
+        self.nodes[node].kind == NodeKind::Relay
     }
 
     /// Sizes of frames.
@@ -453,8 +462,8 @@ impl NetworkSpec {
 
     /// What the network is like, in which packets take these routes.
     pub fn shape(&self, wiring: &Wiring, routes: &Routes) -> Shape {
-        let nodes = || (0..self.nodes.len() as u32).map(NodeId);
-        let is_switch = |node: &NodeId| self.nodes[node.0 as usize].kind == NodeKind::Switch;
+        let nodes = || self.node_ids();
+        let is_switch = |node: &NodeId| self.nodes[*node].kind == NodeKind::Switch;
         Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
             multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
@@ -540,7 +549,7 @@ impl NetworkSpec {
 
     fn check_links(&self, errors: &mut Vec<Diagnostic>) {
         let name = |node: NodeId| self.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
-        let mut degree = vec![0usize; self.nodes.len()];
+        let mut degree = IndexVec::<NodeId, usize>::from(vec![0; self.nodes.len()]);
         let error = |link: &LinkSpec, reason: &str| {
             Diagnostic::error("topology", format!("link {} - {}: {reason}", name(link.a), name(link.b)))
         };
@@ -550,8 +559,8 @@ impl NetworkSpec {
                 reject("one end does not exist");
                 continue;
             };
-            degree[link.a.0 as usize] += 1;
-            degree[link.b.0 as usize] += 1;
+            degree[link.a] += 1;
+            degree[link.b] += 1;
             if link.a == link.b {
                 reject("both ends are the same node");
             }

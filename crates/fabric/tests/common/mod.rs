@@ -71,7 +71,9 @@ pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     let (servers, of_layer) = (n.pow(k + 1), n.pow(k));
     let mut spec = network(servers, (k + 1) * of_layer);
     if k > 0 {
-        spec.nodes[..servers as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+        for server in spec.nodes.iter_mut().take(servers as usize) {
+            server.kind = NodeKind::Relay;
+        }
     }
     let switch = |layer: u32, server: u32| {
         let below = n.pow(layer);

@@ -128,7 +128,7 @@ impl Script {
     fn run_before(&mut self, limit: u64) {
         while let Some(&(at, kind, id)) = self.recorder.wakeups.first().filter(|(at, ..)| at.ps() < limit) {
             self.recorder.wakeups.pop_first();
-            let ix = |script: &Script| script.fabric.wiring.ports[id as usize].ix;
+            let ix = |script: &Script| script.fabric.wiring.ports[PortId(id)].ix;
             match kind {
                 0 => self.with(at, |node, env| node.start_flows(env)),
                 1 => {
@@ -230,7 +230,7 @@ impl Script {
                 (frame.body, self.records.causes(frame.record))
             {
                 let named = enabled.iter().map(|class| (class.0, causes[class.index()])).collect();
-                return (self.fabric.wiring.ports[port.0 as usize].ix, named);
+                return (self.fabric.wiring.ports[port].ix, named);
             }
         }
     }
@@ -251,7 +251,7 @@ impl Script {
         loop {
             let (_, port, frame, _) = self.next_frame(limit)?;
             if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
-                return Some((self.fabric.wiring.ports[port.0 as usize].ix, packet.flow.0, packet.psn));
+                return Some((self.fabric.wiring.ports[port].ix, packet.flow.0, packet.psn));
             }
         }
     }
@@ -271,7 +271,7 @@ impl Script {
         loop {
             let (at, port, frame, _) = self.next_frame(limit)?;
             if let Some(notice) = self.records.notice(frame.record) {
-                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, notice.flow.0, notice.words[0]));
+                return Some((at.ps(), self.fabric.wiring.ports[port].ix, notice.flow.0, notice.words[0]));
             }
         }
     }
@@ -291,7 +291,7 @@ impl Script {
         loop {
             let (at, port, frame, _) = self.next_frame(limit)?;
             if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) {
-                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, packet.class.0));
+                return Some((at.ps(), self.fabric.wiring.ports[port].ix, packet.class.0));
             }
         }
     }
@@ -302,7 +302,7 @@ impl Script {
             let (_, port, frame, _) = self.next_frame(limit)?;
             if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
                 let header = self.records.path_header(frame.record).copied();
-                return Some((self.fabric.wiring.ports[port.0 as usize].ix, header));
+                return Some((self.fabric.wiring.ports[port].ix, header));
             }
         }
     }
@@ -337,7 +337,7 @@ impl Script {
         loop {
             let (at, port, frame, _) = self.next_frame(limit)?;
             if let Body::Control(control @ Control::Custom { .. }) = frame.body {
-                return Some((at.ps(), self.fabric.wiring.ports[port.0 as usize].ix, control));
+                return Some((at.ps(), self.fabric.wiring.ports[port].ix, control));
             }
         }
     }
@@ -390,7 +390,7 @@ impl Script {
                 PyrrhaFrame::read(control).map_or(Says::Other(*signal, words[0]), Says::Pyrrha)
             }
         };
-        let port = self.fabric.wiring.ports[port.0 as usize].ix;
+        let port = self.fabric.wiring.ports[port].ix;
         Some(Sent { at: at.ps(), port, says, done: done.ps() })
     }
 
@@ -423,7 +423,7 @@ impl Script {
 
     /// Since when the gate of `class` at `port` has been closed.
     pub fn closed(&self, port: PortIx, class: u8) -> Option<Duration> {
-        let gate = self.node.ports()[usize::from(port)].gate(class.into());
+        let gate = self.node.ports()[port].gate(class.into());
         gate.closed().map(|(since, _)| since - Time::ZERO)
     }
 }

@@ -188,7 +188,7 @@ proptest! {
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
         let known = delay.map_or(Time::NEVER, |us| down + Duration::from_us(us));
         let is_edge = |port: PortId| {
-            let node = simulation.fabric().wiring.ports[port.0 as usize].node;
+            let node = simulation.fabric().wiring.ports[port].node;
             simulation.fabric().wiring.layer(node) == 1
         };
         let mut into_dead = Vec::new();
@@ -209,7 +209,7 @@ proptest! {
 /// Whether `port` is one of several that lead from the edge of the flow's source to its destination.
 fn goes_up(simulation: &Simulation, flows: &[FlowSpec], flow: u32, port: PortId) -> bool {
     let fabric = simulation.fabric();
-    let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port.0 as usize]);
+    let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port]);
     let is_edge = |host: NodeId| fabric.wiring.of(host).iter().any(|link| fabric.wiring.peer(link) == facts.node);
     let several = |to: NodeId| fabric.routes.candidates(facts.node, to).len() > 1;
     is_edge(*src) && !is_edge(*dst) && several(*dst)

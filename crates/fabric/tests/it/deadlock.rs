@@ -43,8 +43,8 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
         let wiring = &simulation.fabric().wiring;
         for (index, (port, queue)) in deadlock.cycle.iter().enumerate() {
             let (next, _) = deadlock.cycle[(index + 1) % deadlock.cycle.len()];
-            let facts = &wiring.ports[port.0 as usize];
-            assert_eq!(wiring.neighbour(facts.node, facts.ix), wiring.ports[next.0 as usize].node);
+            let facts = &wiring.ports[*port];
+            assert_eq!(wiring.neighbour(facts.node, facts.ix), wiring.ports[next].node);
             assert_eq!(*queue, 3);
             let switch = facts.node.0 - size;
             assert_eq!(simulation.fabric().port_name(*port), format!("s{switch}:{}", if switch == 0 { 1 } else { 2 }));
@@ -52,8 +52,8 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
         // The onset is when the last gate of the cycle closed: not later than it was found, and it does not move.
         assert!(deadlock.onset <= found && found <= deadlock.onset + Duration::from_us(1), "{deadlock:?} at {found}");
         let closed = deadlock.cycle.iter().map(|(port, queue)| {
-            let facts = &wiring.ports[port.0 as usize];
-            simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue).closed().unwrap().0
+            let facts = &wiring.ports[*port];
+            simulation.node(facts.node).ports()[facts.ix].gate(*queue).closed().unwrap().0
         });
         assert_eq!(closed.max(), Some(deadlock.onset));
         // What was past the ring drains; then nothing moves any more.
@@ -79,8 +79,8 @@ fn the_onset_is_when_the_last_gate_of_the_cycle_has_closed() {
     let (_, deadlock) = search(&mut simulation, 1000).unwrap();
     let wiring = &simulation.fabric().wiring;
     let closed = deadlock.cycle.iter().map(|(port, queue)| {
-        let facts = &wiring.ports[port.0 as usize];
-        simulation.node(facts.node).ports()[usize::from(facts.ix)].gate(*queue).closed().unwrap().0
+        let facts = &wiring.ports[*port];
+        simulation.node(facts.node).ports()[facts.ix].gate(*queue).closed().unwrap().0
     });
     assert!(closed.clone().min() < closed.clone().max(), "one after the other");
     assert_eq!(closed.max(), Some(deadlock.onset));

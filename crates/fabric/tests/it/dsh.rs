@@ -333,8 +333,7 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
         simulation.find_deadlock()
     });
     let wiring = &simulation.fabric().wiring;
-    let mut cycle: Vec<u32> =
-        deadlock.unwrap().cycle.iter().map(|(port, _)| wiring.ports[port.0 as usize].node.0).collect();
+    let mut cycle: Vec<u32> = deadlock.unwrap().cycle.iter().map(|(port, _)| wiring.ports[*port].node.0).collect();
     let start = cycle.iter().position(|node| *node == SPINE[0]).unwrap();
     cycle.rotate_left(start);
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);

@@ -394,8 +394,8 @@ fn a_switch_says_the_threshold_of_its_policy() {
 fn equation_1_gives_the_figures_of_the_paper() {
     let spec = star(2, 40, 1500);
     let fabric = Fabric::new(spec).unwrap();
-    assert_eq!(equation_1(&fabric.wiring.ports[0], 1500), 21_840);
-    let mut port = fabric.wiring.ports[0];
+    assert_eq!(equation_1(&fabric.wiring.ports[PortId(0)], 1500), 21_840);
+    let mut port = fabric.wiring.ports[PortId(0)];
     for (gbps, delay_ns, expected) in [(100, 2000, 56_840), (25, 600, 10_590), (400, 5000, 506_840)] {
         (port.rate, port.delay) = (Rate::from_gbps(gbps), Duration::from_ns(delay_ns));
         assert_eq!(equation_1(&port, 1500), expected);

@@ -36,7 +36,7 @@ fn wires(outcome: &FlowOutcome, simulation: &Simulation) -> Option<Vec<PortIx>> 
     outcome.reception.way?;
     let sent = outcome.account.iter().flat_map(|account| &account.completion);
     let wires = sent.filter(|span| span.term == Term::Serialisation);
-    Some(wires.map(|span| simulation.fabric().wiring.ports[span.port.0 as usize].ix).collect())
+    Some(wires.map(|span| simulation.fabric().wiring.ports[span.port].ix).collect())
 }
 
 /// BCubes whose servers take some time to relay, or none.

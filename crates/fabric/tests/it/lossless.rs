@@ -103,7 +103,7 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
     assert!(pauses.iter().any(|pause| pause.port == victim.id), "the host that sends to h5 is paused");
     // Pauses that leaf 9 has made have no parent; all others have one, which is a pause like any other, and began before.
     for PauseInterval { port, closure, .. } in &pauses {
-        let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[port.0 as usize]) == NodeId(9);
+        let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[*port]) == NodeId(9);
         assert_eq!(closure.cause.parent.is_none(), by_leaf);
         let is_parent = |other: &&PauseInterval| {
             let of = Parent { queue: other.queue, since: other.closure.from };
@@ -112,7 +112,7 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
         assert!(by_leaf || pauses.iter().find(is_parent).is_some_and(|parent| parent.closure.from < closure.from));
     }
     // What fills the queues of the spine stands where it leads to leaf 9, of the victim's packets as well.
-    let at_spine = full.iter().filter(|queue| fabric.wiring.ports[queue.port.0 as usize].node == spine);
+    let at_spine = full.iter().filter(|queue| fabric.wiring.ports[queue.port].node == spine);
     assert!(at_spine.clone().count() > 0);
     assert!(at_spine.clone().all(|queue| queue.egress == port(10, 9).ix && queue.class == Class(3) && queue.bytes > 0));
     let blocked: Vec<_> = simulation.outcomes().iter().map(|outcome| outcome.reception.blocked.ps()).collect();

@@ -45,8 +45,8 @@ fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Seen
         simulation.run_until(Time::ZERO + Duration::from_ms(ms), 1);
         let outcomes = simulation.outcomes();
         let flows: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.delivered * 1106 / 1024).collect();
-        let ports = &simulation.node(leaf).ports()[hosts..];
-        let uplinks: Vec<_> = ports.iter().map(|port| port.sent_wire_bytes()).collect();
+        let ports = simulation.node(leaf).ports().iter().skip(hosts);
+        let uplinks: Vec<_> = ports.map(|port| port.sent_wire_bytes()).collect();
         let resent = outcomes.iter().map(|outcome| outcome.retransmitted).sum::<u64>();
         assert_eq!(simulation.totals().drops, [0; 5]);
         assert_eq!(simulation.audit(), []);
@@ -231,7 +231,7 @@ fn acks_take_the_path_of_their_packets() {
         let spec = with(leaf_spine(1, &[100; 2]), MpRdmaConfig { ack_path, ..Default::default() });
         let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 2_000_000, 0)]);
         assert_eq!(outcomes[0].retransmitted, 0);
-        let carried = |leaf: u32, spine: usize| simulation.node(NodeId(leaf)).ports()[1 + spine].sent_wire_bytes();
+        let carried = |leaf: u32, spine: PortIx| simulation.node(NodeId(leaf)).ports()[1 + spine].sent_wire_bytes();
         for spine in [0, 1] {
             // An ACK has 86 B; one of the packets is shorter, and one has 16 B more.
             let (bytes, acks) = (carried(2, spine), carried(3, spine) / 86);

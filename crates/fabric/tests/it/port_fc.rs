@@ -105,7 +105,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
         let (Action::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
         let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
-        let facts = &wiring.ports[port.0 as usize];
+        let facts = &wiring.ports[port];
         // Of a server the layer that it sends to, of a switch its own.
         let is_switch = simulation.fabric().is_switch(traced.node);
         seen.push((is_switch, layer(if is_switch { traced.node } else { wiring.peer(facts) }), queue));
@@ -574,8 +574,7 @@ fn a_pause_crosses_three_links_at_most() {
     let fabric = simulation.fabric();
     let mut seen = std::collections::BTreeSet::new();
     for pause in &pauses {
-        let (facts, Cause { root, via, parent, hops, .. }) =
-            (&fabric.wiring.ports[pause.port.0 as usize], pause.closure.cause);
+        let (facts, Cause { root, via, parent, hops, .. }) = (&fabric.wiring.ports[pause.port], pause.closure.cause);
         seen.insert((hops, fabric.is_switch(facts.node)));
         // Port 1 of switch 17 and of switch 21 lead to server 5; ports to other servers are full for themselves, and no PAUSE goes far because of them.
         let is_last = |switch: u32| fabric.wiring.of(NodeId(switch))[1].id == root;

@@ -23,7 +23,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let is_dsh = matches!(case.spec.switch.headroom, HeadroomConfig::Dsh(_));
     let mut most: BTreeMap<_, u64> = BTreeMap::new();
     for stop in stops.iter().chain(&open) {
-        let facts = &simulation.fabric().wiring.ports[stop.port.0 as usize];
+        let facts = &simulation.fabric().wiring.ports[stop.port];
         let peak = simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, stop.class);
         prop_assert!(stop.headroom <= peak && stop.from <= stop.to);
         prop_assert!(stop.stopped_at_port >= 1 && stop.stopped_at_switch >= stop.stopped_at_port);
@@ -33,7 +33,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         *most = stop.headroom.max(*most);
     }
     for ((port, class), most) in most {
-        let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+        let facts = &simulation.fabric().wiring.ports[port];
         prop_assert_eq!(most, simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, class));
     }
     prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));

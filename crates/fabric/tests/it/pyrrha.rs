@@ -230,7 +230,7 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
         let keep = |scope| [0, 1, 2].map(|ingress| s.keep_stopped(ingress, scope));
         assert_eq!((keep(PauseScope::Root(p6)), keep(PauseScope::Queue(3))), (keepers, [31, 20, 0]));
         assert_eq!((keep(PauseScope::Root(PortId(0))), keep(PauseScope::Queue(4))), ([0; 3], [0; 3]));
-        assert_eq!(s.node.flow_control().obeyed_pauses(P7, &s.node.ports()[usize::from(P7)]), [PauseScope::Root(p6)]);
+        assert_eq!(s.node.flow_control().obeyed_pauses(P7, &s.node.ports()[P7]), [PauseScope::Root(p6)]);
         s.arrive_pyrrha(10_000_000, P7, resume(p6));
         let resumes = signals(&mut s, 10_000_000 + 80_000 * 50);
         assert_eq!(resumes, to_all(10_000_000 + 80_000 * (resumed - 1), resume(p6)));
@@ -255,7 +255,7 @@ fn an_empty_queue_stays_while_it_is_paused() {
     line.frame(0, pause(p6, 1));
     assert_eq!(at_port(&line.s.node, P7), [(p6, State::Paused)]);
     // It is assigned, but holds nothing.
-    let filled = |line: &Line| line.s.node.ports()[usize::from(P7)].most_filled_queues();
+    let filled = |line: &Line| line.s.node.ports()[P7].most_filled_queues();
     assert_eq!((line.s.node.flow_control().most_queues_used(), filled(&line)), (1, 0));
     line.packet(5_000_000, Y);
     assert_eq!(filled(&line), 1);
@@ -363,7 +363,7 @@ fn a_pause_for_a_queue_that_is_kept_makes_no_root_give_up() {
         let (p6, p5) = (line.p6, line.p5);
         line.s.link_change(0, P7, false);
         (0..31).for_each(|packet| line.packet(80_000 * packet, W));
-        let p7 = line.s.node.ports()[usize::from(P7)].id;
+        let p7 = line.s.node.ports()[P7].id;
         assert_eq!(own_roots(&line.s.node), [p7]);
         line.frame(3_000_000, merge(p6, p5));
         signals(&mut line.s, 3_100_000);
@@ -410,10 +410,7 @@ fn roots_share_queues_when_there_are_not_enough() {
     both.sort_unstable();
     assert_eq!(leave(&mut s, 4_000_000), both);
     assert_eq!(s.node.flow_control().leftover(), None);
-    assert_eq!(
-        (s.node.flow_control().most_queues_used(), s.node.ports()[usize::from(P7)].most_filled_queues()),
-        (2, 2)
-    );
+    assert_eq!((s.node.flow_control().most_queues_used(), s.node.ports()[P7].most_filled_queues()), (2, 2));
 }
 
 /// One queue for two roots: when the first lets go, it stays shut for the other one, which is to blame from then on.
@@ -426,7 +423,7 @@ fn a_shared_queue_is_shut_for_one_root_after_the_other() {
     line.frame(1_000_000, pause(p5, 2));
     line.frame(2_000_000, resume(p6));
     let queue = isolated(&line.s.node)[0].queue.expect("it is hierarchical");
-    let gate = line.s.node.ports()[usize::from(P7)].gate(queue);
+    let gate = line.s.node.ports()[P7].gate(queue);
     assert_eq!(gate.closed(), Some((at_us(2), p5.into())));
     let waits: Vec<_> = gate.waits(Time::from_ps(100_000)).map(|wait| (wait.cause, wait.length)).collect();
     assert_eq!(waits, [(p6, Duration::from_ns(1_900))]);
@@ -489,7 +486,7 @@ fn isolation_queues_feed_the_ordinary_one_at_the_rate_of_data() {
         // All ACKs have left, and the first packet is on the wire.
         let sent = s.sent_until(2_060_000, P7);
         assert_eq!(sent.iter().filter(|(_, says)| matches!(says, Says::Ack(_))).count(), 5);
-        assert_eq!((sent.len(), s.node.ports()[usize::from(P7)].queue_bytes(3)), (6, 0), "{feed:?}");
+        assert_eq!((sent.len(), s.node.ports()[P7].queue_bytes(3)), (6, 0), "{feed:?}");
         assert_eq!(std::iter::from_fn(|| s.next_data(3_000_000)).count(), 9);
     }
 }
@@ -749,13 +746,13 @@ fn the_most_queues_filled_is_a_peak() {
     line.frame(0, pause(p5, 2));
     line.packet(80_000, Y);
     line.packet(160_000, X);
-    assert_eq!(line.s.node.ports()[usize::from(P7)].most_filled_queues(), 2);
+    assert_eq!(line.s.node.ports()[P7].most_filled_queues(), 2);
     line.frame(1_000_000, resume(p6));
     line.frame(1_000_000, resume(p5));
     let _ = line.s.sent_until(3_000_000, P7);
     line.frame(3_000_000, pause(p6, 1));
     line.packet(3_100_000, Y);
-    assert_eq!(line.s.node.ports()[usize::from(P7)].most_filled_queues(), 2);
+    assert_eq!(line.s.node.ports()[P7].most_filled_queues(), 2);
 }
 
 proptest! {

@@ -88,7 +88,7 @@ fn isolated(simulation: &Simulation) -> BTreeSet<(PortId, PortId)> {
     let queues = simulation.nodes().flat_map(|node| match node.flow_control() {
         AnyFlowControl::Pyrrha(pyrrha) => {
             let name = |queue: &backwater_fabric::mechanisms::flow_control::pyrrha::Isolated| {
-                (node.ports()[usize::from(queue.port)].id, queue.root)
+                (node.ports()[queue.port].id, queue.root)
             };
             pyrrha.isolated().iter().map(name).collect::<Vec<_>>()
         }

@@ -45,7 +45,7 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
         let dead = &simulation.node(spine).ports()[1];
         let queued = dead.frames(3, simulation.frames(spine)).count() as u64;
         let leaf = NodeId(2);
-        let uplink = &simulation.node(leaf).ports()[usize::from(uplink)];
+        let uplink = &simulation.node(leaf).ports()[uplink];
         let behind = uplink.frames(3, simulation.frames(leaf)).count() as u64;
         assert!(queued > 10, "{queued} packets wait at the dead port");
         common::drain(&mut simulation);
@@ -105,7 +105,7 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
     spec.faults = vec![LinkFault { link, down: Time::ZERO + Duration::from_us(50), up: Time::NEVER }];
     let (simulation, outcomes) = common::run(&spec, vec![flow]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
-    let sent = simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
+    let sent = simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
     assert!(sent > 3_000_000, "{sent}");
 }
 
@@ -118,7 +118,7 @@ fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
     let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
-    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes();
+    let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
     simulation.run_until(at_us(80), 1);
     assert_eq!(sent(&simulation), 0);
     simulation.run_until(at_us(81), 1);
@@ -461,7 +461,7 @@ fn what_has_been_shut_before_a_flow_came_has_not_held_it_up() {
     // It had been shut, and all has left by it.
     let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
     assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
-    assert!(simulation.node(NodeId(0)).ports()[usize::from(1 - port)].sent_wire_bytes() > 100_000);
+    assert!(simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes() > 100_000);
 }
 
 /// h0 to h3 on leaf 8, h4 to h7 on leaf 9; spines 10 to 13.
@@ -490,7 +490,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
         if kind == PacketKind::Notice {
             return None;
         }
-        let facts = &simulation.fabric().wiring.ports[port.0 as usize];
+        let facts = &simulation.fabric().wiring.ports[port];
         let leaf = facts.node.0.checked_sub(8).filter(|leaf| *leaf < 2)? as usize;
         let uplink = usize::from(facts.ix).checked_sub(4)?;
         let uplinks = 8 + 4 * leaf..12 + 4 * leaf;

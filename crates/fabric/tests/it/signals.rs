@@ -95,7 +95,7 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
     assert!(!told.is_empty());
     let mut counted = BTreeMap::<FlowId, u64>::new();
     for ((flow, port), (count, ..)) in &told {
-        let node = simulation.fabric().wiring.ports[port.0 as usize].node;
+        let node = simulation.fabric().wiring.ports[*port].node;
         assert!(made[&(*flow, node)] >= *count, "{flow:?} {port:?}");
         *counted.entry(*flow).or_default() += count;
     }

@@ -263,8 +263,8 @@ fn notices_go_back_the_way_of_the_packet() {
         .iter()
         .filter_map(|traced| match &traced.what {
             Action::Sent { frame, until, .. } => {
-                let port = &wiring.ports[traced.port?.0 as usize];
-                let peer = wiring.ports[port.peer.0 as usize].node;
+                let port = &wiring.ports[traced.port?];
+                let peer = wiring.ports[port.peer].node;
                 Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
             }
             Action::Reported(_) => None,

@@ -335,10 +335,10 @@ fn a_load_balancer_sends_packets_along_whole_routes_of_its_choice() {
     assert!(outcomes[0].acknowledged.is_some() && outcomes[0].retransmitted == 0);
     assert_eq!(simulation.audit(), []);
     // 2 aggregation switches, 2 cores, 2 aggregation switches: eight ways, each taken by 8 of 64 packets.
-    let sent = |node: u32, port: usize| simulation.node(NodeId(node)).ports()[port].sent_wire_bytes();
+    let sent = |node: u32, port: PortIx| simulation.node(NodeId(node)).ports()[port].sent_wire_bytes();
     // Of 64 packets, of 1,106 B and the first of 1,122 B, every link between these tiers carries a quarter; no ACK goes this way, but three probes.
     let ways = [(3, 1), (3, 2), (4, 1), (4, 2), (5, 2), (5, 3), (6, 2), (6, 3)];
-    let share = |(node, port): &(u32, usize)| {
+    let share = |(node, port): &(u32, PortIx)| {
         sent(*node, *port) - if [(4, 2), (6, 3)].contains(&(*node, *port)) { 3 * 84 } else { 0 }
     };
     assert!(

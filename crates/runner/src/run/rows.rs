@@ -20,7 +20,7 @@ impl Run {
         let wiring = &self.simulation.fabric().wiring;
         let PauseInterval { port, queue, closure } = pause;
         let Cause { root, via, parent, hops, .. } = closure.cause;
-        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let facts = |port: PortId| &wiring.ports[port];
         let (facts, cause, via) = (facts(*port), facts(root), via.map(facts));
         // Hosts that forward PAUSEs make none of their own.
         let peer = wiring.neighbour(facts.node, facts.ix);
@@ -45,7 +45,7 @@ impl Run {
 
     /// Writes the share of an egress port in a full ingress queue.
     pub(super) fn write_full(&mut self, full: &FullQueue) {
-        let facts = &self.simulation.fabric().wiring.ports[full.port.0 as usize];
+        let facts = &self.simulation.fabric().wiring.ports[full.port];
         self.tables.full_queues.push(FullQueueRow {
             time_ps: full.at,
             node: facts.node.into(),
@@ -59,7 +59,7 @@ impl Run {
     /// Writes a stop. `end` is `None` if the run ended first.
     pub(super) fn write_stop(&mut self, stop: &Stop, end: Option<Time>) {
         let wiring = &self.simulation.fabric().wiring;
-        let facts = &wiring.ports[stop.port.0 as usize];
+        let facts = &wiring.ports[stop.port];
         self.tables.stops.push(StopRow {
             node: facts.node.into(),
             port: facts.ix,
@@ -143,7 +143,7 @@ impl Run {
     /// Returns the egress ports on the way of the packet that completed a flow, or of its packets.
     fn path_of(&self, outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
         let (fabric, flow) = (self.simulation.fabric(), &outcome.spec);
-        let ix = |port: PortId| fabric.wiring.ports[port.0 as usize].ix;
+        let ix = |port: PortId| fabric.wiring.ports[port].ix;
         let taken = outcome.reception.way.map(|route| route.passed().collect());
         let now = || fabric.path(outcome.flow, flow, Direction::Data).to_vec();
         let fixed = || match outcome.reception.finish {
@@ -162,7 +162,7 @@ impl Run {
     /// Writes the latency breakdown of a flow.
     fn write_waits(&mut self, flow: u32, account: &FlowAccount) {
         let wiring = &self.simulation.fabric().wiring;
-        let facts = |port: PortId| &wiring.ports[port.0 as usize];
+        let facts = |port: PortId| &wiring.ports[port];
         let row = |of: &str, packets, step, Span { port, term, root, length }: Span| WaitRow {
             flow,
             of: self.terms[of],
@@ -193,7 +193,7 @@ impl Run {
     fn write_signals(&mut self, flow: u32, account: &FlowAccount) {
         let ports = &self.simulation.fabric().wiring.ports;
         for (&(kind, port), signals) in &account.signals {
-            let facts = &ports[port.0 as usize];
+            let facts = &ports[port];
             self.tables.signals.push(SignalRow {
                 flow,
                 signal: self.terms[kind.name()],

@@ -4,6 +4,7 @@ use crate::common;
 use crate::common::random::{Case, any_case};
 use backwater_engine::{Duration, Time};
 use backwater_fabric::driver::trace::TraceSpec;
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::FlowSpec;
 use backwater_runner::{Build, Run};
 use backwater_scenario::{Document, Plan, ProbesConfig};
@@ -23,16 +24,15 @@ const BUILD: Build = Build { version: "0", commit: "unknown", profile: "debug", 
 /// flow is also in an incast. A last flow starts after all links are up. A run ends with the first
 /// tick after its last flow, and ticks depend on samples.
 fn plan(case: &Case, probes: Probes) -> Plan {
-    let name = |node: usize| case.spec.nodes[node].name.clone();
+    let name = |node: NodeId| case.spec.nodes[node].name.clone();
     let (hosts, switches): (Vec<_>, Vec<_>) =
-        (0..case.spec.nodes.len()).partition(|node| case.spec.nodes[*node].kind.has_endpoint());
-    let names = |nodes: Vec<usize>| nodes.into_iter().map(name).collect::<Vec<String>>();
-    let links =
-        case.spec.links.iter().map(|link| json!({ "a": name(link.a.0 as usize), "b": name(link.b.0 as usize) }));
+        case.spec.node_ids().partition(|node| case.spec.nodes[*node].kind.has_endpoint());
+    let names = |nodes: Vec<NodeId>| nodes.into_iter().map(name).collect::<Vec<String>>();
+    let links = case.spec.links.iter().map(|link| json!({ "a": name(link.a), "b": name(link.b) }));
     let flow = |flow: &FlowSpec| {
         json!({
-            "src": name(flow.src.0 as usize),
-            "dst": name(flow.dst.0 as usize),
+            "src": name(flow.src),
+            "dst": name(flow.dst),
             "bytes": format!("{} B", flow.bytes),
             "class": flow.class.0,
             "start": format!("{} ps", flow.start.ps()),

@@ -176,7 +176,7 @@ fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
 /// Returns the path of the options `key` that `node` uses: of relaying hosts or of its group, if these set
 /// them, else of all switches.
 fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
-    if spec.nodes[node.0 as usize].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
+    if spec.nodes[node].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
         return "host.relay.headroom".into();
     }
     let sets = |group: &SwitchGroup| match key {
@@ -189,7 +189,7 @@ fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
 
 /// Returns the two switches of each link between switches.
 fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
-    let is_switch = |node: &NodeId| spec.nodes[node.0 as usize].kind == NodeKind::Switch;
+    let is_switch = |node: &NodeId| spec.nodes[*node].kind == NodeKind::Switch;
     spec.links.iter().map(|link| [link.a, link.b]).filter(move |ends| ends.iter().all(is_switch))
 }
 
@@ -202,7 +202,7 @@ fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
             relay if relay == link.b => Some(link.a),
             _ => None,
         });
-        others.filter(|node| spec.nodes[node.0 as usize].kind == NodeKind::Switch).collect::<Vec<_>>()
+        others.filter(|node| spec.nodes[*node].kind == NodeKind::Switch).collect::<Vec<_>>()
     };
     let switches = nodes(NodeKind::Relay, spec).map(neighbours);
     switches.flat_map(|switches| switches.windows(2).map(|pair| [switches[0], pair[1]]).collect::<Vec<_>>())
@@ -217,7 +217,7 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
         is_foreign.then(|| (ends, [one.name(), other.name()]))
     });
     if let Some((ends, [one, other])) = foreign {
-        let [a, b] = ends.map(|node| &spec.nodes[node.0 as usize].name);
+        let [a, b] = ends.map(|node| &spec.nodes[node].name);
         let message =
             format_args!("\"{a}\" runs {one} and \"{b}\" {other}: neither pauses the other, so full buffers drop");
         findings.warning(true, "groups", message);
@@ -264,7 +264,7 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
     let Some(switch) = found else { return findings.into_vec() };
     let remedy = if wiring.of(switch).iter().any(|port| uses_pfc(switch, port)) {
-        let node = &spec.nodes[switch.0 as usize].name;
+        let node = &spec.nodes[switch].name;
         format!(
             "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer"
         )
@@ -355,7 +355,7 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
         }
     }
     let warning = |(path, node, need): (String, NodeId, u64)| {
-        let (name, need) = (&spec.nodes[node.0 as usize].name, Bytes(need));
+        let (name, need) = (&spec.nodes[node].name, Bytes(need));
         let message = format!("may lose packets: \"{name}\" needs up to {need}");
         Diagnostic::warning(path, message).hint("without this option, every port has what it needs")
     };
@@ -431,7 +431,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     let (Some(most_reserved), Some(most_held)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
         return findings.into_vec();
     };
-    let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node.0 as usize].name);
+    let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node].name);
     let frame = Bytes(spec.sizes().largest_charge());
     if most_reserved.reserved < frame && buffer < frame {
         findings.error(true, option, format_args!("must be at least {frame}, one full data frame"));
@@ -505,7 +505,7 @@ fn part_called(tag: &str, scenario: &Scenario) -> String {
 
 /// Returns the path of the first listed flow that equals `flow`.
 fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<String> {
-    let name = |node: &NodeId| &spec.nodes[node.0 as usize].name;
+    let name = |node: &NodeId| &spec.nodes[*node].name;
     let is_it = |it: &FlowConfig| {
         [&it.src, &it.dst] == [name(&flow.src), name(&flow.dst)]
             && it.data_via.iter().eq(flow.data_via.iter().map(name))
@@ -532,7 +532,7 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
     let mut seen = BTreeSet::new();
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
-    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+    let name = |node: NodeId| &spec.nodes[node].name;
     let findings = first.map(|(flow, error)| {
         let message = format!("the flow from \"{}\" to \"{}\": {}", name(flow.src), name(flow.dst), error.message);
         let entry = entry_of(flow, spec, scenario).filter(|_| !error.path.is_empty());

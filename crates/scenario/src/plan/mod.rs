@@ -59,7 +59,7 @@ impl Plan {
             seed,
             framing,
             mtu,
-            nodes: graph.nodes.clone(),
+            nodes: graph.nodes.clone().into(),
             links: graph.links.clone(),
             interfaces: nodes::interfaces(&scenario.interfaces, &graph, &mut findings),
             routes: nodes::routes(&scenario.routes, &graph, &mut findings),

@@ -53,7 +53,7 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
         };
         let (link, (share, time, here)) =
             rates.iter().map(|(rate, link)| (link, cut(*rate))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
-        let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node.0 as usize].name);
+        let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node].name);
         let message = format!(
             "{name}, {wire} B, takes {time} on a link of {} (\"{a}\" to \"{b}\"), but {here} in this framing, {:.1} % less",
             link.rate,

@@ -129,7 +129,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
         seed,
         framing: Framing::HpccNs3,
         mtu: Bytes(mtu),
-        nodes: topology.nodes,
+        nodes: topology.nodes.into(),
         links: topology.links,
         interfaces: Default::default(),
         routes: Vec::new(),

@@ -69,7 +69,7 @@ fn spec(case: &Path, switch: SwitchConfig, seed: u64) -> NetworkSpec {
         seed,
         framing: Framing::PyrrhaNs3,
         mtu: Bytes(1460),
-        nodes: topology.nodes,
+        nodes: topology.nodes.into(),
         links: topology.links,
         interfaces: Default::default(),
         routes: Vec::new(),

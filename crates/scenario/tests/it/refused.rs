@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// The scenario of which planning makes `case`.
 fn scenario(Case { spec, flows }: &Case) -> Value {
-    let name = |node: NodeId| &spec.nodes[node.0 as usize].name;
+    let name = |node: NodeId| &spec.nodes[node].name;
     let of_kind = |kind: NodeKind| -> Vec<_> {
         let nodes = spec.nodes.iter().filter(|node| node.kind == kind);
         nodes.map(|node| &node.name).collect()

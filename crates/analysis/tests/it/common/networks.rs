@@ -92,7 +92,9 @@ pub(crate) fn bcube(n: u32, k: u32) -> NetworkSpec {
     let layer = |layer| (0..hosts).map(move |server| (server, switch_of(n, k, server, layer)));
     let shape = Shape { hosts, switches: (k + 1) * n.pow(k), ends: (0..=k).flat_map(layer).collect() };
     let mut spec = network_of(&shape, 1);
-    spec.nodes[..hosts as usize].iter_mut().for_each(|server| server.kind = NodeKind::Relay);
+    for server in spec.nodes.iter_mut().take(hosts as usize) {
+        server.kind = NodeKind::Relay;
+    }
     spec
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::contract::{BufferPolicy, FlowControl, FlowControlFacts, FlowControlOptions, Site};
 use crate::frame::record::Record;
-use crate::ids::{FlowId, PortId, PortIx};
+use crate::ids::{FlowId, PortId};
 use crate::mechanisms::flow_control::FlowControlConfig;
 use crate::network::spec::NetworkSpec;
 use crate::testing::{admit, flow, frame, packet, star};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::spec::NetworkSpec;
+use crate::network::spec::{NetworkSpec, NodeSpec};
 use crate::testing::network;
 use backwater_engine::Rate;
 
@@ -29,10 +29,10 @@ fn ports_are_numbered_in_the_order_of_the_links() {
     let peers: Vec<u32> = (0..5).map(|ix| wiring.neighbour(NodeId(4), ix).0).collect();
     assert_eq!(peers, [0, 1, 6, 7, 6]);
     for port in &wiring.ports {
-        let peer = &wiring.ports[port.peer.0 as usize];
+        let peer = &wiring.ports[port.peer];
         assert_eq!((peer.peer, wiring.neighbour(port.node, port.ix)), (port.id, peer.node));
     }
-    assert_eq!(wiring.links[8].map(|port| wiring.ports[port.0 as usize].node), [NodeId(4), NodeId(6)]);
+    assert_eq!(wiring.links[8].map(|port| wiring.ports[port].node), [NodeId(4), NodeId(6)]);
 }
 
 /// Leaf 4 has three ways to leaf 5, two of them by spine 6, which has two to leaf 4.
@@ -40,7 +40,9 @@ fn ports_are_numbered_in_the_order_of_the_links() {
 fn choices_are_those_of_switches_between_hosts() {
     let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, PortIx)]| {
         let (wiring, mut routes) = routes(spec);
-        by_hand.iter().for_each(|(node, target, port)| routes.set(NodeId(*node), NodeId(*target), *port));
+        for (node, target, port) in by_hand {
+            routes.set(NodeId(*node), NodeId(*target), *port);
+        }
         routes.most_choices(&spec.nodes, &wiring)
     };
     let mut spec = leaf_spine();
@@ -87,7 +89,9 @@ fn a_path_passes_its_waypoints() {
     let spec = leaf_spine();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let mut routes = Routes::new(&spec.nodes, &wiring);
-    [6, 7].into_iter().for_each(|spine| routes.add(&spec.nodes, &wiring, NodeId(spine)));
+    for spine in [6, 7] {
+        routes.add(&spec.nodes, &wiring, NodeId(spine));
+    }
     let path = |via: &[u32], choice: usize| {
         let via: Vec<NodeId> = via.iter().copied().map(NodeId).collect();
         routes.path(&wiring, NodeId(0), &via, NodeId(3), |_, ports| ports[choice]).map(|way| way.to_vec())
@@ -107,7 +111,7 @@ fn shares_are_those_of_a_fluid() {
         let sources: Vec<NodeId> = sources.iter().copied().map(NodeId).collect();
         let shares = routes.shares(&wiring, &sources, NodeId(3)).into_iter();
         let named = shares.map(|(port, share)| {
-            let port = &wiring.ports[port.0 as usize];
+            let port = &wiring.ports[port];
             ((port.node.0, wiring.neighbour(port.node, port.ix).0, port.ix), (share * 36.0).round() / 36.0)
         });
         named.collect::<BTreeMap<_, _>>()
