@@ -1,8 +1,9 @@
-//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): a few queues per port, flows spread over them as long as there are enough, and a
-//! pause per queue.
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): each port has a few queues. Flows are
+//! spread over them while free queues remain, and each queue is paused on its own.
 //!
-//! Every packet carries the number of the queue that it had upstream. A packet that finds its queue long is counted against that number
-//! until it leaves; while any packet is counted, the upstream queue is paused.
+//! Every packet carries the number of its upstream queue. A packet that finds its queue long is
+//! counted against that number until it departs. While any packet is counted, the upstream queue is
+//! paused.
 
 use super::hops::PerHop;
 use crate::contract::{
@@ -25,33 +26,39 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BfcConfig {
-    /// Queues per port of a switch, besides that of control frames. Default 32 (the paper's; Pyrrha also compares with 128).
+    /// Queues per port of a switch, in addition to the control queue. Default 32 (the paper's;
+    /// Pyrrha also compares with 128).
     #[schemars(range(min = 1, max = 240))]
     pub queues: u16,
-    /// Queues per port of a host: flows share them only when there are more flows than that. Default 240, as many as the field in packets
-    /// can name (the paper's network cards have one per flow).
+    /// Queues per port of a host: flows share queues only if there are more flows than queues.
+    /// Default 240, as many as the field in packets can name (the paper's network cards have one
+    /// per flow).
     #[schemars(range(min = 1, max = 240))]
     pub host_queues: u16,
-    /// How long a flow without packets here keeps its queue, in round trips over the ingress link. Default 2 (the paper's).
+    /// Time that a flow without packets at the port keeps its queue, in round trips over the
+    /// ingress link. Default 2 (the paper's).
     #[schemars(range(min = 0.0))]
     pub sticky: f64,
-    /// Entries of a switch's flow table per queue; flows whose hashes are equal share an entry. Default 100 (the paper's).
+    /// Entries of a switch's flow table per queue; flows whose hashes are equal share an entry.
+    /// Default 100 (the paper's).
     #[schemars(range(min = 1))]
     pub table: u32,
-    /// What ACKs in a data class are to the queues. Default `wait`.
+    /// Treatment of ACKs in a data class. Default `wait`.
     pub acks: Acks,
 }
 
-/// What ACKs in a data class are to BFC's queues. Hosts have no such queues for them: there they wait for nothing.
+/// Treatment of ACKs in a data class by BFC's queues. Hosts have no such queues for ACKs: ACKs
+/// never wait there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acks {
-    /// They join the queue of their flow in their direction and wait with it, but nobody is paused because of them.
+    /// ACKs join their flow's queue in their direction and wait with it, but cause no PAUSE.
     #[default]
     Wait,
-    /// They are treated as data are: they are counted as well, against queues of switches (as in the simulator of Pyrrha's authors).
+    /// ACKs are treated as data: they are also counted, against queues of switches (as in the
+    /// simulator of Pyrrha's authors).
     Count,
-    /// They take the queue of their class, which is never paused.
+    /// ACKs use the queue of their class, which is never paused.
     Apart,
 }
 
@@ -61,15 +68,16 @@ impl Default for BfcConfig {
     }
 }
 
-/// Bits of a packet's note: whether it is counted, its queue upstream, its flow's place in the table.
+/// Bits of a packet's note: the counted flag, the upstream queue, and the flow's index in the
+/// table.
 const COUNTED: u32 = 1 << 31;
 const UPSTREAM_SHIFT: u32 = 23;
 const TABLE_LIMIT: u64 = 1 << UPSTREAM_SHIFT;
 
-/// Numbers that the `queue` field of a packet can have.
+/// Number of values of a packet's `queue` field.
 const UPSTREAM_QUEUES: usize = 1 << 8;
 
-/// The queue upstream that a packet is counted against, if it is.
+/// Returns the upstream queue against which a packet is counted, if it is.
 fn counted_against(note: u32) -> Option<QueueIx> {
     (note & COUNTED != 0).then_some((note >> UPSTREAM_SHIFT & 0xff) as QueueIx)
 }
@@ -78,7 +86,7 @@ const BFC: Protocol = Protocol::named("bfc");
 const PAUSE: u16 = 0x10;
 const RESUME: u16 = 0x11;
 
-/// A flow at an egress port.
+/// State of a flow at an egress port.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Entry {
     queue: QueueIx,
@@ -91,25 +99,25 @@ struct Entry {
 pub struct Bfc {
     queues: QueueIx,
     acks: Acks,
-    /// Number of places in the flow table.
+    /// Number of indices of the flow table.
     table_size: u64,
-    /// By egress port and hash of the flow.
+    /// Entries by egress port and flow hash.
     flows: FxHashMap<(PortIx, u32), Entry>,
-    /// When the table is next searched for flows that are gone: at so many entries.
+    /// Number of entries at which departed flows are next removed.
     tidy_at: usize,
-    /// Length of a queue at which packets begin to be counted, while it is the only one active.
+    /// Queue length above which packets are counted, while this queue is the only active one.
     thresholds: PerHop<u64>,
     sticky: Vec<Duration>,
-    /// Packets counted, by ingress port and queue upstream.
+    /// Counted packets, by ingress port and upstream queue.
     counted: Vec<[u32; UPSTREAM_QUEUES]>,
-    /// At a host, the flows in each queue, port by port.
+    /// Flows in each queue, by port; at a host only.
     users: Vec<Vec<u32>>,
     draws: Stream,
     most_used: QueueIx,
 }
 
 impl Bfc {
-    /// BFC for the node at `site`.
+    /// Returns BFC for the node at `site`.
     pub fn new(config: &BfcConfig, site: &Site<'_>) -> Bfc {
         let is_host = site.is_host;
         let (queues, switch_ports) = if is_host { (config.host_queues, 0) } else { (config.queues, site.ports.len()) };
@@ -135,7 +143,7 @@ impl Bfc {
         CLASSES as QueueIx + self.draws.below(self.queues.into()) as QueueIx
     }
 
-    /// The first queue of `port` that is empty and open; a random one if there is none.
+    /// Returns the first empty and open queue of `port`; a random queue if there is none.
     fn assign(&mut self, port: &dyn PortView) -> QueueIx {
         let mut all = (CLASSES as QueueIx..).take(self.queues.into());
         let used = all.clone().filter(|queue| port.is_occupied(*queue)).count() as QueueIx;
@@ -144,7 +152,8 @@ impl Bfc {
         free.unwrap_or_else(|| self.random_queue())
     }
 
-    /// Forgets flows that have gone, once there are many: they would be given another queue anyway.
+    /// Removes departed flows once there are many: a later packet would get another queue in any
+    /// case.
     fn tidy(&mut self, now: Time) {
         let longest = self.sticky.iter().copied().max().unwrap_or(Duration::ZERO);
         self.flows.retain(|_, entry| entry.packets > 0 || now.since(entry.last) <= longest);
@@ -154,7 +163,7 @@ impl Bfc {
 
 fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
-    // A PAUSE that holds until RESUME has no remedy against loss.
+    // A lost PAUSE without expiry would have no remedy.
     Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
 }
 
@@ -217,7 +226,7 @@ impl FlowControl for Bfc {
         let active = port.active_queues() + usize::from(joins);
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(entry.queue) + u64::from(packet.bytes) > threshold;
-        // ACKs from a host were in the queue of their class there, which must not be paused.
+        // ACKs from a host were in the queue of their class, which must not be paused.
         let from_switch = usize::from(headers.queue) >= CLASSES;
         let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
         let counted = if is_counted { COUNTED | u32::from(headers.queue) << UPSTREAM_SHIFT } else { 0 };
@@ -276,7 +285,7 @@ impl FlowControl for Bfc {
         }
     }
 
-    /// The upstream opens everything, the downstream says again what must stop.
+    /// The upstream node opens all queues, and the downstream node repeats its PAUSEs.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         view.open_all(port);
         let cause = view.port(port).id();

@@ -1,10 +1,10 @@
-//! One-hop bandwidth-delay products: what per-hop flow control measures queues by.
+//! One-hop bandwidth-delay products, the unit of queue lengths in per-hop flow control.
 
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
 use get_size2::GetSize;
 
-/// A value for every pair of egress and ingress port of a node.
+/// A value per pair of egress and ingress port of a node.
 #[derive(Debug, GetSize)]
 pub(super) struct PerHop<T> {
     values: Vec<T>,
@@ -12,7 +12,8 @@ pub(super) struct PerHop<T> {
 }
 
 impl<T: Copy> PerHop<T> {
-    /// A value that follows from the one-hop BDP in bytes: what the egress port sends during a round trip over the link of the ingress port.
+    /// Returns values computed from the one-hop BDP in bytes: what the egress port sends during a
+    /// round trip over the ingress link.
     pub(super) fn new(site: &Site<'_>, value: impl Fn(u64) -> T) -> PerHop<T> {
         let bdp = |egress: &PortFacts, ingress: &PortFacts| egress.rate.bytes_in(ingress.delay * 2);
         let pairs = site.ports.iter().flat_map(|egress| site.ports.iter().map(move |ingress| (egress, ingress)));
@@ -20,7 +21,7 @@ impl<T: Copy> PerHop<T> {
         PerHop { values, ports: site.ports.len() }
     }
 
-    /// The value for a packet's way through the node.
+    /// Returns the value for a pair of ports.
     #[inline]
     pub(super) fn get(&self, egress: PortIx, ingress: PortIx) -> T {
         self.values[usize::from(egress) * self.ports + usize::from(ingress)]

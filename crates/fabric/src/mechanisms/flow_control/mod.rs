@@ -1,4 +1,4 @@
-//! Slot *flow control*: which queue a packet joins, and when the upstream is paused and resumed.
+//! Flow control slot: queue of each packet, and PAUSE and RESUME of the upstream neighbour.
 
 pub mod bfc;
 mod hops;

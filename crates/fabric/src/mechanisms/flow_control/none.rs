@@ -1,16 +1,16 @@
-//! No flow control: no queue is ever paused, a full buffer drops.
+//! No flow control: no queue is ever paused, and a full buffer drops packets.
 
 use crate::contract::{FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, Options, Site};
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No flow control: a full buffer drops.
+/// No flow control: a full buffer drops packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoneConfig {}
 
-/// Nothing to do.
+/// Flow control without actions.
 #[derive(Debug, GetSize)]
 pub struct NoFlowControl;
 

@@ -1,7 +1,9 @@
-//! A queue for every flow: what flow control could do at best, with as many queues as there are flows (Pyrrha section II-C).
+//! A queue for every flow: the upper bound of flow control, with as many queues as flows (Pyrrha
+//! section II-C).
 //!
-//! The rule of pausing is that of BFC: a packet that finds its flow's queue longer than its share of a one-hop BDP is counted until it leaves,
-//! and while any is counted, the flow is paused upstream.
+//! The pause rule is BFC's. A packet that finds its flow's queue longer than its share of a one-hop
+//! BDP is counted until it departs. While any packet of a flow is counted, the flow is paused
+//! upstream.
 
 use super::hops::PerHop;
 use crate::contract::{
@@ -17,26 +19,26 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A queue for every flow: the ideal that no switch can afford.
+/// A queue for every flow: an ideal that no switch can afford.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PerFlowConfig {}
 
-/// The packets of a flow in one direction.
+/// Identifies the packets of a flow in one direction.
 type Key = (FlowId, Direction);
 
 /// A queue of a port.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Line {
-    /// Its flow; none if it is free.
+    /// Flow of the queue; `None` if the queue is free.
     flow: Option<Key>,
     packets: u32,
     paused: bool,
-    /// The flow is one of this host, and has not ended.
+    /// True if the flow starts at this host and has not ended.
     lives_here: bool,
 }
 
-/// The queues of one port.
+/// Queues of one port.
 #[derive(Debug, Default, GetSize)]
 struct Lines {
     lines: Vec<Line>,
@@ -49,7 +51,7 @@ impl Lines {
         &mut self.lines[usize::from(queue) - CLASSES]
     }
 
-    /// The queue of a flow; a new one if it has none, and `None` if there are no more.
+    /// Returns the queue of a flow, and assigns one if needed; `None` if no queue is left.
     fn of(&mut self, flow: Key) -> Option<QueueIx> {
         let Lines { lines, of_flow, free } = self;
         if let Some(queue) = of_flow.get(&flow) {
@@ -65,7 +67,7 @@ impl Lines {
         Some(queue)
     }
 
-    /// Frees a queue that is not needed any more.
+    /// Frees a queue that is no longer needed.
     fn tidy(&mut self, queue: QueueIx) {
         let line = self.get(queue);
         if line.packets == 0 && !line.paused && !line.lives_here {
@@ -82,7 +84,7 @@ impl Lines {
     }
 }
 
-/// Note of a packet that is counted.
+/// Note of a counted packet.
 const COUNTED: u32 = 1;
 
 const PER_FLOW: Protocol = Protocol::named("per-flow");
@@ -92,22 +94,22 @@ const RESUME: u16 = 0x21;
 fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     let words = [flow.0, u32::from(direction == Direction::Ack), cause.0];
-    // A PAUSE that holds until RESUME has no remedy against loss.
+    // A lost PAUSE without expiry would have no remedy.
     Control::Custom { protocol: PER_FLOW, opcode, signal, reliable: true, words }
 }
 
-/// Flow control of single flows at one node.
+/// Per-flow flow control at one node.
 #[derive(Debug, GetSize)]
 pub struct PerFlow {
     ports: Vec<Lines>,
     thresholds: PerHop<u64>,
-    /// Packets counted, by ingress port and flow.
+    /// Counted packets, by ingress port and flow.
     counted: FxHashMap<(PortIx, Key), u32>,
     most_used: QueueIx,
 }
 
 impl PerFlow {
-    /// Flow control for the node at `site`.
+    /// Returns the flow control for the node at `site`.
     pub fn new(site: &Site<'_>) -> PerFlow {
         PerFlow {
             ports: site.ports.iter().map(|_| Lines::default()).collect(),
@@ -121,7 +123,7 @@ impl PerFlow {
         self.ports[usize::from(port)].get(queue)
     }
 
-    /// The flow of a packet's queue, and whether the packet counts.
+    /// Returns the flow against which the packet is counted, if it is.
     fn counts(&mut self, packet: &PacketContext<'_>) -> Option<Key> {
         (packet.note == COUNTED).then(|| self.line(packet.egress, packet.queue).flow).flatten()
     }
@@ -166,7 +168,7 @@ impl FlowControl for PerFlow {
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
         let is_long = port.queue_bytes(queue) + u64::from(packet.bytes) > threshold;
-        // ACKs are never paused: hosts have no queues for them.
+        // ACKs are never paused, since hosts have no queues for them.
         let is_counted = is_long && headers.kind == PacketKind::Data;
         packet.in_queue(queue, if is_counted { COUNTED } else { 0 })
     }
@@ -227,7 +229,7 @@ impl FlowControl for PerFlow {
         }
     }
 
-    /// The upstream opens everything, the downstream says again what must stop.
+    /// The upstream node opens all queues, and the downstream node repeats its PAUSEs.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let closed: Vec<QueueIx> = view.port(port).closed_queues().collect();
         for queue in closed {
@@ -263,7 +265,7 @@ impl FlowControlAccounts for PerFlow {
         packet.ingress == ingress && packet.note == COUNTED && flow == Some(scope)
     }
 
-    /// A flow that has not ended keeps the queue of its host.
+    /// A flow that has not ended keeps its queue at the host.
     fn leftover(&self) -> Option<String> {
         let kept = |lines: &Lines| lines.lines.iter().filter(|line| line.flow.is_some() && !line.lives_here).count();
         let of_port = |(port, lines)| Some((port, kept(lines))).filter(|(_, kept)| *kept > 0);
@@ -287,7 +289,8 @@ mod tests {
 
     const HOST: NodeId = NodeId(0);
 
-    /// Host 0 has sent what it has to host 1, and the last ACK has come back; unless the link was down in between.
+    /// Host 0 has sent all its data to host 1, and the last ACK has returned, unless the link was
+    /// down in between.
     fn at_rest(is_cut: bool) -> Simulation {
         let mut spec = star(2);
         spec.switch.flow_control = FlowControlConfig::PerFlow(Default::default());
@@ -316,7 +319,8 @@ mod tests {
         assert_eq!(complaints(&simulation), ["queues at port 0 that are kept for nothing: 1"]);
     }
 
-    /// A packet is lost, and its sender waits for the timer: all is at rest, but the flow has not ended.
+    /// A packet is lost and its sender waits for the timer: the network is idle, but the flow has
+    /// not ended.
     #[test]
     fn the_queue_of_a_flow_that_has_not_ended_is_needed() {
         let simulation = at_rest(true);

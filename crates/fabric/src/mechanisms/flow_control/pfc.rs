@@ -1,8 +1,10 @@
 //! Priority-based flow control (IEEE 802.1Qbb).
 //!
-//! Downstream, at an ingress port: when the buffer policy finds a class full, a PAUSE frame for that class goes out of the port; when it
-//! finds it below_xon, a RESUME. Where it finds the port full as a whole, the PAUSE is for all classes, and none is resumed until the port has
-//! below_xon (DSH section IV-F). Upstream, at an egress port: the frame closes and opens the gate of each class that it names.
+//! Downstream, at an ingress port: when the buffer policy reports a class as full, the port sends a
+//! PAUSE for the class. When the policy reports the class as below XON, the port sends a RESUME. If
+//! the port as a whole is full, a PAUSE stops all classes, and none is resumed until the port is
+//! below XON (DSH section IV-F). Upstream, at an egress port: the frame closes or opens the gate of
+//! each class that it names.
 
 use super::pfc_star::Raises;
 use crate::contract::{
@@ -20,25 +22,28 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// How long a PAUSE lasts.
+/// Duration of a PAUSE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseModel {
-    /// Until an explicit RESUME, as in the ns-3 simulators of the field. PFC frames are then spared by link errors.
+    /// Until an explicit RESUME, as in the ns-3 simulators of the field. Link errors then spare PFC
+    /// frames.
     #[default]
     UntilResume,
-    /// For `quanta` x 512 bit times of the paused port, refreshed by the pausing side at half that time (IEEE 802.1Qbb clause 36).
+    /// `quanta` x 512 bit times of the paused port. The pausing side refreshes the PAUSE after half
+    /// that time (IEEE 802.1Qbb clause 36).
     Quanta,
 }
 
-/// What hosts that relay do about PFC.
+/// PFC at relaying hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relaying {
-    /// They count what comes in, and send PAUSEs of their own, as switches do.
+    /// Relaying hosts count arriving bytes and send PAUSEs of their own, as switches do.
     #[default]
     Ingress,
-    /// They count nothing: a PAUSE that comes in by one port goes out of all others, as the RESUME does (PortFC section 2.2.3).
+    /// Relaying hosts count nothing: a PAUSE or RESUME that arrives at one port is sent out of all
+    /// others (PortFC section 2.2.3).
     Forward,
 }
 
@@ -46,14 +51,16 @@ pub enum Relaying {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcConfig {
-    /// How long a PAUSE lasts.
+    /// Duration of a PAUSE.
     pub pause: PauseModel,
-    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the longest.
+    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the
+    /// longest.
     #[schemars(range(min = 1))]
     pub quanta: u16,
-    /// Time from a PFC frame's arrival to its effect at the receiver. Default 0; IEEE allows up to 3840 B of link time.
+    /// Time from a PFC frame's arrival to its effect at the receiver. Default 0; IEEE allows up to
+    /// 3840 B of link time.
     pub response: Duration,
-    /// What hosts that relay do.
+    /// PFC at relaying hosts.
     pub relays: Relaying,
 }
 
@@ -68,10 +75,10 @@ impl Default for PfcConfig {
     }
 }
 
-/// Time of one pause quantum: 512 bit times of the link.
+/// Bytes sent in one pause quantum: 512 bit times of the link.
 const QUANTUM_BYTES: u64 = 512 / 8;
 
-/// What is never stopped.
+/// Class that is never paused.
 const CONTROL: ClassMask = ClassMask::of(Class::CONTROL);
 
 /// PFC at one node.
@@ -80,35 +87,35 @@ pub struct Pfc {
     #[get_size(ignore)]
     config: PfcConfig,
     lossless: ClassMask,
-    /// Whether PAUSEs are passed on, and what comes in is not counted.
+    /// True if PAUSEs are passed on and arriving bytes are not counted.
     relays_pauses: bool,
-    /// Whether a queue may be resumed by what packets of its port's other queues do.
+    /// True if packets of a port's other queues can resume a queue.
     has_port_thresholds: bool,
-    /// Which packets leave in another class than that in which they came.
+    /// Packets that change class, if any.
     raises: Option<Box<Raises>>,
-    /// Per port, what keeps the peer stopped.
+    /// Reasons why the peer is paused, by port.
     stopped: Vec<Stopped>,
     /// Charged bytes by ingress port, egress port and class.
     held: Vec<u64>,
     ports: Vec<PortState>,
 }
 
-/// What is full at an ingress port.
+/// Full queues of an ingress port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 struct Stopped {
-    /// The classes whose own queue is.
+    /// Classes whose own queue is full.
     queues: ClassMask,
-    /// Whether the port is as a whole.
+    /// True if the port as a whole is full.
     port: bool,
 }
 
 impl Stopped {
-    /// The classes that the peer has been told to stop. A port-level PAUSE names them all.
+    /// Returns the classes that the peer must stop. A port-level PAUSE names all classes.
     fn classes(self) -> ClassMask {
         if self.port { ClassMask::ALL } else { self.queues }
     }
 
-    /// What is full once the buffer policy has found `pressure`.
+    /// Returns the state after the buffer policy has reported `pressure`.
     #[inline]
     fn after(self, pressure: Pressure) -> Stopped {
         let port = match pressure.port {
@@ -120,26 +127,28 @@ impl Stopped {
     }
 }
 
-/// What else one port keeps: as the downstream of its peer (`refresh`) and as its upstream (`received`, `expiry`).
+/// Further state of a port: as the downstream of its peer (`refresh`) and as its upstream
+/// (`received`, `expiry`).
 #[derive(Debug, GetSize)]
 struct PortState {
-    /// The frame to repeat, and when, while the peer must not forget it (model `quanta`).
+    /// Time and frame of the next refresh (model `quanta`).
     refresh: Option<(Time, PfcFrame)>,
-    /// Why the peer has been told to stop, class by class: what a refresh repeats.
+    /// Cause of each class's PAUSE, which a refresh repeats.
     causes: Causes,
-    /// Frames that have arrived and take effect later (option `response`).
+    /// Received frames that take effect later (option `response`).
     received: VecDeque<(Time, PfcFrame, Causes)>,
-    /// When the pause of each class runs out (model `quanta`).
+    /// Expiry of each class's pause (model `quanta`).
     expiry: [Time; CLASSES],
-    /// How long the pauses that we ask for last.
+    /// Duration of the pauses that this port requests.
     pause_time: Duration,
-    /// How long to wait for the peer's state once the link is back (model `quanta`): its way, the response, and a pause, of which half covers
-    /// what the frame may have to wait for, and the other half one that is lost. `None` if the peer's flow control does not interoperate.
+    /// Time to wait for the peer's state after the link is restored (model `quanta`): propagation,
+    /// response and one pause. Half of the pause covers queueing of the frame, the other half a
+    /// lost frame. `None` if the peer's flow control does not interoperate.
     answer_time: Option<Duration>,
 }
 
 impl Pfc {
-    /// PFC for the node at `site`.
+    /// Returns PFC for the node at `site`.
     pub fn new(config: &PfcConfig, site: &Site<'_>) -> Pfc {
         let port = |(facts, neighbour): (&PortFacts, &Neighbour)| {
             let pause_time = facts.rate.time_for(u64::from(config.quanta) * QUANTUM_BYTES);
@@ -165,33 +174,38 @@ impl Pfc {
         }
     }
 
-    /// The same where packets leave in other classes.
+    /// Returns PFC for packets that change class.
     pub(super) fn raising(self, raises: Raises) -> Pfc {
         Pfc { raises: Some(Box::new(raises)), ..self }
     }
 
-    /// The class in which a packet leaves that has come in by `ingress` in `came`.
+    /// Returns the egress class of a packet that arrived at `ingress` in class `came`.
     fn leaves(&self, ingress: PortIx, came: Class) -> Class {
         self.raises.as_ref().map_or(came, |raises| raises.class(ingress, came))
     }
 
-    /// Charged bytes of the class in which `packet` came that came in and leave through the same ports.
+    /// Returns the charged bytes of the packet's ingress class between its ingress and egress port.
     #[inline(always)]
     fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
         let ports = usize::from(packet.ingress) * self.ports.len() + usize::from(packet.egress);
         &mut self.held[ports * CLASSES + packet.ingress_class.index()]
     }
 
-    /// What came in on `ingress`, egress port by egress port.
+    /// Returns the charged bytes of `ingress` by egress port.
     fn held_of(&self, ingress: PortIx) -> &[[u64; CLASSES]] {
         let (by_ports, _) = self.held.as_chunks();
         &by_ports[usize::from(ingress) * self.ports.len()..][..self.ports.len()]
     }
 
-    /// Why `class` has to be stopped at the ingress port of `packet`, where the egress ports hold `held` of what counts: because of the one that
-    /// holds most, of equal ones that of the packet, else the first. If its queue of the class is closed, the cause of that closure; where the
-    /// whole port is stopped and holds nothing of the class there, the queue of the class of which it holds most (of equal ones the first); where another
-    /// flow control has added queues at that port, the queue that holds most of these and that of the class.
+    /// Returns the cause for a PAUSE of `class` at the ingress port of `packet`, where the egress
+    /// ports hold `held` counted bytes.
+    ///
+    /// The cause is at the egress port that holds most; among equal ports, at the packet's egress
+    /// port, else at the first. If the port's queue of the class is closed, the cause is the cause
+    /// of that closure. If the whole port is paused and the egress port holds nothing of the class,
+    /// the queue of the class with the most bytes there counts (the first among equals). If another
+    /// flow control has added queues at the egress port, the longest of these and the class's queue
+    /// counts.
     fn cause(
         &self,
         packet: &PacketContext<'_>,
@@ -211,7 +225,7 @@ impl Pfc {
         view.pause_cause(egress, added.fold(QueueIx::from(of_class.0), fullest))
     }
 
-    /// Finds out why the classes of `pause` have to be stopped.
+    /// Determines the causes for a PAUSE of the classes in `pause`.
     fn blame(&mut self, packet: &PacketContext<'_>, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
             let held = self.held_of(packet.ingress).iter();
@@ -226,28 +240,29 @@ impl Pfc {
         }
     }
 
-    /// Tells the peer of the ingress port of `packet` what has changed there: to stop more classes, or to let some go.
+    /// Notifies the peer at the packet's ingress port of a change: more classes to stop, or some to
+    /// resume.
     #[inline(never)]
-    fn tell(&mut self, packet: &PacketContext<'_>, stopped: Stopped, view: &mut View<'_>) {
-        self.tell_because(packet.ingress, stopped, view, |this, pause, whole_port, view| {
+    fn notify(&mut self, packet: &PacketContext<'_>, stopped: Stopped, view: &mut View<'_>) {
+        self.notify_because(packet.ingress, stopped, view, |this, pause, whole_port, view| {
             this.blame(packet, pause, whole_port, view);
         });
     }
 
-    /// A packet has left whose peer has been told to stop. That may resume a queue; it pauses none, even if the threshold has fallen since the
-    /// last arrival.
+    /// Checks if a departure lets a paused peer resume. It never pauses, even if the threshold has
+    /// fallen since the last arrival.
     #[inline(never)]
-    fn look_whether_eased(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
+    fn check_below_xon(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let before = self.stopped[usize::from(packet.ingress)];
         let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
         if stopped != before {
-            self.tell(packet, stopped, view);
+            self.notify(packet, stopped, view);
         }
     }
 
-    /// Passes on what has changed at the gates: a class that any port must not send is stopped at all others.
+    /// Passes on changed gates: a class that is closed at any port is stopped at all others.
     fn pass_on(&mut self, view: &mut View<'_>) {
         let ports = 0..self.ports.len() as PortIx;
         for port in ports.clone() {
@@ -258,10 +273,10 @@ impl Pfc {
             if stopped == self.stopped[usize::from(port)] {
                 continue;
             }
-            self.tell_because(port, stopped, view, |this, pause, _, view| {
+            self.notify_because(port, stopped, view, |this, pause, _, view| {
                 for class in pause.iter() {
                     let queue = QueueIx::from(class.0);
-                    // A class is stopped here because another port is.
+                    // The class is stopped at this port because of another port's gate.
                     let Some(other) = others().find(|other| view.port(*other).is_closed(queue)) else { continue };
                     this.ports[usize::from(port)].causes[class.index()] = view.pause_cause(other, queue);
                 }
@@ -269,8 +284,8 @@ impl Pfc {
         }
     }
 
-    /// Tells the peer of `ingress` what has changed there; `blame` finds out why classes have to be stopped.
-    fn tell_because(
+    /// Notifies the peer of `ingress` of a change; `blame` determines the causes of new PAUSEs.
+    fn notify_because(
         &mut self,
         ingress: PortIx,
         stopped: Stopped,
@@ -278,7 +293,7 @@ impl Pfc {
         blame: impl FnOnce(&mut Pfc, ClassMask, bool, &mut View<'_>),
     ) {
         let before = std::mem::replace(&mut self.stopped[usize::from(ingress)], stopped);
-        // No receiver obeys a frame that names the control class alone.
+        // No receiver obeys a frame that names only the control class.
         let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
         let resume = resume.unwrap_or(ClassMask::NONE);
         let whole_port = stopped.port && !before.port;
@@ -288,7 +303,7 @@ impl Pfc {
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
                 let state = &mut self.ports[usize::from(ingress)];
-                // A class that is paused already keeps its turn: the next refresh covers all.
+                // An earlier refresh keeps its time: it will cover all classes.
                 state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
             self.send_pause(ingress, pause, view);
@@ -308,7 +323,7 @@ impl Pfc {
         view.send_with_causes(port, frame, &self.ports[usize::from(port)].causes);
     }
 
-    /// A received frame takes effect. The control class is never paused.
+    /// Applies a received frame. The control class is never paused.
     fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, view: &mut View<'_>) {
         let pause_time = view.port(port).rate().time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
         let state = &mut self.ports[usize::from(port)];
@@ -327,7 +342,7 @@ impl Pfc {
         self.settle(port, view);
     }
 
-    /// The gates of `port` may have changed.
+    /// Handles a possible change of the gates of `port`.
     fn settle(&mut self, port: PortIx, view: &mut View<'_>) {
         if self.relays_pauses {
             self.pass_on(view);
@@ -335,7 +350,7 @@ impl Pfc {
         self.arm(port, view);
     }
 
-    /// Sets the port's one timer to the earliest of what it waits for.
+    /// Sets the port's timer to its earliest event.
     fn arm(&mut self, port: PortIx, view: &mut View<'_>) {
         let state = &mut self.ports[usize::from(port)];
         if self.stopped[usize::from(port)] == Stopped::default() {
@@ -349,7 +364,7 @@ impl Pfc {
 }
 
 impl PfcConfig {
-    /// PFC as `terms` say.
+    /// Returns the configuration for `terms`.
     pub(super) fn of(terms: PfcTerms) -> PfcConfig {
         let pause = if terms.until_resume { PauseModel::UntilResume } else { PauseModel::Quanta };
         PfcConfig { pause, quanta: terms.quanta, response: terms.response, relays: Relaying::Ingress }
@@ -367,13 +382,14 @@ impl Options for PfcConfig {
     }
 }
 
-/// Whether PFC is what runs there, not merely what is used where others do.
+/// Returns true if a node runs PFC itself, not only as a fallback for neighbours.
 fn is_pfc(other: &RunningFlowControl) -> bool {
     other.facts.protocols.first() == Some(&Protocol::PFC)
 }
 
-/// PAUSE frames that run out are repeated after half their time. That is a clock, of which the fastest link's has the shortest period; and the
-/// repetition must arrive in the other half, though it may have to wait for a data frame and a PFC frame of every class.
+/// Checks the refresh of expiring PAUSE frames after half their time. Refreshes are a clock, with
+/// the shortest period at the fastest link. A refresh must arrive within the other half, though it
+/// may have to wait for a data frame and a PFC frame of every class.
 fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, findings: &mut Findings) {
     let FlowControlContext { fastest, sizes, .. } = network;
     let classes = network.lossless.iter().count().max(1) as u64;
@@ -458,7 +474,7 @@ impl FlowControl for Pfc {
         }
         let stopped = before.after(pressure);
         if stopped != before {
-            self.tell(packet, stopped, view);
+            self.notify(packet, stopped, view);
         }
     }
 
@@ -469,11 +485,12 @@ impl FlowControl for Pfc {
         }
         *self.held_mut(packet) -= u64::from(packet.bytes);
         if self.stopped[usize::from(packet.ingress)] != Stopped::default() {
-            self.look_whether_eased(packet, gauge, view);
+            self.check_below_xon(packet, gauge, view);
         }
     }
 
-    /// A packet that is lost for lack of headroom causes a PAUSE as well, if there are others whose departure can resume the class.
+    /// A packet dropped for lack of headroom also causes a PAUSE, if the departure of other packets
+    /// can resume the class.
     fn on_refuse(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if self.relays_pauses {
             return;
@@ -483,13 +500,13 @@ impl FlowControl for Pfc {
         let full = pressure.full.with(packet.ingress_class);
         let stopped = before.after(Pressure { full, ..pressure });
         if gauge.occupancy() > 0 && stopped != before {
-            self.tell(packet, stopped, view);
+            self.notify(packet, stopped, view);
         }
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
         let Control::Pfc(frame) = control else { return };
-        // A frame that names no cause is that of another flow control.
+        // A frame without causes belongs to another flow control.
         let causes = causes.copied().unwrap_or([view.port(port).id().into(); CLASSES]);
         if self.config.response == Duration::ZERO {
             self.obey(port, *frame, &causes, view);
@@ -522,8 +539,9 @@ impl FlowControl for Pfc {
         self.settle(port, view);
     }
 
-    /// What was on the wire is lost, so neither end knows the state of the other: stop until the peer has sent its own, and send ours again.
-    /// Classes that are not lossless stop with their port alone.
+    /// Frames on the wire are lost, so neither end knows the other's state: stop until the peer has
+    /// sent its state, and send ours again. Classes that are not lossless stop only with their
+    /// port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
         let state = &mut self.ports[usize::from(port)];
@@ -574,7 +592,7 @@ impl FlowControlAccounts for Pfc {
         }
     }
 
-    /// Where the buffer policy looks at whole ports, any packet that came in there.
+    /// If the buffer policy considers whole ports, any packet that arrived at the port counts.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
         let from = Some(PauseScope::Queue(packet.packet().queue.into()));
         !self.relays_pauses && packet.ingress == ingress && (self.has_port_thresholds || from == Some(scope))

@@ -1,7 +1,9 @@
-//! PFC*: PFC with a lossless class for every switch that a packet passes, so that no cycle of waits can close (PortFC section 5.1, after Tagger).
+//! PFC*: PFC with a lossless class per switch on a packet's path, so that no cycle of waits can
+//! close (PortFC section 5.1, after Tagger).
 //!
-//! A packet goes up a class where it comes from another switch, and where a server relays it. What a full ingress queue pauses is the class in which
-//! its packets came: Tagger's cut-over between queues.
+//! A packet moves up one class when it arrives from another switch and when a server relays it. A
+//! full ingress queue pauses the class in which its packets arrived: Tagger's transition between
+//! queues.
 
 use super::pfc::{PauseModel, Pfc, PfcConfig};
 use crate::contract::{
@@ -13,14 +15,15 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// PFC with a lossless class for every switch on the way, which keeps it free of deadlock (PortFC's PFC*, after Tagger, CoNEXT 2017). The classes are those of
-/// `switch.lossless` in ascending order.
+/// PFC with a lossless class per switch on the path, which prevents deadlock (PortFC's PFC*, after
+/// Tagger, CoNEXT 2017). The classes are those of `switch.lossless` in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcStarConfig {
-    /// How long a PAUSE lasts, as of `pfc`.
+    /// Duration of a PAUSE, as of `pfc`.
     pub pause: PauseModel,
-    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the longest.
+    /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the
+    /// longest.
     #[schemars(range(min = 1))]
     pub quanta: u16,
     /// Time from a PFC frame's arrival to its effect at the receiver. Default 0.
@@ -56,7 +59,7 @@ impl Options for PfcStarConfig {
 }
 
 impl FlowControlOptions for PfcStarConfig {
-    /// Boxed, so that what switches without it do for every packet is compiled once.
+    /// Boxed, so that the common per-packet path of switches without PFC* is compiled once.
     type Instance = Box<Pfc>;
 
     fn facts(&self, is_host: bool) -> FlowControlFacts {
@@ -76,23 +79,24 @@ impl FlowControlOptions for PfcStarConfig {
     }
 }
 
-/// Which packets go up a class.
+/// Packets that move up a class.
 #[derive(Debug, GetSize)]
 pub(super) struct Raises {
-    /// The class above each.
+    /// Next higher class of each class.
     next: [Class; CLASSES],
-    /// Of each ingress port, whether those that come in by it do.
+    /// True for each ingress port whose packets move up.
     raises: Vec<bool>,
 }
 
 impl Raises {
-    /// The class in which a packet leaves that has come in by `ingress` in `came`.
+    /// Returns the egress class of a packet that arrived at `ingress` in class `came`.
     pub(super) fn class(&self, ingress: PortIx, came: Class) -> Class {
         if self.raises[usize::from(ingress)] { self.next[came.index()] } else { came }
     }
 }
 
-/// From each lossless class to the next; the last one, and all that are not lossless, stay what they are.
+/// Maps each lossless class to the next. The last class and classes that are not lossless stay the
+/// same.
 fn ladder(lossless: ClassMask) -> [Class; CLASSES] {
     let mut next = [0, 1, 2, 3, 4, 5, 6, 7].map(Class);
     for (class, above) in lossless.iter().zip(lossless.iter().skip(1)) {

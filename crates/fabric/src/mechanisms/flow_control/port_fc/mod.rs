@@ -1,9 +1,11 @@
-//! PortFC, per-port flow control for BCube (Cao et al., ICS 2025): congestion is detected at the egress ports of switches, and what is paused are
-//! the queues of the congested port at its servers and, through these, at the switches before.
+//! PortFC, per-port flow control for BCube (Cao et al., ICS 2025): switches detect congestion at
+//! their egress ports. PAUSEs stop the congested port's queues at its servers and, through these,
+//! at upstream switches.
 //!
 //! ```text
-//!  switch i-2: A queue of port p ◄─ PAUSE(B, p) ─ server i-1: b queue of p ◄─ PAUSE(B, p) ─ switch i: B queue of port p is full
-//!  server i-3: a queue of that port ◄─ PAUSE(A) ─ switch i-2: A queues of a port are full, because of that or for themselves
+//! switch i, B queue of port p full     ─ PAUSE(B, p) ─► server i-1, b queue of p
+//! server i-1, b queue of p             ─ PAUSE(B, p) ─► switch i-2, A queue of p
+//! switch i-2, A queues of a port full  ─ PAUSE(A) ────► server i-3, a queue of that port
 //! ```
 
 mod queues;
@@ -23,34 +25,37 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// PortFC: queues by the port after next, paused because of that port, in BCube (ICS 2025).
+/// PortFC: queues by the port after next, and PAUSEs per congested port, in BCube (ICS 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PortFcConfig {
-    /// Bytes in the A queues of a switch port, together, from which on its servers are paused: X_off, in BDPs. Default 6 (section 5.1).
+    /// X_off: bytes in all A queues of a switch port above which its servers are paused, in BDPs.
+    /// Default 6 (section 5.1).
     pub xoff: f64,
-    /// Bytes at which they are resumed: X_on, in BDPs. Default 4 (section 5.1).
+    /// X_on: bytes at which they are resumed, in BDPs. Default 4 (section 5.1).
     pub xon: f64,
-    /// The same as `xoff` for the B queue of a port, whose packets are at their destination next. Default: `xoff` (the paper gives none).
+    /// `xoff` for a port's B queue, whose packets reach their destination next. Default: `xoff`
+    /// (the paper gives none).
     pub last_xoff: Option<f64>,
-    /// The same as `xon` for the B queue. Default: `xon`.
+    /// `xon` for the B queue. Default: `xon`.
     pub last_xon: Option<f64>,
-    /// What a BDP is. Default `hop`.
+    /// Definition of a BDP. Default `hop`.
     pub bdp: Bdp,
 }
 
-/// The round trip of a bandwidth-delay product, which the paper leaves open.
+/// Round trip of a bandwidth-delay product, which the paper leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bdp {
-    /// Over one link: what the port sends while a PAUSE travels and what was on its way arrives, 25 KB at 100 Gb/s and 1 us.
+    /// One link: bytes that the port sends while a PAUSE travels upstream and the bytes on the wire
+    /// arrive, 25 KB at 100 Gb/s and 1 us.
     #[default]
     Hop,
     /// The longest base round-trip time of any pair of hosts.
     Path,
 }
 
-/// Longer queues fit into no buffer.
+/// Longest threshold in BDPs: longer queues fit into no buffer.
 const MOST_BDPS: f64 = 1e6;
 
 impl Default for PortFcConfig {
@@ -60,7 +65,7 @@ impl Default for PortFcConfig {
 }
 
 impl PortFcConfig {
-    /// The thresholds of both types in BDPs: where a PAUSE is made, and a RESUME.
+    /// Returns the thresholds of PAUSE and RESUME for both types, in BDPs.
     fn thresholds(&self) -> [(f64, f64); 2] {
         [(self.xoff, self.xon), (self.last_xoff.unwrap_or(self.xoff), self.last_xon.unwrap_or(self.xon))]
     }
@@ -174,12 +179,12 @@ impl FlowControlOptions for PortFcConfig {
     }
 }
 
-/// The two types of queues at a switch port.
+/// Queue types of a switch port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Of packets that the next server relays.
+    /// Packets that the next server relays.
     A,
-    /// Of those that are at their destination next.
+    /// Packets that reach their destination next.
     B,
 }
 
@@ -187,12 +192,12 @@ const PORT_FC: Protocol = Protocol::named("port-fc");
 const PAUSE: u16 = 0x40;
 const RESUME: u16 = 0x41;
 
-/// What a frame says: the queues of a type at a port are congested, or no longer.
+/// Content of a frame: the queues of a type at a port are congested, or no longer congested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Message {
     pauses: bool,
     of: Type,
-    /// The congested port.
+    /// Congested port.
     port: PortId,
 }
 
@@ -203,7 +208,8 @@ impl Message {
         Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
     }
 
-    /// The frame. A PAUSE that holds until RESUME has no remedy against loss.
+    /// Returns the frame, which link errors spare: a lost PAUSE without expiry would have no
+    /// remedy.
     fn frame(self) -> Control {
         let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
         let words = [self.port.0, self.of as u32, 0];
@@ -220,7 +226,7 @@ impl Message {
         }
     }
 
-    /// Closes the gate of `queue`, or opens it, at the port that the frame has come to.
+    /// Closes or opens the gate of `queue` at the port where the frame arrived.
     fn obey(self, port: PortIx, queue: QueueIx, causes: Option<&Causes>, view: &mut View<'_>) {
         if self.pauses {
             view.close(port, queue, causes.map_or(self.port.into(), |causes| causes[0]));
@@ -229,7 +235,7 @@ impl Message {
         }
     }
 
-    /// What it stops.
+    /// Returns the scope of the PAUSE.
     fn scope(self) -> PauseScope {
         PauseScope::Port(self.port, self.of as u8)
     }
@@ -238,9 +244,9 @@ impl Message {
 /// PortFC at one node.
 #[derive(Debug, GetSize)]
 pub enum PortFc {
-    /// At a switch.
+    /// Switch side.
     Switch(Switch),
-    /// At a server.
+    /// Server side.
     Server(Server),
 }
 
@@ -291,7 +297,7 @@ impl FlowControl for PortFc {
         }
     }
 
-    /// What has been heard there is void: it will not be withdrawn.
+    /// Messages received there are void, since no further message can withdraw them.
     fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
         view.open_all(port);
         if let PortFc::Server(server) = self {
@@ -299,7 +305,7 @@ impl FlowControl for PortFc {
         }
     }
 
-    /// Both ends say again what must stop, and forget what they have heard.
+    /// Both ends repeat their PAUSEs and forget received messages.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         match self {
             PortFc::Switch(switch) => switch.on_link_up(port, view),

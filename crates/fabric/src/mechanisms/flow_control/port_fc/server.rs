@@ -1,4 +1,5 @@
-//! PortFC at a server: it detects nothing; it stops its own data for a congested port, and passes on what is about type B.
+//! PortFC at a server. It detects nothing: it stops its own data towards a congested port, and
+//! passes on messages about type B.
 
 use super::queues::Exits;
 use super::{Message, Type};
@@ -12,17 +13,18 @@ use std::collections::BTreeSet;
 #[derive(Debug, GetSize)]
 pub struct Server {
     relays: bool,
-    /// For how many numbers of switches to pass own data has queues: as many as servers have ports.
+    /// Number of different path lengths in switches that own data has queues for: as many as
+    /// servers have ports.
     kinds: QueueIx,
     ports: Vec<Port>,
 }
 
-/// A port, which leads to a switch.
+/// Port to a switch.
 #[derive(Debug, GetSize)]
 struct Port {
-    /// The ports of the switch, with the first of the queues of own data for each: that for the longest paths.
+    /// Ports of the switch; the queues are the first ones of own data, for the longest paths.
     exits: Exits,
-    /// Those of them whose B queue is full.
+    /// Ports of the switch whose B queue is full.
     full: BTreeSet<PortId>,
 }
 
@@ -38,12 +40,13 @@ impl Server {
         (0..self.ports.len() as PortIx).map(most).max().unwrap_or(0)
     }
 
-    /// The queue of what is relayed.
+    /// Returns the queue of relayed packets.
     pub(super) fn relay_queue(&self, port: PortIx) -> QueueIx {
         CLASSES as QueueIx + self.kinds * self.ports[usize::from(port)].exits.len()
     }
 
-    /// The queue of own data by the ports that it passes behind `port`: those of switches and servers in turn.
+    /// Returns the queue of own data by the ports on its path after `port`, alternately of switches
+    /// and servers.
     pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
         let (mut remaining_hops, exits) = (remaining_hops, &self.ports[usize::from(port)].exits);
         let exit = remaining_hops.next()?;
@@ -52,7 +55,8 @@ impl Server {
         Some(exits.queue(exit)? + (longest - further.min(longest)) * exits.len())
     }
 
-    /// The queues of own data for `exit` of the switch at `port`: those of data that is at its destination next, or those of all other.
+    /// Returns the queues of own data for `exit` of the switch at `port`: of data that reaches its
+    /// destination next, or of all other data.
     fn own_queues(&self, port: PortIx, of: Type, exit: PortId) -> impl Iterator<Item = QueueIx> {
         let exits = self.ports[usize::from(port)].exits;
         let kinds = if of == Type::B { self.kinds - 1..self.kinds } else { 0..self.kinds - 1 };
@@ -73,19 +77,20 @@ impl Server {
         }
     }
 
-    /// Passes on, out of all other ports, what has come to `port`.
+    /// Passes on a message from `port` to all other ports.
     fn pass_on(&self, port: PortIx, message: Message, view: &mut View<'_>) {
         for other in self.others(port) {
             self.repeat(other, port, message, view);
         }
     }
 
-    /// The ports out of which goes what has come to `port` and is passed on: none, if the host does not relay.
+    /// Returns the ports to which a message from `port` is passed on: none if the host does not
+    /// relay.
     fn others(&self, port: PortIx) -> impl Iterator<Item = PortIx> {
         (0..self.ports.len() as PortIx).filter(move |other| self.relays && *other != port)
     }
 
-    /// Sends out of one port what has come to another.
+    /// Repeats at one port a message received at another.
     fn repeat(&self, out_of: PortIx, port: PortIx, message: Message, view: &mut View<'_>) {
         let own = self.own_queues(port, Type::B, message.port).next();
         let cause = own.map_or(message.port.into(), |queue| view.pause_cause(port, queue));
@@ -93,7 +98,7 @@ impl Server {
         view.count("relayed_frames", 1);
     }
 
-    /// What has come to `port` is void: passes on that it is.
+    /// Withdraws the messages received at `port`, and notifies other ports.
     pub(super) fn withdraw(&mut self, port: PortIx, view: &mut View<'_>) {
         for exit in std::mem::take(&mut self.ports[usize::from(port)].full) {
             self.pass_on(port, Message { pauses: false, of: Type::B, port: exit }, view);
@@ -108,7 +113,7 @@ impl Server {
         }
     }
 
-    /// The ports of switches whose B queues are full, each with the port that leads to it.
+    /// Returns switch ports with full B queues, each with the server port that leads to it.
     fn full(&self) -> impl Iterator<Item = (PortIx, PortId)> {
         (0..).zip(&self.ports).flat_map(|(port, Port { full, .. })| full.iter().map(move |exit| (port, *exit)))
     }
@@ -127,7 +132,7 @@ impl Server {
         Some(Message { pauses: true, of, port }.scope())
     }
 
-    /// The closed queues of other ports that have what `scope` stops kept stopped behind `ingress`.
+    /// Returns the closed queues of other ports that keep `scope` stopped behind `ingress`.
     pub(super) fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         let PauseScope::Port(exit, _) = scope else { return Vec::new() };
         let queues =

@@ -1,4 +1,4 @@
-//! PortFC at a switch: it detects congestion at its egress ports, and pauses its servers.
+//! PortFC at a switch: it detects congestion at its egress ports and pauses its servers.
 
 use super::queues::Exits;
 use super::{Bdp, Message, PortFcConfig, Type};
@@ -14,19 +14,19 @@ pub struct Switch {
     ports: Vec<Port>,
 }
 
-/// An egress port, which leads to a server.
+/// Egress port to a server.
 #[derive(Debug, GetSize)]
 struct Port {
     id: PortId,
-    /// The ports of the switches behind the server, with the A queue of each.
+    /// Ports of the switches behind the server, with an A queue each.
     exits: Vec<Exits>,
-    /// The B queue.
+    /// B queue.
     last: QueueIx,
-    /// Bytes in the queues of either type.
+    /// Bytes in the queues of each type.
     held: [u64; 2],
-    /// Where a PAUSE and a RESUME are made.
+    /// Thresholds of PAUSE and RESUME of each type.
     thresholds: [(u64, u64); 2],
-    /// Whether the other servers are told to stop.
+    /// True for each type whose PAUSE the other servers have received.
     stops: [bool; 2],
 }
 
@@ -60,12 +60,13 @@ impl Switch {
         self.ports.iter().map(|port| port.last + 1 - CLASSES as QueueIx).max().unwrap_or(0)
     }
 
-    /// The queue of a packet by the ports that it passes behind `egress`: that of the server, and that of the switch after next.
+    /// Returns the queue of a packet by the ports on its path after `egress`: the server's, and
+    /// those of the switch after next.
     pub(super) fn queue(&self, egress: PortIx, mut remaining_hops: RemainingHops<'_>) -> QueueIx {
         let port = &self.ports[usize::from(egress)];
         match remaining_hops.nth(1) {
             None => port.last,
-            // A packet that is pinned to go back where it came from has no queue of its own.
+            // A packet pinned back to its previous node has no queue of its own.
             Some(exit) => port.exit_queue(exit).unwrap_or(CLASSES as QueueIx),
         }
     }
@@ -76,7 +77,7 @@ impl Switch {
         port.held[of] += u64::from(packet.bytes);
         if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
             port.stops[of] = true;
-            self.tell(packet, true, view);
+            self.notify(packet, true, view);
         }
     }
 
@@ -86,12 +87,12 @@ impl Switch {
         port.held[of] -= u64::from(packet.bytes);
         if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
             port.stops[of] = false;
-            self.tell(packet, false, view);
+            self.notify(packet, false, view);
         }
     }
 
-    /// Tells the servers at all other ports what has changed in the queues of a packet's type.
-    fn tell(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
+    /// Notifies the servers at all other ports of a change in the queues of a packet's type.
+    fn notify(&self, packet: &PacketContext<'_>, pauses: bool, view: &mut View<'_>) {
         let message = Message { pauses, ..self.message_of(packet) };
         for other in (0..self.ports.len() as PortIx).filter(|other| *other != packet.egress) {
             self.send(other, message, packet.egress, view);
@@ -108,7 +109,7 @@ impl Switch {
         message.send(out_of, view.pause_cause(egress, fullest), view);
     }
 
-    /// A server has passed on that the B queue of a port behind it is full, or no longer.
+    /// Handles a server's message that the B queue of a port behind it is full, or no longer full.
     pub(super) fn on_message(&self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
         if let Some(queue) = self.ports[usize::from(port)].exit_queue(message.port) {
             message.obey(port, queue, causes, view);
@@ -122,7 +123,7 @@ impl Switch {
         }
     }
 
-    /// What has been told of which egress port.
+    /// Returns the messages in effect, by egress port.
     fn messages(&self) -> impl Iterator<Item = (PortIx, Message)> {
         let of_port = |(egress, port): (PortIx, &Port)| {
             let types = [Type::A, Type::B].into_iter().filter(|of| port.stops[*of as usize]);
@@ -132,7 +133,7 @@ impl Switch {
         (0..).zip(&self.ports).flat_map(of_port)
     }
 
-    /// What is told when the queue is full in which a packet is.
+    /// Returns the message for a full queue of this packet.
     pub(super) fn message_of(&self, packet: &PacketContext<'_>) -> Message {
         let port = &self.ports[usize::from(packet.egress)];
         Message { pauses: true, of: port.type_of(packet.queue), port: port.id }
@@ -151,12 +152,12 @@ impl Switch {
     }
 }
 
-/// The longest of `ports`' delays.
+/// Returns the longest delay of `ports`.
 fn longest<'a>(ports: impl IntoIterator<Item = &'a PortFacts>) -> Duration {
     ports.into_iter().map(|port| port.delay).max().unwrap_or_default()
 }
 
-/// Bytes at which PAUSE and RESUME are made for the types at `port`.
+/// Returns the thresholds of PAUSE and RESUME at `port`, in bytes.
 fn thresholds(config: &PortFcConfig, port: &PortFacts, site: &Site<'_>) -> [(u64, u64); 2] {
     let round_trip = match config.bdp {
         Bdp::Hop => longest(site.ports.iter().filter(|other| other.ix != port.ix)) * 2,
@@ -166,7 +167,8 @@ fn thresholds(config: &PortFcConfig, port: &PortFacts, site: &Site<'_>) -> [(u64
     config.thresholds().map(|(xoff, xon)| ((bdp * xoff) as u64, (bdp * xon) as u64))
 }
 
-/// Whether a server that relays to this switch has a faster link than that to it.
+/// Returns true if a server that relays to this switch has another link faster than its link to the
+/// switch.
 pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
     let feeds = |(port, neighbour): (&PortFacts, &crate::contract::Neighbour)| {
         neighbour.relays && site.network.ports(neighbour.node).iter().any(|other| other.rate > port.rate)
@@ -174,8 +176,8 @@ pub(super) fn is_fed_faster(site: &Site<'_>) -> bool {
     site.links().any(feeds)
 }
 
-/// The most that the ports of a switch may come to hold in all, where packets pass two switches at most, and servers send first what they relay. Derived
-/// in `docs/mechanisms/port-fc.md`.
+/// Returns the most bytes that all ports of a switch can hold, if packets pass two switches at most
+/// and servers send relayed packets first. Derived in `docs/mechanisms/port-fc.md`.
 pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let ports = site.ports.len() as u64;
     let Some(rate) = site.ports.iter().map(|port| port.rate).max() else { return 0 };
@@ -183,7 +185,8 @@ pub(super) fn need(config: &PortFcConfig, site: &Site<'_>) -> u64 {
     let below: u128 = thresholds.map(|(xoff, _)| u128::from(xoff)).sum();
     let beyond = site.links().filter(|(_, neighbour)| neighbour.relays);
     let beyond = longest(beyond.flat_map(|(_, neighbour)| site.network.ports(neighbour.node)));
-    // A frame that the PAUSE waits for, and one that its receiver finishes; before the PAUSE may be others for every port and type.
+    // One frame that the PAUSE waits for, and one that its receiver finishes. PAUSEs for every port
+    // and type may precede it.
     let largest = u64::from(site.sizes.largest().wire);
     let pauses = 2 * ports * u64::from(site.sizes.framing.control().wire);
     let hop = longest(site.ports) * 2 + rate.time_for(2 * largest + pauses);

@@ -1,40 +1,41 @@
-//! Pyrrha's control frames: link-local, one hop, before everything else (section IV-D).
+//! Pyrrha's control frames: link-local, one hop, with the highest priority (section IV-D).
 
 use crate::frame::{Control, Protocol, Signal};
 use crate::ids::PortId;
 
-/// What a frame says. A root is named by its port in the network, which represents the pair of switch and port of the paper.
+/// Content of a frame. A root is identified by its port in the network, which represents the
+/// paper's pair of switch and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PyrrhaFrame {
-    /// Downstream to upstream: hold back what passes `root`.
+    /// Downstream to upstream: hold back packets that pass `root`.
     Pause {
-        /// The congestion root.
+        /// Congestion root.
         root: PortId,
-        /// How many ports lie between the receiver's and the root, that one included.
+        /// Number of ports from the receiver's port to the root's, including the root's.
         distance: u8,
     },
-    /// Downstream to upstream: release what passes `root`.
+    /// Downstream to upstream: release packets that pass `root`.
     Resume {
-        /// The congestion root.
+        /// Congestion root.
         root: PortId,
     },
-    /// Downstream to upstream: `old` has given up because of `new`, which is further downstream.
+    /// Downstream to upstream: `old` has given up for `new`, which is further downstream.
     Merge {
-        /// The root that is none any more.
+        /// Former root.
         old: PortId,
-        /// The root that takes its place.
+        /// Root that replaces `old`.
         new: PortId,
-        /// As in [`PyrrhaFrame::Pause`], for `new`.
+        /// Distance of `new`, as in [`PyrrhaFrame::Pause`].
         distance: u8,
     },
-    /// Upstream to downstream: nothing is kept for `root` any more.
+    /// Upstream to downstream: no state for `root` is left.
     Unassigned {
-        /// The congestion root.
+        /// Congestion root.
         root: PortId,
     },
 }
 
-/// Whose frames these are.
+/// Protocol of the frames.
 pub(super) const PYRRHA: Protocol = Protocol::named("pyrrha");
 
 const PAUSE: u16 = 1;
@@ -50,13 +51,13 @@ impl From<PyrrhaFrame> for Control {
             PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Other, [new.0, old.0, distance.into()]),
             PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0]),
         };
-        // A PAUSE that holds until RESUME has no remedy against loss.
+        // A lost PAUSE without expiry would have no remedy.
         Control::Custom { protocol: PYRRHA, opcode, signal, reliable: true, words }
     }
 }
 
 impl PyrrhaFrame {
-    /// What a control frame says, if it is one of ours.
+    /// Returns the content of a control frame of Pyrrha.
     pub fn read(control: &Control) -> Option<PyrrhaFrame> {
         let Control::Custom { protocol: PYRRHA, opcode, words: [root, old, distance], .. } = *control else {
             return None;
@@ -95,7 +96,7 @@ mod tests {
             words: [0; 3],
         };
         assert_eq!(PyrrhaFrame::read(&custom(PYRRHA, 99)), None);
-        // Whatever it says, it is not for us.
+        // A frame of another protocol is not read.
         assert_eq!(PyrrhaFrame::read(&custom(Protocol::named("another"), PAUSE)), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Time lost to roots that had given up: part of what the tree of pauses costs, though nobody is to blame.
+//! Waiting time caused by roots that had given up: a cost of the tree of PAUSEs without a culprit.
 
 use crate::contract::View;
 use crate::ids::{PortId, PortIx};
 use backwater_engine::Duration;
 
-/// Counts for how long gates of `port` have been closed for `root`, which had given up already when the frame that reports it was sent: gates added up,
-/// and no longer than the delay of the link.
+/// Counts the time that gates of `port` were closed for `root` after it had given up. The time of
+/// each gate counts at most for the link's delay, which is the age of the report.
 pub(super) fn count(port: PortIx, root: PortId, view: &mut View<'_>) {
     let there = view.port(port);
     let closed = there.closed_queues().filter_map(|queue| there.closed(queue));

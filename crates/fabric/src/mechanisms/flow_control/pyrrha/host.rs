@@ -1,4 +1,5 @@
-//! Pyrrha at a host: flows whose path leads through a paused root wait, all others go on (section IV-D, "Cooperation on end-hosts").
+//! Pyrrha at a host: flows whose path leads through a paused root wait, all others continue
+//! (section IV-D, "Cooperation on end-hosts").
 
 use super::frames::PyrrhaFrame;
 use super::given_up;
@@ -6,7 +7,7 @@ use crate::contract::{PauseScope, Site, StartingFlow, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use get_size2::GetSize;
 
-/// The paused roots and the flows of a host.
+/// Paused roots and flows of a host.
 #[derive(Debug, GetSize)]
 pub(super) struct Host {
     ports: Vec<HostPort>,
@@ -15,19 +16,20 @@ pub(super) struct Host {
 #[derive(Debug, Default, GetSize)]
 struct HostPort {
     paused: Vec<PortId>,
-    /// Every flow has a queue of its own in number, whose gate holds it back: its path, empty where there is no flow.
+    /// Path of each flow; empty if the slot has no flow. A flow's slot is also the number of its
+    /// queue, whose gate holds the flow back.
     paths: Vec<Vec<PortId>>,
     free: Vec<u16>,
 }
 
 impl HostPort {
-    /// The first paused root on the path of the flow in place `index`.
+    /// Returns the first paused root on the path of the flow in slot `index`.
     fn keeper(&self, index: usize) -> Option<PortId> {
         self.paths[index].iter().copied().find(|port| self.paused.contains(port))
     }
 
-    /// Opens and closes the gates of all flows that pass `root`, which has just been paused or resumed.
-    fn review(&self, port: PortIx, root: PortId, view: &mut View<'_>) {
+    /// Updates the gates of all flows that pass `root`, which was just paused or resumed.
+    fn update_gates(&self, port: PortIx, root: PortId, view: &mut View<'_>) {
         for index in (0..self.paths.len()).filter(|index| self.paths[*index].contains(&root)) {
             let queue = (CLASSES + index) as QueueIx;
             match self.keeper(index) {
@@ -39,7 +41,7 @@ impl HostPort {
 }
 
 impl Host {
-    /// Flows that a port can hold back one by one; more than that are never held back.
+    /// Number of flows that a port can hold back individually. Further flows are never held back.
     pub(super) const MOST_FLOWS: QueueIx = QueueIx::MAX - CLASSES as QueueIx;
 
     pub(super) fn new(site: &Site<'_>) -> Host {
@@ -78,7 +80,7 @@ impl Host {
         let mut release = |root: PortId, view: &mut View<'_>| {
             if let Some(position) = host_port.paused.iter().position(|paused| *paused == root) {
                 host_port.paused.remove(position);
-                host_port.review(port, root, view);
+                host_port.update_gates(port, root, view);
             }
         };
         match frame {
@@ -90,7 +92,7 @@ impl Host {
             }
             PyrrhaFrame::Pause { root, .. } if !host_port.paused.contains(&root) => {
                 host_port.paused.push(root);
-                host_port.review(port, root, view);
+                host_port.update_gates(port, root, view);
             }
             PyrrhaFrame::Pause { .. } | PyrrhaFrame::Unassigned { .. } => {}
         }
@@ -99,7 +101,7 @@ impl Host {
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let host_port = &mut self.ports[usize::from(port)];
         while let Some(root) = host_port.paused.pop() {
-            host_port.review(port, root, view);
+            host_port.update_gates(port, root, view);
         }
     }
 

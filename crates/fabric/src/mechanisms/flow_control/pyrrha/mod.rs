@@ -1,11 +1,15 @@
-//! Pyrrha: per-hop flow control by congestion root (NSDI 2025; IEEE Transactions on Networking 2025).
+//! Pyrrha: per-hop flow control by congestion root (NSDI 2025; IEEE Transactions on Networking
+//! 2025).
 //!
-//! A port whose ordinary queue grows long nominates itself as a congestion root and tells its upstream neighbours. They isolate what will pass
-//! the root in a queue of its own, at every port that leads there, and tell their own neighbours when that grows long. Only isolation queues
-//! are ever paused. A root that hears of another one further downstream gives up because of it.
+//! A port whose ordinary queue grows long declares itself a congestion root and notifies its
+//! upstream neighbours. At every port on the way to the root, neighbours isolate packets that will
+//! pass the root in a separate queue. When an isolation queue grows long, its switch notifies its
+//! own upstream neighbours. Only isolation queues are ever paused. A root gives up when it learns
+//! of another root further downstream.
 //!
-//! `frames.rs` is what neighbours say to each other, `roots.rs` the table of roots, `queues.rs` the isolation queues of a port, `sets.rs`
-//! their variant in a single tier, `switch.rs` the rules, `host.rs` what hosts do.
+//! `frames.rs` has the messages between neighbours, `roots.rs` the table of roots, `queues.rs` the
+//! isolation queues of a port, `sets.rs` their single-tier variant, `switch.rs` the rules at
+//! switches, `host.rs` the rules at hosts.
 
 mod frames;
 mod given_up;
@@ -34,77 +38,88 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Pyrrha: by congestion root, with isolation queues (NSDI 2025).
+/// Pyrrha: flow control by congestion root, with isolation queues (NSDI 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PyrrhaConfig {
-    /// Length of a queue above which the upstream must pause, in one-hop BDPs: rate of the port x twice the delay of the ingress link. Default
-    /// 2 (section VIII). Never less than two frames.
+    /// Queue length above which the upstream must pause, in one-hop BDPs: rate of the port x twice
+    /// the delay of the ingress link. Default 2 (section VIII). Never less than two frames.
     #[schemars(range(min = 0.0))]
     pub pause: f64,
-    /// Length below which the upstream may go on, in one-hop BDPs. Default 1 (section VIII). Never less than one frame.
+    /// Queue length below which the upstream may continue, in one-hop BDPs. Default 1 (section
+    /// VIII). Never less than one frame.
     #[schemars(range(min = 0.0))]
     pub resume: f64,
-    /// Most isolation queues per port; beyond that, roots share queues by a hash. Default 100 (section VIII).
+    /// Most isolation queues per port; beyond that, roots share queues by a hash. Default 100
+    /// (section VIII).
     #[schemars(range(min = 1, max = 60000))]
     pub isolation_queues: u16,
-    /// How isolation queues are arranged. Default `hierarchical`.
+    /// Arrangement of isolation queues. Default `hierarchical`.
     pub organisation: Organisation,
-    /// How isolation queues feed the ordinary queue, where they do. Default `line-rate`.
+    /// Transfer of packets from isolation queues to the ordinary queue, in a hierarchy. Default
+    /// `line-rate`.
     pub feed: Feed,
-    /// What is compared with the thresholds where a root further down is relayed. Default `queue` (section IV-D).
+    /// Quantity compared with the thresholds for a root further downstream. Default `queue`
+    /// (section IV-D).
     pub relay_metric: RelayMetric,
-    /// Which roots give up when they hear of another one further down. Default `down`.
+    /// Roots that give up when they learn of another root further downstream. Default `down`.
     pub merge: MergePolicy,
-    /// What becomes of the queue of a root that has given up. Default `flush`.
+    /// Treatment of the queue of a root that has given up. Default `flush`.
     pub soft_merge: SoftMerge,
-    /// How long an isolation queue that a MERGE has made is kept for its first packet or the first PAUSE or RESUME of its root. Without it, the
-    /// next PAUSE would make the port give up once more. Default: 200 times the longest base RTT (the public simulator keeps it until its
-    /// first packet has left; here no queue stays for ever).
+    /// Time that an isolation queue made by a MERGE waits for its first packet, or for the first
+    /// PAUSE or RESUME of its root. Without this time, the next PAUSE would make the port give up
+    /// again. Default: 200 times the longest base RTT (the public simulator keeps the queue until
+    /// its first packet has left; here every queue ends).
     pub merge_grace: Option<Duration>,
-    /// Whether a switch ignores frames about roots that are its own ports: what keeps routing loops free of deadlock (section IV-D). Default
-    /// true; the public simulator does not.
+    /// True if a switch ignores frames about roots that are its own ports, which keeps routing
+    /// loops free of deadlock (section IV-D). Default true; the public simulator does not.
     pub own_root_rule: bool,
-    /// What hosts do about paused roots. Default `per-flow`.
+    /// Reaction of hosts to paused roots. Default `per-flow`.
     pub hosts: HostReaction,
 }
 
-/// How isolation queues are arranged.
+/// Arrangement of isolation queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Organisation {
-    /// One per root: a packet goes through those of the roots on its way, from near to far, and then through the ordinary queue.
+    /// One queue per root: a packet passes the queues of the roots on its way, from near to far,
+    /// and then the ordinary queue.
     Hierarchical,
-    /// One per set of roots: a packet goes through that of all the roots on its way, and straight onto the wire.
+    /// One queue per set of roots: a packet joins the queue of all the roots on its way, and leaves
+    /// it straight onto the wire.
     SingleTier,
 }
 
-/// How isolation queues feed the ordinary queue: whenever a packet of a data class goes onto the wire, in turn.
+/// Transfer of packets from isolation queues to the ordinary queue, in turn, whenever a packet of a
+/// data class is transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feed {
-    /// Until one packet has come to the ordinary queue: all isolation queues together feed it at the rate of the port.
+    /// Packets move until one has reached the ordinary queue: together, all isolation queues feed
+    /// it at the rate of the port.
     LineRate,
-    /// One packet of every isolation queue: each of them feeds it at the rate of the port (as in the public simulator).
+    /// One packet of every isolation queue moves: each queue feeds the ordinary queue at the rate
+    /// of the port (as in the public simulator).
     EveryQueue,
 }
 
-/// What is compared with the thresholds where a root further down is relayed.
+/// Quantity compared with the thresholds for a root further downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelayMetric {
-    /// The length of the isolation queue.
+    /// Length of the isolation queue.
     Queue,
-    /// The bytes that came from the ingress port, in all isolation queues of the root together (as in the public simulator).
+    /// Bytes from the ingress port in all isolation queues of the root together (as in the public
+    /// simulator).
     PerIngress,
 }
 
-/// Which roots give up when they hear of another one further down.
+/// Roots that give up when they learn of another root further downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergePolicy {
-    /// Ports that lead towards hosts: of what passes an uplink only a part passes any one root behind it, so an uplink that is congested
-    /// remains a root beside it (as in the public simulator).
+    /// Ports towards hosts. Only a part of an uplink's packets pass any one root behind it, so a
+    /// congested uplink remains a root beside that root (as in the public simulator).
     Down,
     /// All ports (section IV-A).
     Any,
@@ -112,31 +127,31 @@ pub enum MergePolicy {
     Never,
 }
 
-/// What becomes of the queue of a root that has given up.
+/// Treatment of the queue of a root that has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SoftMerge {
-    /// Its packets move on at once, in order.
+    /// Packets move on at once, in order.
     Flush,
-    /// Its packets move on in turn, and packets that pass the old root still join it until it is empty: it can grow without bound (as in the
-    /// public simulator).
+    /// Packets move on in turn. Packets that pass the old root still join the queue until it is
+    /// empty: it can grow without bound (as in the public simulator).
     Drain,
 }
 
-/// What hosts do about paused roots.
+/// Reaction of hosts to paused roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostReaction {
-    /// They hold back the flows that pass a paused root.
+    /// Hosts hold back flows that pass a paused root.
     PerFlow,
-    /// Nothing: the first switch buffers.
+    /// No reaction: the first switch buffers.
     None,
-    /// They obey PFC, which the first switch then speaks with them.
+    /// Hosts obey PFC, which the first switch uses with them.
     Pfc,
 }
 
 impl PyrrhaConfig {
-    /// How long a queue that a MERGE has made is kept where the longest base RTT is `base_rtt`.
+    /// Returns the time that a queue made by a MERGE is kept if the longest base RTT is `base_rtt`.
     pub fn merge_grace(&self, base_rtt: Duration) -> Duration {
         self.merge_grace.unwrap_or(base_rtt * 200)
     }
@@ -160,18 +175,18 @@ impl Default for PyrrhaConfig {
     }
 }
 
-/// An isolation queue, for probes and tests.
+/// Isolation queue, for probes and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isolated {
-    /// The egress port.
+    /// Egress port.
     pub port: PortIx,
-    /// The root for which it isolates.
+    /// Root for which packets are isolated.
     pub root: PortId,
-    /// Its state.
+    /// State of the queue.
     pub state: State,
-    /// Its number among the queues of the port; `None` in a single tier, where there may be several.
+    /// Number of the queue at its port; `None` in a single tier, where a root may have several.
     pub queue: Option<QueueIx>,
-    /// Charged bytes in it.
+    /// Charged bytes in the queue.
     pub bytes: u64,
 }
 
@@ -183,20 +198,20 @@ pub struct Pyrrha {
     added: AddedQueues,
 }
 
-/// What is used with neighbours that support PFC only (section IV-E, "Incremental deployment").
+/// PFC towards neighbours that support only PFC (section IV-E, "Incremental deployment").
 #[derive(Debug, GetSize)]
 struct Foreign {
     pfc: Pfc,
-    /// Whether that is so, port by port.
+    /// True for each port whose neighbour uses PFC.
     at: Vec<bool>,
 }
 
-/// What is at the other end of a link.
+/// Neighbour of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 enum Peer {
     /// A switch that runs Pyrrha.
     Switch,
-    /// A host that holds flows back.
+    /// A host that holds back flows.
     Host,
     /// A neighbour that uses PFC.
     Pfc,
@@ -205,7 +220,8 @@ enum Peer {
 }
 
 impl Peer {
-    /// What `neighbour` is to the node at `site`. Both ends of a link come to the same answer.
+    /// Returns the kind of `neighbour` for the node at `site`. Both ends of a link give matching
+    /// answers.
     fn of(neighbour: &Neighbour, site: &Site<'_>) -> Peer {
         let is_common = |protocol| neighbour.flow_control.supports(protocol) && site.flow_control.supports(protocol);
         match neighbour.is_host {
@@ -220,7 +236,7 @@ impl Peer {
 impl Foreign {
     fn new(site: &Site<'_>) -> Option<Box<Foreign>> {
         let at: Vec<bool> = site.neighbours.iter().map(|neighbour| Peer::of(neighbour, site) == Peer::Pfc).collect();
-        // Those who use nothing but PFC say how; they all say the same.
+        // All neighbours that use only PFC have the same terms.
         let terms = site.neighbours.iter().find_map(|neighbour| neighbour.flow_control.pfc.clone());
         let pfc = || Pfc::new(&terms.map_or_else(PfcConfig::default, PfcConfig::of), site);
         at.contains(&true).then(|| Box::new(Foreign { pfc: pfc(), at }))
@@ -231,12 +247,12 @@ impl Foreign {
 enum Role {
     Switch(Box<switch::Switch>),
     Host(host::Host),
-    /// A host that knows nothing of Pyrrha.
+    /// A host without Pyrrha.
     Bystander,
 }
 
 impl Pyrrha {
-    /// Pyrrha for the node at `site`.
+    /// Returns Pyrrha for the node at `site`.
     pub fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Pyrrha {
         let foreign = Foreign::new(site);
         if !site.is_host {
@@ -255,7 +271,7 @@ impl Pyrrha {
         Pyrrha { role, foreign, added: AddedQueues { most, stage: Stage::Wire, ..Default::default() } }
     }
 
-    /// What is isolated at the ports of a switch.
+    /// Returns the isolation queues of a switch.
     pub fn isolated(&self) -> Vec<Isolated> {
         match &self.role {
             Role::Switch(switch) => switch.isolated(),
@@ -263,7 +279,8 @@ impl Pyrrha {
         }
     }
 
-    /// The ports of a switch that are congestion roots: those that keep anybody upstream under control.
+    /// Returns the ports of a switch that are congestion roots: ports that control any upstream
+    /// neighbour.
     pub fn own_roots(&self) -> Vec<PortId> {
         match &self.role {
             Role::Switch(switch) => switch.own_roots(),
@@ -271,7 +288,7 @@ impl Pyrrha {
         }
     }
 
-    /// PFC, if it is what is spoken at `port`.
+    /// Returns PFC if `port` uses it.
     #[inline]
     fn pfc_at(&mut self, port: PortIx) -> Option<&mut Pfc> {
         self.foreign.as_deref_mut().filter(|foreign| foreign.at[usize::from(port)]).map(|foreign| &mut foreign.pfc)
@@ -281,7 +298,7 @@ impl Pyrrha {
 impl Options for PyrrhaConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         shape.without_relays("pyrrha")?;
-        // PFC runs at the ports of neighbours that use it.
+        // PFC runs at ports whose neighbours use it.
         let has_pfc = !shape.uniform || self.hosts == HostReaction::Pfc;
         if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
     }

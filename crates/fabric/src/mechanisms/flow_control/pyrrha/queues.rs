@@ -1,5 +1,6 @@
-//! The isolation queues of one egress port (section IV-C): one per root, each of which leads to that of the next root on the way and at last to
-//! the ordinary queue, or in a single tier one per set of roots.
+//! Isolation queues of one egress port (section IV-C). In a hierarchy, each root has a queue, which
+//! leads to the queue of the next root on the way, and at last to the ordinary queue. In a single
+//! tier, each set of roots has a queue.
 
 use super::Organisation;
 use super::sets::Sets;
@@ -9,41 +10,43 @@ use backwater_engine::random::mix;
 use get_size2::GetSize;
 use std::ops::Range;
 
-/// State of an isolation queue (Figure 6); one that is not assigned does not exist.
+/// State of an isolation queue (Figure 6). An unassigned queue does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub enum State {
-    /// Nothing leaves it.
+    /// No packet leaves the queue.
     Paused,
-    /// Packets leave it in turn.
+    /// Packets leave the queue in turn.
     Resumed,
-    /// Its root has given up: packets leave it, and it goes when it is empty.
+    /// The root has given up: packets leave the queue, and it ends when it is empty.
     SoftMerging,
 }
 
-/// What a port isolates for one root.
+/// Isolation for one root at a port.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Isolation {
     pub(super) root: PortId,
     pub(super) state: State,
-    /// The queue of the port that it uses: its own, or shared with others where there are not enough (section IV-E). `None` in a single
-    /// tier, where it uses a queue for every set of roots that this one is part of.
+    /// Queue at the port: the root's own, or shared with others if there are too few (section
+    /// IV-E). `None` in a single tier, where the root uses a queue for every set that contains it.
     pub(super) queue: Option<QueueIx>,
-    /// Charged bytes of its packets.
+    /// Charged bytes of isolated packets.
     pub(super) bytes: u64,
-    /// The root that has taken the place of one that has given up: its queue is kept until this one is empty.
+    /// Root that replaced this one, which has given up. The heir's queue is kept until this one is
+    /// empty.
     pub(super) heir: Option<PortId>,
-    /// Until when it stays though it is empty: one that a MERGE has made and that has seen neither a packet nor a PAUSE or RESUME.
+    /// Time until which the queue is kept though it is empty: for a queue that a MERGE made and
+    /// that no packet, PAUSE or RESUME has reached.
     pub(super) kept_until: Time,
 }
 
-/// Which of the queues of a port are in use, and by how many: roots, or sets of them.
+/// Queues of a port in use, and their users: roots, or sets of roots.
 #[derive(Debug, GetSize)]
 pub(super) struct Pool {
-    /// Of each of the queues that have been used so far.
+    /// Number of users of each queue used so far.
     users: Vec<u16>,
     limit: QueueIx,
     in_use: QueueIx,
-    /// The most queues in use at once so far.
+    /// Most queues in use at once so far.
     most_used: QueueIx,
 }
 
@@ -52,7 +55,7 @@ impl Pool {
         Pool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
     }
 
-    /// Assigns a queue: the first that is free; if none is, one that `hash` chooses.
+    /// Assigns the first free queue; if none is free, the queue chosen by `hash`.
     pub(super) fn take(&mut self, hash: u64) -> QueueIx {
         let free = self.users.iter().position(|users| *users == 0);
         let index = match free {
@@ -71,7 +74,7 @@ impl Pool {
         (CLASSES + index) as QueueIx
     }
 
-    /// One user of `queue` does not need it any more.
+    /// Removes one user of `queue`.
     pub(super) fn give_back(&mut self, queue: QueueIx) {
         let users = &mut self.users[usize::from(queue) - CLASSES];
         *users -= 1;
@@ -87,14 +90,14 @@ impl Pool {
     }
 }
 
-/// The queues behind one egress port.
+/// Queues of one egress port.
 #[derive(Debug, GetSize)]
 pub(super) struct Egress {
-    /// Charged bytes in the ordinary queue, that of the packets' class.
+    /// Charged bytes in the ordinary queue, which is the queue of the packets' class.
     pub(super) ordinary: u64,
     isolations: Vec<Isolation>,
     pool: Pool,
-    /// In a single tier: what is in the queues.
+    /// Queue contents in a single tier.
     sets: Option<Box<Sets>>,
 }
 
@@ -104,7 +107,7 @@ impl Egress {
         Egress { ordinary: 0, isolations: Vec::new(), pool: Pool::new(limit), sets }
     }
 
-    /// Whether nothing is isolated here.
+    /// Returns true if no packet is isolated here.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.isolations.is_empty()
@@ -122,20 +125,22 @@ impl Egress {
         self.isolations.iter_mut().find(|isolation| isolation.root == root)
     }
 
-    /// Whether packets may still come to the queue of `root` from that of a root that has given up because of it.
+    /// Returns true if packets may still move to the queue of `root` from a root that has given up
+    /// for it.
     pub(super) fn is_heir(&self, root: PortId) -> bool {
         self.isolations.iter().any(|isolation| isolation.heir == Some(root))
     }
 
-    /// The most queues in use at once so far.
+    /// Most queues in use at once so far.
     pub(super) fn most_used(&self) -> QueueIx {
         self.pool.most_used
     }
 
-    // -------------------------------------------------------------------------------------------------------- where a packet stands
+    // Queues of packets.
 
-    /// The queue of a packet that has `ahead` of it these ports, and the note that goes with it: that of the nearest root behind `after`, or in a
-    /// single tier that of all the roots on its way. `None` if there is no such root.
+    /// Returns the queue of a packet with the ports `ahead` on its way, and its note: for the
+    /// nearest root after `after`, or in a single tier for all roots on the way. `None` if there is
+    /// no such root.
     pub(super) fn place(
         &mut self,
         ahead: impl Iterator<Item = PortId>,
@@ -147,7 +152,7 @@ impl Egress {
             return isolation.queue.zip(Some(isolation.root.0 + 1));
         }
         let (mut roots, mut count) = ([PortId(0); Sets::LARGEST], 0);
-        // A packet that leaves a queue of a root that has given up does not go back there.
+        // A packet does not return to the queue of a root that has given up.
         let is_apart = |isolation: &Isolation| after.is_none() || isolation.state != State::SoftMerging;
         for port in ahead.filter(|port| self.get(*port).is_some_and(is_apart)) {
             roots[count] = port;
@@ -158,7 +163,8 @@ impl Egress {
         Some((queue, number as u32 + 1))
     }
 
-    /// The roots for which a packet with this note is isolated; none for a packet in an ordinary queue.
+    /// Returns the roots for which a packet with this note is isolated; none for a packet in an
+    /// ordinary queue.
     pub(super) fn roots_of(&self, note: u32) -> impl Iterator<Item = PortId> + Clone + use<> {
         let mut roots = [None; Sets::LARGEST];
         match (note.checked_sub(1), &self.sets) {
@@ -172,7 +178,7 @@ impl Egress {
         roots.into_iter().map_while(|root| root)
     }
 
-    /// A packet has joined `queue`.
+    /// Records a packet that joined `queue`.
     pub(super) fn add(&mut self, queue: QueueIx, note: u32, bytes: u64) {
         if let Some(sets) = &mut self.sets {
             sets.add(queue, note.checked_sub(1).map(|number| number as usize));
@@ -187,7 +193,7 @@ impl Egress {
         }
     }
 
-    /// The root of a queue that has been kept for its time, once.
+    /// Returns a root whose queue has been kept for its time, once.
     pub(super) fn end_of_time(&mut self, now: Time) -> Option<PortId> {
         let is_over = |isolation: &&mut Isolation| isolation.kept_until != Time::ZERO && isolation.kept_until <= now;
         let isolation = self.isolations.iter_mut().find(is_over)?;
@@ -195,7 +201,7 @@ impl Egress {
         Some(isolation.root)
     }
 
-    /// A packet has left `queue`.
+    /// Records a packet that left `queue`.
     pub(super) fn take(&mut self, queue: QueueIx, note: u32, bytes: u64) {
         for root in self.roots_of(note) {
             self.get_mut(root).expect("an isolation queue stays until it is empty").bytes -= bytes;
@@ -208,9 +214,9 @@ impl Egress {
         }
     }
 
-    // --------------------------------------------------------------------------------------------------------------- gates of queues
+    // Gates of queues.
 
-    /// The root, if any, that keeps `queue` closed.
+    /// Returns the root that keeps `queue` closed, if any.
     pub(super) fn keeper(&self, queue: QueueIx) -> Option<PortId> {
         let is_paused = |isolation: &&Isolation| isolation.state == State::Paused;
         let keeper = match &self.sets {
@@ -220,30 +226,30 @@ impl Egress {
         keeper.map(|isolation| isolation.root)
     }
 
-    /// Whether the first packet of `queue` must wait until another queue has got further.
+    /// Returns true if the first packet of `queue` must wait for packets of another queue.
     pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
         self.sets.as_mut().is_some_and(|sets| sets.is_held(queue))
     }
 
-    /// Whether any queue waits for another one.
+    /// Returns true if any queue waits for another.
     pub(super) fn any_waits(&self) -> bool {
         self.sets.as_ref().is_some_and(|sets| sets.any_waits())
     }
 
-    /// In a single tier: all queues that have been used so far.
+    /// Returns all queues used so far in a single tier.
     pub(super) fn queues(&self) -> Range<QueueIx> {
         self.sets.as_ref().map_or(0..0, |sets| sets.queues())
     }
 
-    // --------------------------------------------------------------------------------------------------------- roots come and go
+    // Assigning and releasing queues.
 
-    /// Begins to isolate for `root`, which is new here.
+    /// Starts to isolate packets for a new `root`.
     pub(super) fn assign(&mut self, root: PortId, state: State) {
         let queue = self.sets.is_none().then(|| self.pool.take(mix(root.0.into())));
         self.isolations.push(Isolation { root, state, queue, bytes: 0, heir: None, kept_until: Time::ZERO });
     }
 
-    /// Stops isolating for `root`, of which nothing is queued here; its heir, if there is one.
+    /// Stops to isolate packets for `root`, which has no queued packets. Returns its heir, if any.
     pub(super) fn unassign(&mut self, root: PortId) -> Option<PortId> {
         let position = self.isolations.iter().position(|isolation| isolation.root == root);
         let isolation = self.isolations.remove(position.expect("the caller has just seen the queue that it removes"));
@@ -251,9 +257,10 @@ impl Egress {
         isolation.heir
     }
 
-    /// Calls `flush` for the queues of `roots`, which have just given up, in such an order that their packets can be moved on. Not for a queue
-    /// that others share: what they keep in it would change its order. Not at all in a single tier if what is moved might get before
-    /// something that came earlier: where sets share queues, or other roots have given up that are still there.
+    /// Calls `flush` for the queues of `roots`, which have just given up, in an order in which
+    /// their packets can be moved on. Skips queues shared with other roots, since flushing would
+    /// reorder the others' packets. In a single tier, skips all if a moved packet could overtake an
+    /// earlier one: if sets share queues, or if other roots that have given up still have queues.
     pub(super) fn flush(&self, roots: &[PortId], mut flush: impl FnMut(QueueIx)) {
         let Some(sets) = &self.sets else {
             let isolations = roots.iter().filter_map(|root| self.get(*root)).filter(|isolation| isolation.bytes > 0);
@@ -262,7 +269,7 @@ impl Egress {
         };
         let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
         let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));
-        // What was in one queue goes to two at most: with the heir, or without.
+        // Packets of one queue move to two queues at most: with the heir, or without.
         let concerned = (1..=Sets::LARGEST).map(|count| sets.queues_with(roots, count).count()).sum::<usize>();
         if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
             (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));
@@ -285,7 +292,7 @@ mod tests {
         let shared = queue(&egress, 12).expect("assigned");
         assert!(shared == 8 || shared == 9);
         assert_eq!(egress.most_used(), 2);
-        // The shared queue stays closed until the last of its roots is resumed.
+        // The shared queue stays closed until its last root is resumed.
         let other = if shared == 8 { 10 } else { 11 };
         egress.get_mut(PortId(other)).expect("assigned").state = State::Resumed;
         assert_eq!(egress.keeper(shared), Some(PortId(12)));

@@ -1,23 +1,26 @@
-//! The congestion-root table of a switch (section IV-B): what it knows of each root, and whom it controls on a root's behalf.
+//! Congestion-root table of a switch (section IV-B): its knowledge of each root, and the neighbours
+//! that it controls for the root.
 
 use crate::ids::{PortId, PortIx};
 use get_size2::GetSize;
 
-/// What a switch keeps for one congestion root: a port further down, or one of its own.
+/// State of one congestion root: a port further downstream, or a port of this switch.
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Root {
     pub(super) id: PortId,
-    /// Ports between ours and the root, that one included, as in the first frame; 0 for a port of our own.
+    /// Number of ports up to the root, including the root, as in the first frame; 0 for a port of
+    /// this switch.
     pub(super) distance: u8,
-    /// The upstream neighbours that hold back what passes the root because we paused them, or did so until we resumed them.
+    /// Upstream neighbours that hold back the root's packets, or did so until they were resumed.
     pub(super) children: Vec<Child>,
-    /// Bytes in its isolation queues, all ports together, by ingress port.
+    /// Bytes in the root's isolation queues at all ports, by ingress port.
     load: Vec<(PortIx, u64)>,
-    /// How many of our ports have an isolation queue for it.
+    /// Number of ports with an isolation queue for the root.
     pub(super) queues: u16,
 }
 
-/// An upstream neighbour that has been told of a root and has not reported yet that it has no state for it any more.
+/// Upstream neighbour that was notified of a root and has not yet reported that it has no state for
+/// the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub(super) struct Child {
     pub(super) ingress: PortIx,
@@ -29,7 +32,8 @@ impl Root {
         self.children.iter_mut().find(|child| child.ingress == ingress)
     }
 
-    /// Takes note that the neighbour at `ingress` has been told to pause, or not to; whether that is news.
+    /// Records that the neighbour at `ingress` was notified to pause, or to resume. Returns true if
+    /// that is a change.
     pub(super) fn register(&mut self, ingress: PortIx, paused: bool) -> bool {
         match self.child(ingress) {
             Some(child) => std::mem::replace(&mut child.paused, paused) != paused,
@@ -40,7 +44,7 @@ impl Root {
         }
     }
 
-    /// The neighbour at `ingress`, if it was told to pause, does so no more.
+    /// Records that the neighbour at `ingress` no longer pauses.
     pub(super) fn let_go(&mut self, ingress: PortIx) {
         self.child(ingress).into_iter().for_each(|child| child.paused = false);
     }
@@ -71,11 +75,11 @@ impl Root {
     }
 }
 
-/// All roots that a switch knows of, in order of their names.
+/// Roots known to a switch, in the order of their identifiers.
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Roots {
     known: Vec<Root>,
-    /// Entries to be used again, so that nothing is allocated.
+    /// Entries for reuse, so that none are allocated.
     spare: Vec<Root>,
 }
 
@@ -92,7 +96,7 @@ impl Roots {
         self.position(id).ok().map(|position| &mut self.known[position])
     }
 
-    /// The entry of a root; a new one, with `distance`, if it was not known.
+    /// Returns the entry of a root; adds one with `distance` if the root is unknown.
     pub(super) fn learn(&mut self, id: PortId, distance: u8) -> &mut Root {
         let position = self.position(id).unwrap_or_else(|position| {
             let mut root = self.spare.pop().unwrap_or_default();
@@ -103,7 +107,7 @@ impl Roots {
         &mut self.known[position]
     }
 
-    /// Forgets a root for which nothing is kept.
+    /// Removes a root without state.
     pub(super) fn tidy(&mut self, id: PortId) {
         if let Ok(position) = self.position(id)
             && self.known[position].is_needless()

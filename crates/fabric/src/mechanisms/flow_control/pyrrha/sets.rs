@@ -1,9 +1,10 @@
-//! The single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the wire; one is closed while any root of the
-//! sets in it is paused.
+//! Single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the
+//! wire. A queue is closed while any root of its sets is paused.
 //!
-//! Order. When a port hears of a root, packets of a flow join another queue than those before them: that of a larger set. A set that is new here
-//! therefore waits until everything in queues of smaller sets, the ordinary queue among them, has left. That holds no packet back
-//! that need not wait anyway: a smaller set is closed because of roots that the larger one contains.
+//! Order: when a port learns of a root, later packets of a flow join another queue than earlier
+//! ones, that of a larger set. A new set therefore waits until all packets in queues of smaller
+//! sets, the ordinary queue among them, have left. This delays no packet needlessly: a smaller set
+//! is closed only because of roots that the larger set also contains.
 
 use super::queues::Pool;
 use crate::contract::RemainingHops;
@@ -13,27 +14,27 @@ use get_size2::GetSize;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is in the queues of one egress port, by the roots that it will pass.
+/// Contents of the queues of one egress port, by the roots on the packets' way.
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Sets {
-    /// By number; one without packets is free.
+    /// Sets by number; a set without packets is free.
     known: Vec<Set>,
-    /// By queue.
+    /// Lanes by queue.
     lanes: Vec<Lane>,
-    /// Lanes in which something waits its turn.
+    /// Number of lanes with a wait.
     waiting: usize,
 }
 
 /// Packets that will pass the same roots.
 #[derive(Debug, Default, GetSize)]
 struct Set {
-    /// In order of the way there.
+    /// Roots in the order of the path.
     roots: Vec<PortId>,
     queue: QueueIx,
     packets: u64,
 }
 
-/// What has come to a queue and left it.
+/// Numbers of packets that joined and left a queue.
 #[derive(Debug, Default, GetSize)]
 struct Lane {
     came: u64,
@@ -41,7 +42,8 @@ struct Lane {
     waits: VecDeque<Wait>,
 }
 
-/// The packets of a queue from the one numbered `from` on must not leave before the packet `until` of another queue has.
+/// Wait of a queue: packets from number `from` on must not leave before packet `until` of another
+/// queue.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Wait {
     from: u64,
@@ -56,7 +58,7 @@ impl Lane {
 }
 
 impl Sets {
-    /// The number of the set of `roots`, which gets a queue if it has none.
+    /// Returns the queue and number of the set of `roots`. Assigns a queue if the set has none.
     pub(super) fn place(&mut self, roots: &[PortId], pool: &mut Pool) -> (QueueIx, usize) {
         let found = self.known.iter().position(|set| set.packets > 0 && set.roots == roots);
         let number = found.unwrap_or_else(|| {
@@ -75,7 +77,7 @@ impl Sets {
         (self.known[number].queue, number)
     }
 
-    /// A packet has joined `queue`, in the set of this number if it is not the ordinary queue.
+    /// Records a packet that joined `queue`, in the set `number` if it is not the ordinary queue.
     pub(super) fn add(&mut self, queue: QueueIx, number: Option<usize>) {
         if self.lanes.len() <= usize::from(queue) {
             self.lanes.resize_with(usize::from(queue) + 1, Lane::default);
@@ -89,7 +91,7 @@ impl Sets {
         self.lanes[usize::from(queue)].came += 1;
     }
 
-    /// A set that is new here must let those go first that may hold earlier packets of its flows.
+    /// Makes a new set wait for queues that may hold earlier packets of its flows.
     fn wait_for_smaller(&mut self, number: usize) {
         let Set { queue, .. } = self.known[number];
         let from = self.lanes[usize::from(queue)].came;
@@ -104,14 +106,14 @@ impl Sets {
         self.lanes[usize::from(queue)].waits = waits;
     }
 
-    /// Whether `queue` holds a set that is part of that of this number.
+    /// Returns true if `queue` holds a subset of the set `number`.
     fn holds_smaller(&self, queue: QueueIx, number: usize) -> bool {
         let roots = &self.known[number].roots;
         let is_part = |set: &Set| set.roots.iter().all(|root| roots.contains(root));
         usize::from(queue) < CLASSES || self.in_queue(queue).any(is_part)
     }
 
-    /// A packet has left `queue`.
+    /// Records a packet that left `queue`.
     pub(super) fn take(&mut self, queue: QueueIx, number: Option<usize>, pool: &mut Pool) {
         let lane = &mut self.lanes[usize::from(queue)];
         lane.left += 1;
@@ -128,7 +130,8 @@ impl Sets {
         }
     }
 
-    /// Forgets what `queue` need not wait for any more; whether its first packet must wait for another queue.
+    /// Removes the waits of `queue` that are over. Returns true if its first packet must wait for
+    /// another queue.
     pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
         let Some(mut lane) = self.lanes.get_mut(usize::from(queue)).map(std::mem::take) else { return false };
         let had_some = !lane.waits.is_empty();
@@ -140,17 +143,17 @@ impl Sets {
         is_held
     }
 
-    /// Whether anything waits for another queue.
+    /// Returns true if any queue waits for another.
     pub(super) fn any_waits(&self) -> bool {
         self.waiting > 0
     }
 
-    /// The roots that the packets of a set will pass.
+    /// Returns the roots of a set.
     pub(super) fn roots(&self, number: usize) -> &[PortId] {
         &self.known[number].roots
     }
 
-    /// The queues that have been used so far, in ascending order.
+    /// Returns the queues used so far, in ascending order.
     pub(super) fn queues(&self) -> Range<QueueIx> {
         CLASSES as QueueIx..self.lanes.len().max(CLASSES) as QueueIx
     }
@@ -159,18 +162,18 @@ impl Sets {
         self.known.iter().filter(move |set| set.packets > 0 && set.queue == queue)
     }
 
-    /// The roots of all sets in `queue`.
+    /// Returns the roots of all sets in `queue`.
     pub(super) fn roots_in(&self, queue: QueueIx) -> impl Iterator<Item = PortId> {
         self.in_queue(queue).flat_map(|set| set.roots.iter().copied())
     }
 
-    /// Whether what passes `root` is in queues that it shares with no other set.
+    /// Returns true if packets that pass `root` are only in queues of a single set.
     pub(super) fn is_alone(&self, root: PortId, pool: &Pool) -> bool {
         let mut with_root = self.known.iter().filter(|set| set.packets > 0 && set.roots.contains(&root));
         with_root.all(|set| pool.users(set.queue) == 1)
     }
 
-    /// The queues of sets with `count` roots, at least one of them among `roots`.
+    /// Returns the queues of sets with `count` roots, at least one of them in `roots`.
     pub(super) fn queues_with(&self, roots: &[PortId], count: usize) -> impl Iterator<Item = QueueIx> {
         let fits = move |set: &&Set| {
             set.packets > 0 && set.roots.len() == count && set.roots.iter().any(|root| roots.contains(root))
@@ -178,7 +181,7 @@ impl Sets {
         self.known.iter().filter(fits).map(|set| set.queue)
     }
 
-    /// The most roots that a set can have.
+    /// Most roots in a set.
     pub(super) const LARGEST: usize = RemainingHops::MOST as usize;
 }
 
@@ -205,10 +208,10 @@ mod tests {
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);
         sets.add(queue, Some(number));
         assert!(sets.any_waits() && sets.is_held(queue));
-        // What waits at a dead port is lost out of turn.
+        // Packets at a dead port are lost out of turn.
         sets.take(queue, Some(number), &mut pool);
         assert!(!sets.any_waits());
-        // The packet in the ordinary queue has nothing to do with what comes next.
+        // The packet in the ordinary queue has no influence on the following.
         sets.take(0, None, &mut pool);
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);
         sets.add(queue, Some(number));

@@ -1,8 +1,11 @@
-//! Pyrrha at a switch: which ports are roots, which neighbours are told, and how isolation queues change.
+//! Pyrrha at a switch: choice of roots, notification of neighbours, and changes of isolation
+//! queues.
 //!
-//! The ordinary queue of a port is that of the packet's class. A root of this switch is a port whose ordinary queue is long: it tells the
-//! neighbours whose packets make it longer. A root further down is known from the frames of the neighbours there; what passes it is in an
-//! isolation queue of each port that leads to it, and when that grows long, the neighbours whose packets do so are told as well.
+//! The ordinary queue of a port is the queue of the packet's class. A root of this switch is a port
+//! with a long ordinary queue: it notifies the neighbours whose packets lengthen the queue. A root
+//! further downstream is known from frames of downstream neighbours. Packets that pass it are in an
+//! isolation queue of each port on the way. When an isolation queue grows long, neighbours whose
+//! packets lengthen it are notified as well.
 
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
@@ -16,19 +19,20 @@ use crate::ids::{PortId, PortIx, QueueIx};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// Lengths at which a queue of one port tells an ingress port's neighbour to stop and to go on, in bytes.
+/// Queue lengths at which a port notifies an ingress port's neighbour to stop and to continue, in
+/// bytes.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Thresholds {
     pause: u64,
     resume: u64,
 }
 
-/// What a port is to Pyrrha.
+/// Role of a port.
 #[derive(Debug, GetSize)]
 struct PortRole {
     id: PortId,
     peer: Peer,
-    /// Whether it leads towards hosts.
+    /// True if the port leads towards hosts.
     is_down: bool,
 }
 
@@ -40,11 +44,12 @@ pub(super) struct Switch {
     egress: Vec<Egress>,
     roots: Roots,
     thresholds: PerHop<Thresholds>,
-    /// How long an empty queue that a MERGE has made is kept.
+    /// Time that an empty queue made by a MERGE is kept.
     merge_grace: Duration,
 }
 
-/// The ports that a packet passes behind `here`; in a routing loop its way ends where it begins again.
+/// Returns the ports on a packet's path after `here`. In a routing loop, the path ends where it
+/// would repeat.
 fn ahead(here: PortId, remaining_hops: RemainingHops<'_>) -> impl Iterator<Item = PortId> {
     let (mut passed, mut count) = ([here; RemainingHops::MOST as usize], 0);
     remaining_hops.map_while(move |port| {
@@ -78,7 +83,7 @@ impl Switch {
         }
     }
 
-    // ---------------------------------------------------------------------------------------------------------- where packets go
+    // Queues of packets.
 
     pub(super) fn place(&mut self, packet: &PacketContext<'_>, after: Option<PortId>, view: &View<'_>) -> QueueChoice {
         let egress = &mut self.egress[usize::from(packet.egress)];
@@ -95,18 +100,18 @@ impl Switch {
         self.place(packet, root, view)
     }
 
-    // ------------------------------------------------------------------------------------------------------- queues grow and shrink
+    // Growing and shrinking queues.
 
     pub(super) fn joined(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         self.add(packet);
-        self.look_at_longer(packet, view);
-        self.look_at_gates(packet.egress, packet.choice(), view);
+        self.on_growth(packet, view);
+        self.update_gates(packet.egress, packet.choice(), view);
     }
 
     pub(super) fn left(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         let roots = self.take(packet, packet.choice());
-        self.look_at_shorter(packet.egress, packet.choice(), roots, view);
-        self.look_at_gates(packet.egress, packet.choice(), view);
+        self.on_drain(packet.egress, packet.choice(), roots, view);
+        self.update_gates(packet.egress, packet.choice(), view);
     }
 
     pub(super) fn moved(&mut self, packet: &PacketContext<'_>, from: QueueChoice, view: &mut View<'_>) {
@@ -114,10 +119,10 @@ impl Switch {
         if from != to {
             let roots = self.take(packet, from);
             self.add(packet);
-            self.look_at_longer(packet, view);
-            self.look_at_shorter(packet.egress, from, roots, view);
-            self.look_at_gates(packet.egress, from, view);
-            self.look_at_gates(packet.egress, to, view);
+            self.on_growth(packet, view);
+            self.on_drain(packet.egress, from, roots, view);
+            self.update_gates(packet.egress, from, view);
+            self.update_gates(packet.egress, to, view);
         }
     }
 
@@ -129,7 +134,7 @@ impl Switch {
         }
     }
 
-    /// The roots for which the packet was isolated.
+    /// Removes a packet from its queue. Returns the roots for which it was isolated.
     fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
         let egress = &mut self.egress[usize::from(packet.egress)];
         let roots = egress.roots_of(from.note);
@@ -140,8 +145,8 @@ impl Switch {
         roots
     }
 
-    /// A packet has joined a queue: is that too long now?
-    fn look_at_longer(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
+    /// Checks if a queue that a packet has joined is too long.
+    fn on_growth(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         let egress = &self.egress[usize::from(packet.egress)];
         let threshold = self.thresholds.get(packet.egress, packet.ingress).pause;
         if packet.note == 0 {
@@ -165,14 +170,8 @@ impl Switch {
         }
     }
 
-    /// A packet has left a queue, where it was isolated for `roots`: is that short enough now, or empty?
-    fn look_at_shorter(
-        &mut self,
-        port: PortIx,
-        from: QueueChoice,
-        roots: impl Iterator<Item = PortId>,
-        view: &mut View<'_>,
-    ) {
+    /// Checks if a queue that a packet has left, isolated for `roots`, is short enough or empty.
+    fn on_drain(&mut self, port: PortIx, from: QueueChoice, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
         if from.note == 0 {
             let id = self.ports[usize::from(port)].id;
             if self.roots.get(id).is_some() {
@@ -184,13 +183,13 @@ impl Switch {
             let is_empty = isolation.bytes == 0;
             self.relieve(root, port, view);
             if is_empty {
-                self.review(root, view);
+                self.release_unused(root, view);
             }
         }
     }
 
-    /// In a single tier, the content of a queue changes with every packet, and with it whether it is closed.
-    fn look_at_gates(&mut self, port: PortIx, of: QueueChoice, view: &mut View<'_>) {
+    /// Updates the gate of a queue. In a single tier, it can change with every packet.
+    fn update_gates(&mut self, port: PortIx, of: QueueChoice, view: &mut View<'_>) {
         if self.config.organisation == Organisation::Hierarchical {
             return;
         }
@@ -202,7 +201,8 @@ impl Switch {
         }
     }
 
-    /// Has the neighbour at `ingress` hold back what passes `root`, which is `distance` ports from here.
+    /// Notifies the neighbour at `ingress` to hold back packets that pass `root`, which is
+    /// `distance` ports away.
     fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, view: &mut View<'_>) {
         let understands = matches!(self.ports[usize::from(ingress)].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
@@ -210,7 +210,8 @@ impl Switch {
         }
     }
 
-    /// Lets the neighbours go on that `root` has paused and that need not wait any more, now that something has left `egress`.
+    /// Resumes neighbours that `root` has paused and that need not wait any more, after a packet
+    /// has left `egress`.
     fn relieve(&mut self, root: PortId, egress: PortIx, view: &mut View<'_>) {
         let Switch { config, ports, egress: queues, roots, thresholds, .. } = self;
         let Some(entry) = roots.get_mut(root) else { return };
@@ -233,19 +234,20 @@ impl Switch {
                 child.paused = false;
                 view.send(child.ingress, PyrrhaFrame::Resume { root }.into());
             }
-            // Hosts have no isolation queues: they never say that nothing is kept.
+            // Hosts have no isolation queues: they never report that no state is left.
             !(goes && ports[usize::from(child.ingress)].peer == Peer::Host)
         });
         let is_leaf = children.is_empty();
         entry.children = children;
         if is_leaf {
-            self.review(root, view);
+            self.release_unused(root, view);
         }
     }
 
-    // ------------------------------------------------------------------------------------------------- isolation queues come and go
+    // Assigning and releasing isolation queues.
 
-    /// The state of the isolation queue of `root` at `port` is `state` now; it is assigned if there was none. Whether there was none.
+    /// Sets the state of the isolation queue of `root` at `port`, and assigns a queue if there is
+    /// none. Returns true if it was assigned.
     fn set_state(&mut self, port: PortIx, root: PortId, state: State, view: &mut View<'_>) -> bool {
         let egress = &mut self.egress[usize::from(port)];
         let is_new = egress.get(root).is_none();
@@ -260,17 +262,18 @@ impl Switch {
             Some(queue) => self.set_gate(port, queue, view),
             None => self.set_gates(port, view),
         }
-        heir.into_iter().for_each(|heir| self.review(heir, view));
+        heir.into_iter().for_each(|heir| self.release_unused(heir, view));
         is_new
     }
 
-    /// A queue is closed as long as any root that uses it is paused, or while it must let another one go first.
+    /// Updates a queue's gate: it is closed while any root that uses the queue is paused, or while
+    /// the queue must wait for another.
     fn set_gate(&mut self, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         let egress = &mut self.egress[usize::from(port)];
         let held = egress.is_held(queue).then(|| Cause::order(self.ports[usize::from(port)].id));
         match egress.keeper(queue).map(Cause::from).or(held) {
             Some(cause) => {
-                // A gate that stays closed for another root begins a new closure.
+                // A gate that stays closed for another root starts a new closure.
                 if view.port(port).closed(queue).is_some_and(|(_, before)| before.root != cause.root) {
                     view.open(port, queue);
                 }
@@ -287,9 +290,10 @@ impl Switch {
         }
     }
 
-    /// Unassigns the empty queues of `root` that are not needed: those of a leaf, telling the downstream, and those of a root that has given
-    /// up. A queue that is paused stays, or what comes next would slip past the pause.
-    fn review(&mut self, root: PortId, view: &mut View<'_>) {
+    /// Unassigns the empty queues of `root` that are not needed: queues of a leaf, with a report
+    /// downstream, and queues of a root that has given up. A paused queue stays, since later
+    /// packets would bypass the pause.
+    fn release_unused(&mut self, root: PortId, view: &mut View<'_>) {
         let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };
         let is_leaf = entry.children.is_empty();
@@ -306,11 +310,11 @@ impl Switch {
             entry.queues -= 1;
         }
         self.roots.tidy(root);
-        // Hops to the root grow from heir to heir: that comes to an end.
-        heir.into_iter().for_each(|heir| self.review(heir, view));
+        // The recursion ends: the distance to the root grows from heir to heir.
+        heir.into_iter().for_each(|heir| self.release_unused(heir, view));
     }
 
-    /// The queue of `root` at `port`, of which a MERGE has just arrived, is kept for a while though it is empty.
+    /// Keeps the empty queue of `root` at `port` for a while after a MERGE.
     fn keep(&mut self, port: PortIx, root: PortId, view: &mut View<'_>) {
         let isolation = self.egress[usize::from(port)].get_mut(root).filter(|isolation| isolation.bytes == 0);
         isolation.into_iter().for_each(|isolation| isolation.kept_until = view.now + self.merge_grace);
@@ -325,32 +329,32 @@ impl Switch {
 
     pub(super) fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
         while let Some(root) = self.egress[usize::from(port)].end_of_time(view.now) {
-            self.review(root, view);
+            self.release_unused(root, view);
         }
         self.arm(port, view);
     }
 
-    /// What is isolated for `roots` at `port` is no longer controlled; what passes `heir` will be by that.
+    /// Stops control of packets isolated for `roots` at `port`; `heir` controls packets on its way.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
-            // One that was kept because of a root before it in the list may be gone by now.
+            // A queue kept for an earlier root of the list may be gone by now.
             let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
             let before = std::mem::replace(&mut isolation.heir, heir);
             self.set_state(port, *root, State::SoftMerging, view);
-            // A root can give up again, for another one.
-            before.filter(|_| before != heir).into_iter().for_each(|heir| self.review(heir, view));
+            // A root can give up again, for another root.
+            before.filter(|_| before != heir).into_iter().for_each(|heir| self.release_unused(heir, view));
         }
         if self.config.soft_merge == SoftMerge::Flush {
             self.egress[usize::from(port)].flush(roots, |queue| view.flush(port, queue));
         }
         for root in roots {
-            // Neighbours that were paused because of these queues need not wait any more.
+            // Neighbours paused because of these queues need not wait any more.
             self.relieve(*root, port, view);
-            self.review(*root, view);
+            self.release_unused(*root, view);
         }
     }
 
-    // -------------------------------------------------------------------------------------------------------------------- frames
+    // Frames.
 
     pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, view: &mut View<'_>) {
         match frame {
@@ -364,10 +368,11 @@ impl Switch {
             PyrrhaFrame::Resume { root } => match self.egress[usize::from(port)].get(root) {
                 Some(isolation) if isolation.state == State::Paused => {
                     self.set_state(port, root, State::Resumed, view);
-                    self.review(root, view);
+                    self.release_unused(root, view);
                 }
                 Some(_) => {}
-                // The PAUSE was ignored: without this answer the downstream would count on us for ever.
+                // The PAUSE was ignored: without this answer, downstream would wait for a report
+                // forever.
                 None => view.send(port, PyrrhaFrame::Unassigned { root }.into()),
             },
             PyrrhaFrame::Merge { old, new, distance } => {
@@ -383,10 +388,10 @@ impl Switch {
                     self.hand_over(old, new, view);
                     self.dissolve(port, &[old], Some(new), view);
                 }
-                self.review(new, view);
+                self.release_unused(new, view);
             }
             PyrrhaFrame::Unassigned { root } => {
-                // One that has crossed a PAUSE on the link is out of date.
+                // A report that crossed a PAUSE on the link is out of date.
                 let child = self.roots.get_mut(root).and_then(|entry| entry.child(port));
                 if child.is_some_and(|child| !child.paused) {
                     self.forget_child(root, port, view);
@@ -396,13 +401,14 @@ impl Switch {
         }
     }
 
-    /// Whether frames about `root` are ignored: it is a port of this switch, in front of which it makes no sense to hold back what
-    /// passes it (sections IV-D and VII).
+    /// Returns true if frames about `root` are ignored: the root is a port of this switch, before
+    /// which holding back its packets is pointless (sections IV-D and VII).
     fn ignores(&self, root: PortId) -> bool {
         self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
     }
 
-    /// Whether `port`, if it is a root, gives up when it first hears of another one further down.
+    /// Returns true if `port`, as a root, gives up when it first learns of another root further
+    /// downstream.
     fn gives_up(&self, port: PortIx) -> bool {
         match self.config.merge {
             MergePolicy::Down => self.ports[usize::from(port)].is_down,
@@ -411,14 +417,15 @@ impl Switch {
         }
     }
 
-    /// `port`, if it is a root, leaves those that it controls to `new` (section IV-A).
+    /// Hands the neighbours that root `port` controls over to `new` (section IV-A).
     fn abdicate(&mut self, port: PortIx, new: PortId, view: &mut View<'_>) {
         let old = self.ports[usize::from(port)].id;
         self.hand_over(old, new, view);
         self.roots.tidy(old);
     }
 
-    /// Tells all whom `old` controls that it has given up for `new`. They start open under the new root.
+    /// Notifies all neighbours that `old` controls that it has given up for `new`. They start open
+    /// under the new root.
     fn hand_over(&mut self, old: PortId, new: PortId, view: &mut View<'_>) {
         let Some(entry) = self.roots.get_mut(old) else { return };
         let mut children = std::mem::take(&mut entry.children);
@@ -427,7 +434,8 @@ impl Switch {
             let distance = self.roots.get(new).map_or(0, |entry| entry.distance);
             view.send(child.ingress, PyrrhaFrame::Merge { old, new, distance: distance + 1 }.into());
             view.count("merge_frames", 1);
-            // A switch has an open queue for the new root now, unless it ignores it; a host forgets both roots.
+            // A switch now has an open queue for the new root, unless it ignores the root; a host
+            // forgets both roots.
             let entry = self.roots.get_mut(new);
             match self.ports[usize::from(child.ingress)].peer {
                 Peer::Switch if ignored => entry.into_iter().for_each(|entry| entry.let_go(child.ingress)),
@@ -438,16 +446,16 @@ impl Switch {
             }
         }
         children.clear();
-        // The room is given back.
+        // The allocation is kept for reuse.
         self.roots.get_mut(old).into_iter().for_each(|entry| entry.children = std::mem::take(&mut children));
     }
 
     fn forget_child(&mut self, root: PortId, ingress: PortIx, view: &mut View<'_>) {
         self.roots.get_mut(root).into_iter().for_each(|entry| entry.forget(ingress));
-        self.review(root, view);
+        self.release_unused(root, view);
     }
 
-    /// The link of `port` has come back: what was agreed with the neighbour is void.
+    /// Resets the state agreed with the neighbour after the link of `port` was restored.
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
@@ -455,7 +463,7 @@ impl Switch {
         known.into_iter().for_each(|root| self.forget_child(root, port, view));
     }
 
-    // ---------------------------------------------------------------------------------------------------------- audits and probes
+    // Audits and probes.
 
     pub(super) fn isolated(&self) -> Vec<Isolated> {
         let of_port = |(port, egress): (PortIx, &Egress)| {
@@ -490,7 +498,8 @@ impl Switch {
         self.egress[usize::from(port)].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
     }
 
-    /// What keeps a root paused upstream is in its isolation queues here, or in its ordinary queue if it is one of our ports.
+    /// Returns true if a packet keeps a root paused upstream: it is in the root's isolation queues,
+    /// or in the ordinary queue of a root of this switch.
     pub(super) fn sustains_pause(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
         if packet.note == 0 {
             return self.ports[usize::from(packet.egress)].id == root;
