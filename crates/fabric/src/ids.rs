@@ -1,4 +1,4 @@
-//! Names of things: nodes, ports, flows, traffic classes.
+//! Ids of nodes, ports, queues, flows and traffic classes.
 
 use backwater_engine::index::Id;
 use get_size2::GetSize;
@@ -6,26 +6,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A node: index into [`crate::network::spec::NetworkSpec::nodes`].
+/// Id of a node: index into [`crate::network::spec::NetworkSpec::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct NodeId(pub u32);
 
-/// A port of the whole network, counted node by node in port order.
+/// Network-wide id of a port. Ports are numbered node by node, in port order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct PortId(pub u32);
 
-/// A port within its node, counted from 0 in the order of the node's links.
+/// Index of a port within its node, from 0, in the order of the node's links.
 pub type PortIx = u16;
 
-/// A queue within its port. Queues below [`CLASSES`] are those of the traffic classes; a flow control may add more.
+/// Index of a queue within its port. The first [`CLASSES`] queues belong to the traffic classes;
+/// flow controls may add more.
 pub type QueueIx = u16;
 
-/// A flow: index into the run's list of flows, in order of start.
+/// Id of a flow. Flows are numbered in order of start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct FlowId(pub u32);
 
 impl FlowId {
-    /// Stands for no flow: whose packets those are that switches make for themselves.
+    /// No flow, for packets that switches generate on their own behalf.
     pub const NONE: FlowId = FlowId(u32::MAX);
 }
 
@@ -41,13 +42,14 @@ macro_rules! index_of {
 }
 index_of!(FlowId, NodeId, PortId);
 
-/// Most ports and nodes of a network: events name them in 27 bits.
+/// Maximum number of nodes, and of ports, in a network: event keys hold ids of 27 bits.
 pub const ID_LIMIT: u32 = 1 << 27;
 
 /// Number of traffic classes (IEEE 802.1Q priorities).
 pub const CLASSES: usize = 8;
 
-/// A traffic class, 0..=7. Class 0 is the control class: strict priority, never charged to a buffer pool, never paused.
+/// A traffic class, 0 to 7. Class 0, the control class, has strict priority, is never charged to a
+/// buffer pool and never paused.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema, GetSize,
 )]
@@ -55,65 +57,66 @@ pub const CLASSES: usize = 8;
 pub struct Class(#[schemars(range(min = 0, max = 7))] pub u8);
 
 impl Class {
-    /// The control class: ACK, NACK and CNP by default.
+    /// The control class. By default it carries ACKs, NACKs and CNPs.
     pub const CONTROL: Class = Class(0);
 
-    /// Index into a table of [`CLASSES`] entries.
+    /// Returns the index into a table of [`CLASSES`] entries.
     #[inline]
     pub const fn index(self) -> usize {
         debug_assert!((self.0 as usize) < CLASSES);
-        // Says to the compiler what every class keeps to.
+        // The modulo tells the compiler that the index is in range.
         self.0 as usize % CLASSES
     }
 }
 
-/// A set of traffic classes; bit i stands for class i, as in the class-enable vector of a PFC frame.
+/// A set of traffic classes. Bit i stands for class i, as in the class-enable vector of a PFC
+/// frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, GetSize)]
 pub struct ClassMask(pub u8);
 
 impl ClassMask {
-    /// No class.
+    /// The empty set.
     pub const NONE: ClassMask = ClassMask(0);
 
-    /// Every class.
+    /// The set of all classes.
     pub const ALL: ClassMask = ClassMask(u8::MAX);
 
-    /// Exactly `class`.
+    /// Returns the set that holds only `class`.
     pub const fn of(class: Class) -> ClassMask {
         ClassMask(1 << class.0)
     }
 
-    /// Whether `class` is in the set.
+    /// Returns true if `class` is in the set.
     pub const fn has(self, class: Class) -> bool {
         self.0 & (1 << class.0) != 0
     }
 
-    /// The set with `class`.
+    /// Returns the set with `class` added.
     pub const fn with(self, class: Class) -> ClassMask {
         ClassMask(self.0 | (1 << class.0))
     }
 
-    /// The classes of `self` that are not in `other`.
+    /// Returns the classes that are in `self` but not in `other`.
     pub const fn minus(self, other: ClassMask) -> ClassMask {
         ClassMask(self.0 & !other.0)
     }
 
-    /// The classes in either.
+    /// Returns the union of both sets.
     pub const fn or(self, other: ClassMask) -> ClassMask {
         ClassMask(self.0 | other.0)
     }
 
-    /// The classes in both.
+    /// Returns the intersection of both sets.
     pub const fn and(self, other: ClassMask) -> ClassMask {
         ClassMask(self.0 & other.0)
     }
 
-    /// Whether the set is empty.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The classes of the set in ascending order.
+    /// Returns the classes of the set in ascending order.
     pub fn iter(self) -> impl Iterator<Item = Class> {
         (0..CLASSES as u8).map(Class).filter(move |class| self.has(*class))
     }

@@ -1,18 +1,19 @@
-//! The model of a lossless network: frames, links, ports, switches, hosts, and the slots that mechanisms fill.
+//! The model of a lossless network: frames, links, ports, switches, hosts, and slots for
+//! mechanisms.
 //!
-//! | room | what is in it |
+//! | module | content |
 //! |---|---|
-//! | [`contract`] | what a mechanism may see and do: read this first |
-//! | [`mechanisms`] | the mechanisms, slot by slot |
-//! | [`network`] | what all nodes share: specification, wiring, routes, flows |
-//! | [`model`] | the node: its ports, the switching pipeline, the host |
-//! | [`driver`] | the simulator that drives nodes, and what watches over it |
+//! | [`contract`] | slots of mechanisms, and the model's interface to them; start here |
+//! | [`mechanisms`] | mechanisms by slot |
+//! | [`network`] | specification, wiring, routes and flows, shared by all nodes |
+//! | [`model`] | a node: ports, switching pipeline, host |
+//! | [`driver`] | the simulator: shards of nodes, traces, audit |
 //!
-//! What all rooms speak of is beside them: [`ids`] and [`frame`].
+//! All modules share [`ids`] and [`frame`].
 
 #![forbid(unsafe_code)]
 
-// The contract comes first: the dispatch of the mechanisms is generated where their traits are already known.
+// `contract` must be first: generated code for the dispatch to mechanisms needs its traits.
 pub mod contract;
 
 pub mod driver;

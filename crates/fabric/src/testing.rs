@@ -1,4 +1,4 @@
-//! A network for unit tests.
+//! Networks, packets and helpers for unit tests.
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::report::DropCause;
@@ -17,7 +17,8 @@ use crate::network::fabric::Fabric;
 use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
-/// Links of 100 Gb/s and 1 us between hosts, which come first, and switches.
+/// Returns a network of hosts and switches, linked by `ends` at 100 Gb/s and 1 us. Node ids count
+/// the hosts first.
 pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
     let node = |index: u32| match index {
         host if host < hosts => NodeSpec { name: format!("h{host}"), kind: NodeKind::Host },
@@ -49,23 +50,23 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
     }
 }
 
-/// `hosts` hosts on one switch, whose id is `hosts`.
+/// Returns a network of `hosts` hosts on one switch, whose id is `hosts`.
 pub(crate) fn star(hosts: u32) -> NetworkSpec {
     let ends: Vec<_> = (0..hosts).map(|host| (host, hosts)).collect();
     network(hosts, 1, &ends)
 }
 
-/// The fabric of `spec`, without flows.
+/// Returns the fabric of `spec`, without flows.
 pub(crate) fn fabric(spec: NetworkSpec) -> Fabric {
     Fabric::new(spec).unwrap()
 }
 
-/// What a sender at a star's link of 100 Gb/s and 1 us would know, at this rate and with this base round-trip time.
+/// Returns the facts of a sender in a star, with this rate and base round-trip time.
 pub(crate) fn sender(line_rate: Rate, base_rtt: Duration) -> SenderFacts {
     SenderFacts { base_rtt, ..fabric(star(2)).sender(line_rate) }
 }
 
-/// A flow of class 3.
+/// Returns a flow of class 3.
 pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     FlowSpec {
         src: NodeId(src),
@@ -79,7 +80,7 @@ pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     }
 }
 
-/// An idle port of a star's switch, at the rate given.
+/// Returns an idle port of a star's switch.
 pub(crate) fn port(gbps: u64) -> Port {
     let mut spec = star(2);
     spec.links[1].rate = Rate::from_gbps(gbps);
@@ -91,12 +92,12 @@ pub(crate) fn port(gbps: u64) -> Port {
     )
 }
 
-/// A switch with these ports.
+/// Returns the state of a switch with these ports.
 pub(crate) fn interfaces(ports: Vec<Port>) -> NodeIo {
     NodeIo::new(NodeId(0), ports, None)
 }
 
-/// What a load balancer chooses among `candidates` for a packet of the flow named by 7, at a switch with `ports`.
+/// Returns the index of the load balancer's choice among `candidates` for a packet with flow key 7.
 pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut NodeIo) -> usize {
     let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
     let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
@@ -107,7 +108,8 @@ pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], por
     }
 }
 
-/// Returns a data packet of class 3 after its departure from port 1 of a switch with `ports`; `queue_bytes` remain in the queue.
+/// Reports the departure of a data packet of class 3 from port 1, with `queue_bytes` left in the
+/// queue. Returns the packet.
 pub(crate) fn depart(
     mechanism: &mut impl PipelineHooks,
     queue_bytes: u64,
@@ -120,7 +122,7 @@ pub(crate) fn depart(
     (frame, records)
 }
 
-/// A data packet of `class` with `bytes` on the wire and in buffers.
+/// Returns a data packet of `class` with `bytes` on the wire and in buffers.
 pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
     let packet = Packet {
         kind: PacketKind::Data,
@@ -135,18 +137,22 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
     Frame::new(Body::Packet(packet), FrameSize { wire: bytes, charge: bytes })
 }
 
-/// The same in a queue.
+/// Returns a queued data packet of `class` with `bytes`.
 pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
     Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, ingress_class: Class(class), note: 0 }
 }
 
-/// A data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
+/// Returns the context of a data packet from `ingress` to port 0. Leaks its frame, because contexts
+/// borrow frames.
 pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let frame = Box::leak(Box::new(frame(class.0, bytes as u16)));
     PacketContext::new(frame, ingress, 0, Box::leak(Box::default()))
 }
 
-/// Whether a pool takes a packet.
+/// Offers a packet to a buffer policy.
+///
+/// # Errors
+/// The cause of the drop.
 pub(crate) fn admit(
     policy: &mut impl BufferPolicy,
     ingress: PortIx,

@@ -1,4 +1,5 @@
-//! Where the time of flows has gone: what the ledgers of their two ends know, and where the packets stand that unfinished ones wait for.
+//! Latency breakdowns of flows, from the ledgers of both endpoints and, for unfinished flows, from
+//! the packets in the network.
 
 use crate::driver::layout::NodePlace;
 use crate::driver::simulation::Simulation;
@@ -12,7 +13,8 @@ use crate::network::flows::Flow;
 use std::collections::BTreeMap;
 
 impl Simulation {
-    /// From now on it is written down where packets spend their time: to be called before anything happens. Outcomes have an account then.
+    /// Records the time of packets for latency breakdowns, which outcomes then include. Call it
+    /// before the first event.
     pub fn watch_flows(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
@@ -20,7 +22,7 @@ impl Simulation {
         }
     }
 
-    /// Where the time of a flow has gone that is over: what both ends know, taken.
+    /// Takes the latency breakdown of a finished flow out of the ledgers of its endpoints.
     pub(super) fn take_account(&mut self, id: FlowId, flow: &Flow) -> Option<Box<FlowAccount>> {
         let [sender, receiver] = [flow.spec.src, flow.spec.dst].map(|node| {
             let NodePlace { shard, node } = self.layout.node(node);
@@ -30,7 +32,8 @@ impl Simulation {
         Some(Box::new(receiver?.with_sender(sender?)))
     }
 
-    /// The same of a flow that is not over, so far. `stuck` has the packets that unfinished flows wait for.
+    /// Returns the latency breakdown of an unfinished flow up to now. `stuck` holds the packets
+    /// that unfinished flows wait for.
     pub(super) fn account(
         &self,
         id: FlowId,
@@ -49,8 +52,8 @@ impl Simulation {
         Some(Box::new(account))
     }
 
-    /// Of every flow that is not complete, the packet that its receiver waits for, if it is on its way: what its time has gone to until now. Of several
-    /// copies, the one that was sent first.
+    /// Returns, for every incomplete flow, the time up to now of the packet that its receiver
+    /// expects, if that packet is in the network. Of several copies, the one sent first counts.
     pub(super) fn stuck(&self) -> BTreeMap<FlowId, Journey> {
         let mut stuck = BTreeMap::new();
         if self.shards.iter().flat_map(|shard| &shard.nodes).all(|node| node.io.ledger.is_none()) {
@@ -86,13 +89,13 @@ impl Simulation {
         stuck
     }
 
-    /// The packet that the receiver of a flow waits for.
+    /// Returns the packet that the flow's receiver expects.
     fn expected(&self, flow: &Flow) -> Psn {
         self.node(flow.spec.dst).endpoint().map_or(0, |endpoint| endpoint.expected(flow))
     }
 }
 
-/// The packets in the queues of a node.
+/// Returns the packets in a node's queues.
 fn queued<'a>(
     node: &'a Node,
     frames: &'a crate::model::fifo::Frames,

@@ -1,4 +1,4 @@
-//! The audit: what must balance in every run, whatever the mechanisms do.
+//! The audit: invariants of every run, whatever the mechanisms do.
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::{FlowControlAccounts, PauseScope};
@@ -13,14 +13,14 @@ use backwater_engine::index::IndexVec;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Something that does not balance.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When it was found.
+    /// Time of the check.
     pub at: Time,
-    /// The node, or the port.
+    /// Node or port.
     pub place: String,
-    /// What is wrong.
+    /// Violation in words.
     pub what: String,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Violation {
 }
 
 impl Simulation {
-    /// Checks that bytes, buffers and pauses balance.
+    /// Checks the invariants of bytes, buffers and PAUSEs.
     pub fn audit(&self) -> Vec<Violation> {
         let mut violations = audit(self);
         if self.is_quiet() {
@@ -50,8 +50,9 @@ impl Simulation {
     }
 }
 
-/// Bytes in = bytes out + bytes held at every node; buffer counters = what is in the queues; and, once nothing is in flight, pauses sent =
-/// gates closed, and flow control keeps nothing back. The last two are not expected of what a broken link may have left behind.
+/// Checks that, at every node, bytes in = bytes out + bytes held, and that buffer counters match
+/// the queues. Once the network is quiet, every PAUSE sent must match a closed gate, and flow
+/// control must hold back nothing. Failed links are exempt from the last two checks.
 fn audit(simulation: &Simulation) -> Vec<Violation> {
     let fabric = simulation.fabric();
     let mut violations = Vec::new();
@@ -59,7 +60,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         violations.push(Violation::new(simulation.now(), fabric.name(node), what));
     };
     let quiet = simulation.is_quiet();
-    // What a broken link has lost may be what others, near and far, would have been released by.
+    // A failed link may have lost the RESUMEs of nodes near and far.
     let is_whole = !simulation.nodes().any(|node| node.ports().iter().any(Port::is_down));
     for node in simulation.nodes() {
         let counters = node.counters();
@@ -100,7 +101,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
     violations
 }
 
-/// What the buffer policy has charged to every ingress queue must be in the egress queues, or on its way there.
+/// Checks that the bytes charged to each ingress queue are in egress queues or in transit to them.
 fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
     let Some(pipeline) = node.switch() else { return };
     let mut standing: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();

@@ -1,13 +1,16 @@
-//! Deadlock: queues that wait for each other in a cycle and can never go on.
+//! Deadlock detection: cycles of queues that wait for each other for ever.
 //!
-//! A paused queue is resumed when what keeps it paused downstream drains, which it does as long as one of the egress queues that hold it can
-//! send. A paused queue all of whose successors are paused queues of the same kind is dead; the dead queues are what is left when all others
-//! have been removed. Every deadlocked queue waits for another, so there is a cycle among them. Which packets keep a queue paused is for the flow
-//! control to say ([`FlowControlAccounts::sustains_pause`]). Where a node passes PAUSEs on, a queue waits for the closed ones of that node's other
-//! ports, even if these are empty ([`FlowControlAccounts::relayed_pauses`]).
+//! A paused queue resumes when the queues that keep it paused, at the next node, drain. They drain
+//! as long as one of them can send. A paused queue is dead if all queues that keep it paused are
+//! dead. The dead queues are those that are left after all others have been removed. Every dead
+//! queue waits for another dead queue, so there is a cycle.
 //!
-//! A threshold that moves with the whole buffer may release a queue whose packets do not move. To be sure, look again after a while:
-//! [`Simulation::is_still_dead`].
+//! Flow control tells which packets keep a queue paused ([`FlowControlAccounts::sustains_pause`]). If
+//! a node relays PAUSEs, a queue waits for closed queues of the node's other ports, even if these
+//! are empty ([`FlowControlAccounts::relayed_pauses`]).
+//!
+//! A threshold that depends on the whole buffer may resume a queue whose packets do not move.
+//! [`Simulation::is_still_dead`] confirms a deadlock later.
 
 use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};
 use crate::driver::simulation::Simulation;
@@ -23,16 +26,16 @@ use std::collections::BTreeMap;
 /// A cycle of queues, each of which waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Since when all of them have been paused.
+    /// Time since which all queues of the cycle have been paused.
     pub onset: Time,
-    /// The paused egress queues in order: each waits for the next, the last for the first.
+    /// Paused egress queues in order: each waits for the next, the last for the first.
     pub cycle: Vec<(PortId, QueueIx)>,
 }
 
 type Waiting = (PortId, QueueIx);
 
 impl Deadlock {
-    /// Whether none of its gates has opened since its onset.
+    /// Returns true if no gate of the cycle has opened since the onset.
     fn still_holds(&self, simulation: &Simulation) -> bool {
         self.cycle.iter().all(|(port, queue)| {
             let facts = &simulation.fabric().wiring.ports[*port];
@@ -43,12 +46,12 @@ impl Deadlock {
 }
 
 impl Simulation {
-    /// A cycle of queues that wait for each other and will do so for ever, if there is one.
+    /// Returns a cycle of queues that wait for each other for ever, if there is one.
     pub fn find_deadlock(&self) -> Option<Deadlock> {
         find_deadlock(self)
     }
 
-    /// Whether none of the gates of `deadlock`, which was found earlier, has opened since.
+    /// Returns true if no gate of `deadlock`, found earlier, has opened since.
     pub fn is_still_dead(&self, deadlock: &Deadlock) -> bool {
         deadlock.still_holds(self)
     }
@@ -66,7 +69,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             paused.extend(held.map(|queue| ((port.id, queue), facts, peer)));
         }
     }
-    // A deadlocked queue waits for one of the next node: where none is left there, its packets need not be searched.
+    // Drop queues whose next node has no paused queues: they cannot be dead. This saves the search
+    // of their packets.
     loop {
         let before = paused.len();
         let mut has_paused = IndexVec::from(vec![false; fabric.spec.nodes.len()]);
@@ -84,7 +88,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         ((port, queue), successors(simulation, peer.node, peer.ix, scope))
     };
     let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
-    // Remove what can still move: nothing left downstream (the RESUME is in flight), or a successor that can send.
+    // Remove queues that can still move: nothing keeps them paused (the RESUME is in flight), or a
+    // queue that they wait for can send.
     loop {
         let moving: Vec<Waiting> = waits
             .iter()
@@ -98,7 +103,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             waits.remove(&waiting);
         }
     }
-    // Every dead queue has a successor that is dead: following the first of each must come back.
+    // Every dead queue has a dead successor, so following the first of each leads into a cycle.
     let mut path = vec![*waits.first_key_value()?.0];
     let cycle = loop {
         let next = waits[path.last()?][0];
@@ -115,7 +120,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     Some(Deadlock { onset: cycle.iter().map(since).max()?, cycle })
 }
 
-/// The egress queues of `node` that hold packets which keep `scope` stopped, upstream of `ingress`.
+/// Returns the egress queues of `node` whose packets keep `scope` paused upstream of `ingress`.
 fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<Waiting> {
     let (mut found, node) = (Vec::new(), simulation.node(node));
     for port in node.ports() {
@@ -136,7 +141,7 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
     found
 }
 
-/// Whether another port's peer is kept stopped as long as `queue` of `port` is closed.
+/// Returns true if another port's peer is paused as long as `queue` of `port` is closed.
 fn is_passed_on(node: &Node, port: &Port, queue: QueueIx) -> bool {
     let mut stopping = node.flow_control().upstream_pauses().into_iter();
     stopping.any(|(ingress, scope)| node.flow_control().relayed_pauses(ingress, scope).contains(&(port.ix, queue)))

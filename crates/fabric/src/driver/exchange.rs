@@ -1,9 +1,9 @@
-//! Frames between shards: a mailbox for every pair of them.
+//! Frames between shards: a mailbox for every pair of shards.
 
 use crate::driver::wire::Outbox;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Mailboxes, in two sets that alternate.
+/// Mailboxes, in two alternating sets.
 pub(crate) struct MailExchange {
     shards: usize,
     boxes: [Vec<Mutex<Outbox>>; 2],
@@ -14,8 +14,8 @@ impl MailExchange {
         MailExchange { shards, boxes: [0, 1].map(|_| (0..shards * shards).map(|_| Mutex::default()).collect()) }
     }
 
-    /// The box for outbox between two shards in the set numbered `turn`. No other shard uses it: one fills it in one window, the other empties it in
-    /// the next.
+    /// Returns the mailbox from one shard to another in set `turn`. Its sender fills it in one
+    /// window, and its receiver empties it in the next.
     pub(crate) fn mailbox(&self, turn: usize, from: usize, to: usize) -> MutexGuard<'_, Outbox> {
         self.boxes[turn][to * self.shards + from].lock().unwrap_or_else(PoisonError::into_inner)
     }

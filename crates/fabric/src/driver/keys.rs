@@ -1,4 +1,4 @@
-//! Events and their order.
+//! Keys of events, which define the order of simultaneous events.
 
 use crate::driver::wire::{WireArrival, wire_index};
 use crate::ids::ID_LIMIT;
@@ -6,7 +6,7 @@ use crate::model::port::WireIx;
 use backwater_engine::Time;
 use backwater_engine::events::{Event, KEY_BITS};
 
-/// Kinds of events, in the order in which those of one instant are handled.
+/// Kinds of events, in the order of handling within an instant.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     LinkDown,
@@ -19,7 +19,8 @@ pub(super) enum Kind {
     Node,
 }
 
-/// A key is the kind, the age of the sender's burst if it is an arrival, and the wire that ends at the port, or the name of the node.
+/// A key holds the kind, the age of the sender's burst (arrivals only), and the wire at whose port
+/// the event is, or the id of the node.
 pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;
 pub(super) const AGE_SHIFT: u32 = 27;
 pub(super) const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;
@@ -49,7 +50,7 @@ pub(super) fn id_of(key: u64) -> u32 {
     key as u32 & (ID_LIMIT - 1)
 }
 
-/// The arrival of a frame from `wire`.
+/// Returns the arrival event of a frame on `wire`.
 #[inline]
 pub(super) fn arrival(wire: WireIx, WireArrival { at, burst_age }: WireArrival) -> Event {
     let Event { time, key } = event(Kind::Arrive, wire_index(wire), at);

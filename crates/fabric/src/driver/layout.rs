@@ -1,4 +1,4 @@
-//! Where nodes, ports and wires live: which shard, and which place in it.
+//! Places of nodes, ports and wires: shard, and index within the shard.
 
 use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
@@ -7,20 +7,20 @@ use crate::network::fabric::Fabric;
 use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 
-/// The place of every node and port of a partitioned network.
+/// Places of all nodes and ports of a partitioned network.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// Number of shards; some may be empty.
+    /// Number of shards. Shards may be empty.
     pub(crate) shards: usize,
     nodes: IndexVec<NodeId, NodePlace>,
     ports: IndexVec<PortId, PortPlace>,
 }
 
-/// The place of a node.
+/// Place of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodePlace {
     pub(crate) shard: u32,
-    /// Its number in the shard.
+    /// Index within the shard.
     pub(crate) node: u32,
 }
 
@@ -48,7 +48,7 @@ impl Layout {
         Layout { shards: partition.0.len(), ports: ports.collect(), nodes }
     }
 
-    /// Bytes that the places hold on the heap.
+    /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.nodes.heap_bytes() + self.ports.heap_bytes()
     }

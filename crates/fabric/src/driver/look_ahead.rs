@@ -1,21 +1,22 @@
-//! Look-ahead: asks the memory for what the next events will need.
+//! Look-ahead: prefetches the memory that the next events need.
 
 use crate::driver::keys::{Kind, id_of, kind_of};
 use crate::driver::shard::{Handler, ShardIo};
 use crate::driver::wire::{InFlight, Wire, wire_index};
 use backwater_engine::prefetch::prefetch;
 
-/// With fewer ports in a shard, asking costs more than it saves: 3 to 30 % at 128 hosts (`benches/`), which have 384 and 768 ports.
+/// Minimum number of ports in a shard. Below it, prefetching costs more than it saves: 3 to 30 % at
+/// 128 hosts (`benches/`), with 384 and 768 ports.
 const LOOK_AHEAD_FROM: usize = 2048;
 
 impl Handler<'_> {
-    /// Whether it pays to look ahead.
+    /// Returns true if prefetching pays.
     pub(super) fn looks_ahead(&self) -> bool {
         self.env.sink.io.wires.len() >= LOOK_AHEAD_FROM
     }
 
-    /// Asks the memory for what the next events will need, step by step: each answer is there before the next question needs it, and near
-    /// enough to its event to stay.
+    /// Prefetches the memory that the next events need, in steps. Each step uses memory that an
+    /// earlier step prefetched, close enough to the event that it stays in the cache.
     #[inline]
     pub(super) fn look_ahead(&self) {
         let (fabric, frames) = (self.env.fabric, &*self.env.frames);
@@ -54,7 +55,8 @@ impl Handler<'_> {
         }
     }
 
-    /// The event that comes `steps` after the next, if it is an arrival or a port's turn, and the wire that ends at the port.
+    /// Returns the kind and the wire of the event `steps` after the next, if it is an arrival or a
+    /// port event.
     #[inline]
     fn upcoming(&self, steps: usize) -> Option<(Kind, &Wire)> {
         let ShardIo { events, wires, .. } = &*self.env.sink.io;

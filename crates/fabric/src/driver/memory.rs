@@ -1,27 +1,28 @@
-//! What a simulation takes of memory, by what takes it.
+//! Memory use of a simulation, by kind of object.
 
 use backwater_engine::memory::Share;
 use std::ops::AddAssign;
 
-/// What a simulation takes of memory.
+/// Memory use of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Hosts and switches without their ports and flows, with what is known of them: names, routes.
+    /// Hosts and switches with names and routes, without ports and flows.
     pub nodes: Share,
-    /// Ports with their wires, queues, gates and what mechanisms keep for each of them.
+    /// Ports with their wires, queues, gates and per-port state of mechanisms.
     pub ports: Share,
-    /// Flows active at once: what they are, queue pairs, receivers.
+    /// Largest number of flows at once: specifications, queue pairs, receivers.
     pub flows: Share,
-    /// Frames in flight at once, in queues and on wires.
+    /// Largest number of frames at once, in queues and on wires.
     pub frames: Share,
-    /// The set of pending events.
+    /// Pending events.
     pub events: u64,
-    /// Addresses set aside for more frames: they take no memory until they are used, and are not part of the total.
+    /// Address space reserved for more frames. It takes no memory until it is used, and is not part
+    /// of the total.
     pub reserved: u64,
 }
 
 impl Memory {
-    /// All of it.
+    /// Returns the total in bytes.
     pub fn total(&self) -> u64 {
         self.nodes.bytes + self.ports.bytes + self.flows.bytes + self.frames.bytes + self.events
     }

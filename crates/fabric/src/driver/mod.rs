@@ -1,4 +1,4 @@
-//! What drives nodes: a simulator, sharded over threads, and what watches over it.
+//! The simulator: it drives nodes, sharded over threads, and observes them.
 
 mod accounts;
 pub mod audit;

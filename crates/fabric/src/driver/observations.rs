@@ -1,4 +1,4 @@
-//! What is counted and noted while a network runs.
+//! Observations of a shard while a network runs.
 
 use crate::contract::report::{DropCause, Report};
 use crate::driver::totals::Totals;
@@ -11,82 +11,82 @@ use backwater_engine::Time;
 use backwater_engine::fingerprint::Fingerprint;
 use std::collections::BTreeMap;
 
-/// What a shard has counted and noted.
+/// Counters and records of a shard.
 #[derive(Default)]
 pub(crate) struct Observations {
     /// Totals that are not kept by nodes.
     pub(crate) totals: Totals,
     /// Counters of mechanisms, by name.
     pub(crate) counters: BTreeMap<&'static str, u64>,
-    /// Flows that their senders have completed since the last look.
+    /// Flows completed by their senders since they were last collected.
     pub(crate) acknowledged: Vec<Acknowledged>,
-    /// The flow of every data packet lost since the last look.
+    /// Flow of every data packet lost since the losses were last collected.
     pub(crate) lost: Vec<FlowId>,
     pub(crate) pauses: Vec<PauseInterval>,
     pub(crate) full: Vec<FullQueue>,
-    /// Drops for lack of headroom where none is allowed.
+    /// Drops that break the lossless guarantee.
     pub(crate) violations: Vec<LossyDrop>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) trace: Trace,
 }
 
-/// A flow whose sender knows that it is done.
+/// A flow whose sender has received the last ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
     pub(crate) flow: FlowId,
     pub(crate) at: Time,
-    /// Packets sent, those sent again included.
+    /// Packets sent, retransmissions included.
     pub(crate) packets: u64,
     pub(crate) retransmitted: u64,
 }
 
-/// An interval in which an egress queue was paused.
+/// Interval in which an egress queue was paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseInterval {
-    /// The paused port.
+    /// Paused port.
     pub port: PortId,
-    /// Its queue; of a class-based flow control, the class.
+    /// Paused queue; the class, for class-based flow controls.
     pub queue: u16,
-    /// From when to when, and because of whom.
+    /// Start, end and cause.
     pub closure: Closure,
 }
 
-/// What was at one egress port of an ingress queue that was full, when a PAUSE was generated for it.
+/// Part of a full ingress queue at one egress port, when the PAUSE for the queue was generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullQueue {
-    /// When.
+    /// Time of the PAUSE.
     pub at: Time,
-    /// The ingress port.
+    /// Ingress port.
     pub port: PortId,
-    /// The class.
+    /// Traffic class.
     pub class: Class,
-    /// The egress port, at the same node.
+    /// Egress port of the same node.
     pub egress: PortIx,
     /// Charged bytes.
     pub bytes: u64,
 }
 
-/// A packet of a lossless class that a switch had no headroom for.
+/// Drop of a packet of a lossless class that found no headroom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossyDrop {
-    /// When.
+    /// Time of the drop.
     pub at: Time,
-    /// Where.
+    /// Node.
     pub node: NodeId,
-    /// The port through which it came.
+    /// Ingress port.
     pub ingress: PortId,
-    /// Its class.
+    /// Ingress class.
     pub class: Class,
 }
 
 impl Observations {
-    /// Takes down what a node reports.
+    /// Records a report of a node.
     pub(super) fn report(&mut self, report: Report, now: Time, fabric: &Fabric) {
         if self.trace.is_on(now) {
             self.trace.add_report(now, &report, fabric);
         }
         match report {
-            // These are for the trace alone.
+            // Only traces use these.
             Report::Enqueued { .. }
             | Report::Moved { .. }
             | Report::Dequeued { .. }

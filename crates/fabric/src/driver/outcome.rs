@@ -1,4 +1,4 @@
-//! What a simulation tells of itself: counts, flows, pauses, and what its probes have seen.
+//! Results of a simulation: totals, flows, PAUSE intervals and samples of probes.
 
 use crate::contract::report::Reception;
 use crate::driver::memory::Memory;
@@ -18,24 +18,24 @@ use backwater_engine::fingerprint::Fingerprint;
 use backwater_engine::memory::HeapBytes;
 use std::collections::BTreeMap;
 
-/// How one flow fared.
+/// Outcome of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowOutcome {
-    /// Its number.
+    /// Id of the flow.
     pub flow: FlowId,
-    /// What it was.
+    /// Specification of the flow.
     pub spec: FlowSpec,
-    /// Egress ports of its data, from its host on, by the routes that held at its start.
+    /// Egress ports of the flow's data, from its host on, by the routes at its start.
     pub path: PortPath,
-    /// True if routes have been computed anew since its start.
+    /// True if routes have been recomputed since the flow's start.
     pub rerouted: bool,
-    /// Measurements at its receiver.
+    /// Measurements at the receiver.
     pub reception: Reception,
-    /// Arrival of the last ACK at its sender.
+    /// Arrival of the last ACK at the sender.
     pub acknowledged: Option<Time>,
     /// Payload bytes sent more than once.
     pub retransmitted: u64,
-    /// Where its time has gone, if that is written down ([`Simulation::watch_flows`]).
+    /// Latency breakdown, if it is recorded ([`Simulation::watch_flows`]).
     pub account: Option<Box<FlowAccount>>,
 }
 
@@ -58,7 +58,8 @@ impl Simulation {
         totals
     }
 
-    /// What mechanisms have counted, by the names that they give it; what nobody has counted is not there.
+    /// Returns the counters of mechanisms by name. Counters that were never incremented are
+    /// missing.
     pub fn counters(&self) -> BTreeMap<&'static str, u64> {
         let mut counters = BTreeMap::new();
         for (what, amount) in self.shards.iter().flat_map(|shard| &shard.io.observations.counters) {
@@ -67,7 +68,7 @@ impl Simulation {
         counters
     }
 
-    /// What the simulation takes of memory; of flows and frames the most that there have been at once.
+    /// Returns the memory use; flows and frames count with their peaks.
     pub fn memory(&self) -> Memory {
         let (of_nodes, of_ports) = self.fabric.heap_bytes();
         let mut memory = Memory::default();
@@ -80,7 +81,7 @@ impl Simulation {
         memory
     }
 
-    /// A hash of every frame's every arrival.
+    /// Returns a hash of all arrivals of all frames.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut fingerprint = Fingerprint::default();
         for shard in &self.shards {
@@ -89,7 +90,8 @@ impl Simulation {
         fingerprint
     }
 
-    /// Drops that the scheme is not allowed, in order of time and node: packets of a lossless class for which a switch had no headroom.
+    /// Returns the drops that break the lossless guarantee, by time and node: packets of a lossless
+    /// class that found no headroom.
     pub fn violations(&self) -> Vec<LossyDrop> {
         let mut drops: Vec<_> =
             self.shards.iter().flat_map(|shard| shard.io.observations.violations.iter().copied()).collect();
@@ -97,16 +99,16 @@ impl Simulation {
         drops
     }
 
-    /// Takes the pauses that have ended since the last call, in order of port, queue and time.
+    /// Takes the PAUSE intervals that have ended since the last call, by port, queue and time.
     pub fn take_pauses(&mut self) -> Vec<PauseInterval> {
         let mut pauses: Vec<_> =
             self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.io.observations.pauses)).collect();
-        // Those of one shard mostly are in order, which a merge sort makes use of.
+        // Intervals of a shard are almost sorted, which the stable sort exploits.
         pauses.sort_by_key(|pause| (pause.closure.to, pause.port, pause.queue));
         pauses
     }
 
-    /// From now on, what `spec` says is written down: see [`Simulation::take_trace`].
+    /// Starts a trace: see [`Simulation::take_trace`].
     pub fn watch_trace(&mut self, spec: &TraceSpec) {
         for shard in &mut self.shards {
             shard.io.observations.trace.start(spec.clone());
@@ -116,8 +118,8 @@ impl Simulation {
         }
     }
 
-    /// Takes what has been traced since the last call, in order of time; of one time, node by node, and of one node in the order in which it was
-    /// done. What lies in the future of any node is kept.
+    /// Takes the trace since the last call, ordered by time, then node, then order of execution.
+    /// Actions that lie in the future of any node stay.
     pub fn take_trace(&mut self) -> Vec<Traced> {
         let now = self.now;
         let traces = self.shards.iter_mut().map(|shard| &mut shard.io.observations.trace);
@@ -126,14 +128,15 @@ impl Simulation {
         all
     }
 
-    /// From now on it is written down what makes ingress queues full: see [`Simulation::take_full`].
+    /// Starts to record the content of full ingress queues: see [`Simulation::take_full`].
     pub fn watch_full(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
             node.io.actions.records_full_queues = true;
         }
     }
 
-    /// Takes what made ingress queues full since the last call, in order of time, queue and egress port.
+    /// Takes the content of full ingress queues since the last call, by time, ingress queue and
+    /// egress port.
     pub fn take_full(&mut self) -> Vec<FullQueue> {
         let mut full: Vec<_> =
             self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.io.observations.full)).collect();
@@ -141,7 +144,7 @@ impl Simulation {
         full
     }
 
-    /// From now on, what the ingress queues of all switches do is written down: see
+    /// Starts to record PAUSE times and headroom peaks of all switches' ingress queues: see
     /// [`Simulation::take_ingress`].
     pub fn watch_ingress(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
@@ -152,8 +155,8 @@ impl Simulation {
         }
     }
 
-    /// Takes what the probes have seen since the last call: the times in which upstreams were told to stop that are complete, and the local
-    /// maxima of the headroom that switches use, both in order of time.
+    /// Takes the probes' records since the last call, by time: completed intervals in which
+    /// upstream queues were paused, and local maxima of the switches' headroom use.
     pub fn take_ingress(&mut self) -> (Vec<Stop>, Vec<HeadroomPeak>) {
         let (mut stops, mut peaks) = (Vec::new(), Vec::new());
         for pipeline in
@@ -168,19 +171,21 @@ impl Simulation {
         (stops, peaks)
     }
 
-    /// The times in which upstreams were told to stop that are not complete yet, in order of port and class.
+    /// Returns the open intervals in which upstream queues are paused, by port and class.
     pub fn open_stops(&self) -> Vec<Stop> {
         let probes = self.nodes().filter_map(|node| node.switch()?.probe());
         probes.flat_map(|probe| probe.open_stops(self.now)).collect()
     }
 
-    /// Takes the flows that have been forgotten since the last call: their senders are done, and no packet of theirs is on its way. In order of
-    /// the senders' knowledge, but for flows of which packets were sent again.
+    /// Takes the flows that have been forgotten since the last call: their senders are done, and no
+    /// packet of theirs is in the network. They are ordered by the time of the last ACK, except for
+    /// flows with retransmissions.
     pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
         std::mem::take(&mut self.finished)
     }
 
-    /// How the flows that have started and not been forgotten fare so far, in order of start.
+    /// Returns the outcomes so far of flows that have started and are not forgotten, in order of
+    /// start.
     pub fn unfinished(&self) -> Vec<FlowOutcome> {
         let settling: BTreeMap<FlowId, &Acknowledged> = self.settling.iter().map(|done| (done.flow, done)).collect();
         let stuck = self.stuck();
@@ -213,7 +218,7 @@ impl Simulation {
         FlowOutcome { flow, spec: spec.clone(), path, rerouted, reception, acknowledged, retransmitted, account }
     }
 
-    /// Payload bytes that every flow has delivered that has started and not been forgotten.
+    /// Returns the payload bytes delivered by flows that have started and are not forgotten.
     pub fn delivered(&self) -> impl Iterator<Item = (FlowId, &FlowSpec, u64)> {
         let started = self.fabric.flows.iter().filter(|(id, flow)| self.has_started(*id, flow));
         let delivered = |flow: &Flow| {
@@ -223,7 +228,8 @@ impl Simulation {
         started.map(move |(id, flow)| (id, &flow.spec, delivered(flow)))
     }
 
-    /// How every flow that has started fared, in order of start; those that were taken before are left out.
+    /// Returns the outcomes of all flows that have started, in order of start, without those
+    /// already taken.
     pub fn outcomes(&self) -> Vec<FlowOutcome> {
         let mut outcomes = self.unfinished();
         outcomes.extend(self.finished.iter().cloned());

@@ -1,8 +1,9 @@
-//! Which node goes into which shard. Results do not depend on it; speed does.
+//! Partition of a network into shards. It affects only the speed of a run, never its result.
 //!
-//! The tier of a switch is how many hops the nearest host is away: 1 of a leaf, 2 of a spine, 3 of the core of a fat-tree. Without the
-//! switches of its highest tier, a network comes apart into pods, and a pod into smaller ones or racks. Shards are made of whole pods as far
-//! as that gives each about the same to do.
+//! The tier of a switch is its distance in hops from the nearest host: 1 for a leaf, 2 for a spine,
+//! 3 for the core of a fat-tree. Without its highest tier, a network falls apart into pods; pods
+//! fall apart into smaller pods or racks. Shards consist of whole pods, as far as these give every
+//! shard a similar load.
 
 use crate::frame::Direction;
 use crate::ids::{FlowId, NodeId};
@@ -12,18 +13,18 @@ use backwater_engine::index::IndexVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Which nodes make up which shard.
+/// Nodes of every shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition(pub Vec<Vec<NodeId>>);
 
-/// How many flows tell what is to be expected. The traffic of later ones mostly looks the same.
+/// Number of flows from which loads are predicted. Later traffic is mostly similar.
 pub(crate) const SAMPLE: usize = 10_000;
 
-/// A flow of more packets counts as one of this many: as one without end.
+/// Cap on the packets of a flow, which endless flows reach.
 const LONG_FLOW: u32 = 1 << 20;
 
-/// What every node will have to do, in packets that pass it: those of `flows`, the first ones of the run, and one per port, which
-/// spreads idle parts as well.
+/// Returns the predicted load of every node: the packets of `flows`, the first of the run, that
+/// pass it, plus one per port, which spreads idle nodes.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
     let mut loads: IndexVec<NodeId, u64> = nodes(fabric).map(|node| fabric.wiring.of(node).len() as u64).collect();
     for (id, flow) in (0..).map(FlowId).zip(flows) {
@@ -39,10 +40,11 @@ pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u6
 }
 
 impl Partition {
-    /// At most `shards` shards, none of them empty, that have about the same to do if node `n` has `loads[n]` to do.
+    /// Creates at most `shards` non-empty shards of similar load.
     ///
-    /// At first, the network is one block. Blocks are dealt out, the heaviest first, each to the shard that has least to do so far. While one
-    /// shard then has more than a tenth above its share, its heaviest block is taken apart, and all are dealt out anew.
+    /// The network starts as one block. Blocks are dealt out, heaviest first, each to the shard
+    /// with the least load. While a shard has more than 1.1 times its share, its heaviest block is
+    /// split and all blocks are dealt out again.
     pub fn automatic(fabric: &Fabric, loads: &IndexVec<NodeId, u64>, shards: usize) -> Partition {
         let levels = levels(fabric);
         let shards = shards.clamp(1, loads.len().max(1));
@@ -60,7 +62,7 @@ impl Partition {
             parts[block.shard].extend(block.nodes);
         }
         parts.retain(|part| !part.is_empty());
-        // Neighbours at work are neighbours in memory.
+        // Nodes that exchange packets are neighbours in memory.
         for part in &mut parts {
             part.sort_unstable_by_key(|node| (rack(fabric, *node), *node));
         }
@@ -71,7 +73,7 @@ impl Partition {
 /// Nodes that stay together.
 struct Block {
     nodes: Vec<NodeId>,
-    /// The level at which it comes apart.
+    /// Level at which the block splits next.
     level: usize,
     load: u64,
     shard: usize,
@@ -83,7 +85,7 @@ impl Block {
         Block { nodes, level, load, shard: 0 }
     }
 
-    /// Those of its nodes that have the same label stay together.
+    /// Splits the block into groups of nodes with the same label.
     fn split(&self, labels: &IndexVec<NodeId, NodeId>, loads: &IndexVec<NodeId, u64>) -> impl Iterator<Item = Block> {
         let mut groups: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         for node in &self.nodes {
@@ -93,7 +95,8 @@ impl Block {
     }
 }
 
-/// Orders `blocks`, the heaviest first, and gives each to the shard that has least to do so far. How much the busiest then has, and which it is.
+/// Deals out `blocks`, heaviest first, each to the shard with the least load. Returns the highest
+/// load and its shard.
 fn deal(blocks: &mut [Block], shards: usize) -> (u64, usize) {
     blocks.sort_unstable_by_key(|block| (Reverse(block.load), block.nodes.first().copied()));
     let mut work: BinaryHeap<_> = (0..shards).map(|shard| Reverse((0, shard))).collect();
@@ -105,8 +108,9 @@ fn deal(blocks: &mut [Block], shards: usize) -> (u64, usize) {
     work.into_iter().map(|Reverse(shard)| shard).max().expect("there is at least one shard")
 }
 
-/// How the network comes apart, step by step: at each level, nodes with the same label stay together. First what is not connected goes apart,
-/// then pods without their highest tier, then racks, then nodes.
+/// Returns the labels of nodes at every level of splitting: nodes with the same label stay
+/// together. The levels are connected components, pods without their highest tier, racks, single
+/// nodes.
 fn levels(fabric: &Fabric) -> Vec<IndexVec<NodeId, NodeId>> {
     let tiers = tiers(fabric);
     let highest = tiers.iter().copied().fold(1, u32::max);
@@ -114,7 +118,7 @@ fn levels(fabric: &Fabric) -> Vec<IndexVec<NodeId, NodeId>> {
     connected.chain([nodes(fabric).map(|node| rack(fabric, node)).collect(), nodes(fabric).collect()]).collect()
 }
 
-/// Hops from every node to the nearest host; 0 where there is none.
+/// Returns every node's distance in hops from the nearest host; 0 if no host is reachable.
 fn tiers(fabric: &Fabric) -> IndexVec<NodeId, u32> {
     let mut tiers = IndexVec::<NodeId, u32>::from(vec![0; fabric.spec.nodes.len()]);
     let mut queue: VecDeque<NodeId> = nodes(fabric).filter(|node| !fabric.is_switch(*node)).collect();
@@ -129,7 +133,8 @@ fn tiers(fabric: &Fabric) -> IndexVec<NodeId, u32> {
     tiers
 }
 
-/// Per node, the first of all nodes that it is connected to through nodes that are `within`; itself, if it is not.
+/// Returns, per node, the first node that it is connected to through nodes that are `within`; else
+/// the node itself.
 fn components(fabric: &Fabric, within: impl Fn(NodeId) -> bool) -> IndexVec<NodeId, NodeId> {
     let mut labels = IndexVec::<NodeId, Option<NodeId>>::from(vec![None; fabric.spec.nodes.len()]);
     for first in nodes(fabric) {
@@ -145,7 +150,7 @@ fn components(fabric: &Fabric, within: impl Fn(NodeId) -> bool) -> IndexVec<Node
     labels.iter().copied().flatten().collect()
 }
 
-/// A host's first switch; every other node is its own rack.
+/// Returns a host's first switch, or the node itself.
 fn rack(fabric: &Fabric, node: NodeId) -> NodeId {
     let mut switches = neighbours(fabric, node).filter(|next| fabric.is_switch(*next));
     if fabric.is_switch(node) { node } else { switches.next().unwrap_or(node) }

@@ -1,9 +1,11 @@
-//! A shard: some of the nodes, their wires and their pending events. Everything that happens in it touches one of its own nodes.
+//! A shard: a part of the nodes, with their wires and pending events. Every event of a shard
+//! concerns one of its nodes.
 //!
-//! Events are ordered by (time, kind, entity), an order that does not depend on which nodes share a shard. Of frames that arrive in the same
-//! picosecond, the one whose sender has been sending without a gap for the shortest time goes first: an order by port alone would favour the
-//! same port for ever, and ties are the rule among hosts that PFC has resumed (`docs/decisions/`). A frame for a node of another shard goes
-//! into an outbox and arrives at least one link delay later.
+//! Events are ordered by time, kind and entity. This order does not depend on the partition. Of
+//! frames that arrive in the same picosecond, the frame whose sender has the shortest burst is
+//! handled first: an order by port alone would always favour the same port, and ties are common
+//! among hosts that PFC resumed (`docs/decisions/`). Frames for other shards are put into an outbox
+//! and arrive at least one link delay later.
 
 use crate::contract::PortFacts;
 use crate::contract::report::Report;
@@ -28,13 +30,13 @@ use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::random::Seed;
 use get_size2::GetSize;
 
-/// Frames in queues, and as many on wires, that room is set aside for, per port.
+/// Reserved frames per port in queues, and as many on wires.
 const ROOM: usize = 256;
 
-/// What lies beyond the ports of a shard's nodes: its wires, its pending events, and what is written down.
+/// Wires, pending events, outboxes and observations of a shard.
 pub(crate) struct ShardIo {
     pub(super) wires: Vec<Wire>,
-    /// The frames on the wires.
+    /// Frames on the wires.
     pub(super) in_flight: Pool<InFlight>,
     pub(super) events: EventSet,
     pub(crate) outboxes: Vec<Outbox>,
@@ -42,7 +44,7 @@ pub(crate) struct ShardIo {
 }
 
 impl ShardIo {
-    /// Puts a frame onto a wire.
+    /// Puts a frame on a wire.
     #[inline(always)]
     fn carry(&mut self, wire: WireIx, frame: &Frame, when: WireArrival) {
         self.events.push(arrival(wire, when));
@@ -50,13 +52,14 @@ impl ShardIo {
     }
 }
 
-/// Some of the nodes of a network. It shares no cache line with the next, which may run on another thread, nor the pair of lines that
-/// processors fetch together: that saves two threads a quarter of their time at 128 hosts.
+/// A part of a network's nodes. A shard shares no cache line with others, which may run on other
+/// threads, nor the pairs of lines that processors fetch together: that saves two threads a quarter
+/// of their time at 128 hosts.
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,
     pub(crate) records: Records,
-    /// The frames in queues.
+    /// Frames in queues.
     pub(crate) frames: Frames,
     pub(crate) io: ShardIo,
 }
@@ -105,13 +108,13 @@ impl Shard {
         shard
     }
 
-    /// Tells the source of `flow`, which is a node of this shard, that it will start.
+    /// Notifies the source of `flow`, a node of this shard, that the flow will start.
     pub(crate) fn expect_flow(&mut self, flow: FlowId, now: Time, fabric: &Fabric, layout: &Layout) {
         let source = fabric.flow(flow).src;
         self.act(now, fabric, layout, |handler| handler.at_node(source, |node, env| node.expect_flow(flow, env)));
     }
 
-    /// Routes have been computed anew.
+    /// Notifies all nodes that routes were recomputed.
     pub(crate) fn reroute(&mut self, now: Time, fabric: &Fabric, layout: &Layout) {
         self.act(now, fabric, layout, |Handler { nodes, env }| {
             for node in nodes.iter_mut() {
@@ -121,12 +124,12 @@ impl Shard {
         self.pack_records();
     }
 
-    /// When the next event happens; [`Time::NEVER`] if none is pending.
+    /// Returns the time of the next event; [`Time::NEVER`] if none is pending.
     pub(crate) fn next_event(&self) -> Time {
         self.io.events.next_time()
     }
 
-    /// Whether no frame is on a wire, in a queue or between ports.
+    /// Returns true if no frame is on a wire, in a queue or between ports.
     pub(crate) fn is_empty(&self) -> bool {
         self.io.wires.iter().all(|wire| wire.frames.is_empty())
             && self.nodes.iter().all(|node| {
@@ -134,17 +137,17 @@ impl Shard {
             })
     }
 
-    /// Whether it is empty, and no flow control waits for a timer.
+    /// Returns true if the shard is empty and no timer of a flow control is set.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_empty() && self.nodes.iter().all(|node| node.io.ports.iter().all(|port| port.timer_at == Time::NEVER))
     }
 
-    /// The frames on its wires.
+    /// Returns the frames on the shard's wires.
     pub(crate) fn frames_on_wires(&self) -> impl Iterator<Item = &Frame> {
         self.io.wires.iter().flat_map(|wire| wire.frames.iter(&self.io.in_flight)).map(|InFlight(frame)| frame)
     }
 
-    /// What the shard takes of memory.
+    /// Returns the memory use of the shard.
     pub(crate) fn memory(&self) -> Memory {
         let mut memory = Memory { events: self.io.events.heap_bytes(), ..Memory::default() };
         let Memory { nodes, ports, flows, frames, reserved, .. } = &mut memory;
@@ -167,12 +170,12 @@ impl Shard {
         memory
     }
 
-    /// Side records in use.
+    /// Returns the number of side records in use.
     pub(crate) fn records_in_use(&self) -> usize {
         self.records.in_use()
     }
 
-    /// Takes in what another shard has sent.
+    /// Accepts the frames of another shard's outbox.
     pub(crate) fn accept(&mut self, outbox: &mut Outbox, layout: &Layout) {
         let mut records = outbox.records.drain(..);
         for (port, arrival, mut frame) in outbox.frames.drain(..) {
@@ -184,7 +187,7 @@ impl Shard {
         }
     }
 
-    /// Handles the events before `limit`, the first `most` of them; how many it has handled.
+    /// Handles the events before `limit`, at most `most`. Returns the number of handled events.
     pub(crate) fn run(&mut self, limit: Time, most: u64, fabric: &Fabric, layout: &Layout) -> u64 {
         let mut handled = 0;
         self.act(Time::ZERO, fabric, layout, |handler| {
@@ -204,14 +207,14 @@ impl Shard {
         handled
     }
 
-    /// Lets the nodes act from `now` on.
+    /// Calls `act` with the shard's nodes and their environment, at `now`.
     fn act<R>(&mut self, now: Time, fabric: &Fabric, layout: &Layout, act: impl FnOnce(&mut Handler<'_>) -> R) -> R {
         let Shard { nodes, records, frames, io } = self;
         let sink = &mut ShardSink { now, fabric, layout, io };
         act(&mut Handler { nodes, env: Env { now, fabric, records, frames, sink } })
     }
 
-    /// Packs the records of frames that leave for other shards.
+    /// Moves the records of frames that leave into the outboxes.
     fn pack_records(&mut self) {
         for outbox in &mut self.io.outboxes {
             let leaving = outbox.frames.iter().map(|(_, _, frame)| frame.record);
@@ -220,7 +223,7 @@ impl Shard {
     }
 }
 
-/// What handles events: the nodes of a shard, and all that they work with.
+/// Event handler: the nodes of a shard and their environment.
 pub(super) struct Handler<'a> {
     pub(super) nodes: &'a mut [Node],
     pub(super) env: Env<'a, ShardSink<'a>>,
@@ -238,7 +241,7 @@ impl Handler<'_> {
         }
     }
 
-    /// What does not happen for every packet.
+    /// Handles events other than arrivals and port events.
     #[inline(never)]
     fn handle_rare(&mut self, kind: Kind, id: u32) {
         match kind {
@@ -257,7 +260,7 @@ impl Handler<'_> {
         }
     }
 
-    /// The first frame on a wire arrives.
+    /// Delivers the first frame on a wire.
     #[inline(always)]
     fn arrive(&mut self, wire: u32) {
         let (now, fabric) = (self.env.now, self.env.fabric);
@@ -274,21 +277,21 @@ impl Handler<'_> {
         }
     }
 
-    /// Lets the port where a wire ends act.
+    /// Calls `act` with the node and port at which a wire ends.
     #[inline(always)]
     fn at_port(&mut self, wire: u32, act: impl FnOnce(&mut Node, PortIx, &mut Env<'_, ShardSink<'_>>)) {
         let Wire { node, ix, .. } = self.env.sink.io.wires[wire as usize];
         act(&mut self.nodes[node as usize], ix, &mut self.env);
     }
 
-    /// Lets a node of the shard act.
+    /// Calls `act` with a node of the shard.
     fn at_node(&mut self, node: NodeId, act: impl FnOnce(&mut Node, &mut Env<'_, ShardSink<'_>>)) {
         let NodePlace { node, .. } = self.env.sink.layout.node(node);
         act(&mut self.nodes[node as usize], &mut self.env);
     }
 }
 
-/// What nodes push their effects into.
+/// Sink for the actions of nodes.
 pub(super) struct ShardSink<'a> {
     now: Time,
     fabric: &'a Fabric,

@@ -1,7 +1,8 @@
 //! The driver: a network in motion.
 //!
-//! Shards run in windows as long as the shortest link between two of them: whatever one sends to another within a window arrives after it.
-//! The result does not depend on how many shards or threads there are, nor on which nodes share one.
+//! Shards run in windows as long as the shortest link between two shards: a frame that one shard
+//! sends to another within a window arrives after the window. The result does not depend on the
+//! number of shards and threads, nor on the partition.
 
 use crate::contract::Diagnostic;
 use crate::driver::exchange::MailExchange;
@@ -25,63 +26,65 @@ use std::iter::Peekable;
 
 pub use crate::driver::partition::Partition;
 
-/// Where the flows of a run come from, in order of start. Each must pass [`Fabric::check_flow`].
+/// Source of a run's flows, in order of start. Each flow must pass [`Fabric::check_flow`].
 pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
 
-/// Flows admitted at once, at most: the rest waits until simulated time reaches them.
+/// Maximum number of flows admitted at once. The others wait until simulated time reaches them.
 const ADMITTED_AT_ONCE: usize = 1 << 13;
 
 /// A network in motion.
 ///
-/// Flows are taken from their source as simulated time reaches them, and forgotten when nothing of them is left: [`Simulation::take_finished`]
-/// tells how they fared.
+/// Flows are taken from their source as simulated time reaches them. They are forgotten when their
+/// last packet has left the network: [`Simulation::take_finished`] returns their outcomes.
 pub struct Simulation {
     pub(super) fabric: Fabric,
     pub(super) layout: Layout,
     pub(super) shards: Vec<Shard>,
     pub(super) exchange: MailExchange,
-    /// Shortest link between two shards.
+    /// Delay of the shortest link between two shards.
     pub(super) lookahead: Duration,
     pub(super) now: Time,
-    /// Every flow that starts before this instant has been admitted, and none that starts after it.
+    /// All flows that start before this instant have been admitted, and no others.
     pub(super) horizon: Time,
     pub(super) source: Peekable<FlowSource>,
-    /// When which links fail or come back, as far as routes have yet to be computed anew for it: the last one first.
+    /// Pending recomputations of routes, the last first: time, link, and true if the link is up
+    /// again.
     pub(super) changes: Vec<(Time, usize, bool)>,
-    /// Links that are down, as far as the routes know.
+    /// Links that are down, as known to the routes.
     pub(super) down: BTreeSet<usize>,
-    /// Paths at their start of live flows that started before routes changed last.
+    /// Paths at start of live flows that started before the last change of routes.
     pub(super) first_paths: BTreeMap<FlowId, PortPath>,
-    /// Flows whose sender is done, while packets of theirs may be on their way.
+    /// Flows whose sender is done, while packets of theirs may be in the network.
     pub(super) settling: Vec<Acknowledged>,
-    /// Packets lost, of flows that are not forgotten.
+    /// Lost packets of live flows.
     pub(super) lost: BTreeMap<FlowId, u64>,
-    /// Flows that are forgotten, until they are collected.
+    /// Forgotten flows that have not been collected.
     pub(super) finished: Vec<FlowOutcome>,
     pub(super) acknowledged_flows: u64,
     pub(super) endless_flows: u64,
 }
 
-/// When which links fail or come back, by the time at which routes are computed anew for it: the last one first.
+/// Returns the recomputations of routes, the last first: time, link, and true if the link is up
+/// again.
 fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
     let Some(delay) = spec.reconvergence else { return Vec::new() };
     let both = |fault: &LinkFault| [(fault.down, fault.link, false), (fault.up, fault.link, true)];
     let known = spec.faults.iter().flat_map(both).filter(|(at, ..)| *at < Time::NEVER);
-    // At once means after all that happens in the instant in which a link fails.
+    // A delay of zero means: after all events of the instant in which a link fails.
     let delay = delay.max(Duration::from_ps(1));
     let mut changes: Vec<_> = known.map(|(at, link, is_up)| (at + delay, link, is_up)).collect();
     changes.sort_unstable_by(|one, other| other.cmp(one));
     changes
 }
 
-/// Ports from which on large pages are worth their price.
+/// Minimum number of ports for which large pages pay.
 const LARGE_FABRIC: usize = 2048;
 
 impl Simulation {
-    /// The network of `spec` with `flows` (sorted by start), in at most `shards` shards.
+    /// Creates the simulation of `spec` with `flows`, sorted by start, in at most `shards` shards.
     ///
     /// # Errors
-    /// Everything that makes the network or a flow impossible.
+    /// All reasons for which the network or a flow cannot run.
     pub fn new(spec: NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> Result<Simulation, Vec<Diagnostic>> {
         let wrong_flow = |flow: usize, reason: &str| Diagnostic::error("traffic", format!("flow {flow}: {reason}"));
         let mut fabric = Fabric::new(spec)?;
@@ -98,7 +101,7 @@ impl Simulation {
         Ok(Simulation::streaming(fabric, Box::new(flows.into_iter()), shards))
     }
 
-    /// `fabric` with the flows of `source`, in `shards` shards.
+    /// Creates the simulation of `fabric` with the flows of `source`, in `shards` shards.
     pub fn streaming(mut fabric: Fabric, mut source: FlowSource, shards: usize) -> Simulation {
         let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
         for flow in &first {
@@ -108,7 +111,8 @@ impl Simulation {
         Simulation::with_partition(fabric, Box::new(first.into_iter().chain(source)), &partition)
     }
 
-    /// `fabric` with its nodes spread as `partition` says, every node in exactly one shard, and the flows of `source`.
+    /// Creates the simulation of `fabric` with the flows of `source`. `partition` must hold every
+    /// node once.
     pub fn with_partition(fabric: Fabric, source: FlowSource, partition: &Partition) -> Simulation {
         let layout = Layout::new(&fabric, partition);
         let members = partition.0.iter().enumerate();
@@ -141,43 +145,47 @@ impl Simulation {
         }
     }
 
-    /// What the nodes share.
+    /// Returns the state that all nodes share.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// Everything before this instant has happened.
+    /// Returns the time before which all events have been handled.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// One node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> &Node {
         let NodePlace { shard, node } = self.layout.node(id);
         &self.shards[shard as usize].nodes[node as usize]
     }
 
-    /// Where the frames in the queues of `node` stand.
+    /// Returns the store of frames in the queues of `node`.
     pub fn frames(&self, node: NodeId) -> &Frames {
         &self.shards[self.layout.node(node).shard as usize].frames
     }
 
-    /// All nodes in order of their ids.
+    /// Returns all nodes in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.fabric.spec.node_ids().map(|id| self.node(id))
     }
 
-    /// Lets everything before `limit` happen, on up to `threads` threads.
+    /// Handles all events before `limit`, on up to `threads` threads.
     ///
     /// # Panics
-    /// A mechanism panics; on whichever thread it does so, the panic comes out here. The simulation is of no use then.
+    /// If a mechanism panics, on whichever thread. The simulation is then unusable.
     pub fn run_until(&mut self, limit: Time, threads: usize) {
         while !self.advance(limit, threads, u64::MAX, &mut || false) {}
     }
 
-    /// Goes on towards `limit`, on up to `threads` threads, until `stop` returns true. It is called whenever a shard has handled so many `events`, and
-    /// after every window of several shards. Whether everything before `limit` has happened; otherwise call it again: where it stops changes
-    /// nothing of what happens. Until then, some shards may be ahead of [`Simulation::now`], by less than a window.
+    /// Handles events before `limit`, on up to `threads` threads, until `stop` returns true.
+    /// Returns true when all events before `limit` have been handled. Otherwise call it again:
+    /// stops do not affect the result. After a stop, some shards may be ahead of
+    /// [`Simulation::now`] by less than a window.
+    ///
+    /// `stop` is called whenever a shard has handled `events` events, and after every window of
+    /// several shards.
     ///
     /// # Panics
     /// As [`Simulation::run_until`].
@@ -211,7 +219,8 @@ impl Simulation {
         }
     }
 
-    /// Goes on, from where [`Simulation::advance`] was stopped, to a time before which everything has happened.
+    /// Handles events, after a stop of [`Simulation::advance`], up to a time before which all
+    /// events have been handled.
     ///
     /// # Panics
     /// As [`Simulation::run_until`].
@@ -220,13 +229,13 @@ impl Simulation {
         self.run_until(self.now + ahead, threads);
     }
 
-    /// When routes are computed anew; [`Time::NEVER`] if they are not.
+    /// Returns the time of the next recomputation of routes; [`Time::NEVER`] if none is pending.
     fn next_change(&self) -> Time {
         self.changes.last().map_or(Time::NEVER, |(at, ..)| *at)
     }
 
-    /// Computes the routes anew for the links that have failed or come back, if it is time: flows go the new ways from now on, and what waits at a
-    /// dead port is lost.
+    /// Recomputes the routes if links have failed or recovered long enough ago. Flows take the new
+    /// routes from now on, and frames queued at dead ports are lost.
     fn reroute(&mut self) {
         let before = self.down.clone();
         while let Some((_, link, is_up)) = self.changes.pop_if(|(at, ..)| *at <= self.now) {
@@ -246,7 +255,7 @@ impl Simulation {
         self.fabric.reroute(&self.down);
         for from in 0..self.shards.len() {
             self.shards[from].reroute(self.now, &self.fabric, &self.layout);
-            // What nodes have sent is on its way before the next window begins.
+            // Deliver sent frames before the next window begins.
             for to in 0..self.shards.len() {
                 let mut outbox = std::mem::take(&mut self.shards[from].io.outboxes[to]);
                 self.shards[to].accept(&mut outbox, &self.layout);
@@ -255,7 +264,8 @@ impl Simulation {
         }
     }
 
-    /// Admits flows that start before `limit`, the next ones; when the first starts that is not admitted, or `limit`.
+    /// Admits the next flows that start before `limit`. Returns the start of the first flow that is
+    /// not admitted, or `limit`.
     fn admit_flows(&mut self, limit: Time) -> Time {
         for _ in 0..ADMITTED_AT_ONCE {
             let Some(spec) = self.source.next_if(|flow| flow.start < limit) else { return limit };
@@ -267,12 +277,12 @@ impl Simulation {
         self.next_start().min(limit)
     }
 
-    /// When the first flow starts that has not been admitted; [`Time::NEVER`] if there is none.
+    /// Returns the start of the first flow that is not admitted; [`Time::NEVER`] if there is none.
     fn next_start(&mut self) -> Time {
         self.source.peek().map_or(Time::NEVER, |flow| flow.start)
     }
 
-    /// Whether `flow`, which has been admitted, has started: all have, unless the simulation was stopped on its way.
+    /// Returns true if an admitted flow has started. All have, unless the simulation was stopped.
     pub(super) fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
         self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
     }
@@ -283,13 +293,13 @@ impl Simulation {
         first.unwrap_or_else(|| self.fabric.path(id, flow, Direction::Data))
     }
 
-    /// Flows that have been admitted and not started.
+    /// Returns the flows that have been admitted but not started.
     pub(super) fn upcoming(&self) -> impl Iterator<Item = &Flow> {
         let admitted = (self.now < self.horizon).then(|| self.fabric.flows.iter());
         admitted.into_iter().flatten().filter(|(id, flow)| !self.has_started(*id, flow)).map(|(_, flow)| flow)
     }
 
-    /// Takes down which senders are done, and which packets are lost.
+    /// Collects completed senders and lost packets.
     fn take_notes(&mut self) {
         for shard in &mut self.shards {
             self.acknowledged_flows += shard.io.observations.acknowledged.len() as u64;
@@ -300,7 +310,7 @@ impl Simulation {
         }
     }
 
-    /// Forgets flows whose sender is done and whose packets have all come or been lost.
+    /// Forgets flows whose sender is done and whose packets have all arrived or been lost.
     fn forget_flows(&mut self) {
         self.settling.sort_unstable_by_key(|done| (done.at, done.flow));
         let mut settling = std::mem::take(&mut self.settling);
@@ -326,29 +336,30 @@ impl Simulation {
         self.settling = settling;
     }
 
-    /// Whether flows are still to come.
+    /// Returns true if the source has more flows.
     pub fn expects_flows(&mut self) -> bool {
         self.source.peek().is_some()
     }
 
-    /// Whether no frame is on a wire or in a queue.
+    /// Returns true if no frame is on a wire or in a queue.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(Shard::is_empty)
     }
 
-    /// Whether it is empty, and no flow control waits for a timer: a pause that has yet to take effect or to run out, a queue that is kept for
-    /// a while.
+    /// Returns true if the network is empty and no timer of a flow control is set, such as for a
+    /// PAUSE that has yet to take effect or to expire.
     pub fn is_quiet(&self) -> bool {
         self.shards.iter().all(Shard::is_quiet)
     }
 
-    /// When the next event happens, the start of a flow included; [`Time::NEVER`] if there is none.
+    /// Returns the time of the next event, starts of flows included; [`Time::NEVER`] if there is
+    /// none.
     pub fn next_event(&mut self) -> Time {
         let next = self.shards.iter().map(Shard::next_event).min().unwrap_or(Time::NEVER);
         next.min(self.next_start()).min(self.next_change())
     }
 
-    /// Changes the state of a node as the model never does: for tests of the audit.
+    /// Changes the state of a node, for tests of the audit.
     #[cfg(test)]
     pub(crate) fn tamper(&mut self, id: NodeId, harm: impl FnOnce(&mut Node, &mut crate::frame::record::Records)) {
         let NodePlace { shard, node } = self.layout.node(id);

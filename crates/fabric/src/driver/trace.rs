@@ -1,4 +1,4 @@
-//! The trace: what nodes do, event by event. It stands behind the sink: whatever shows, exports or tests single events takes them from here.
+//! Traces of nodes' actions, for export, the viewer and tests.
 
 use crate::contract::report::Report;
 use crate::frame::Frame;
@@ -9,60 +9,60 @@ use backwater_engine::Time;
 use backwater_engine::memory::HeapBytes;
 use std::collections::BTreeSet;
 
-/// What is traced.
+/// Actions to trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpec {
-    /// From when on.
+    /// Start of the trace.
     pub from: Time,
-    /// Until when; what happens at this instant is not traced any more.
+    /// End of the trace, exclusive.
     pub until: Time,
-    /// What of all that happens meanwhile.
+    /// Scope of the trace.
     pub scope: TraceScope,
 }
 
-/// What of all that happens is traced.
+/// Scope of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceScope {
-    /// All.
+    /// All actions.
     All,
-    /// What these nodes do.
+    /// Actions of these nodes.
     Nodes(BTreeSet<NodeId>),
-    /// What happens at these ports, and what their nodes do that is at none.
+    /// Actions at these ports, and those of their nodes that belong to no port.
     Ports(BTreeSet<PortId>),
-    /// What concerns these flows: their packets and answers, and their senders.
+    /// Actions on these flows: data, answers and senders.
     Flows(BTreeSet<FlowId>),
 }
 
-/// Something that a node has done.
+/// A traced action.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// When.
+    /// Time.
     pub at: Time,
-    /// Which node.
+    /// Node.
     pub node: NodeId,
-    /// At which of its ports, if at one.
+    /// Port, if the action belongs to one.
     pub port: Option<PortId>,
-    /// What.
+    /// Action.
     pub what: Action,
 }
 
-/// What a node has done.
+/// Action of a node.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// A frame has started on the wire.
+    /// Start of a transmission.
     Sent {
-        /// The frame.
+        /// Frame.
         frame: Frame,
-        /// What its side record holds.
+        /// Copy of the frame's side record.
         record: Option<Box<Record>>,
-        /// When its last bit leaves.
+        /// End of the transmission.
         until: Time,
     },
     /// Report of a node or a mechanism.
     Reported(Report),
 }
 
-/// What has been traced of a shard's nodes, in the order in which it happened; `None` if nobody wants to know.
+/// Trace of a shard's nodes in order of execution; `None` if tracing is off.
 #[derive(Debug, Default)]
 pub(crate) struct Trace(Option<Box<Tracer>>);
 
@@ -79,12 +79,12 @@ impl HeapBytes for Trace {
 }
 
 impl Trace {
-    /// Writes down what `spec` says.
+    /// Starts to trace what `spec` selects.
     pub(crate) fn start(&mut self, spec: TraceSpec) {
         self.0 = Some(Box::new(Tracer { spec, actions: Vec::new() }));
     }
 
-    /// Takes what has happened before `now`.
+    /// Takes the actions before `now`.
     pub(crate) fn take(&mut self, now: Time) -> impl Iterator<Item = Traced> {
         self.0.iter_mut().flat_map(move |tracer| {
             let past = tracer.actions.partition_point(|traced| traced.at < now);
@@ -92,13 +92,13 @@ impl Trace {
         })
     }
 
-    /// Whether anything that happens at `now` is traced.
+    /// Returns true if actions at `now` are traced.
     #[inline]
     pub(crate) fn is_on(&self, now: Time) -> bool {
         self.0.as_ref().is_some_and(|tracer| (tracer.spec.from..tracer.spec.until).contains(&now))
     }
 
-    /// A frame has started on the wire of `port`.
+    /// Records the start of a transmission at `port`.
     pub(crate) fn add_sent(
         &mut self,
         at: Time,
@@ -117,7 +117,7 @@ impl Trace {
         tracer.actions.push(Traced { at, node, port: Some(port), what });
     }
 
-    /// Adds a report of a node.
+    /// Records a report of a node.
     pub(crate) fn add_report(&mut self, at: Time, report: &Report, fabric: &Fabric) {
         let Some((node, port)) = place(report, fabric) else { return };
         let flow = flow_of(report);
@@ -137,10 +137,10 @@ impl Tracer {
 }
 
 impl TraceSpec {
-    /// Everything, from beginning to end.
+    /// All actions of the whole run.
     pub const ALL: TraceSpec = TraceSpec { from: Time::ZERO, until: Time::NEVER, scope: TraceScope::All };
 
-    /// Whether anything that `node` does may be traced.
+    /// Returns true if actions of `node` may be traced.
     pub(crate) fn covers(&self, node: NodeId, fabric: &Fabric) -> bool {
         match &self.scope {
             TraceScope::All | TraceScope::Flows(_) => true,
@@ -150,7 +150,7 @@ impl TraceSpec {
     }
 }
 
-/// Which node has done something, and at which port; `None` for what is not traced.
+/// Returns node and port of a report; `None` for reports that are not traced.
 fn place(report: &Report, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
     match report {
         Report::Paused { port, .. }
@@ -169,7 +169,7 @@ fn place(report: &Report, fabric: &Fabric) -> Option<(NodeId, Option<PortId>)> {
     }
 }
 
-/// Which flow it concerns.
+/// Returns the flow of a report.
 fn flow_of(report: &Report) -> Option<FlowId> {
     match report {
         Report::Enqueued { flow, .. }

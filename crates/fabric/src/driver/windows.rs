@@ -1,4 +1,4 @@
-//! Windows: how shards run side by side.
+//! Windows: shards run in parallel.
 
 use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
@@ -7,17 +7,22 @@ use backwater_engine::barrier::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 impl Simulation {
-    /// Runs the shards window by window. Each of `threads` workers owns some of them.
+    /// Runs the shards window by window. Each of `threads` workers owns some shards.
     ///
-    /// The workers meet once per window, when all have posted their outbox and the time of their next event; from that all compute the end of the
-    /// next window. Two sets of mailboxes alternate: one is emptied while the other is filled. The same holds for the next events. After each
-    /// window the first worker asks whether to `stop`; all see its answer when they meet, and stop between the same two windows. A shard with
-    /// more `events` than that in a window handles the rest in the next, which then begins where it is: others may be ahead, but no frame of
-    /// its reaches them before they expect it.
+    /// Workers meet once per window, after posting their outboxes and the time of their next event.
+    /// From these times all of them compute the end of the next window. Two sets of mailboxes and
+    /// of times alternate: one is read while the other is written.
+    ///
+    /// After each window the first worker calls `stop`. All workers read the answer at the next
+    /// meeting, so all stop between the same two windows.
+    ///
+    /// A shard handles at most `events` events per window and the rest in the next window, which
+    /// then begins at the shard's time. Other shards may be ahead, but no frame of the shard
+    /// reaches them before they expect it.
     pub(super) fn run_windows(&mut self, limit: Time, threads: usize, events: u64, stop: &mut dyn FnMut() -> bool) {
         let (fabric, layout, exchange, lookahead) = (&self.fabric, &self.layout, &self.exchange, self.lookahead);
         let count = self.shards.len();
-        // Workers take equal shares, which may leave nothing for the last of them.
+        // Workers take equal shares, so the last workers may have none.
         let share = count.div_ceil(threads);
         let threads = count.div_ceil(share);
         let next_events = [0, 1].map(|_| (0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The links between nodes: frames on their way, and what corrupts or loses them.
+//! Links between nodes: frames in flight, link errors and failures.
 
 use crate::contract::report::DropCause;
 use crate::frame::Frame;
@@ -10,38 +10,38 @@ use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 use backwater_engine::random::Stream;
 
-/// The receiving end of a link: half a cache line that every event of a port reads.
+/// Receiving end of a link. It takes half a cache line, because every event of a port reads it.
 #[repr(align(32))]
 pub(super) struct Wire {
-    /// Frames on their way, first to arrive first.
+    /// Frames in flight, in order of arrival.
     pub(super) frames: Fifo,
-    /// The number in the shard of the node where it ends.
+    /// Index, within the shard, of the node at the end of the wire.
     pub(super) node: u32,
-    /// The port where it ends.
+    /// Port at the end of the wire.
     pub(super) port: PortId,
-    /// The number of that port in its node.
+    /// Index of that port within its node.
     pub(super) ix: PortIx,
-    /// What may corrupt or lose frames; `None` for a link without errors that has never failed.
+    /// Errors and failures; `None` for a link without errors that has never failed.
     pub(super) faults: Option<Box<LinkFaults>>,
 }
 
 const _: () = assert!(size_of::<Wire>() == 32);
 
-/// A frame on a wire, within one cache line.
+/// A frame on a wire, aligned to stay within one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct InFlight(pub(super) Frame);
 
-/// What corrupts or loses frames on the link.
+/// Errors and failures of a link.
 pub(super) struct LinkFaults {
-    /// When the link last failed.
+    /// Time of the last failure.
     pub(super) failed_at: Option<Time>,
-    /// Draws of the link's errors.
+    /// Random stream of the link's errors.
     pub(super) errors: Option<Stream>,
 }
 
 impl LinkFaults {
-    /// Why `frame`, which arrives on `port` now, is lost, if it is.
+    /// Returns the cause if `frame`, which arrives on `port` now, is lost.
     pub(super) fn loss_of(&mut self, frame: &Frame, port: PortId, now: Time, fabric: &Fabric) -> Option<DropCause> {
         let facts = &fabric.wiring.ports[port];
         if let Some(failed_at) = self.failed_at {
@@ -55,7 +55,7 @@ impl LinkFaults {
     }
 }
 
-/// When a frame arrives, and how long its sender will have been sending without a gap then, in whole nanoseconds.
+/// Arrival of a frame, and the age of its sender's burst at that time, in whole nanoseconds.
 #[derive(Clone, Copy)]
 pub(super) struct WireArrival {
     pub(super) at: Time,
@@ -70,13 +70,13 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// When the first of its frames arrives; [`Time::NEVER`] if it holds none.
+    /// Returns the time of the first arrival; [`Time::NEVER`] if the outbox is empty.
     pub(crate) fn first_arrival(&self) -> Time {
         self.frames.iter().map(|(_, arrival, _)| arrival.at).min().unwrap_or(Time::NEVER)
     }
 }
 
-/// Index of a wire in its shard's list.
+/// Returns the index of a wire within its shard.
 #[inline]
 pub(super) fn wire_index(wire: WireIx) -> u32 {
     wire.get() - 1

@@ -1,35 +1,40 @@
-//! Why a queue has to stop: kept in the simulation only, so that victims can be distinguished from causes and a tree of pauses can be drawn.
+//! Causes of PAUSEs. Only the simulation knows them. They distinguish victims from culprits and
+//! link PAUSEs to a tree.
 
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::Time;
 use get_size2::GetSize;
 
-/// Why a queue has to stop.
+/// Cause of a PAUSE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Cause {
-    /// The port whose congestion is the cause: the root of the tree of pauses.
+    /// Congestion root: the port whose congestion is the root of the tree of PAUSEs.
     pub root: PortId,
-    /// The egress port, at the node that has sent the PAUSE, that holds most of the bytes that came from here. `None` where the flow control names the
-    /// root alone.
+    /// Egress port, at the node that sent the PAUSE, that holds most of the bytes received from the
+    /// paused queue. `None` if the flow control names only the root.
     pub via: Option<PortId>,
-    /// The closure of a queue of `via` at that time; `None` if that port was open, and so is the root itself.
+    /// Closure of a gate of `via` at the time of the PAUSE. `None` if the gates of `via` were open,
+    /// so that `via` is the root.
     pub parent: Option<Parent>,
-    /// Links that PAUSEs have crossed from the root to the queue that stops, one because of the other; 0 where the flow control names the root alone.
+    /// Number of links that the chain of PAUSEs crossed from the root to the paused queue; 0 if the
+    /// flow control names only the root.
     pub hops: u8,
-    /// Whether the gate is closed for another queue of its own port to get further, so that order is kept: the root is that port then.
+    /// True if the gate is closed to keep packets in order until another queue of the port has
+    /// advanced. The root is then the port itself.
     pub for_order: bool,
 }
 
-/// A closure that had not ended, of a queue of a port that is known.
+/// A gate that was closed when it caused another PAUSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Parent {
-    /// The queue.
+    /// Queue of the gate.
     pub queue: QueueIx,
-    /// When its gate closed.
+    /// Time at which the gate closed.
     pub since: Time,
 }
 
-/// The cause for every class that a PFC frame names; the frames of other mechanisms have one, the first.
+/// Causes of a PAUSE frame, one per class of a PFC frame. Frames of other flow controls have only
+/// the first.
 pub type Causes = [Cause; CLASSES];
 
 impl From<PortId> for Cause {
@@ -39,19 +44,19 @@ impl From<PortId> for Cause {
 }
 
 impl Cause {
-    /// A gate of `port` is closed so that order is kept.
+    /// Returns the cause of a gate that `port` closes to keep packets in order.
     pub fn order(port: PortId) -> Cause {
         Cause { for_order: true, ..Cause::from(port) }
     }
 }
 
-/// An interval in which a gate was closed.
+/// Interval in which a gate was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closure {
-    /// When it closed.
+    /// Time at which the gate closed.
     pub from: Time,
-    /// When it opened.
+    /// Time at which the gate opened.
     pub to: Time,
-    /// Why it closed.
+    /// Cause of the closure.
     pub cause: Cause,
 }

@@ -1,9 +1,10 @@
-//! Link-local control frames: they travel over one link and are consumed at its other end.
+//! Link-local control frames, which the node at the other end of a link consumes.
 
 use crate::ids::{Class, ClassMask};
 use get_size2::GetSize;
 
-/// Whose frame a control frame is: what its fields mean is for the mechanisms that speak the protocol to say.
+/// Protocol of a control frame or notice. The mechanisms that speak a protocol define the meaning
+/// of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Protocol(u16);
 
@@ -11,7 +12,8 @@ impl Protocol {
     /// Priority-based flow control, IEEE 802.1Qbb.
     pub const PFC: Protocol = Protocol::named("pfc");
 
-    /// The protocol of this name: its hash (FNV-1a, folded to two bytes).
+    /// Returns the protocol with this name. Its number is the name's FNV-1a hash, folded to two
+    /// bytes.
     pub const fn named(name: &str) -> Protocol {
         let (bytes, mut hash, mut next) = (name.as_bytes(), 0x811c_9dc5_u32, 0);
         while next < bytes.len() {
@@ -21,7 +23,7 @@ impl Protocol {
         Protocol((hash >> 16) as u16 ^ hash as u16)
     }
 
-    /// What stands for it in frames.
+    /// Returns the protocol's number in frames.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -32,34 +34,34 @@ impl Protocol {
 pub enum Control {
     /// Priority-based flow control, IEEE 802.1Qbb clause 36.
     Pfc(Pfc),
-    /// A frame of another mechanism.
+    /// Frame of another flow control.
     Custom {
-        /// Whose frame it is. No part of what a trajectory's fingerprint sees.
+        /// Protocol of the frame. Not part of the fingerprint.
         protocol: Protocol,
-        /// What the frame says.
+        /// Meaning of the frame, as the protocol defines it.
         opcode: u16,
-        /// What it is counted as.
+        /// Signal for statistics.
         signal: Signal,
-        /// Whether link errors spare it (see [`Pfc::reliable`]).
+        /// True if the frame is exempt from link errors (see [`Pfc::reliable`]).
         reliable: bool,
-        /// Its fields.
+        /// Fields, as the protocol defines them.
         words: [u32; 3],
     },
 }
 
-/// What a control frame means to those who only count.
+/// Kind of a control frame for statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Stop.
+    /// Pauses the neighbour.
     Pause,
-    /// Go on.
+    /// Resumes the neighbour.
     Resume,
-    /// Something else between neighbours.
+    /// Any other frame.
     Other,
 }
 
 impl Control {
-    /// What the frame is counted as.
+    /// Returns the frame's kind for statistics.
     pub fn signal(&self) -> Signal {
         match self {
             Control::Pfc(Pfc { quanta: 0, .. }) => Signal::Resume,
@@ -68,7 +70,8 @@ impl Control {
         }
     }
 
-    /// The classes that it tells the neighbour to stop, or to let go, and whether to stop; `None` for a frame that is not about classes.
+    /// Returns the classes that the frame addresses, and true to pause or false to resume them.
+    /// `None` if the frame does not address classes.
     pub fn class_command(&self) -> Option<(ClassMask, bool)> {
         match self {
             Control::Pfc(pfc) => Some((pfc.enabled, pfc.quanta > 0)),
@@ -76,33 +79,37 @@ impl Control {
         }
     }
 
-    /// Whether frames that wait to be sent may yield to it ([`Control::remove_superseded`]).
+    /// Returns true if the frame may replace parts of frames that wait for transmission
+    /// ([`Control::remove_superseded`]).
     pub(crate) fn supersedes(&self) -> bool {
         self.class_command().is_some()
     }
 
-    /// Takes out of this frame, which waits to be sent, what `newer` says anew; whether anything is left of it. A network card fills in the
-    /// state of every class when it sends a PFC frame: of each class at most one frame waits, so that waiting frames cannot pile up.
+    /// Removes the classes that `newer` sets again from this frame, which waits for transmission.
+    /// Returns true if any class is left. A network card fills in the state of every class at
+    /// transmission, so that at most one frame per class waits.
     pub(crate) fn remove_superseded(&mut self, newer: &Control) -> bool {
         let (Control::Pfc(waiting), Control::Pfc(newer)) = (self, newer) else { return true };
         waiting.enabled = waiting.enabled.minus(newer.enabled);
-        // No receiver obeys a frame that names the control class alone.
+        // Receivers ignore frames that name only the control class.
         !waiting.enabled.minus(ClassMask::of(Class::CONTROL)).is_empty()
     }
 
-    /// Whether it stops a port as a whole: a PAUSE for all classes, the control class included.
+    /// Returns true for a PAUSE of the whole port: all classes, the control class included.
     pub fn is_port_pause(&self) -> bool {
         matches!(self, Control::Pfc(Pfc { enabled: ClassMask::ALL, quanta: 1.., .. }))
     }
 }
 
-/// A PFC frame: for every enabled class, how long it must stop.
+/// A PFC frame: a pause time for the enabled classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Pfc {
     /// The class-enable vector.
     pub enabled: ClassMask,
-    /// Pause time in quanta of 512 bit times for every enabled class; 0 resumes. (One number: we never send different ones at once.)
+    /// Pause time of all enabled classes, in quanta of 512 bit times; 0 resumes. The model never
+    /// sends different times in one frame.
     pub quanta: u16,
-    /// Whether link errors spare the frame: a PAUSE that holds until RESUME has no other remedy against loss.
+    /// True if the frame is exempt from link errors. PAUSEs that hold until a RESUME need this,
+    /// because nothing repeats a lost frame.
     pub reliable: bool,
 }

@@ -1,11 +1,11 @@
-//! Sizes of frames: what the wire carries and what a buffer is charged for.
+//! Sizes of frames on the wire and in buffers.
 
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which headers frames carry.
+/// Headers of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
@@ -21,12 +21,12 @@ pub enum Framing {
     PyrrhaNs3,
 }
 
-/// Size of one frame in bytes.
+/// Sizes of one frame in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSize {
-    /// What the wire carries, preamble and gap included: takes serialisation time.
+    /// Bytes on the wire, preamble and gap included. They take serialisation time.
     pub wire: u16,
-    /// What buffers, counters, ECN and INT see.
+    /// Bytes that buffers, counters, ECN and INT count.
     pub charge: u16,
 }
 
@@ -41,7 +41,8 @@ const AETH: u32 = 4;
 const CNP_RESERVED: u32 = 16;
 
 impl Framing {
-    /// A data frame of `payload` bytes; `first` is the flow's first packet, `telemetry` the bytes of in-band headers.
+    /// Returns the size of a data frame of `payload` bytes. `first` marks the flow's first packet;
+    /// `telemetry` is the size of in-band headers.
     pub fn data(self, payload: u32, first: bool, telemetry: u32) -> FrameSize {
         match self {
             Framing::Rocev2 => {
@@ -53,7 +54,7 @@ impl Framing {
         }
     }
 
-    /// An ACK or NACK that echoes `telemetry` bytes of in-band headers.
+    /// Returns the size of an ACK or NACK that echoes `telemetry` bytes of in-band headers.
     pub fn ack(self, telemetry: u32) -> FrameSize {
         match self {
             Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + AETH + telemetry),
@@ -63,7 +64,7 @@ impl Framing {
         }
     }
 
-    /// A congestion notification packet.
+    /// Returns the size of a congestion notification packet.
     pub fn cnp(self) -> FrameSize {
         match self {
             Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + CNP_RESERVED),
@@ -72,7 +73,8 @@ impl Framing {
         }
     }
 
-    /// A notice of a switch: the smallest Ethernet frame, as of a congestion notification message (IEEE 802.1Qau).
+    /// Returns the size of a switch's notice: the smallest Ethernet frame, as for congestion
+    /// notification messages (IEEE 802.1Qau).
     pub fn notice(self) -> FrameSize {
         match self {
             Framing::Rocev2 => ethernet(0),
@@ -81,7 +83,7 @@ impl Framing {
         }
     }
 
-    /// A link-local MAC control frame: PFC and its kin.
+    /// Returns the size of a link-local control frame, such as PFC.
     pub fn control(self) -> FrameSize {
         match self {
             Framing::Rocev2 => ethernet(0),
@@ -90,7 +92,7 @@ impl Framing {
         }
     }
 
-    /// What the clock of these frames' senders counts in.
+    /// Returns the resolution of the senders' clock.
     fn tick(self) -> Duration {
         match self {
             Framing::Rocev2 | Framing::PyrrhaNs3 => Duration::from_ps(1),
@@ -98,13 +100,14 @@ impl Framing {
         }
     }
 
-    /// Time per byte on a link of `rate`.
+    /// Returns the serialisation time of a byte on a link of `rate`.
     pub fn byte_time(self, rate: Rate) -> ByteTime {
         ByteTime::with_tick(rate, self.tick())
     }
 
-    /// By how much frames may pass faster than a link of `rate` can carry them, because their times are cut down to the clock: one that takes
-    /// `t` ticks has the bytes of less than `t + 1`. A fraction, of at least 1; `None` if frames may take no time at all.
+    /// Returns the largest factor by which frames pass faster than the link rate, because
+    /// serialisation times are cut to whole ticks: a frame of `t` ticks has the bytes of less than
+    /// `t + 1`. A fraction of at least 1; `None` if a frame may take no time at all.
     pub fn rate_excess(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
         match self {
             Framing::Rocev2 | Framing::PyrrhaNs3 => Some([1, 1]),
@@ -116,13 +119,14 @@ impl Framing {
         }
     }
 
-    /// Time between the starts of a packet of `bytes` and the next of a flow that is paced at `rate`.
+    /// Returns the time between the starts of a packet of `bytes` and the next one, in a flow paced
+    /// at `rate`.
     pub fn pace(self, rate: Rate, bytes: u64) -> Duration {
         let (time, tick) = (rate.time_for(bytes), self.tick().ps());
         if tick == 1 { time } else { Duration::from_ps(time.ps() / tick * tick) }
     }
 
-    /// The largest data frame for packets of `mtu` payload bytes.
+    /// Returns the size of the largest data frame with `mtu` payload bytes per packet.
     pub fn largest(self, mtu: u32, telemetry: u32) -> FrameSize {
         self.data(mtu, true, telemetry)
     }
@@ -152,7 +156,8 @@ mod tests {
         assert_eq!(Framing::Rocev2.control(), FrameSize { wire: 84, charge: 64 });
     }
 
-    /// At 100 Gb/s the 49 B of a packet of one byte take 3 ns, which is the time of 37.5 B; at 400 Gb/s none.
+    /// At 100 Gb/s a packet of one byte, with 49 B, takes 3 ns, the time of 37.5 B. At 400 Gb/s it
+    /// takes no time.
     #[test]
     fn frames_that_are_cut_to_whole_nanoseconds_pass_faster_than_the_link() {
         let rate_excess = |gbps, telemetry| Framing::HpccNs3.rate_excess(Rate::from_gbps(gbps), telemetry);

@@ -1,56 +1,58 @@
-//! Where a packet has spent its time since its flow began: kept in the simulation only, for those who ask why a flow is slow.
+//! Breakdown of a packet's time since the start of its flow. Only the simulation knows it. It
+//! explains slow flows.
 
 use crate::ids::{CLASSES, Class, PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 
-/// What a packet does, or waits for. While it waits, the first that holds counts: those of a queue and those of a source stand in that order.
+/// Reason for which time passes. Of several reasons to wait, the first that holds counts, in the
+/// order of the queue's reasons or of the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
-    /// It goes onto the wire.
+    /// The packet is being transmitted.
     Serialisation,
-    /// It is on its way to the other end of the link.
+    /// The packet propagates on the link.
     Propagation,
-    /// A server that relays has yet to bring it to its queue.
+    /// A relaying host has yet to forward the packet to its queue.
     Forwarding,
-    /// At its source: new data of its own flow is on the wire.
+    /// At the source: new data of the flow is being transmitted.
     Sending,
-    /// At its source: data of its own flow is on the wire that has been sent before.
+    /// At the source: data of the flow is being retransmitted.
     Resending,
-    /// At its source: all has been sent, and no answer or timer has come.
+    /// At the source: all data is sent; neither an answer nor a timeout has arrived.
     Unanswered,
-    /// At its source: the window is full.
+    /// At the source: the window is full.
     Window,
-    /// At its source: the flow's rate does not allow for the next packet yet.
+    /// At the source: the rate allows no packet yet (pacing).
     Pacing,
     /// The link is down.
     LinkDown,
-    /// A frame from its own queue is on the wire.
+    /// A frame from the packet's own queue is being transmitted.
     OwnQueue,
-    /// The gate is closed, because of the congestion of a port.
+    /// The gate is closed because of a port's congestion.
     Paused,
-    /// The gate is closed until another queue of the port has got further: order has to be kept.
+    /// The gate is closed to keep packets in order, until another queue of the port has advanced.
     Order,
-    /// Data of another flow of the same host, or relayed, is on the wire.
+    /// Data of another flow of the host, or relayed data, is being transmitted.
     OtherFlow,
-    /// A frame of its class from another queue is on the wire.
+    /// A frame of the same class from another queue is being transmitted.
     OtherQueue,
-    /// A frame of another class of data is on the wire.
+    /// A frame of another data class is being transmitted.
     OtherClass,
-    /// At its source: an ACK or NACK is on the wire.
+    /// At the source: an ACK or NACK is being transmitted.
     Ack,
-    /// At its source: a CNP or a notice is on the wire.
+    /// At the source: a CNP or a notice is being transmitted.
     Cnp,
-    /// A packet of the control class is on the wire.
+    /// A packet of the control class is being transmitted.
     ControlClass,
-    /// A link-local frame is on the wire.
+    /// A link-local frame is being transmitted.
     LinkLocal,
-    /// Nothing of that: it never happens.
+    /// No known reason. Never occurs.
     Unexplained,
 }
 
 impl Term {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Term; 20] = [
         Term::Serialisation,
         Term::Propagation,
@@ -74,7 +76,7 @@ impl Term {
         Term::Unexplained,
     ];
 
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Term::Serialisation => "serialisation",
@@ -101,45 +103,47 @@ impl Term {
     }
 }
 
-/// Some time at one port, for one reason.
+/// Time spent at one port for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The egress port.
+    /// Egress port.
     pub port: PortId,
-    /// The reason.
+    /// Reason.
     pub term: Term,
-    /// Of [`Term::Paused`]: the port whose congestion closed the gate; `None` for closures that ended too long ago to be remembered one by one.
+    /// [`Term::Paused`]: port whose congestion closed the gate. `None` for closures that are too
+    /// old to be stored one by one.
     pub root: Option<PortId>,
-    /// How long, in all.
+    /// Total time.
     pub length: Duration,
 }
 
-/// Where a packet has spent its time: the spans add up to the time from the start of its flow to `until`. An answer goes on with that of the packet that
-/// it answers.
+/// Breakdown of a packet's time. The spans cover the time from the start of its flow to `until`. An
+/// answer continues the breakdown of the packet that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journey {
-    /// In the order of its way.
+    /// Spans in the order of the path.
     pub spans: Vec<Span>,
-    /// Until when they reach: of a packet on a wire, when it arrives.
+    /// End of the last span. For a packet on a wire: its arrival.
     pub until: Time,
-    /// In a queue: what the clock of that queue showed when it came.
+    /// In a queue: totals of the queue's clock when the packet was enqueued.
     pub(crate) mark: Option<Totals>,
-    /// Queues of this port that it has left for another one.
+    /// Earlier queues of the packet at the current port.
     pub(crate) passed: Vec<QueueIx>,
-    /// Port that set the packet's ECN mark, and when.
+    /// Port that set the packet's ECN mark, and the time.
     pub(crate) marked: Option<(PortId, Time)>,
-    /// Ports that stamped telemetry into the packet, and when, in the order of the stamps.
+    /// Ports that stamped telemetry into the packet, and the times, in order.
     pub(crate) stamped: Vec<(PortId, Time)>,
 }
 
 impl Journey {
-    /// Nothing has happened by `start`.
+    /// Creates an empty breakdown that begins at `start`.
     pub(crate) fn new(start: Time) -> Journey {
         let (spans, passed, stamped) = Default::default();
         Journey { spans, until: start, mark: None, passed, marked: None, stamped }
     }
 
-    /// Some time has passed at `port`. A start on a wire counts even if the frame takes no time there (a clock may cut it to nothing): it tells the way.
+    /// Adds time at `port`. Transmissions are recorded even if they take no time (a clock may cut
+    /// them to zero), because they record the path.
     pub(crate) fn add(&mut self, port: PortId, term: Term, root: Option<PortId>, length: Duration) {
         if length > Duration::ZERO || term == Term::Serialisation {
             self.spans.push(Span { port, term, root, length });
@@ -147,13 +151,13 @@ impl Journey {
         }
     }
 
-    /// How long after the start of its flow the packet left its source.
+    /// Returns the time between the start of the flow and the packet's transmission at its source.
     pub(crate) fn sent_after(&self) -> Duration {
         let at_source = self.spans.iter().take_while(|span| span.term != Term::Serialisation);
         at_source.map(|span| span.length).sum()
     }
 
-    /// The part of it until `end`.
+    /// Removes everything after `end`.
     pub(crate) fn cut(&mut self, end: Time) {
         while self.until > end {
             let Some(last) = self.spans.last_mut() else { return };
@@ -173,18 +177,19 @@ impl HeapBytes for Journey {
     }
 }
 
-/// Time by reason. While others are on the wire, by their class: who waits for them may be of any.
+/// Time by reason. Time in which other queues transmit is kept by the class of their packets,
+/// because waiting packets may belong to any class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     terms: [Duration; Term::ALL.len()],
     others: [Duration; CLASSES],
 }
 
-/// What is waited for, as [`Totals`] have it.
+/// Reason to wait, as stored in [`Totals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     For(Term),
-    /// For a packet of this class from another queue to leave.
+    /// A packet of this class from another queue is being transmitted.
     Others(Class),
 }
 
@@ -196,12 +201,12 @@ impl Totals {
         }
     }
 
-    /// Time behind a closed gate.
+    /// Returns the time behind a closed gate.
     pub(crate) fn paused(&self) -> Duration {
         self.terms[Term::Paused as usize]
     }
 
-    /// What has been added for a packet of `class`, in the order of [`Term::ALL`].
+    /// Returns the time that a packet of `class` waited, by reason, in the order of [`Term::ALL`].
     pub(crate) fn of(&self, class: Class) -> [Duration; Term::ALL.len()] {
         let mut terms = self.terms;
         for (other, length) in (0..).map(Class).zip(self.others) {

@@ -1,4 +1,4 @@
-//! Frames: everything that travels over a link.
+//! Frames: packets and link-local control frames.
 
 pub mod cause;
 pub mod control;
@@ -19,110 +19,114 @@ use backwater_engine::random::mix;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// Number of a packet within its flow, from 0.
+/// Sequence number of a packet within its flow, from 0.
 pub type Psn = u32;
 
-/// One frame on a link or in a queue, by value.
+/// A frame on a link or in a queue, passed by value.
 ///
-/// Millions are moved per second, and thousands wait: what can be looked up elsewhere or holds for some frames only is not in here.
+/// Runs move millions of frames per second and hold thousands, so frames are small. Rare fields are
+/// in side records, others are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// What it is.
+    /// Packet or control frame.
     pub body: Body,
-    /// Its sizes.
+    /// Sizes on the wire and in buffers.
     pub size: FrameSize,
-    /// Side record of what it met on its way, if any.
+    /// Side record, if the frame has one.
     pub record: RecordRef,
 }
 
 const _: () = assert!(size_of::<Frame>() == 32, "frames are half a cache line");
 
-/// What a frame is.
+/// Content of a frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Travels from host to host.
+    /// Packet that travels from host to host.
     Packet(Packet),
-    /// Travels over one link only and is consumed by the flow control at its other end.
+    /// Link-local frame. The flow control at the other end of the link consumes it.
     Control(Control),
 }
 
-/// Which way a packet of a flow travels.
+/// Direction of a packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, GetSize)]
 pub enum Direction {
-    /// Data, from source to destination.
+    /// From source to destination: data.
     Data,
-    /// ACK, NACK and CNP, from destination to source; notices, wherever they go.
+    /// From destination to source: ACK, NACK and CNP. Also all notices, in whatever direction.
     Ack,
 }
 
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// What it carries.
+    /// Kind of the packet.
     pub kind: PacketKind,
-    /// Its traffic class.
+    /// Traffic class.
     pub class: Class,
-    /// Data: congestion experienced, the ECN mark. ACK, NACK: its echo, where the notification point sets it.
+    /// Data: the ECN mark (congestion experienced). ACK, NACK: the echo of the mark, if the
+    /// notification point sets it.
     pub marked: bool,
-    /// The queue in which it was at the port that sent it last (the field that BFC adds to headers); 255 for any from there on.
+    /// Queue of the packet at the last egress port (the field that BFC adds to headers); 255 for
+    /// queue 255 and above.
     pub queue: u8,
-    /// The flow that it belongs to, in either direction.
+    /// Flow of the packet, in either direction.
     pub flow: FlowId,
-    /// Data: the packet's number. ACK, NACK: the number of the next packet expected.
+    /// Data: the packet's sequence number. ACK, NACK: the next expected sequence number.
     pub psn: Psn,
-    /// Data: when its transmission began. ACK, NACK: the echo of that of the packet answered.
+    /// Data: start of transmission. ACK, NACK: the acknowledged packet's start of transmission.
     pub sent_at: Timestamp,
-    /// The egress ports that it takes.
+    /// Route of the packet.
     pub route: Route,
 }
 
-/// What a network card writes into a packet to measure round-trip times: whole nanoseconds, starting anew every 4.29 s.
+/// Timestamp that a network card writes into packets to measure round-trip times. It counts whole
+/// nanoseconds and wraps after 4.29 s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp(u32);
 
 impl Timestamp {
-    /// The time stamp of `now`.
+    /// Returns the timestamp of `now`.
     #[inline]
     pub fn of(now: Time) -> Timestamp {
         Timestamp((now.ps() / 1000) as u32)
     }
 
-    /// Time since it was taken, in whole nanoseconds below 4.29 s.
+    /// Returns the time since the timestamp, in whole nanoseconds, below 4.29 s.
     #[inline]
     pub fn elapsed(self, now: Time) -> Duration {
         Duration::from_ns(Timestamp::of(now).0.wrapping_sub(self.0).into())
     }
 }
 
-/// What a packet carries.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     /// Payload.
     Data,
-    /// Everything before `psn` has arrived.
+    /// Acknowledges all packets before `psn`.
     Ack,
-    /// Something was lost: resume at `psn`.
+    /// Requests retransmission from `psn`.
     Nack,
     /// Congestion notification packet.
     Cnp,
-    /// What a switch has to tell: see [`Notice`].
+    /// Notice of a switch: see [`Notice`].
     Notice,
 }
 
 impl Packet {
-    /// Which way it travels.
+    /// Returns the direction of the packet.
     pub fn direction(&self) -> Direction {
         if self.kind == PacketKind::Data { Direction::Data } else { Direction::Ack }
     }
 }
 
 impl Frame {
-    /// A frame at its source.
+    /// Creates a frame without a side record.
     pub fn new(body: Body, size: FrameSize) -> Frame {
         Frame { body, size, record: RecordRef::NONE }
     }
 
-    /// The packet in it, if it is one.
+    /// Returns the packet, if the frame holds one.
     #[inline]
     pub fn packet(&self) -> Option<&Packet> {
         match &self.body {
@@ -131,13 +135,13 @@ impl Frame {
         }
     }
 
-    /// Its traffic class; link-local frames go with the control class.
+    /// Returns the traffic class. Link-local frames belong to the control class.
     #[inline]
     pub fn class(&self) -> Class {
         self.packet().map_or(Class::CONTROL, |packet| packet.class)
     }
 
-    /// Puts a packet into another class.
+    /// Sets the class of a packet.
     pub(crate) fn set_class(&mut self, class: Class) {
         if let Body::Packet(packet) = &mut self.body {
             packet.class = class;
@@ -151,7 +155,7 @@ impl Frame {
         }
     }
 
-    /// Whether link errors spare it.
+    /// Returns true if the frame is exempt from link errors.
     pub fn is_reliable(&self) -> bool {
         matches!(
             self.body,
@@ -159,7 +163,7 @@ impl Frame {
         )
     }
 
-    /// A hash of what it is, for the fingerprint of a trajectory.
+    /// Returns a hash of the frame for the fingerprint of a run.
     #[inline]
     pub fn digest(&self) -> u64 {
         let body = match &self.body {
@@ -177,7 +181,7 @@ impl Frame {
             }
             Body::Control(Control::Pfc(pfc)) => u64::from(pfc.enabled.0) << 16 | u64::from(pfc.quanta),
             Body::Control(Control::Custom { opcode, words, .. }) => {
-                // Four fields, of which none uses the last.
+                // The constant 0 stands for a fourth field that no frame has.
                 words.iter().chain(&[0]).fold(u64::from(*opcode), |hash, word| mix(hash ^ u64::from(*word)))
             }
         };

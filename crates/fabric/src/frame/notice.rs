@@ -1,19 +1,20 @@
-//! Notices: what a switch tells a sender, its edge switch, or another switch. They travel as packets, hop by hop, and can be lost.
+//! Notices: messages of a switch to a sender, to its first-hop switch or to another switch. They
+//! travel hop by hop, as packets, and can be lost.
 
 use crate::frame::control::Protocol;
 use crate::ids::{FlowId, NodeId, PortId};
 
-/// What a notice says.
+/// Content of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Whose notice it is.
+    /// Protocol of the notice.
     pub protocol: Protocol,
-    /// The port of whose queue it tells.
+    /// Port whose queue the notice reports.
     pub from: PortId,
-    /// The flow that it is about; [`FlowId::NONE`] if it is about none.
+    /// Flow that the notice reports; [`FlowId::NONE`] if none.
     pub flow: FlowId,
-    /// Whom it is for in the end.
+    /// Final destination of the notice.
     pub to: NodeId,
-    /// Its fields.
+    /// Fields, as the protocol defines them.
     pub words: [u32; 4],
 }

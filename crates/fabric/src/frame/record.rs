@@ -1,6 +1,7 @@
-//! Side records of frames that carry more than their headers: pauses met on the way, in-band telemetry, causes of a PAUSE, what an answer echoes.
+//! Side records of frames, for data beyond their headers: pauses on the way, telemetry, causes of
+//! PAUSEs, echoes of answers.
 //!
-//! Kept apart so that frames stay small and travel by value.
+//! Records are stored apart, so that frames stay small and are passed by value.
 
 use crate::frame::Psn;
 use crate::frame::cause::Causes;
@@ -12,7 +13,7 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
 use get_size2::GetSize;
 
-/// Names a [`Record`], or none.
+/// Reference to a [`Record`], or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordRef(pub(crate) u32);
 
@@ -20,61 +21,62 @@ impl RecordRef {
     /// No record.
     pub const NONE: RecordRef = RecordRef(u32::MAX);
 
-    /// Whether there is one.
+    /// Returns true if there is a record.
     pub fn is_some(self) -> bool {
         self != RecordRef::NONE
     }
 }
 
-/// What a frame met on its way.
+/// Side record of a frame.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// Time spent behind a PAUSE.
+    /// Time for which PAUSEs held the packet.
     pub pauses: PauseLog,
-    /// What switches stamped into it.
+    /// In-band telemetry.
     pub telemetry: Telemetry,
-    /// Of a PFC frame: why each class has to stop.
+    /// PFC frames: cause of the PAUSE, per class.
     pub causes: Option<Causes>,
-    /// Of a notice: what it says.
+    /// Notices: content.
     pub notice: Option<Notice>,
-    /// The way that a packet has come whose route does not tell.
+    /// Egress ports passed, if the route does not record them.
     pub trail: Option<Trail>,
-    /// What an answer tells besides its headers.
+    /// ACK, NACK, CNP: content beyond the headers.
     pub echo: Option<Echo>,
-    /// The header that load balancing has added.
+    /// Header added by a load balancer.
     pub path_header: Option<PathHeader>,
-    /// The path that its host has chosen.
+    /// Path number chosen by the sending host.
     pub path: Option<u16>,
-    /// Where the packet has spent its time, if somebody wants to know.
+    /// Breakdown of the packet's time, if it is recorded.
     pub journey: Option<Box<Journey>>,
 }
 
-/// A header by which the load balancers of switches tell each other of paths (CONGA's overlay header). What its fields mean is for them to say.
+/// Header with which load balancers exchange data on paths (CONGA's overlay header). Load balancers
+/// define its fields.
 pub type PathHeader = [u32; 7];
 
-/// What an ACK, NACK or CNP tells besides its headers.
+/// Content of an ACK, NACK or CNP beyond its headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
-    /// The packet that has come.
+    /// Sequence number of the packet that arrived.
     pub arrived: Psn,
-    /// Links that it has passed.
+    /// Links that the packet passed.
     pub hops: u8,
-    /// Verdict of a CNP.
+    /// CNP: verdict of the receiver.
     pub verdict: Option<Cnp>,
-    /// The path that the packet has taken, where its host has chosen one.
+    /// Path number that the sending host chose for the packet.
     pub path: Option<u16>,
 }
 
 /// Verdict of a receiver on a flow, carried by a CNP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cnp {
-    /// Congested; the rate at which the flow arrives, if the receiver measures it.
+    /// Congested. The value is the flow's arrival rate, if the receiver measures it.
     Congested(Option<Rate>),
-    /// Not congested: the sender may speed up (PCN).
+    /// Not congested: the sender may increase its rate (PCN).
     NotCongested,
 }
 
-/// The egress ports that a packet has taken so far, from its source host on; [`MAX_HOPS`] at most.
+/// Egress ports that a packet has passed, from its source host on; at most [`MAX_HOPS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     ports: [PortIx; MAX_HOPS],
@@ -82,7 +84,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Adds the port that the packet leaves through.
+    /// Appends an egress port.
     pub fn push(&mut self, port: PortIx) {
         if let Some(slot) = self.ports.get_mut(usize::from(self.len)) {
             *slot = port;
@@ -90,65 +92,66 @@ impl Trail {
         }
     }
 
-    /// The ports in order.
+    /// Returns the ports in order.
     pub fn ports(&self) -> &[PortIx] {
         &self.ports[..usize::from(self.len)]
     }
 }
 
-/// Time that a packet was held by PAUSEs.
+/// Time for which PAUSEs held a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseLog {
-    /// Behind any PAUSE.
+    /// Held by any PAUSE.
     pub paused: Spell,
-    /// Behind a PAUSE caused by a port that is not on the packet's path: innocent blocking.
+    /// Held by a PAUSE whose root is not on the packet's path: the packet is a victim.
     pub blocked: Spell,
 }
 
-/// Some time, and when it ended.
+/// Accumulated time, and its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spell {
-    /// How long in all.
+    /// Total length.
     pub length: Duration,
-    /// When the last of it ended.
+    /// End of the last interval.
     pub end: Time,
 }
 
 impl Spell {
-    /// Adds `length`, ended at `end`.
+    /// Adds an interval of `length` that ended at `end`.
     pub fn add(&mut self, length: Duration, end: Time) {
         self.length += length;
         self.end = self.end.max(end);
     }
 
-    /// How much of the spell lies after `since`, taking it as one piece: exact for a packet that was held once.
+    /// Returns the part after `since`, as if the spell were one interval. Exact for packets that
+    /// were held once.
     pub fn after(&self, since: Time) -> Duration {
         self.length.min(self.end.since(since))
     }
 }
 
-/// In-band network telemetry: one stamp per switch passed (HPCC section 3.1).
+/// In-band network telemetry: one stamp per switch (HPCC section 3.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Telemetry {
     stamps: [Stamp; MAX_HOPS],
     len: u8,
 }
 
-/// What an egress port tells about itself when a packet leaves it.
+/// State of an egress port when a packet departs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct Stamp {
-    /// When the packet left.
+    /// Time of departure.
     pub time: Time,
-    /// Bytes that the port had sent before.
+    /// Bytes that the port sent before.
     pub tx_bytes: u64,
-    /// Bytes left in the queues of the port that lead to the wire.
+    /// Bytes left in the queues from which the port transmits.
     pub queue_bytes: u64,
     /// Rate of the port.
     pub rate: Rate,
 }
 
 impl Telemetry {
-    /// Adds a stamp; switches beyond the header's room ([`MAX_HOPS`]) are not recorded.
+    /// Appends a stamp. Stamps beyond the header's [`MAX_HOPS`] entries are not recorded.
     pub fn push(&mut self, stamp: Stamp) {
         if let Some(slot) = self.stamps.get_mut(usize::from(self.len)) {
             *slot = stamp;
@@ -156,13 +159,13 @@ impl Telemetry {
         }
     }
 
-    /// The stamps from the first switch to the last.
+    /// Returns the stamps, first switch first.
     pub fn stamps(&self) -> &[Stamp] {
         &self.stamps[..usize::from(self.len)]
     }
 }
 
-/// One part of all records: takes no memory until one has it.
+/// One field of all records. Takes no memory until a record has the field.
 #[derive(Debug)]
 struct Part<T>(Vec<Option<T>>);
 
@@ -177,7 +180,7 @@ impl<T: Clone> Part<T> {
         self.0.get(slot as usize).and_then(Option::as_ref)
     }
 
-    /// The part of the record in `slot`, one of `records`.
+    /// Returns the field of the record in `slot`; there are `records` slots.
     fn at(&mut self, slot: usize, records: usize) -> &mut Option<T> {
         if self.0.len() <= slot {
             self.0.resize(records, None);
@@ -185,7 +188,7 @@ impl<T: Clone> Part<T> {
         &mut self.0[slot]
     }
 
-    /// Stores `value`, if there is one, in `slot`, one of `records`.
+    /// Stores `value`, if there is one, in `slot`; there are `records` slots.
     fn set(&mut self, slot: usize, records: usize, value: Option<T>) {
         if value.is_some() {
             *self.at(slot, records) = value;
@@ -199,11 +202,12 @@ impl<T: Clone> Part<T> {
     }
 }
 
-/// Records in use, and room for more. The parts are kept apart, so that a run pays for those that it uses.
+/// Side records of a shard's frames. Every field has an array of its own, so that a run pays only
+/// for the fields that it uses.
 #[derive(Debug, Default)]
 pub struct Records {
     pauses: Vec<PauseLog>,
-    /// As long as `pauses` once the first telemetry has been stamped, empty before.
+    /// Empty until the first stamp, then as long as `pauses`.
     telemetry: Vec<Telemetry>,
     causes: Part<Causes>,
     notices: Part<Notice>,
@@ -216,7 +220,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Bytes that the records hold on the heap.
+    /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let parts = self.causes.0.heap_bytes() + self.notices.0.heap_bytes() + self.trails.0.heap_bytes();
         let parts = parts + self.echoes.0.heap_bytes() + self.path_headers.0.heap_bytes() + self.paths.0.heap_bytes();
@@ -266,7 +270,7 @@ impl Records {
         self.journeys.clear(slot);
     }
 
-    /// The record of a packet goes over to its answer, which echoes the telemetry and nothing else.
+    /// Reuses a packet's record for its answer. The answer echoes only the telemetry.
     pub(crate) fn reuse_for_answer(&mut self, reference: RecordRef) -> RecordRef {
         if let Some(pauses) = self.pauses.get_mut(reference.0 as usize) {
             *pauses = PauseLog::default();
@@ -282,13 +286,13 @@ impl Records {
         reference.0 as usize
     }
 
-    /// The pauses of the record that `reference` names, made on the spot if it names none.
+    /// Returns the record's pauses. Creates the record if there is none.
     pub fn pauses_mut(&mut self, reference: &mut RecordRef) -> &mut PauseLog {
         let slot = self.slot(reference);
         &mut self.pauses[slot]
     }
 
-    /// The telemetry of the record that `reference` names, made on the spot if it names none.
+    /// Returns the record's telemetry. Creates the record if there is none.
     pub fn telemetry_mut(&mut self, reference: &mut RecordRef) -> &mut Telemetry {
         let slot = self.slot(reference);
         if self.telemetry.len() <= slot {
@@ -297,111 +301,111 @@ impl Records {
         &mut self.telemetry[slot]
     }
 
-    /// The trail of the record that `reference` names, made on the spot if it names none.
+    /// Returns the record's trail. Creates the record if there is none.
     pub fn trail_mut(&mut self, reference: &mut RecordRef) -> &mut Trail {
         let slot = self.slot(reference);
         self.trails.at(slot, self.pauses.len()).get_or_insert_default()
     }
 
-    /// What the answer echoes whose record `reference` names, made on the spot if it names none.
+    /// Returns the record's echo. Creates the record if there is none.
     pub fn echo_mut(&mut self, reference: &mut RecordRef) -> &mut Echo {
         let slot = self.slot(reference);
         self.echoes.at(slot, self.pauses.len()).get_or_insert_default()
     }
 
-    /// The header of load balancing in the record that `reference` names, made on the spot if it names none.
+    /// Returns the record's load balancing header. Creates the record if there is none.
     pub fn path_header_mut(&mut self, reference: &mut RecordRef) -> &mut PathHeader {
         let slot = self.slot(reference);
         self.path_headers.at(slot, self.pauses.len()).get_or_insert_default()
     }
 
-    /// The header of load balancing, if the record that `reference` names has one.
+    /// Returns the record's load balancing header.
     pub fn path_header(&self, reference: RecordRef) -> Option<&PathHeader> {
         self.path_headers.get(reference)
     }
 
-    /// Has the packet whose record `reference` names, made on the spot if it names none, take a path.
+    /// Sets the path number of a packet. Creates the record if there is none.
     pub fn set_path(&mut self, reference: &mut RecordRef, path: u16) {
         let slot = self.slot(reference);
         *self.paths.at(slot, self.pauses.len()) = Some(path);
     }
 
-    /// Where the packet has spent its time whose record `reference` names, if it tells.
+    /// Returns the breakdown of the packet's time.
     pub fn journey(&self, reference: RecordRef) -> Option<&Journey> {
         self.journeys.get(reference).map(|journey| &**journey)
     }
 
-    /// The same, to go on with it.
+    /// Returns the breakdown of the packet's time, mutable.
     pub(crate) fn journey_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Journey> {
         self.journeys.0.get_mut(slot as usize)?.as_deref_mut()
     }
 
-    /// Takes it out.
+    /// Removes the breakdown of the packet's time from the record.
     pub(crate) fn take_journey(&mut self, RecordRef(slot): RecordRef) -> Option<Box<Journey>> {
         self.journeys.0.get_mut(slot as usize)?.take()
     }
 
-    /// Puts it into the record that `reference` names, made on the spot if it names none.
+    /// Stores the breakdown of a packet's time. Creates the record if there is none.
     pub(crate) fn set_journey(&mut self, reference: &mut RecordRef, journey: Box<Journey>) {
         let slot = self.slot(reference);
         *self.journeys.at(slot, self.pauses.len()) = Some(journey);
     }
 
-    /// The path that a packet takes, if its host has chosen one.
+    /// Returns the path number that the packet's host chose.
     pub fn path(&self, reference: RecordRef) -> Option<u16> {
         self.paths.get(reference).copied()
     }
 
-    /// The pauses of the record that `reference` names.
+    /// Returns the record's pauses.
     pub fn pauses(&self, reference: RecordRef) -> Option<&PauseLog> {
         self.pauses.get(reference.0 as usize)
     }
 
-    /// The telemetry of the record that `reference` names, if anything was stamped.
+    /// Returns the record's telemetry; `None` without stamps.
     pub fn telemetry(&self, reference: RecordRef) -> Option<&Telemetry> {
         self.telemetry.get(reference.0 as usize).filter(|telemetry| telemetry.len > 0)
     }
 
-    /// Why each class has to stop, if the record that `reference` names is that of a PFC frame.
+    /// Returns the causes of a PFC frame.
     pub fn causes(&self, reference: RecordRef) -> Option<&Causes> {
         self.causes.get(reference)
     }
 
-    /// What a notice says, if the record that `reference` names is that of one.
+    /// Returns the content of a notice.
     pub fn notice(&self, reference: RecordRef) -> Option<&Notice> {
         self.notices.get(reference)
     }
 
-    /// The same, to write on it.
+    /// Returns the content of a notice, mutable.
     pub fn notice_mut(&mut self, RecordRef(slot): RecordRef) -> Option<&mut Notice> {
         self.notices.0.get_mut(slot as usize)?.as_mut()
     }
 
-    /// The way that a packet has come, if the record that `reference` names tells.
+    /// Returns the packet's trail.
     pub fn trail(&self, reference: RecordRef) -> Option<&Trail> {
         self.trails.get(reference)
     }
 
-    /// What an answer tells besides its headers, if the record that `reference` names tells.
+    /// Returns the echo of an ACK, NACK or CNP.
     pub fn echo(&self, reference: RecordRef) -> Option<&Echo> {
         self.echoes.get(reference)
     }
 
-    /// Frees the record: its frame is consumed or dropped.
+    /// Frees the record of a frame that was consumed or dropped.
     pub fn free(&mut self, reference: RecordRef) {
         if reference.is_some() {
             self.free.push(reference.0);
         }
     }
 
-    /// Takes the record out: its frame leaves for another shard.
+    /// Removes the record of a frame that leaves for another shard.
     pub fn take(&mut self, reference: RecordRef) -> Option<Record> {
         let record = Record { journey: self.take_journey(reference), ..self.copy(reference)? };
         self.free(reference);
         Some(record)
     }
 
-    /// A copy of the record, without the journey.
+    /// Returns a copy of the record, without the breakdown of time.
     pub fn copy(&self, reference: RecordRef) -> Option<Record> {
         Some(Record {
             pauses: *self.pauses(reference)?,
@@ -416,7 +420,7 @@ impl Records {
         })
     }
 
-    /// Number of records in use.
+    /// Returns the number of records in use.
     pub fn in_use(&self) -> usize {
         self.pauses.len() - self.free.len()
     }
@@ -428,7 +432,7 @@ mod tests {
     use crate::frame::Protocol;
     use crate::ids::{FlowId, NodeId, PortId};
 
-    /// A record with every part.
+    /// Returns a record with every field.
     fn whole() -> Record {
         let spell = Spell { length: Duration::from_ns(7), end: Time::from_ps(9) };
         let mut telemetry = Telemetry::default();
@@ -451,7 +455,7 @@ mod tests {
         }
     }
 
-    /// What a frame carries is the same in another shard, and nothing of it stays behind.
+    /// A record moves to another shard with all its fields and leaves nothing behind.
     #[test]
     fn a_record_that_is_taken_out_has_every_part() {
         let (mut here, mut there) = (Records::default(), Records::default());
@@ -474,7 +478,7 @@ mod tests {
         assert_eq!(format!("{:?}", records.take(record)), format!("{:?}", Some(left)));
     }
 
-    /// Each part takes memory once a record has it.
+    /// A field takes memory once a record has it.
     #[test]
     fn every_part_of_the_records_is_counted() {
         let only: [fn(Record) -> Record; 9] = [

@@ -1,34 +1,37 @@
-//! The way that a packet takes: egress ports fixed at its source, or its destination alone.
+//! Routes of packets: egress ports fixed at the source, or a destination alone.
 
 use crate::ids::{NodeId, PortIx};
 use get_size2::GetSize;
 
-/// Longest route that a packet carries, in egress ports. Longer ones are looked up hop by hop.
+/// Maximum number of egress ports in a fixed route. Longer paths are looked up hop by hop.
 pub const MAX_HOPS: usize = 7;
 
-/// Most switches that a packet passes whose way is found hop by hop (the time to live of its IP header; 64 is the usual one).
+/// Maximum number of switches that a packet passes if it is routed hop by hop: the usual time to
+/// live of IP, 64.
 pub const TIME_TO_LIVE: u8 = 64;
 
-/// The egress ports of a packet from its source host to the last switch, fixed at its source; or its destination alone, to which the way is
-/// found hop by hop.
+/// Route of a packet. A fixed route lists the egress ports from the source host to the last switch.
+/// Otherwise the route is a destination, and every switch looks up the next hop.
 ///
-/// Eight bytes, because every packet in every queue carries one: ports are numbered up to 255 and there are at most [`MAX_HOPS`].
+/// A route takes eight bytes, because every queued packet holds one. Hence fixed routes have at
+/// most [`MAX_HOPS`] ports, with numbers up to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, GetSize)]
 pub struct Route {
-    /// Ports; or, where there is no hop, the destination in the first four bytes and the time to live in the fifth.
+    /// Ports of a fixed route. Without a fixed route: the destination in the first four bytes, the
+    /// time to live in the fifth.
     hops: [u8; MAX_HOPS],
-    /// Number of hops in the upper half, number of the next one in the lower.
+    /// Upper half: number of ports. Lower half: index of the next port.
     cursor: u8,
 }
 
 impl Route {
-    /// To be found hop by hop.
+    /// Creates a route that is looked up hop by hop.
     pub fn towards(destination: NodeId) -> Route {
         let [a, b, c, d] = destination.0.to_le_bytes();
         Route { hops: [a, b, c, d, TIME_TO_LIVE, 0, 0], cursor: 0 }
     }
 
-    /// A fixed route; `None` if it has more than [`MAX_HOPS`] hops or a port beyond 255.
+    /// Creates a fixed route; `None` if it has more than [`MAX_HOPS`] ports or a port above 255.
     pub fn fixed(ports: &[PortIx]) -> Option<Route> {
         let mut route = Route { hops: [0; MAX_HOPS], cursor: (ports.len() as u8) << 4 };
         for (hop, port) in route.hops.get_mut(..ports.len())?.iter_mut().zip(ports) {
@@ -37,13 +40,13 @@ impl Route {
         Some(route)
     }
 
-    /// A fixed route whose hops have all been taken.
+    /// Creates a fixed route that has been completed.
     pub fn completed(ports: &[PortIx]) -> Option<Route> {
         let route = Route::fixed(ports)?;
         Some(Route { cursor: route.cursor | route.cursor >> 4, ..route })
     }
 
-    /// This fixed route and `port` behind it; `None` if there is no room for that.
+    /// Appends `port` to a fixed route; `None` if there is no room.
     pub fn then(mut self, port: PortIx) -> Option<Route> {
         let hops = self.cursor >> 4;
         *self.hops.get_mut(usize::from(hops))? = u8::try_from(port).ok()?;
@@ -51,7 +54,8 @@ impl Route {
         Some(self)
     }
 
-    /// This fixed route behind the egress ports `past` that the packet has taken already; itself, if that is more than there is room for.
+    /// Prepends the egress ports `past`, which the packet has passed, to a fixed route. Returns the
+    /// route unchanged if there is no room.
     pub fn with_passed(self, past: &[PortIx]) -> Route {
         let ahead = &self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)];
         let Some(mut whole) = Route::fixed(past) else { return self };
@@ -60,7 +64,7 @@ impl Route {
         Route { cursor: ((past.len() + ahead.len()) as u8) << 4 | past.len() as u8, ..whole }
     }
 
-    /// Where the packet goes from the node that it is in.
+    /// Returns the packet's next hop.
     #[inline]
     pub fn next(&self) -> NextHop {
         let (hop, hops) = (self.cursor & 0xf, self.cursor >> 4);
@@ -74,7 +78,7 @@ impl Route {
         }
     }
 
-    /// Where the packet goes in the end, if the way is found hop by hop.
+    /// Returns the destination, if the route is looked up hop by hop.
     pub fn destination(&self) -> Option<NodeId> {
         match self.next() {
             NextHop::Towards(destination) => Some(destination),
@@ -82,14 +86,14 @@ impl Route {
         }
     }
 
-    /// A fixed route whose first hop has been taken.
+    /// Advances a fixed route past its first hop.
     pub fn after_first(mut self) -> Route {
         self.advance();
         self
     }
 
-    /// The next hop has been taken; a way that is found hop by hop stays what it is, and the packet has one hop less to live. Whether it may
-    /// go on: one that has passed as many switches as it may must be in a routing loop.
+    /// Advances the route by one hop, or decrements the time to live if the route is looked up hop
+    /// by hop. Returns false if the time to live has expired: the packet is in a routing loop.
     #[inline]
     pub fn advance(&mut self) -> bool {
         if self.cursor > 0 {
@@ -100,19 +104,21 @@ impl Route {
         self.hops[4] > 0
     }
 
-    /// The egress ports taken so far, from the source host on.
+    /// Returns the egress ports of a fixed route that the packet has passed, from the source host
+    /// on.
     pub fn passed(&self) -> impl Iterator<Item = PortIx> + '_ {
         self.hops[..usize::from(self.cursor & 0xf)].iter().map(|port| PortIx::from(*port))
     }
 
-    /// The way that a packet has come that is where it goes, of which `trail` tells what it passed before it got this route; `None` if it is not known.
+    /// Returns the full route of a packet that has arrived, where `trail` lists the ports that it
+    /// passed before it received a fixed route. `None` if the path is not known.
     pub fn full_route(self, trail: Option<&[PortIx]>) -> Option<Route> {
         match self.next() {
             NextHop::Arrived => Some(self).filter(|route| {
                 let trail = trail.unwrap_or_default();
                 route.passed().take(trail.len()).eq(trail.iter().copied())
             }),
-            // A trail that was too long has been cut off.
+            // A shorter trail has been truncated.
             NextHop::Towards(_) => {
                 Route::completed(trail.filter(|trail| trail.len() == usize::from(self.links_passed()))?)
             }
@@ -120,25 +126,25 @@ impl Route {
         }
     }
 
-    /// Links passed so far, that from the source host included.
+    /// Returns the number of links passed so far, including the source host's.
     pub fn links_passed(&self) -> u8 {
         if self.cursor > 0 { self.cursor & 0xf } else { TIME_TO_LIVE - self.hops[4] + 1 }
     }
 
-    /// The egress ports to come.
+    /// Returns the remaining egress ports of a fixed route.
     pub fn remaining(&self) -> impl Iterator<Item = PortIx> + '_ {
         self.hops[usize::from(self.cursor & 0xf)..usize::from(self.cursor >> 4)].iter().map(|port| PortIx::from(*port))
     }
 }
 
-/// Where a packet goes from the node that it is in.
+/// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHop {
-    /// Out of this port.
+    /// Egress port, given by a fixed route.
     Port(PortIx),
-    /// Nowhere: the node is its destination.
+    /// None: the node is the destination.
     Arrived,
-    /// Out of a port that leads to this host.
+    /// Any egress port on a path to this host.
     Towards(NodeId),
 }
 
@@ -146,7 +152,8 @@ pub enum NextHop {
 mod tests {
     use super::*;
 
-    /// A route given on the way starts behind what the trail tells; a trail alone tells all; either may be too long to be told.
+    /// A fixed route assigned on the way follows the trail. A trail alone is the whole path. Either
+    /// may be too long to be recorded.
     #[test]
     fn the_whole_way_is_that_of_the_route_and_the_trail() {
         let arrived = |ports: &[PortIx]| Route::completed(ports).expect("few hops fit");

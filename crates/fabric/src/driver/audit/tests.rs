@@ -11,7 +11,7 @@ const HOST: NodeId = NodeId(0);
 const SWITCH: NodeId = NodeId(3);
 const CLASS: Class = Class(3);
 
-/// Two of three hosts send 10 KB each to the third; the state of things at `at_us`.
+/// Returns a simulation at `at_us` in which two hosts send 10 KB each to a third.
 fn simulation(spec: NetworkSpec, at_us: u64) -> Simulation {
     let flows = vec![flow(0, 2, 10_000, 0), flow(1, 2, 10_000, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -28,7 +28,7 @@ fn a_violation_says_when_where_and_what() {
 const UNDER_WAY: u64 = 2;
 const AT_REST: u64 = 100;
 
-/// Places and faults, once something has been done that the model would never do.
+/// Returns places and violations after `harm` changes the state of node `id`.
 fn complaints(at_us: u64, id: NodeId, harm: impl FnOnce(&mut Node)) -> Vec<(String, String)> {
     let mut simulation = simulation(star(3), at_us);
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], at_us == AT_REST));
@@ -44,7 +44,7 @@ fn complaint(place: &str, what: &str) -> Vec<(String, String)> {
     vec![(place.into(), what.into())]
 }
 
-/// Host 0 makes eleven packets, 10,528 B with what is charged of their headers, and gets as many ACKs of 60 B.
+/// Host 0 sends eleven packets, 10,528 B with charged headers, and receives as many ACKs of 60 B.
 #[test]
 fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     let balance = |came, went| format!("{came} B came in or were made, but {went} B left and 0 B are held");
@@ -60,7 +60,7 @@ fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     }
 }
 
-/// After 2 us all packets have come to the switch, 21,056 B, and twelve of 1000 B have left.
+/// After 2 us all packets, 21,056 B, have arrived at the switch and twelve of 1000 B have departed.
 #[test]
 fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
     for at_us in [AT_REST, UNDER_WAY] {
@@ -75,7 +75,7 @@ fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
     }
 }
 
-/// The books of one queue and of another, which agree in sum.
+/// Two ingress queues have wrong counters that agree in sum.
 #[test]
 fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
     let found = complaints(UNDER_WAY, SWITCH, |node| {
@@ -94,7 +94,7 @@ fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);
 }
 
-/// Flow control of a switch that believes something.
+/// Flow control whose switches report a fixed state.
 #[derive(Clone, Debug, Default)]
 struct Believer {
     stopping: Vec<(PortIx, PauseScope)>,

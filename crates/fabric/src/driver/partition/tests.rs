@@ -4,7 +4,7 @@ use crate::network::spec::NetworkSpec;
 use crate::testing::{network, star};
 use backwater_engine::Time;
 
-/// The shards, when every node has as much to do as it has ports.
+/// Returns the shards if every node's load is its number of ports.
 fn idle(spec: NetworkSpec, shards: usize) -> Vec<Vec<u32>> {
     let fabric = Fabric::new(spec).unwrap();
     numbers(Partition::automatic(&fabric, &expected_load(&fabric, &[]), shards))
@@ -19,7 +19,8 @@ fn numbers(partition: Partition) -> Vec<Vec<u32>> {
     partition.0.into_iter().map(part).collect()
 }
 
-/// Hosts 0 to 15, edges 16 to 23, aggregation 24 to 31, core 32 to 35; pod `p` has hosts `4p..4p+4` and switches `2p` and `2p+1` of a tier.
+/// Hosts 0 to 15, edges 16 to 23, aggregation 24 to 31, core 32 to 35. Pod `p` has the hosts
+/// `4p..4p+4` and the switches `2p` and `2p+1` of a tier.
 fn fat_tree() -> NetworkSpec {
     let access = (0..16).map(|host| (host, 16 + host / 2));
     let middle = (0..8).flat_map(|edge| (0..2).map(move |up| (16 + edge, 24 + edge / 2 * 2 + up)));
@@ -36,7 +37,7 @@ fn pod_of_fat_tree(node: u32) -> Option<u32> {
     }
 }
 
-/// `leaves` leaves, each with `per_leaf` hosts, and `spines` spines.
+/// Returns `leaves` leaves, each with `per_leaf` hosts, and `spines` spines.
 fn leaf_spine(leaves: u32, per_leaf: u32, spines: u32) -> NetworkSpec {
     let hosts = leaves * per_leaf;
     let access = (0..hosts).map(|host| (host, hosts + host / per_leaf));
@@ -79,7 +80,7 @@ fn a_pod_is_cut_where_whole_ones_do_not_come_out_even() {
         parts.iter().any(|part| (0..32).filter(|n| pod_of_fat_tree(*n) == Some(pod)).all(|n| part.contains(&n)))
     };
     assert_eq!((0..4).filter(|pod| whole(*pod)).count(), 3, "{parts:?}");
-    // A rack is not: hosts are where their edge is.
+    // Racks are not split: hosts are in the shard of their edge.
     for host in 0..16 {
         assert!(parts.iter().any(|part| part.contains(&host) && part.contains(&(16 + host / 2))), "{parts:?}");
     }
@@ -107,7 +108,7 @@ fn one_shard_holds_everything_rack_by_rack() {
 fn no_shard_is_empty() {
     assert_eq!(idle(star(2), 1024), [[2], [0], [1]]);
     assert_eq!(idle(star(2), 0), [[0, 1, 2]]);
-    // No node has any load.
+    // No node has a load.
     let fabric = Fabric::new(star(2)).unwrap();
     assert_eq!(numbers(Partition::automatic(&fabric, &vec![0; 3].into(), 2)), [[0, 1, 2]]);
 }
@@ -139,7 +140,7 @@ fn a_flow_is_work_for_every_node_on_its_path() {
     assert_eq!(**expected_load(&fabric, &flows), sum);
 }
 
-/// All talk to one host: its rack has half of all the work, and is cut.
+/// All hosts send to one host. Its rack has half of the load and is split.
 #[test]
 fn lopsided_work_is_balanced() {
     let flows: Vec<_> = (4..32).map(|host| flow(host, 0, 952_000)).collect();
