@@ -13,7 +13,9 @@ from typing import Any
 
 import polars as pl
 
+from backwater import Result
 from backwater._core import SCHEMA_VERSION, table_definitions
+from backwater.compare.groups import Group, Grouped
 
 US = 1_000_000
 INTERVAL = 10 * US
@@ -256,3 +258,25 @@ def seal(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - as above
     content = json.dumps(RUN | changes | {"files": files}).removesuffix("}").encode()
     (directory / "run.json").write_bytes(b'%s,\n  "checksum": %d\n}\n' % (content, zlib.crc32(content)))
     return directory
+
+
+def write_seeded(
+    directory: Path,
+    seed: int = 1,
+    changes: Mapping[str, Any] | None = None,
+    fct: Sequence[int | None] = (),
+    **run: Any,  # noqa: ANN401 - any value of run.json
+) -> Path:
+    """Writes the small result with another seed, scenario tables, and completion times."""
+    scenario = {**RUN["scenario"], **(changes or {}), "run": {"seed": seed, "warmup": "0 s"}}
+    write_result(directory, scenario=scenario, seed=seed)
+    if fct:
+        rows = [flow(number, "background", ("h0", "h1"), 10_000, time) for number, time in enumerate(fct)]
+        frame("flows", rows).write_parquet(directory / "flows.parquet")
+    drops = dict.fromkeys(("buffer-full", "headroom", "link-down", "link-error", "time-to-live"), 0)
+    return seal(directory, **{"scenario": scenario, "seed": seed, "fingerprint": f"{seed}", "drops": drops, **run})
+
+
+def side_by_side(results: Mapping[str, Result]) -> Grouped:
+    """Returns results as groups of one run each, with given labels."""
+    return Grouped([Group(label, [result]) for label, result in results.items()])

@@ -20,9 +20,8 @@ from backwater.compare.labels import LONGEST, labels, shortest_ends
 from backwater.compare.pooled import seed_list
 from backwater.compare.samples import Sample
 from backwater.experiment.claims import Estimate
-from comparing import made
 from conftest import command_line
-from small_result import END, US, seal
+from small_result import END, US, seal, write_seeded
 
 SEEDS = (1, 2, 3, 4, 5)
 SCHEMES: dict[str, dict[str, Any]] = {
@@ -149,10 +148,10 @@ def test_numbers_of_runs_are_there_for_machines(three: Path) -> None:
 
 
 def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> None:
-    made(tmp_path / "1", 1, fct=(2,))
-    made(tmp_path / "2", 2, fct=(None,))
-    made(tmp_path / "3", 3, fct=(4,))
-    made(tmp_path / "x", 1, {"network": {"mtu": "2000 B"}}, fct=(None,))
+    write_seeded(tmp_path / "1", 1, fct=(2,))
+    write_seeded(tmp_path / "2", 2, fct=(None,))
+    write_seeded(tmp_path / "3", 3, fct=(4,))
+    write_seeded(tmp_path / "x", 1, {"network": {"mtu": "2000 B"}}, fct=(None,))
     grouped = groups.load([tmp_path])
     [mean] = [view for view in views.comparison(grouped) if view.title == "Mean flow completion time (µs)"]
     assert mean.headers == ("traffic", "flow size", "mtu 1000 B (3 seeds)", "mtu 2000 B (1 seed)")
@@ -164,8 +163,8 @@ def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> No
 
 
 def test_single_runs_have_no_interval_and_no_sample_size(tmp_path: Path) -> None:
-    made(tmp_path / "a", 1, fct=(2,))
-    made(tmp_path / "b", 1, {"network": {"mtu": "2000 B"}}, fct=(3,))
+    write_seeded(tmp_path / "a", 1, fct=(2,))
+    write_seeded(tmp_path / "b", 1, {"network": {"mtu": "2000 B"}}, fct=(3,))
     grouped = groups.load([tmp_path / "a", tmp_path / "b"])
     [runs, mean, *_] = views.comparison(grouped)
     assert mean.headers == ("traffic", "flow size", "mtu 1000 B", "mtu 2000 B")
@@ -179,11 +178,11 @@ def test_single_runs_have_no_interval_and_no_sample_size(tmp_path: Path) -> None
 
 def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     late, early = ({"onset_ps": onset * US, "cycle": []} for onset in (30, 20))
-    made(tmp_path / "1", 1, counters={"merges": 4}, drops={"buffer-full": 2, "headroom": 0}, pause_frames=10)
-    made(tmp_path / "2", 2, outcome="deadlock", deadlock=late, drops={"buffer-full": 3}, pause_frames=20)
-    made(tmp_path / "3", 3, peak_queues=7, peak_filled_queues=5, memory_bytes=90_000_000, pause_frames=30)
+    write_seeded(tmp_path / "1", 1, counters={"merges": 4}, drops={"buffer-full": 2, "headroom": 0}, pause_frames=10)
+    write_seeded(tmp_path / "2", 2, outcome="deadlock", deadlock=late, drops={"buffer-full": 3}, pause_frames=20)
+    write_seeded(tmp_path / "3", 3, peak_queues=7, peak_filled_queues=5, memory_bytes=90_000_000, pause_frames=30)
     violated = {"verdict": "violated", "violations": ["bytes are missing"]}
-    made(tmp_path / "5", 5, audit=violated, unpromised_drops=1, outcome="deadlock", deadlock=early)
+    write_seeded(tmp_path / "5", 5, audit=violated, unpromised_drops=1, outcome="deadlock", deadlock=early)
     grouped = groups.load([tmp_path])
     [group] = grouped.groups
     facts = {fact.label: (fact.value, fact.state) for fact in (*group.verdicts(), *group.costs())}
@@ -213,14 +212,16 @@ def test_0_is_a_value() -> None:
 
 def test_settings_that_look_the_same_are_shown_in_full(tmp_path: Path) -> None:
     ports = [{f"s{number}": 4 for number in range(9)}, {f"s{number}": 4 + number // 8 for number in range(9)}]
-    grouped = groups.load([made(tmp_path / str(n), 1, effective={"ports": each}) for n, each in enumerate(ports)])
+    grouped = groups.load(
+        [write_seeded(tmp_path / str(n), 1, effective={"ports": each}) for n, each in enumerate(ports)]
+    )
     [(path, *shown)] = views.differences(grouped).rows
     assert (path, [json.loads(text) for text in shown]) == ("ports", ports)
 
 
 def test_a_good_group_is_green(tmp_path: Path) -> None:
     for seed in (1, 2):
-        made(tmp_path / str(seed), seed, flows={"total": 4, "finished": 4, "unfinished": 0, "endless": 0})
+        write_seeded(tmp_path / str(seed), seed, flows={"total": 4, "finished": 4, "unfinished": 0, "endless": 0})
     [group] = groups.load([tmp_path]).groups
     assert [(fact.value, fact.state) for fact in group.verdicts()] == [
         ("2 completed", "good"),
@@ -245,8 +246,8 @@ def test_seeds_are_listed_with_their_ranges(seeds: set[int]) -> None:
 
 def test_runs_that_differ_in_seed_name_and_shards_alone_are_one_group(tmp_path: Path) -> None:
     names = [{"name": name} for name in ("a", "b")]
-    one = made(tmp_path / "one", 2, names[0], effective={"name": "a", "run.shards": 1})
-    two = made(tmp_path / "two", 1, names[1], effective={"name": "b", "run.shards": 4})
+    one = write_seeded(tmp_path / "one", 2, names[0], effective={"name": "a", "run.shards": 1})
+    two = write_seeded(tmp_path / "two", 1, names[1], effective={"name": "b", "run.shards": 4})
     [group] = groups.load([one, two]).groups
     assert group.seeds == [1, 2]
 
@@ -263,7 +264,7 @@ def test_runs_that_differ_in_seed_name_and_shards_alone_are_one_group(tmp_path: 
 def test_groups_differ_in_effective_values_and_versions(
     tmp_path: Path, run: dict[str, Any], path: str, label: str | None
 ) -> None:
-    grouped = groups.load([made(tmp_path / "a", 1), made(tmp_path / "b", 2, **run)])
+    grouped = groups.load([write_seeded(tmp_path / "a", 1), write_seeded(tmp_path / "b", 2, **run)])
     assert grouped.differing == [path]
     # A group without the value has no text for it; then directories are labels.
     assert grouped.groups[1].label == (label or "b")
@@ -277,23 +278,25 @@ def test_a_kind_is_enough_and_its_options_are_left_out(tmp_path: Path) -> None:
     pfc = {"switch": {"flow_control": {"kind": "pfc", "quanta": 3}, "lossless": [3]}}
     pyrrha = {"switch": {"flow_control": {"kind": "pyrrha", "queues": 4}, "lossless": []}}
     many = {"switch": {"flow_control": {"kind": "pyrrha", "queues": 9}, "lossless": []}}
-    a, b = made(tmp_path / "a", 1, pfc), made(tmp_path / "b", 1, pyrrha)
+    a, b = write_seeded(tmp_path / "a", 1, pfc), write_seeded(tmp_path / "b", 1, pyrrha)
     assert labels_of(a, b) == ["pfc", "pyrrha"]
-    c = made(tmp_path / "c", 1, many)
+    c = write_seeded(tmp_path / "c", 1, many)
     assert labels_of(a, b, c) == ["pfc", "pyrrha, queues 4", "pyrrha, queues 9"]
-    d = made(tmp_path / "d", 1, pfc | load(0.7))
+    d = write_seeded(tmp_path / "d", 1, pfc | load(0.7))
     assert labels_of(a, b, d) == ["pfc, load 0.5", "pyrrha, load 0.5", "pfc, load 0.7"]
 
 
 def test_written_settings_precede_derived_settings_in_labels(tmp_path: Path) -> None:
-    first = [made(tmp_path / f"a{each}", 1, load(each), effective={"rate": 1, "each": each}) for each in (0.5, 0.7)]
-    last = made(tmp_path / "b", 1, {"network": {"mtu": "2 KB"}}, effective={"rate": 2, "each": 0.9})
+    first = [
+        write_seeded(tmp_path / f"a{each}", 1, load(each), effective={"rate": 1, "each": each}) for each in (0.5, 0.7)
+    ]
+    last = write_seeded(tmp_path / "b", 1, {"network": {"mtu": "2 KB"}}, effective={"rate": 2, "each": 0.9})
     assert labels_of(*first, last) == ["mtu 1000 B, load 0.5", "mtu 1000 B, load 0.7", "mtu 2 KB, load 0.5"]
 
 
 def test_settings_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     parts = [[{"load": x}, {"load": y}] for x, y in ((1, 1), (1, 2), (2, 1))]
-    directories = [made(tmp_path / str(number), 1, {"traffic": each}) for number, each in enumerate(parts)]
+    directories = [write_seeded(tmp_path / str(number), 1, {"traffic": each}) for number, each in enumerate(parts)]
     assert labels_of(*directories) == [
         "traffic[0].load 1, traffic[1].load 1",
         "traffic[0].load 1, traffic[1].load 2",
@@ -302,18 +305,22 @@ def test_settings_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -
 
 
 def test_long_labels_give_way_to_directories(tmp_path: Path) -> None:
-    long = [made(tmp_path / name, 1, {"network": {"mtu": name * LONGEST}}) for name in ("a", "b")]
+    long = [write_seeded(tmp_path / name, 1, {"network": {"mtu": name * LONGEST}}) for name in ("a", "b")]
     assert labels_of(*long) == ["a", "b"]
-    more = [made(tmp_path / name, 2, {"network": {"mtu": name[0] * LONGEST}}) for name in ("a2", "b2")]
+    more = [write_seeded(tmp_path / name, 2, {"network": {"mtu": name[0] * LONGEST}}) for name in ("a2", "b2")]
     assert labels_of(*long, *more) == ["a and 1 more", "b and 1 more"]
-    seeds = [made(tmp_path / name / "3", 3, {"network": {"mtu": name[-1] * LONGEST}}) for name in ("x/a", "x/b")]
-    seeds += [made(tmp_path / name / "4", 4, {"network": {"mtu": name[-1] * LONGEST}}) for name in ("x/a", "x/b")]
+    seeds = [
+        write_seeded(tmp_path / name / "3", 3, {"network": {"mtu": name[-1] * LONGEST}}) for name in ("x/a", "x/b")
+    ]
+    seeds += [
+        write_seeded(tmp_path / name / "4", 4, {"network": {"mtu": name[-1] * LONGEST}}) for name in ("x/a", "x/b")
+    ]
     assert labels_of(*seeds) == ["a", "b"]
 
 
 def test_a_single_group_goes_by_its_directory(tmp_path: Path) -> None:
-    assert labels_of(made(tmp_path / "only", 1)) == ["only"]
-    assert labels_of(made(tmp_path / "x" / "1", 1), made(tmp_path / "x" / "2", 2)) == ["x"]
+    assert labels_of(write_seeded(tmp_path / "only", 1)) == ["only"]
+    assert labels_of(write_seeded(tmp_path / "x" / "1", 1), write_seeded(tmp_path / "x" / "2", 2)) == ["x"]
 
 
 SETTINGS = st.dictionaries(
@@ -354,7 +361,7 @@ def test_ends_of_paths_are_distinct_and_as_short_as_possible(paths: list[list[st
 
 
 def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
-    directories = [made(tmp_path / name, seed, fct=(seed,)) for name, seed in (("a", 1), ("b", 2), ("copy", 1))]
+    directories = [write_seeded(tmp_path / name, seed, fct=(seed,)) for name, seed in (("a", 1), ("b", 2), ("copy", 1))]
     grouped = groups.load(directories)
     [group] = grouped.groups
     assert (group.seeds, group.size) == ([1, 2], "2 seeds")
@@ -368,7 +375,7 @@ def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
 
 
 def test_different_runs_of_one_seed_are_separate_groups(tmp_path: Path) -> None:
-    old, new = (made(tmp_path / name, 1, fingerprint=name) for name in ("old", "new"))
+    old, new = (write_seeded(tmp_path / name, 1, fingerprint=name) for name in ("old", "new"))
     grouped = groups.load([old, new])
     assert [group.label for group in grouped.groups] == ["old", "new"]
     [note] = grouped.notes
@@ -380,18 +387,18 @@ def test_different_runs_of_one_seed_are_separate_groups(tmp_path: Path) -> None:
 def test_folders_keep_together_what_agrees(tmp_path: Path) -> None:
     for name in ("old", "new"):
         for seed in (1, 2, 3):
-            made(tmp_path / name / str(seed), seed, fingerprint=f"{name}{seed}")
+            write_seeded(tmp_path / name / str(seed), seed, fingerprint=f"{name}{seed}")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert [(group.label, group.seeds) for group in grouped.groups] == [("old", [1, 2, 3]), ("new", [1, 2, 3])]
     assert "(and others of 2 more seeds)" in grouped.notes[0]
     # A run that is in both folders is in both groups.
     shutil.rmtree(tmp_path / "new" / "3")
-    made(tmp_path / "new" / "3", 3, fingerprint="old3")
+    write_seeded(tmp_path / "new" / "3", 3, fingerprint="old3")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert [(group.label, group.seeds) for group in grouped.groups] == [("old", [1, 2, 3]), ("new", [1, 2, 3])]
     assert "(and others of 1 more seed)" in grouped.notes[0]
     # A folder with two runs of one seed is no group; copies count once.
-    other = made(tmp_path / "new" / "again", 1, fingerprint="again")
+    other = write_seeded(tmp_path / "new" / "again", 1, fingerprint="again")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert (len(grouped.groups), grouped.copies) == (6, 1)
     assert [group.label for group in groups.load([tmp_path / "new" / "1", other]).groups] == ["1", "again"]
@@ -402,10 +409,10 @@ def test_folders_keep_together_what_agrees(tmp_path: Path) -> None:
 
 def test_folders_and_stores_mean_their_results(tmp_path: Path) -> None:
     for seed, name in ((2, "b"), (1, "a")):
-        made(tmp_path / "store" / "points" / name, seed)
-    made(tmp_path / "store" / "failed" / "c", 3)
+        write_seeded(tmp_path / "store" / "points" / name, seed)
+    write_seeded(tmp_path / "store" / "failed" / "c", 3)
     (tmp_path / "store" / "lock").touch()
-    made(tmp_path / "folder" / "x", 5)
+    write_seeded(tmp_path / "folder" / "x", 5)
     (tmp_path / "folder" / "notes").mkdir()
     assert groups.results_in(tmp_path / "store") == [tmp_path / "store/points/a", tmp_path / "store/points/b"]
     [group] = groups.load([tmp_path / "store", tmp_path / "folder"]).groups
@@ -413,7 +420,7 @@ def test_folders_and_stores_mean_their_results(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_result_in_a_folder_is_not_left_out_silently(tmp_path: Path) -> None:
-    made(tmp_path / "folder" / "a", 1)
+    write_seeded(tmp_path / "folder" / "a", 1)
     (tmp_path / "folder" / "b").mkdir()
     (tmp_path / "folder" / "b" / "run.json.partial").touch()
     outcome = command_line("compare", tmp_path / "folder")
@@ -422,7 +429,7 @@ def test_a_part_of_a_result_in_a_folder_is_not_left_out_silently(tmp_path: Path)
 
 
 def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:
-    folder = made(tmp_path / "folder" / "a", 1).parent
+    folder = write_seeded(tmp_path / "folder" / "a", 1).parent
     outcome = command_line("compare", folder, folder / "a")
     assert outcome.exit_code == 2
     assert "the same result directory is given twice" in outcome.stderr
@@ -447,7 +454,7 @@ def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
 
 def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     for seed, fct in ((1, 2), (2, 4)):
-        made(tmp_path / str(seed), seed, fct=(fct,))
+        write_seeded(tmp_path / str(seed), seed, fct=(fct,))
     # The second run sends twice as much, has more bytes queued and is never paused.
     second = tmp_path / "2"
     ports = pl.read_parquet(second / "ports.parquet").with_columns(pl.col("tx_bytes") * 3)
@@ -457,7 +464,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     pl.read_parquet(second / "pauses.parquet").clear().write_parquet(second / "pauses.parquet")
     scenario = json.loads((second / "run.json").read_text())["scenario"]
     seal(second, scenario=scenario, seed=2, fingerprint="2", simulated_ps=2 * END)
-    made(tmp_path / "other", 1, {"network": {"mtu": "9 KB"}}, fct=(3,))
+    write_seeded(tmp_path / "other", 1, {"network": {"mtu": "9 KB"}}, fct=(3,))
     grouped = groups.load([tmp_path])
     of_size, slowdown, throughput, occupancy, paused = charts(report.comparison(grouped))
     of_group = [row for row in rows(slowdown) if row["series"] == "mtu 1000 B"]
@@ -483,9 +490,9 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
 
 def test_deadlocks_of_a_group_are_marked_with_their_seeds(tmp_path: Path) -> None:
     onset = {"onset_ps": 30 * US, "cycle": []}
-    made(tmp_path / "1", 1)
-    made(tmp_path / "2", 2, outcome="deadlock", deadlock=onset)
-    made(tmp_path / "x", 2, {"network": {"mtu": "9 KB"}}, outcome="deadlock", deadlock=onset)
+    write_seeded(tmp_path / "1", 1)
+    write_seeded(tmp_path / "2", 2, outcome="deadlock", deadlock=onset)
+    write_seeded(tmp_path / "x", 2, {"network": {"mtu": "9 KB"}}, outcome="deadlock", deadlock=onset)
     paused = charts(report.comparison(groups.load([tmp_path])))[-1]
     assert [mark["mark"] for mark in rows(paused, 1)] == [
         "deadlock of mtu 1000 B, seed 2 at 30 µs",

@@ -14,9 +14,8 @@ from typer.testing import Result as CommandResult
 from backwater.compare.conditions import Condition, ConditionError, unit
 from backwater.experiment.measures.flows import FlowMeasure, UnfinishedMeasure
 from backwater.experiment.measures.run_file import RunMeasure
-from comparing import made
 from conftest import command_line
-from small_result import flow, frame, seal
+from small_result import flow, frame, seal, write_seeded
 
 SLOW = {"network": {"mtu": "9 KB"}}
 
@@ -25,8 +24,8 @@ SLOW = {"network": {"mtu": "9 KB"}}
 def two(tmp_path: Path) -> Path:
     """Two groups with two seeds each: means of 3 ± 12.706 µs and 6 ± 25.412 µs, with 10 and 40 PAUSE frames."""
     for seed, fct in ((1, 2), (2, 4)):
-        made(tmp_path / f"a{seed}", seed, fct=(fct,), pause_frames=10)
-        made(tmp_path / f"b{seed}", seed, SLOW, fct=(2 * fct,), pause_frames=40, counters={"merges": 2})
+        write_seeded(tmp_path / f"a{seed}", seed, fct=(fct,), pause_frames=10)
+        write_seeded(tmp_path / f"b{seed}", seed, SLOW, fct=(2 * fct,), pause_frames=40, counters={"merges": 2})
     return tmp_path
 
 
@@ -85,15 +84,15 @@ def test_a_share_of_a_group_is_checked_for_all_others(two: Path, group: str) -> 
     ],
 )
 def test_a_share_is_exact_at_the_limit(tmp_path: Path, condition: str, code: int) -> None:
-    made(tmp_path / "a", fct=(100,), pause_frames=100)
-    made(tmp_path / "b", 1, SLOW, fct=(110,), pause_frames=115)
+    write_seeded(tmp_path / "a", fct=(100,), pause_frames=100)
+    write_seeded(tmp_path / "b", 1, SLOW, fct=(110,), pause_frames=115)
     assert failing(tmp_path, condition).exit_code == code
 
 
 def test_a_label_comes_before_a_number(tmp_path: Path) -> None:
     long = "x" * 50
-    made(tmp_path / "2", 1, {"network": {"mtu": long}}, fct=(2,))
-    made(tmp_path / "1", 1, fct=(10,))
+    write_seeded(tmp_path / "2", 1, {"network": {"mtu": long}}, fct=(2,))
+    write_seeded(tmp_path / "1", 1, fct=(10,))
     directories = [tmp_path / "2", tmp_path / "1"]
     # "2" is the label of the first group, with 2 µs.
     holds = command_line("compare", *directories, "--fail-if", "fct.mean > 110% of 2")
@@ -135,7 +134,7 @@ def test_a_page_is_written_though_a_condition_holds(two: Path) -> None:
 
 def test_identical_runs_leave_nothing_to_check(tmp_path: Path) -> None:
     for name in ("old", "new"):
-        made(tmp_path / name / "1", 1, fct=(2,))
+        write_seeded(tmp_path / name / "1", 1, fct=(2,))
     folders = [tmp_path / "old", tmp_path / "new"]
     outcome = command_line("compare", *folders, "--fail-if", "fct.mean > 90% of 1", "--fail-if", "fct.mean > 3 us")
     assert outcome.exit_code == 0
@@ -149,7 +148,7 @@ def test_identical_runs_leave_nothing_to_check(tmp_path: Path) -> None:
 @pytest.fixture
 def kinds(tmp_path: Path) -> Path:
     """A result with unfinished flows, and with a role and a tag of one name."""
-    directory = made(tmp_path / "kinds")
+    directory = write_seeded(tmp_path / "kinds")
     rows = [
         flow(0, "background", ("h0", "h2"), 10_000, 2),  # role vulnerable
         flow(1, "background", ("h0", "h1"), 10_000, 4),  # role background
@@ -226,7 +225,7 @@ def test_a_condition_that_cannot_be_checked_is_code_2(kinds: Path, condition: st
 
 @pytest.mark.parametrize("outcome", ["interrupted", "write-error", "violation"])
 def test_an_interrupted_or_invalid_run_cannot_be_checked(two: Path, outcome: str) -> None:
-    made(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
+    write_seeded(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
     found = failing(two, "fct.mean > 1 s")
     assert found.exit_code == 2
     assert f"mtu 9 KB, seed 2 ({two / 'b2'}) cannot be checked: {outcome} at " in found.stderr
@@ -234,13 +233,13 @@ def test_an_interrupted_or_invalid_run_cannot_be_checked(two: Path, outcome: str
 
 @pytest.mark.parametrize("outcome", ["deadlock", "stalled", "time-limit"])
 def test_other_ends_are_results_like_any_other(two: Path, outcome: str) -> None:
-    made(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
+    write_seeded(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
     assert failing(two, "fct.mean > 1 s").exit_code == 0
 
 
 def test_groups_with_other_seeds_are_reported(two: Path) -> None:
     (two / "b2").rename(two / "kept")
-    made(two / "kept", 3, SLOW, fct=(8,))
+    write_seeded(two / "kept", 3, SLOW, fct=(8,))
     found = failing(two, "fct.mean > 300% of 1", "fct.mean > 1 s")
     assert found.exit_code == 0
     note = '"mtu 9 KB" has seed 1, 3, "mtu 1000 B" seed 1–2: their traffic differs'
@@ -249,11 +248,11 @@ def test_groups_with_other_seeds_are_reported(two: Path) -> None:
 
 
 def test_a_seed_without_a_value_is_named(two: Path) -> None:
-    made(two / "b3", 3, SLOW, fct=(None,))
+    write_seeded(two / "b3", 3, SLOW, fct=(None,))
     outcome = failing(two, "fct.mean > 1 s")
     assert outcome.exit_code == 2
     assert f"mtu 9 KB, seed 3 ({two / 'b3'}) has no value: none of 1 flow has finished" in outcome.stderr
-    made(two / "c", 1, {"network": {"mtu": "3 KB"}})
+    write_seeded(two / "c", 1, {"network": {"mtu": "3 KB"}})
     rows = [flow(0, "elsewhere", ("h0", "h1"), 10_000, 2) | {"role": "background"}]
     frame("flows", rows).write_parquet(two / "c" / "flows.parquet")
     document = json.loads((two / "c" / "run.json").read_text())
@@ -264,7 +263,7 @@ def test_a_seed_without_a_value_is_named(two: Path) -> None:
 
 
 def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
-    made(tmp_path / "at-once", fct=(0,))
+    write_seeded(tmp_path / "at-once", fct=(0,))
     outcome = failing(tmp_path, "goodput.mean < 1 Gbps")
     assert outcome.exit_code == 2
     assert "has no value: it is inf" in outcome.stderr

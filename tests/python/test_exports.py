@@ -447,9 +447,7 @@ def test_a_table_with_a_forged_checksum_is_reported(tmp_path: Path) -> None:
     events = result.directory / "events.parquet"
     pl.read_parquet(events).with_columns(port=pl.lit(77, pl.UInt16)).write_parquet(events)
     seal(result.directory, **run)
-    with pytest.raises(
-        ResultError, match=r"events\.parquet: a frame is sent at [0-9]+ ps on a port without a link"
-    ):
+    with pytest.raises(ResultError, match=r"events\.parquet: a frame is sent at [0-9]+ ps on a port without a link"):
         export(Result.load(result.directory), "pcapng", tmp_path / "x")
     for content in (b"", b"PAR1", b"PAR1 but nothing that is a table PAR1"):
         events.write_bytes(content)

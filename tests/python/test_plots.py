@@ -13,8 +13,7 @@ import vl_convert
 
 from backwater import Result, node_style, plots, report, style, vega
 from backwater.topology_plot import topology_chart
-from comparing import side_by_side
-from small_result import END, FLOW_ROWS, US, frame, write_result
+from small_result import END, FLOW_ROWS, US, frame, side_by_side, write_result
 
 OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
 OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")

@@ -9,8 +9,7 @@ import vl_convert
 
 from backwater import Result, plots, report, style, vega
 from backwater.topology_plot import collapse_hosts, place, topology_chart
-from comparing import side_by_side
-from small_result import END
+from small_result import END, side_by_side
 
 CHARTS = (
     "fct",
