@@ -1,30 +1,32 @@
-//! The congestion notification message (CNM) of FLB: what a switch tells the source edge of a flow, and that the sender.
+//! Congestion notification message (CNM) of FLB: a switch notifies the source edge of a flow, and
+//! the edge notifies the sender.
 
 use crate::frame::{MAX_HOPS, Protocol};
 
-/// Whose notices these are.
+/// Protocol of FLB's notices.
 pub(super) const FLB: Protocol = Protocol::named("flb");
 
-/// The most ports at which a flow is known to be congested at once: as many as it passes, at most. Of more, which only one that changes its path can have, the first count.
+/// Most ports at which a flow is known to be congested at once: the most that it passes. If a flow
+/// that changes its path has more, the first ones count.
 pub(super) const MOST_ROOTS: usize = MAX_HOPS;
 
-/// What a CNM says of a flow.
+/// Content of a CNM about a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cnm {
-    /// It is one of so many that are congested at the port from which this comes.
+    /// The flow is one of several congested flows at the sending port.
     Congested {
         /// n, at least 1.
         flows: u32,
     },
-    /// It is not any more, nor are the others of so many.
+    /// The flow and the other flows of the port are no longer congested.
     Clear {
-        /// n, at least 1: those that have been told of first have heard of few others.
+        /// n, at least 1: flows notified early have learned of few others.
         flows: u32,
     },
 }
 
 impl Cnm {
-    /// Its fields: the flag, and n.
+    /// Returns the fields of the notice: the flag, and n.
     pub(super) fn words(self) -> [u32; 4] {
         match self {
             Cnm::Congested { flows } => [1, flows, 0, 0],
@@ -32,7 +34,7 @@ impl Cnm {
         }
     }
 
-    /// What fields say.
+    /// Returns the content of the fields.
     pub(super) fn of(words: [u32; 4]) -> Cnm {
         match words {
             [0, flows, ..] => Cnm::Clear { flows: flows.max(1) },

@@ -1,25 +1,27 @@
-//! How fast a queue grows: for whoever asks, when a packet comes, where it will be by the time that a notice has had its effect.
+//! Growth rate of a queue, measured at arrivals: it predicts the length at the time when a notice
+//! takes effect.
 
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// Two lengths of a queue, the older one first, and when it had them: the newer one less than an interval before the last packet came, the older one one to two
-/// intervals before that, or, where no packet came for so long, at the same time.
+/// Two lengths of a queue and their times, the older one first. The newer length is less than an
+/// interval old at the last packet. The older length is one to two intervals older; if no packet
+/// arrived for so long, both have the same time.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 pub(super) struct Lengths([(Time, u64); 2]);
 
 impl Lengths {
-    /// Where the growth of the queue is measured from, before a packet is added to `length` bytes.
+    /// Records the queue's length before a packet is added to `length` bytes.
     pub(super) fn measure(&mut self, length: u64, now: Time, interval: Duration) {
         let age = now.since(self.0[1].0);
         if age >= interval {
-            // What was before a break says nothing.
+            // A length from before a break has no meaning.
             let is_recent = age.ps() / 2 < interval.ps();
             self.0 = [if is_recent { self.0[1] } else { (now, length) }, (now, length)];
         }
     }
 
-    /// By how much the queue, which holds `length` bytes, grows in `span`, if it goes on as lately.
+    /// Returns the growth in `span` of a queue of `length` bytes if recent growth continues.
     pub(super) fn growth(&self, length: u64, now: Time, interval: Duration, span: Duration) -> i128 {
         let (since, from) = self.0[0];
         let time = now.since(since).max(interval);
@@ -31,7 +33,8 @@ impl Lengths {
 mod tests {
     use super::*;
 
-    /// Over 10 us at least, and less than 30; a queue that shrinks grows by less than nothing, and what was before a break does not count.
+    /// Measured over at least 10 us and less than 30 us. A shrinking queue has negative growth, and
+    /// lengths from before a break do not count.
     #[test]
     fn growth_is_that_of_late() {
         let mut lengths = Lengths::default();
@@ -41,11 +44,11 @@ mod tests {
             lengths.measure(before, now, interval);
             lengths.growth(length, now, interval, span)
         };
-        // 1000 B at once, after a break: over 10 us at least.
+        // 1000 B at once after a break: measured over at least 10 us.
         assert_eq!(growth(100, 0, 1000), 500);
         assert_eq!(growth(105, 1000, 2000), 1000);
         assert_eq!(growth(110, 2000, 3000), 1500);
-        // From 100 us until here; then from 110 us, when there were 2000 B.
+        // First from 100 us until now; then from 110 us, when the queue had 2000 B.
         assert_eq!(growth(119, 6000, 7600), 2000);
         assert_eq!(growth(120, 7600, 8000), 3000);
         assert_eq!(growth(130, 5000, 5600), -1000);

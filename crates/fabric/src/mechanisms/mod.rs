@@ -1,4 +1,4 @@
-//! The mechanisms, slot by slot; the registry of each slot is its `mod.rs`.
+//! Mechanisms by slot. Each slot's `mod.rs` has its registry.
 
 mod cnm;
 pub mod congestion;

@@ -1,6 +1,7 @@
-//! Mechanisms of other crates: how a registry knows those that scenarios can name.
+//! Mechanisms of other crates, and their registration under names for scenarios.
 //!
-//! A program registers them before it reads a scenario, slot by slot: `FlowControlConfig::register::<OnOffConfig>("on-off", "1.0.0")`.
+//! A program registers mechanisms before it reads a scenario, slot by slot:
+//! `FlowControlConfig::register::<OnOffConfig>("on-off", "1.0.0")`.
 
 use crate::contract::Diagnostic;
 use schemars::generate::SchemaSettings;
@@ -11,23 +12,23 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A mechanism of another crate, with what builds it.
+/// Mechanism of another crate, with its factory.
 pub struct Custom<F: ?Sized> {
     factory: Arc<F>,
     named: Option<Named>,
 }
 
-/// What a scenario says of it.
+/// Name and options in a scenario.
 #[derive(Clone, Debug)]
 struct Named {
     name: &'static str,
     version: &'static str,
-    /// With every default filled in.
+    /// Options with every default filled in.
     options: Value,
 }
 
 impl<F: ?Sized> Custom<F> {
-    /// One that no scenario can name.
+    /// Returns a mechanism that no scenario can name.
     pub(crate) fn unnamed(factory: Arc<F>) -> Custom<F> {
         Custom { factory, named: None }
     }
@@ -40,7 +41,7 @@ impl<F: ?Sized> Custom<F> {
         self.named.as_ref().map(|named| (named.name, named.version))
     }
 
-    /// Kind and options as a scenario writes them, if it can.
+    /// Returns kind and options as in a scenario, if the mechanism is registered.
     pub(crate) fn written(&self) -> Result<Value, &'static str> {
         let named = self.named.as_ref().ok_or("a mechanism that is not registered has no name to be written")?;
         let kind = (KIND.to_owned(), named.name.into());
@@ -66,20 +67,20 @@ pub(crate) fn size_of_plug_in<T: ?Sized>(mechanism: &impl Deref<Target = T>) -> 
     size_of_val(&**mechanism)
 }
 
-/// The key of a mechanism's name beside its options.
+/// Key of a mechanism's name among its options.
 const KIND: &str = "kind";
 
-/// The mechanisms of other crates that are registered in a slot, by name.
+/// Registered mechanisms of other crates in a slot, by name.
 pub(crate) struct PlugIns<F: ?Sized + 'static>(RwLock<BTreeMap<&'static str, PlugIn<F>>>);
 
 struct PlugIn<F: ?Sized> {
     version: &'static str,
-    /// What a scenario may write, the kind included.
+    /// Schema of the options, including `kind`.
     schema: Map<String, Value>,
     read: Read<F>,
 }
 
-/// Makes of options what builds the mechanism, and the options with every default filled in.
+/// Reads options. Returns the factory, and the options with every default filled in.
 type Read<F> = fn(Value) -> Result<(Arc<F>, Value), serde_json::Error>;
 
 impl<F: ?Sized> PlugIns<F> {
@@ -87,7 +88,7 @@ impl<F: ?Sized> PlugIns<F> {
         PlugIns(RwLock::new(BTreeMap::new()))
     }
 
-    /// Registers a mechanism with options `T`, beside the `built_in` ones.
+    /// Registers a mechanism with options `T` in addition to the `built_in` ones.
     pub(crate) fn add<T: JsonSchema>(
         &self,
         built_in: &[&str],
@@ -99,7 +100,8 @@ impl<F: ?Sized> PlugIns<F> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
             return Err(error("a name consists of lower-case letters, digits and hyphens"));
         }
-        // Before the lock is taken: options that contain a mechanism of this slot ask what is registered in it.
+        // Before the lock is taken: options that contain a mechanism of this slot query the same
+        // registry.
         let schema = schema_of::<T>(name).map_err(error)?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut taken = built_in.iter().chain(known.keys());
@@ -111,7 +113,7 @@ impl<F: ?Sized> PlugIns<F> {
         Ok(())
     }
 
-    /// Reads `options` if their kind is a registered one.
+    /// Reads `options` if their kind is registered.
     pub(crate) fn read(&self, options: &Map<String, Value>) -> Option<Result<Custom<F>, serde_json::Error>> {
         let (name, version, read) = self.find(options.get(KIND)?.as_str()?)?;
         let own = options.iter().filter(|(key, _)| *key != KIND).map(|(key, value)| (key.clone(), value.clone()));
@@ -119,14 +121,15 @@ impl<F: ?Sized> PlugIns<F> {
         Some(read(own.collect()).map(custom))
     }
 
-    /// Name, version and reader of a mechanism. The reader is called when the lock is free again: options may contain a mechanism of this slot.
+    /// Returns name, version and reader of a mechanism. The reader is called without the lock:
+    /// options may contain a mechanism of this slot.
     fn find(&self, name: &str) -> Option<(&'static str, &'static str, Read<F>)> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let (name, plug_in) = known.get_key_value(name)?;
         Some((name, plug_in.version, plug_in.read))
     }
 
-    /// Adds what is registered to the `schema` of the slot.
+    /// Adds the registered mechanisms to the `schema` of the slot.
     pub(crate) fn describe(&self, schema: &mut Schema) {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(kinds) = schema.get_mut("oneOf").and_then(Value::as_array_mut) {
@@ -135,7 +138,7 @@ impl<F: ?Sized> PlugIns<F> {
     }
 }
 
-/// The schema of a table with the kind `name` and the fields of `T`, complete in itself.
+/// Returns the self-contained schema of a table with the kind `name` and the fields of `T`.
 fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static str> {
     let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
     let Value::Object(mut schema) = generator.into_root_schema_for::<T>().to_value() else {
@@ -144,7 +147,7 @@ fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static s
     if schema.get("type").is_none_or(|kind| kind != "object") || schema.contains_key("oneOf") {
         return Err(NO_TABLE);
     }
-    // What is inlined needs no reference, but to what it is in.
+    // Inlined schemas contain references only to themselves.
     if json!(schema).to_string().contains("\"$ref\":") {
         return Err("its options contain themselves");
     }
@@ -158,7 +161,7 @@ fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static s
     let required = schema.remove("required");
     let required = required.as_ref().and_then(Value::as_array).into_iter().flatten();
     schema.insert("required".into(), [&json!(KIND)].into_iter().chain(required).cloned().collect());
-    // Whatever serde makes of them, unknown keys are mistakes.
+    // Unknown keys are errors, even if serde ignores them.
     schema.insert("additionalProperties".into(), false.into());
     schema.retain(|key, _| key != "$schema" && key != "title");
     Ok(schema)

@@ -1,10 +1,12 @@
-//! The registry of a slot: one list from which the configuration enum, its names, and the instances are made.
+//! Registry of a slot: one list defines the configuration enum, its names, and the instances.
 
-/// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts `kind = "name"` with the fields of `Config`, whose
-/// documentation says what the mechanism is; and every instance enum has a variant with what `Config` builds.
+/// Declares a slot's mechanisms. For every line `Variant = "name": Config`, a scenario accepts
+/// `kind = "name"` with the fields of `Config`, and the documentation of `Config` describes the
+/// mechanism. Every instance enum has a variant for what `Config` builds.
 ///
-/// Built-ins are dispatched to inline, mechanisms of other crates through a box. A mechanism of another crate that is registered
-/// ([`plug_in`](crate::mechanisms::plug_in)) is read, written and described like a built-in.
+/// Built-in mechanisms are dispatched statically, mechanisms of other crates through a box. A
+/// registered mechanism of another crate ([`plug_in`](crate::mechanisms::plug_in)) is read, written
+/// and described like a built-in one.
 macro_rules! registry {
     (
         $(#[$meta:meta])*
@@ -30,13 +32,14 @@ macro_rules! configuration {
         { $($variant:ident = $name:literal: $options:ty;)+ }
     ) => {
         $(#[$meta])*
-        // `remote` makes functions of what would be implementations: those below turn to them for built-ins.
+        // `remote` generates functions instead of implementations. The implementations below call
+        // them for built-in mechanisms.
         #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind", remote = "Self")]
         #[schemars(transform = |schema: &mut schemars::Schema| PLUG_INS.describe(schema))]
         pub enum $config {
             $(#[serde(rename = $name)] #[allow(missing_docs, reason = "its options say what it is")] $variant($options),)+
-            /// A mechanism that another crate plugs in.
+            /// Mechanism of another crate.
             #[serde(skip)]
             Custom($crate::mechanisms::plug_in::Custom<dyn $factory>),
         }
@@ -65,24 +68,28 @@ macro_rules! configuration {
         }
 
         impl $config {
-            /// Names of the built-in mechanisms, as a scenario writes them.
+            /// Names of the built-in mechanisms in scenarios.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Every built-in mechanism with its default configuration: what the contract tests run over.
+            /// Returns every built-in mechanism with its default configuration, for the contract
+            /// tests.
             pub fn all() -> Vec<$config> {
                 vec![$($config::$variant(<$options>::default())),+]
             }
 
-            /// A mechanism of another crate, for a network that a program makes. No scenario can name it.
+            /// Returns a mechanism of another crate for a network that a program builds. No
+            /// scenario can name it.
             pub fn custom(options: impl $factory + 'static) -> $config {
                 $config::Custom($crate::mechanisms::plug_in::Custom::unnamed(std::sync::Arc::new(options)))
             }
 
-            /// Lets scenarios name a mechanism of another crate as they name the built-in ones, for as long as the process lasts.
-            /// Its options may contain a mechanism of the same slot: a built-in one, or one that is registered already.
+            /// Registers a mechanism of another crate under a name for scenarios, until the process
+            /// ends. Its options may contain a mechanism of the same slot: a built-in one, or one
+            /// that is already registered.
             ///
             /// # Errors
-            /// The name is taken or no name, or the options are none that a scenario can write.
+            ///
+            /// If the name is taken or invalid, or if a scenario cannot write the options.
             pub fn register<T>(name: &'static str, version: &'static str) -> Result<(), $crate::contract::Diagnostic>
             where
                 T: $factory + serde::Serialize + serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
@@ -95,7 +102,7 @@ macro_rules! configuration {
                 })
             }
 
-            /// Name and version of the mechanism, if it is of another crate and registered.
+            /// Returns name and version of a registered mechanism of another crate.
             pub fn plug_in(&self) -> Option<(&'static str, &'static str)> {
                 match self {
                     $config::Custom(custom) => custom.plug_in(),
@@ -103,7 +110,8 @@ macro_rules! configuration {
                 }
             }
 
-            /// The name a scenario gives this mechanism; `custom` for one that it cannot name.
+            /// Returns the mechanism's name in scenarios; `custom` for a mechanism that is not
+            /// registered.
             pub fn name(&self) -> &'static str {
                 match self {
                     $($config::$variant(_) => $name,)+
@@ -111,13 +119,13 @@ macro_rules! configuration {
                 }
             }
 
-            /// What all mechanisms of all slots are asked alike.
+            /// Returns the options by the trait that all slots share.
             pub fn options(&self) -> &dyn $crate::contract::Options {
                 &**self
             }
         }
 
-        /// What all mechanisms of the slot are asked alike.
+        /// Access to the methods that all mechanisms of the slot share.
         impl std::ops::Deref for $config {
             type Target = dyn $factory;
 
@@ -142,7 +150,7 @@ macro_rules! instances {
         #[delegate($trait, inline = "always")]
         $(#[delegate($accounts)])*
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
-        // A tag in a place of its own is read with one instruction.
+        // A separate tag is read with one instruction.
         #[repr(u8)]
         pub enum $any {
             $($variant(<$mechanism as $options>::$instance),)+
@@ -150,7 +158,8 @@ macro_rules! instances {
         }
 
         impl $any {
-            /// The mechanism itself. For those who ask seldom: calls on the way of packets are inlined as long as they are few.
+            /// Returns the mechanism, for rare calls. Calls on the path of packets are inlined only
+            /// while they are few.
             pub fn mechanism(&self) -> &dyn $trait {
                 match self {
                     $($any::$variant(mechanism) => mechanism,)+

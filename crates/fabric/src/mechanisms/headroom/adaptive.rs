@@ -1,4 +1,5 @@
-//! Adaptive headroom: as SIH, but for the delays that a port and its peer have measured (IEEE P802.1Qdt; DSH section V-B).
+//! Adaptive headroom: SIH for the delays that a port and its peer have measured (IEEE P802.1Qdt;
+//! DSH section V-B).
 
 use super::options::offset;
 use super::pools::{Pools, reserved};
@@ -11,19 +12,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// As `sih`, with headroom for the delays that the ports have measured (IEEE P802.1Qdt).
+/// `sih` with headroom for the delays that the ports have measured (IEEE P802.1Qdt).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveConfig {
-    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH section V-A).
+    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH
+    /// section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Unit of the time stamps: the measured delay of a link is its true one, rounded up to a whole number of them. Default 8 ns, the
-    /// clock of IEEE 802.1AS time stamps at 125 MHz.
+    /// Unit of the time stamps: the measured delay of a link is its real delay, rounded up to a
+    /// multiple of this unit. Default 8 ns, the clock of IEEE 802.1AS time stamps at 125 MHz.
     pub resolution: Duration,
-    /// A paused queue resumes this far below its threshold. Default: two full frames.
+    /// Distance below the threshold at which a paused queue resumes. Default: two full frames.
     pub resume_offset: Option<Bytes>,
 }
 
@@ -67,7 +69,7 @@ impl HeadroomOptions for AdaptiveConfig {
 }
 
 impl AdaptiveConfig {
-    /// What every port needs for the delays measured.
+    /// Returns the need of every port for the measured delays.
     fn per_port(&self, site: &Site<'_>) -> Vec<u64> {
         let unit = self.resolution.ps().max(1);
         let measured = |delay: Duration| Duration::from_ps(delay.ps().div_ceil(unit) * unit);

@@ -1,4 +1,5 @@
-//! A dynamic threshold for every egress queue (Choudhury and Hahne 1998): how a switch shares its buffer where packets may be lost.
+//! Dynamic threshold per egress queue (Choudhury and Hahne 1998): buffer sharing for lossy
+//! switches.
 
 use super::threshold::DynamicThreshold;
 use crate::contract::report::DropCause;
@@ -12,11 +13,13 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A dynamic threshold for every egress queue, for traffic that may be lost: no headroom, nothing for flow control to go by.
+/// Dynamic threshold per egress queue for lossy traffic: without headroom, and without thresholds
+/// for flow control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {
-    /// Share of the free buffer that the packets of one class at one egress port may take. Default 1 (ConWeave's simulator, for lossy classes and IRN).
+    /// Share of the free buffer that the packets of one class at one egress port may take. Default
+    /// 1 (ConWeave's simulator, for lossy classes and IRN).
     #[schemars(range(min = 0.0))]
     pub alpha: f64,
 }
@@ -52,7 +55,7 @@ impl HeadroomOptions for EgressConfig {
     }
 }
 
-/// The policy at one switch.
+/// Policy of one switch.
 #[derive(Debug, GetSize)]
 pub struct Egress {
     used: Occupancy,
@@ -61,7 +64,7 @@ pub struct Egress {
     threshold: DynamicThreshold,
     /// Bytes by ingress port and class.
     came: Vec<[u64; CLASSES]>,
-    /// Bytes by egress port and the class in which they came.
+    /// Bytes by egress port and ingress class.
     queued: Vec<[u64; CLASSES]>,
 }
 
@@ -89,7 +92,8 @@ impl BufferPolicy for Egress {
         self.used.shared -= bytes;
     }
 
-    /// Never full; a flow control that has stopped a class because a packet was lost may let it go with the next departure.
+    /// Never full. A flow control that stopped a class after a drop may resume it with the next
+    /// departure.
     fn pressure(&self, _ingress: PortIx, class: Class) -> Pressure {
         Pressure::of_class(class, false, self.lossless.has(class))
     }
@@ -112,7 +116,7 @@ mod tests {
     use crate::testing::{fabric, star};
     use backwater_engine::Bytes;
 
-    /// A packet of 1000 B of class 3 from port `ingress` to port `egress`.
+    /// Returns a packet of 1000 B of class 3 from port `ingress` to port `egress`.
     fn packet(ingress: PortIx, egress: PortIx) -> PacketContext<'static> {
         PacketContext { ingress, egress, ..crate::testing::packet(0, Class(3), 1000) }
     }
@@ -125,7 +129,7 @@ mod tests {
         EgressConfig { alpha }.build(&fabric.site(NodeId(4)))
     }
 
-    /// How many packets go into the queue of port `egress` before one is refused.
+    /// Returns how many packets the queue of port `egress` admits before a drop.
     fn fill(policy: &mut Egress, egress: PortIx) -> usize {
         (0..)
             .take_while(|n| {
@@ -134,20 +138,21 @@ mod tests {
             .count()
     }
 
-    /// With alpha 1 a queue takes half of the buffer, the next a half of what is left, and so on; with 1/4 a fifth, and a fifth of the rest.
+    /// With alpha 1, a queue takes half of the buffer, the next half of the rest, and so on; with
+    /// 1/4, a fifth, and a fifth of the rest.
     #[test]
     fn a_queue_takes_its_share_of_what_is_free() {
         let mut even = policy(1.0, 100_000);
         assert_eq!((fill(&mut even, 0), fill(&mut even, 1), fill(&mut even, 2)), (50, 25, 13));
         let mut small = policy(0.25, 100_000);
         assert_eq!((fill(&mut small, 0), fill(&mut small, 1)), (20, 16));
-        // Packets that leave make room for as many, at any queue.
+        // Departed packets free space for as many others, in any queue.
         small.release(&packet(0, 0), Time::ZERO);
         assert_eq!(fill(&mut small, 0), 0, "the other queue has lowered the threshold");
         assert_eq!(fill(&mut small, 1), 0, "1000 B free more raise it by 250 B");
     }
 
-    /// However large alpha, the buffer is never overrun.
+    /// The buffer is never exceeded, however large alpha is.
     #[test]
     fn no_more_is_taken_than_there_is() {
         // The last 500 B are too few for a packet, whatever the threshold.

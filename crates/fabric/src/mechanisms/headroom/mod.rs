@@ -1,4 +1,4 @@
-//! Slot *headroom* (the buffer policy): which pool pays for a packet, and when an ingress queue is full.
+//! Headroom slot (the buffer policy): pool of each packet, and thresholds of ingress queues.
 
 pub mod adaptive;
 pub mod dsh;
@@ -15,7 +15,7 @@ use crate::contract::signatures::*;
 use crate::mechanisms::registry::registry;
 
 registry! {
-    /// How a switch shares its buffer.
+    /// Buffer sharing of a switch.
     pub enum HeadroomConfig, factory HeadroomFactory;
     instances AnyBufferPolicy: BufferPolicy + BufferAccounts, of HeadroomOptions::Instance,
     by build(site: &Site<'_>) or boxed;

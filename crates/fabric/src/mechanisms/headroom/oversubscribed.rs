@@ -1,4 +1,5 @@
-//! Oversubscribed headroom: as SIH, but all queues draw theirs from one pool that is smaller than the sum (DSH section V-B; SONiC).
+//! Oversubscribed headroom: SIH with one headroom pool for all queues, smaller than the sum of
+//! their needs (DSH section V-B; SONiC).
 
 use super::options::{effective_values, offset, per_port};
 use super::pools::{Pools, headroom_bytes, private_bytes};
@@ -10,22 +11,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// As `sih`, but all queues draw their headroom from a pool smaller than the sum: may drop.
+/// `sih` with one headroom pool for all queues, smaller than the sum of their needs: may drop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OversubscribedConfig {
-    /// Share of the headroom of all lossless ingress queues that is set aside; each takes up to its own in full, first come, first served.
-    /// Below 1 packets may be dropped. Default 0.8 (DSH section V-B).
+    /// Size of the pool, as a share of the sum of all lossless ingress queues' headroom. Each queue
+    /// may use its full headroom, first come, first served. Below 1 packets may be dropped. Default
+    /// 0.8 (DSH section V-B).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
-    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH section V-A).
+    /// Share of the free shared pool that one ingress queue may take, as of SIH. Default 1/16 (DSH
+    /// section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
     /// Most headroom of a lossless (ingress port, class). Default: as of SIH.
     pub headroom: Option<Bytes>,
-    /// A paused queue resumes this far below its threshold. Default: two full frames.
+    /// Distance below the threshold at which a paused queue resumes. Default: two full frames.
     pub resume_offset: Option<Bytes>,
 }
 
@@ -69,7 +72,7 @@ impl HeadroomOptions for OversubscribedConfig {
 }
 
 impl OversubscribedConfig {
-    /// Bytes of headroom of all queues together.
+    /// Returns the bytes of headroom of all queues together.
     fn pool(&self, site: &Site<'_>, headroom: &[u64]) -> u64 {
         (headroom_bytes(site, headroom) as f64 * self.ratio).round() as u64
     }

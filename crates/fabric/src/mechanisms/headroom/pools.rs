@@ -6,7 +6,7 @@ use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 
-/// Counters of one ingress queue: what every packet needs.
+/// Counters of one ingress queue that every packet needs.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 #[repr(align(16))]
 struct IngressQueue {
@@ -16,7 +16,7 @@ struct IngressQueue {
     headroom: u64,
 }
 
-/// What one ingress queue uses besides its private bytes.
+/// Usage of one ingress queue beyond its private bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     /// Bytes of the shared pool.
@@ -25,33 +25,35 @@ pub(super) struct Held {
     pub(super) headroom: u64,
 }
 
-/// The three pools of a shared-memory switch. A policy decides by its threshold what goes where.
+/// The three pools of a shared-memory switch. A policy's threshold decides the pool of each packet.
 #[derive(Debug, GetSize)]
 #[repr(C)]
 pub(super) struct Pools {
-    // What every packet needs.
+    // Occupancy, which every packet needs.
     used: Occupancy,
     shared_size: u64,
     /// Private bytes of every lossless ingress queue.
     private: u64,
     lossless: ClassMask,
     queues: Vec<[IngressQueue; CLASSES]>,
-    // What only headroom needs.
+    // Most bytes of headroom of one queue, by port. Only headroom needs this and the following
+    // fields.
     /// Per port, the most bytes that may be in headroom of one queue.
     headroom_size: Vec<u64>,
-    /// The most bytes that may be in headroom of all queues together.
+    /// Most bytes of headroom of all queues together.
     headroom_pool: u64,
-    /// The most bytes that have been in headroom at once.
+    /// Most bytes of headroom at once so far.
     peak_headroom: Vec<[u64; CLASSES]>,
 }
 
 impl Pools {
-    /// Pools of the switch at `site`, with `headroom` bytes per lossless queue of each port.
+    /// Returns the pools of the switch at `site`, with `headroom` bytes per lossless queue of each
+    /// port.
     pub(super) fn new(site: &Site<'_>, private: u64, headroom: &[u64]) -> Pools {
         Pools::with_headroom_pool(site, private, headroom, headroom_bytes(site, headroom))
     }
 
-    /// The same, but all queues together have no more than `headroom_pool` bytes of headroom.
+    /// Returns pools with at most `headroom_pool` bytes of headroom for all queues together.
     pub(super) fn with_headroom_pool(site: &Site<'_>, private: u64, headroom: &[u64], headroom_pool: u64) -> Pools {
         let reserved = private_bytes(site, private) + headroom_pool;
         Pools {
@@ -66,7 +68,7 @@ impl Pools {
         }
     }
 
-    /// Asks for the counters of one ingress queue.
+    /// Prefetches the counters of one ingress queue.
     #[inline]
     pub(super) fn prefetch(&self, ingress: PortIx, class: Class) {
         prefetch(&self.queues[usize::from(ingress)][class.index()]);
@@ -76,33 +78,33 @@ impl Pools {
         self.lossless.has(class)
     }
 
-    /// Free bytes of the shared pool.
+    /// Returns the free bytes of the shared pool.
     pub(super) fn free_shared(&self) -> u64 {
         self.shared_size - self.used.shared
     }
 
-    /// Private bytes of every ingress queue of a lossless class.
+    /// Returns the private bytes of every lossless ingress queue.
     pub(super) fn private(&self) -> u64 {
         self.private
     }
 
-    /// What one ingress queue uses besides its private bytes.
+    /// Usage of one ingress queue beyond its private bytes.
     pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> Held {
         let IngressQueue { footroom, headroom } = *self.queue(ingress, class);
         Held { shared: footroom.saturating_sub(self.private_of(class)), headroom }
     }
 
-    /// Bytes of headroom that one ingress queue uses.
+    /// Returns the bytes of headroom that one ingress queue uses.
     pub(super) fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
         self.queue(ingress, class).headroom
     }
 
-    /// The most bytes of headroom that one ingress queue has used so far.
+    /// Returns the most bytes of headroom that one ingress queue has used so far.
     pub(super) fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
         self.peak_headroom[usize::from(ingress)][class.index()]
     }
 
-    /// All bytes of one ingress queue.
+    /// Returns all bytes of one ingress queue.
     pub(super) fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
         let queue = self.queue(ingress, class);
         queue.footroom + queue.headroom
@@ -112,8 +114,10 @@ impl Pools {
         self.used
     }
 
-    /// Charges a packet: private first, then shared up to `threshold` of the free bytes per queue and what is left of the pool, then headroom. A
-    /// packet that would lift its queue's shared bytes above the threshold goes wholly to headroom. Returns what its queue uses then.
+    /// Charges a packet: to private bytes first, then to the shared pool up to `threshold` of the
+    /// free bytes per queue and the rest of the pool, then to headroom. A packet that would lift
+    /// its queue's shared bytes above the threshold is charged to headroom as a whole. Returns the
+    /// queue's usage afterwards.
     #[inline(always)]
     pub(super) fn admit(
         &mut self,
@@ -172,22 +176,24 @@ impl Pools {
     }
 }
 
-/// Bytes set aside: private and headroom of every lossless ingress queue.
+/// Returns the reserved bytes: private bytes and headroom of every lossless ingress queue.
 pub(super) fn reserved(site: &Site<'_>, private: u64, headroom: &[u64]) -> u64 {
     private_bytes(site, private) + headroom_bytes(site, headroom)
 }
 
-/// Bytes set aside where every lossless ingress queue has `private` bytes.
+/// Returns the reserved private bytes: `private` per lossless ingress queue.
 pub(super) fn private_bytes(site: &Site<'_>, private: u64) -> u64 {
     private * (site.ports.len() + site.unused_ports) as u64 * site.lossless_classes()
 }
 
-/// Bytes set aside where every lossless ingress queue of a port has the headroom listed for that port.
+/// Returns the reserved headroom, for lossless ingress queues with the headroom listed for their
+/// port.
 pub(super) fn headroom_bytes(site: &Site<'_>, headroom: &[u64]) -> u64 {
     of_all_ports(site, headroom) * site.lossless_classes()
 }
 
-/// The sum over all ports of the chip; those without a link count as the one that needs most.
+/// Returns the sum over all ports of the chip. Ports without a link count as the port with the
+/// largest value.
 pub(super) fn of_all_ports(site: &Site<'_>, per_port: &[u64]) -> u64 {
     let most = per_port.iter().copied().max().unwrap_or(0);
     per_port.iter().sum::<u64>() + most * site.unused_ports as u64

@@ -1,4 +1,5 @@
-//! SIH, static and independent headroom: what switch chips do, and the baseline of DSH (DSH section II).
+//! SIH, static and independent headroom: the method of switch chips, and DSH's baseline (DSH
+//! section II).
 
 use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{Held, Pools, reserved};
@@ -14,21 +15,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest shared by a dynamic threshold.
+/// Static and independent headroom: worst-case headroom for every lossless ingress queue, the rest
+/// shared by a dynamic threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SihConfig {
-    /// Share of the free shared pool that one ingress queue may take: T = alpha (B_s - used). Default 1/16 (DSH section V-A).
+    /// Share of the free shared pool that one ingress queue may take: T = alpha (B_s - used).
+    /// Default 1/16 (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
-    /// If set, alpha holds for ports of this rate and grows in proportion to a port's rate (the rule of the HPCC simulator). Default: none.
+    /// Port rate for which alpha holds: it grows in proportion to a port's rate (the rule of the
+    /// HPCC simulator). Default: none.
     pub alpha_rate: Option<Rate>,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link; more
-    /// where frames or response times are so long that it would not do.
+    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU)
+    /// + 3840 B, for that port's link; more where long frames or response times need more.
     pub headroom: Option<Bytes>,
-    /// A paused queue resumes this far below its threshold. Default: two full frames (DCQCN, DSH section IV-E).
+    /// Distance below the threshold at which a paused queue resumes. Default: two full frames
+    /// (DCQCN, DSH section IV-E).
     pub resume_offset: Option<Bytes>,
 }
 
@@ -77,7 +82,8 @@ impl HeadroomOptions for SihConfig {
     }
 }
 
-/// SIH at one switch, and its kin that only reserve another amount: private, shared up to a dynamic threshold, headroom.
+/// SIH at one switch, and policies that only reserve other amounts: private bytes, a shared pool
+/// with a dynamic threshold, headroom.
 #[derive(Debug, GetSize)]
 pub struct Sih {
     pools: Pools,
@@ -86,23 +92,23 @@ pub struct Sih {
 }
 
 impl Sih {
-    /// The policy over `pools`; a queue resumes `offset` below its threshold.
+    /// Returns the policy over `pools`; a queue resumes `offset` below its threshold.
     pub(super) fn new(pools: Pools, threshold: DynamicThreshold, offset: Option<Bytes>, site: &Site<'_>) -> Sih {
         Sih { pools, threshold, resume_offset: resume_offset(offset, site) }
     }
 
-    /// T(t) of the queues of `ingress`.
+    /// Returns T(t) of the queues of `ingress`.
     fn shared_threshold(&self, ingress: PortIx) -> u64 {
         self.threshold.of(ingress, self.pools.free_shared())
     }
 
-    /// Whether the queue of a class is full or below_xon that has these bytes.
+    /// Returns the pressure of a class whose queue has these bytes.
     #[inline(always)]
     fn pressure_of(&self, Held { shared, headroom }: Held, ingress: PortIx, class: Class) -> Pressure {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
         }
-        // Spares most packets the threshold; what follows would say the same.
+        // Most packets need no threshold: the result would be the same.
         if (shared, headroom) == (0, 0) {
             return Pressure::of_class(class, false, true);
         }

@@ -14,16 +14,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A fixed threshold for every lossless ingress queue, with worst-case headroom above it.
+/// Fixed threshold for every lossless ingress queue, with worst-case headroom above it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StaticConfig {
-    /// Length of an ingress queue at which its upstream is paused. Default 256 KB (FLB section 5, PCN).
+    /// Length of an ingress queue at which its upstream is paused. Default 256 KB (FLB section 5,
+    /// PCN).
     pub xoff: Bytes,
     /// Length below which it is resumed. Default: two full frames below `xoff`.
     pub xon: Option<Bytes>,
-    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's link; more where frames or response
-    /// times are so long that it would not do.
+    /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's
+    /// link; more where long frames or response times need more.
     pub headroom: Option<Bytes>,
 }
 
@@ -34,7 +35,7 @@ impl Default for StaticConfig {
 }
 
 impl HeadroomConfig {
-    /// All of a buffer is for whatever comes, up to 1 TiB by one port.
+    /// The whole buffer is shared, up to 1 TiB per port.
     pub(crate) const SHARED: HeadroomConfig =
         HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
 }
@@ -81,13 +82,13 @@ impl HeadroomOptions for StaticConfig {
 }
 
 impl StaticConfig {
-    /// Length below which a queue is resumed.
+    /// Returns the length below which a queue is resumed.
     fn xon(&self, site: &Site<'_>) -> u64 {
         self.xon.map_or(self.xoff.get().saturating_sub(resume_offset(None, site)), Bytes::get)
     }
 }
 
-/// The static threshold at one switch.
+/// Static threshold at one switch.
 #[derive(Debug, GetSize)]
 pub struct StaticThreshold {
     pools: Pools,
@@ -96,7 +97,7 @@ pub struct StaticThreshold {
 }
 
 impl StaticThreshold {
-    /// The static threshold for the switch at `site`.
+    /// Returns the static threshold for the switch at `site`.
     pub fn new(config: &StaticConfig, site: &Site<'_>) -> StaticThreshold {
         StaticThreshold {
             pools: Pools::new(site, 0, &per_port(config.headroom, site)),
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);
     }
 
-    /// Two full frames of 1000 B below `xoff`, and never below nothing.
+    /// Two full frames of 1000 B below `xoff`, and never below zero.
     #[test]
     fn xon_is_two_frames_below_xoff_by_default() {
         let fabric = fabric(star(2));
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!((xon(256_000), xon(1500)), (254_000, 0));
     }
 
-    /// Lossy classes have no threshold, no headroom, and no upstream is told.
+    /// Lossy classes have no threshold and no headroom, and their upstream is never notified.
     #[test]
     fn a_lossy_class_takes_what_is_left_and_is_dropped_when_nothing_is() {
         let mut spec = star(2);
@@ -218,7 +219,8 @@ mod tests {
             assert_eq!(policy.pressure(0, Class(1)), Pressure::default());
         }
         assert_eq!(admit(&mut policy, 0, Class(1), 1, Time::ZERO), Err(DropCause::BufferFull));
-        // A lossless packet that finds the pool empty goes to headroom, and its upstream is told.
+        // A lossless packet that finds the pool empty is charged to headroom, and its upstream is
+        // notified.
         assert_eq!(admit(&mut policy, 1, CLASS, 1000, Time::ZERO), Ok(()));
         assert_eq!(policy.pressure(1, CLASS).full, ClassMask::of(CLASS));
     }

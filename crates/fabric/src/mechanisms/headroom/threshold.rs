@@ -1,4 +1,5 @@
-//! The dynamic threshold of an ingress queue (Choudhury and Hahne 1998): a share of what is left of the shared pool.
+//! Dynamic threshold of an ingress queue (Choudhury and Hahne 1998): a share of the free bytes of
+//! the shared pool.
 
 use crate::contract::{PortFacts, Site};
 use crate::ids::PortIx;
@@ -9,19 +10,20 @@ use get_size2::GetSize;
 #[derive(Debug, GetSize)]
 pub(super) enum DynamicThreshold {
     OfAll(u64),
-    /// Of each port, where it depends on the rate.
+    /// Alpha by port, if it depends on the rate.
     ByPort(Box<[u64]>),
 }
 
 const ALPHA_BITS: u32 = 16;
 
-/// Alpha at `port`: where it holds for ports of rate `at`, it grows in proportion to a port's rate.
+/// Returns alpha at `port`; for ports of another rate than `at`, it scales with the port's rate.
 pub(super) fn alpha(alpha: f64, at: Option<Rate>, port: &PortFacts) -> f64 {
     at.map_or(alpha, |at| alpha * (port.rate.bps() as f64 / at.bps() as f64))
 }
 
 impl DynamicThreshold {
-    /// The threshold with `alpha`; that of ports of rate `at`, where it grows in proportion to a port's rate.
+    /// Returns the threshold with `alpha`, which holds for ports of rate `at` and scales with a
+    /// port's rate.
     pub(super) fn new(alpha: f64, at: Option<Rate>, site: &Site<'_>) -> DynamicThreshold {
         let scaled = |alpha: f64| (alpha * f64::from(1 << ALPHA_BITS)).round() as u64;
         match at {
@@ -33,7 +35,7 @@ impl DynamicThreshold {
         }
     }
 
-    /// T(t) = alpha (B_s - used) (DSH Equation 2), of which `free` is the term in parentheses.
+    /// Returns T(t) = alpha (B_s - used) (DSH Equation 2); `free` is the term in parentheses.
     #[inline]
     pub(super) fn of(&self, ingress: PortIx, free: u64) -> u64 {
         let alpha = match self {

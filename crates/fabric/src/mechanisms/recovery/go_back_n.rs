@@ -9,14 +9,15 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The receiver accepts packets in order only; the sender goes back to the first one missing.
+/// The receiver accepts packets in order only; the sender goes back to the first missing packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoBackNConfig {
-    /// Shortest time between two NACKs for the same gap. Default 4 us (ConWeave); the HPCC simulator has 500 us.
+    /// Shortest time between two NACKs for the same gap. Default 4 us (ConWeave); the HPCC
+    /// simulator has 500 us.
     pub nack_interval: Duration,
-    /// Retransmission timeout: without progress for this long the sender goes back to the oldest unacknowledged packet. Default 4 ms
-    /// (ConWeave); "0 s" switches it off.
+    /// Retransmission timeout: after this time without progress, the sender goes back to the oldest
+    /// unacknowledged packet. Default 4 ms (ConWeave); "0 s" switches it off.
     pub timeout: Duration,
 }
 
@@ -41,7 +42,8 @@ impl RecoveryOptions for GoBackNConfig {
     }
 }
 
-/// The sender of one flow, which goes back to what is asked for, and after a timeout to the oldest packet unacknowledged.
+/// Sender of one flow: it goes back to the packet of a NACK, and after a timeout to the oldest
+/// unacknowledged packet.
 #[derive(Debug, GetSize)]
 pub struct Sender {
     timeout: Option<Duration>,
@@ -62,12 +64,12 @@ impl RecoverySender for Sender {
             return false;
         }
         // A NACK from before the last acknowledgement is stale.
-        let is_news = answer.expected >= progress.acked;
-        if is_news {
+        let is_recent = answer.expected >= progress.acked;
+        if is_recent {
             progress.acked = answer.expected;
             progress.next = answer.expected;
         }
-        is_news
+        is_recent
     }
 
     fn on_timeout(&mut self, progress: &mut Progress) {
@@ -80,11 +82,11 @@ impl RecoverySender for Sender {
     }
 }
 
-/// The receiver of one flow.
+/// Receiver of one flow.
 #[derive(Debug, GetSize)]
 pub struct Receiver {
     nack_interval: Duration,
-    /// The gap last asked for, and when it may be asked for again.
+    /// Packet of the last NACK, and the time from which on the NACK may be repeated.
     asked: Option<(Psn, Time)>,
 }
 
@@ -133,7 +135,8 @@ mod tests {
         assert_eq!(receiver.on_data(4, 1, Time::from_ps(10_999_999)), Verdict::Ignore);
         assert_eq!(receiver.on_data(5, 1, at_us(11)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(6, 1, at_us(20)), Verdict::Ignore);
-        // What came before the gap is acknowledged again; the gap itself is delivered; the next gap is another one.
+        // A packet before the gap is acknowledged again; the gap itself is delivered; the next gap
+        // is a new one.
         assert_eq!(receiver.on_data(0, 1, at_us(20)), Verdict::Duplicate);
         assert_eq!(receiver.on_data(1, 1, at_us(20)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(3, 2, at_us(20)), Verdict::Nack { is_kept: false });
@@ -159,11 +162,11 @@ mod tests {
         state.next = 8;
         assert!(nack(&mut sender, 6, &mut state));
         assert_eq!(state, progress(6, 6, 10));
-        // Older news than what is known already.
+        // An older acknowledgement than the last one.
         assert!(!nack(&mut sender, 5, &mut state));
         ack(&mut sender, 3, &mut state);
         assert_eq!(state, progress(6, 6, 10));
-        // What arrived after all need not be sent again.
+        // Packets that arrived after all need no retransmission.
         ack(&mut sender, 9, &mut state);
         assert_eq!(state, progress(9, 9, 10));
         state.next = 12;

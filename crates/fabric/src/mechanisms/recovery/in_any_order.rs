@@ -1,4 +1,5 @@
-//! A receiver that tolerates reordering: for fabrics with almost no loss that send the packets of a flow along several paths.
+//! A receiver that tolerates reordering, for fabrics with almost no loss that spread a flow's
+//! packets over several paths.
 
 use super::go_back_n::Sender;
 use crate::contract::{Options, RecoveryOptions, RecoveryReceiver, SenderFacts, Verdict};
@@ -13,15 +14,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InAnyOrderConfig {
-    /// Packets from the first one missing on, itself included, that a receiver keeps track of; it drops those beyond. Default 65536: with the
-    /// usual MTU more than a switch's buffer holds.
+    /// Packets that a receiver tracks, from the first missing packet on; it drops packets beyond.
+    /// Default 65536: with the usual MTU more than a switch's buffer holds.
     #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
-    /// How long a packet may be missing while later ones come before the receiver asks for it. Default: for ever (what a lossless fabric
-    /// has delayed still comes).
+    /// Time that a packet may be missing, while later ones arrive, before the receiver sends a
+    /// NACK. Default: for ever (a lossless fabric delivers delayed packets eventually).
     pub allowance: Option<Duration>,
-    /// Retransmission timeout: without progress for this long the sender goes back to the oldest unacknowledged packet. Default 4 ms, as with
-    /// `go-back-n`; "0 s" switches it off.
+    /// Retransmission timeout: after this time without progress, the sender goes back to the oldest
+    /// unacknowledged packet. Default 4 ms, as with `go-back-n`; "0 s" switches it off.
     pub timeout: Duration,
 }
 
@@ -50,14 +51,14 @@ impl RecoveryOptions for InAnyOrderConfig {
     }
 }
 
-/// The receiver of one flow.
+/// Receiver of one flow.
 #[derive(Debug, GetSize)]
 pub struct Receiver {
     room: u32,
     allowance: Option<Duration>,
-    /// Packets that came before their turn, by number modulo `room`.
+    /// Early packets, by number modulo `room`.
     held: BitSet,
-    /// The packet last found missing, and when to ask for it.
+    /// Packet last found missing, and the time of its NACK.
     missing: Psn,
     ask_at: Time,
 }
@@ -72,7 +73,8 @@ impl Receiver {
         (psn % self.room) as usize
     }
 
-    /// Whether it is time to ask for `expected`, after which a packet has come; if so, it is asked for again after another allowance.
+    /// Returns true if a NACK for `expected` is due, after a later packet has arrived. Another NACK
+    /// is due after another allowance.
     fn asks(&mut self, expected: Psn, now: Time) -> bool {
         let Some(allowance) = self.allowance else { return false };
         let is_known = self.ask_at != Time::NEVER && self.missing == expected;
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(receiver.on_data(3, 1, at_us(1)), Verdict::Keep);
         assert_eq!(receiver.on_data(2, 1, at_us(2)), Verdict::Keep);
         assert_eq!(receiver.on_data(3, 1, at_us(3)), Verdict::Duplicate);
-        // Packet 4 is the last for which there is room, and 5 is where 1 will be.
+        // Packet 4 is the last that fits, and 5 is where 1 will be.
         assert_eq!(receiver.on_data(5, 1, at_us(4)), Verdict::Ignore);
         assert_eq!(receiver.on_data(4, 1, at_us(5)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 1, at_us(6)), Verdict::Deliver { packets: 4 });
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(receiver.on_data(5, 5, at_us(8)), Verdict::Deliver { packets: 1 });
     }
 
-    /// However far a flow has come, what its receiver keeps track of takes no more places than there is room for.
+    /// The receiver reuses places: it never uses more than it has, however long the flow is.
     #[test]
     fn places_are_used_again() {
         let receiver = receiver(4, None);
@@ -155,15 +157,15 @@ mod tests {
         assert_eq!(receiver.on_data(3, 0, at_us(10)), Verdict::Nack { is_kept: true });
         assert_eq!(receiver.on_data(4, 0, at_us(19)), Verdict::Keep);
         assert_eq!(receiver.on_data(5, 0, at_us(20)), Verdict::Nack { is_kept: true });
-        // What came with the question has been kept all the same.
+        // The packet that triggered the NACK has been kept.
         assert_eq!(receiver.on_data(0, 0, at_us(21)), Verdict::Deliver { packets: 6 });
-        // The next packet to be missing has its own time.
+        // The next missing packet has its own allowance.
         assert_eq!(receiver.on_data(8, 6, at_us(31)), Verdict::Keep);
         assert_eq!(receiver.on_data(200, 6, at_us(41)), Verdict::Nack { is_kept: false });
         assert_eq!(receiver.on_data(201, 6, at_us(42)), Verdict::Ignore);
     }
 
-    /// The sender goes back, and what is missing is lost again: what comes instead, all of it known, asks for it.
+    /// The sender goes back, and the missing packet is lost again: known packets trigger the NACK.
     #[test]
     fn what_is_held_already_asks_as_well() {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
@@ -174,7 +176,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, in whatever order, lost and repeated: what is delivered is what came, from the first packet to the first missing.
+        /// Whatever arrives, in any order, lost or repeated: packets from the first up to the first
+        /// missing one are delivered.
         #[test]
         fn any_order_delivers_what_came(arrivals in prop::collection::vec(0u32..200, 0..600), room in 1u32..130) {
             let mut receiver = receiver(room, None);

@@ -1,4 +1,5 @@
-//! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and no more packets in flight than fill the path, so that PFC is not needed.
+//! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and a limit of packets in flight to
+//! what fills the path, so that PFC is not needed.
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
@@ -13,31 +14,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// IRN: selective retransmission, with no more packets in flight than fill the path (SIGCOMM 2018).
+/// IRN: selective retransmission, with at most the packets in flight that fill the path (SIGCOMM
+/// 2018).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IrnConfig {
-    /// Most payload from the oldest packet that is not acknowledged to the newest sent (BDP-FC). Default: what the sender's line carries in the longest
-    /// base round-trip time (section 3.2: the BDP of the longest path).
+    /// Most payload from the oldest unacknowledged packet to the newest sent (BDP-FC). Default:
+    /// what the sender's line carries in the longest base round-trip time (section 3.2: the BDP of
+    /// the longest path).
     pub bdp_cap: Option<Bytes>,
-    /// Packets that a receiver's bitmap has room for, which bounds `bdp_cap` as well. Default 4096: 4 MB at the usual MTU.
+    /// Size of a receiver's bitmap in packets, which also bounds `bdp_cap`. Default 4096: 4 MB at
+    /// the usual MTU.
     #[schemars(range(min = 2, max = 65_536))]
     pub bitmap: u32,
-    /// Retransmission timeout while few packets are in flight, RTO_low. Default 100 us (section 4.1).
+    /// Retransmission timeout while few packets are in flight, RTO_low. Default 100 us (section
+    /// 4.1).
     pub rto_low: Duration,
-    /// The same while more are, RTO_high. Default 320 us (section 4.1).
+    /// Retransmission timeout while more packets are in flight, RTO_high. Default 320 us (section
+    /// 4.1).
     pub rto_high: Duration,
-    /// How many packets are few, N. Default 3 (section 4.1).
+    /// Largest number of packets that counts as few, N. Default 3 (section 4.1).
     pub few: u32,
-    /// What is lost when the timeout runs out. Default `oldest`.
+    /// Packets that are lost when the timeout expires. Default `oldest`.
     pub timeout_loses: TimeoutLoses,
 }
 
-/// What a sender takes for lost when the timeout runs out.
+/// Packets that a sender declares lost when the timeout expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutLoses {
-    /// The oldest packet that is not acknowledged; of all others, as ever, those behind which one has arrived (section 3.1).
+    /// The oldest unacknowledged packet; other packets are lost, as usual, if a later one has
+    /// arrived (section 3.1).
     #[default]
     Oldest,
     /// Every packet that has not arrived.
@@ -68,7 +75,8 @@ impl Options for IrnConfig {
 }
 
 impl IrnConfig {
-    /// Most packets from the oldest that is not acknowledged to the newest sent, on a line of `facts`.
+    /// Returns the most packets from the oldest unacknowledged one to the newest sent, on a line of
+    /// `facts`.
     fn cap(&self, facts: &SenderFacts) -> Psn {
         let mtu = u64::from(facts.sizes.mtu);
         let packets = self.bdp_cap.map_or(facts.bdp(), Bytes::get).div_ceil(mtu).max(1);
@@ -105,7 +113,7 @@ impl RecoveryOptions for IrnConfig {
     }
 }
 
-/// The sender of one flow.
+/// Sender of one flow.
 #[derive(Debug, GetSize)]
 pub struct Sender {
     cap: Psn,
@@ -114,7 +122,7 @@ pub struct Sender {
     few: u32,
     timeout_loses: TimeoutLoses,
     board: Scoreboard,
-    /// No packet has arrived behind the one before this.
+    /// Packet after the latest one that has arrived.
     arrived_before: Psn,
 }
 
@@ -136,8 +144,8 @@ impl RecoverySender for Sender {
         self.board.on_answer(answer.expected, answer.arrived, progress);
         self.arrived_before = self.arrived_before.max(answer.arrived.map_or(0, |psn| psn + 1));
         // A NACK from before the last acknowledgement is stale.
-        let is_news = answer.is_nack && answer.expected == progress.acked;
-        let begins = is_news && !self.board.recovers();
+        let is_recent = answer.is_nack && answer.expected == progress.acked;
+        let begins = is_recent && !self.board.recovers();
         if begins {
             self.board.recover(progress.acked + 1, progress.next, progress);
         }
@@ -160,11 +168,11 @@ impl RecoverySender for Sender {
     }
 }
 
-/// The receiver of one flow: it keeps what comes early, and asks for what is missing by every answer.
+/// Receiver of one flow: it keeps early packets, and every answer reports the missing packet.
 #[derive(Debug, GetSize)]
 pub struct Receiver {
     places: u32,
-    /// Packets that came before their turn, by number modulo `places`.
+    /// Early packets, by number modulo `places`.
     held: BitSet,
 }
 

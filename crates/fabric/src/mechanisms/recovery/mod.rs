@@ -1,4 +1,4 @@
-//! Slot *loss recovery*: what sender and receiver do about gaps.
+//! Loss recovery slot: reaction of sender and receiver to gaps.
 
 pub mod go_back_n;
 pub mod in_any_order;

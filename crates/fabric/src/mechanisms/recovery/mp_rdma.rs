@@ -1,4 +1,5 @@
-//! Loss recovery of MP-RDMA (Lu et al., NSDI 2018): the receiver keeps what comes early as far as a short bitmap goes, and asks when a packet is beyond it.
+//! Loss recovery of MP-RDMA (Lu et al., NSDI 2018): the receiver keeps early packets within a short
+//! bitmap, and sends a NACK for a packet beyond it.
 
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
@@ -12,16 +13,17 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The receiver keeps early packets within a short bitmap; the sender repeats what has not been answered (MP-RDMA, NSDI 2018).
+/// The receiver keeps early packets within a short bitmap; the sender retransmits unacknowledged
+/// packets (MP-RDMA, NSDI 2018).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdmaRecoveryConfig {
-    /// Packets from the one expected on, itself included, that a receiver keeps track of, L; it throws away one beyond, and asks. Default 64 (the paper, and its
-    /// re-implementation).
+    /// L: packets that a receiver tracks, from the expected packet on. It drops a packet beyond and
+    /// sends a NACK. Default 64 (the paper and its re-implementation).
     #[schemars(range(min = 2, max = 65_536))]
     pub bitmap: u32,
-    /// Retransmission timeout: without progress for this long everything is lost that has not been answered. Default 8 ms (the re-implementation: always the
-    /// same); "0 s" switches it off.
+    /// Retransmission timeout: after this time without progress, all unacknowledged packets are
+    /// lost. Default 8 ms (the re-implementation: always the same); "0 s" switches it off.
     pub rto: Duration,
 }
 
@@ -64,7 +66,7 @@ impl RecoveryOptions for MpRdmaRecoveryConfig {
     }
 }
 
-/// The sender of one flow.
+/// Sender of one flow.
 #[derive(Debug, GetSize)]
 pub struct Sender {
     rto: Option<Duration>,
@@ -86,10 +88,11 @@ impl RecoverySender for Sender {
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
         self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.is_nack), progress);
-        // It has come, and has been thrown away; if it has not been repaired since, it is lost, and so is what has not been answered before it.
+        // The packet arrived and was dropped. If it has not been repaired since, it is lost, as are
+        // unacknowledged packets before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
         let thrown_away = answer.arrived.filter(|psn| answer.is_nack && is_missing(psn));
-        // Sent behind what has been sent again: that has been lost once more.
+        // Packets sent after a retransmission: the retransmitted packet is lost again.
         let begins = thrown_away.filter(|psn| !self.board.repairs(*psn));
         match begins {
             Some(psn) => self.board.recover(psn + 1, progress.next, progress),
@@ -107,7 +110,7 @@ impl RecoverySender for Sender {
     }
 }
 
-/// The receiver of one flow.
+/// Receiver of one flow.
 #[derive(Debug, GetSize)]
 pub struct Receiver(in_any_order::Receiver);
 

@@ -1,32 +1,33 @@
-//! What a sender knows of its packets where answers name those that have come, and which of them it sends again.
+//! A sender's record of arrived and lost packets, for receivers whose answers name arrived packets.
 
 use crate::contract::Progress;
 use crate::frame::Psn;
 use backwater_engine::bits::BitSet;
 use get_size2::GetSize;
 
-/// The packets of one flow from the oldest that is not acknowledged on.
+/// Packets of one flow from the oldest unacknowledged packet on.
 #[derive(Debug, GetSize)]
 pub(super) struct Scoreboard {
-    /// Packets of which a receiver keeps track, from the oldest missing on.
+    /// Packets that a receiver tracks, from the oldest missing packet on.
     places: u32,
-    /// Packets behind the oldest not acknowledged that have arrived, by number modulo `places`.
+    /// Arrived packets after the oldest unacknowledged one, by number modulo `places`.
     arrived: BitSet,
-    /// How many these are.
+    /// Number of arrived packets after the oldest unacknowledged one.
     arrivals: u32,
     recovery: Option<Recovery>,
 }
 
-/// Loss recovery of a sender, from the first sign of a loss until all is acknowledged before a certain packet.
+/// Loss recovery of a sender, from the first sign of a loss until all packets before `until` are
+/// acknowledged.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Recovery {
-    /// The packet behind the last that must be acknowledged.
+    /// Packet after the last one that must be acknowledged.
     until: Psn,
-    /// The next packet that may have to be sent again: each is once.
+    /// Next packet that may be retransmitted: each packet is retransmitted once.
     next: Psn,
-    /// Packets before this one that have not arrived are lost.
+    /// Packet before which all packets that have not arrived are lost.
     lost_before: Psn,
-    /// The next lost packet, if there is one.
+    /// Next lost packet, if there is one.
     lost: Option<Psn>,
 }
 
@@ -35,38 +36,39 @@ impl Scoreboard {
         Scoreboard { places, arrived: BitSet::default(), arrivals: 0, recovery: None }
     }
 
-    /// Packets behind the oldest not acknowledged that have arrived.
+    /// Returns the number of arrived packets after the oldest unacknowledged one.
     #[cfg(test)]
     pub(super) fn arrivals(&self) -> u32 {
         self.arrivals
     }
 
-    /// Whether losses are being repaired.
+    /// Returns true if losses are being repaired.
     pub(super) fn recovers(&self) -> bool {
         self.recovery.is_some()
     }
 
-    /// Whether `psn` had been sent when the losses were found that are being repaired, and has not been sent again since.
+    /// Returns true if `psn` was sent before the losses being repaired were detected, and has not
+    /// been retransmitted since.
     pub(super) fn repairs(&self, psn: Psn) -> bool {
         self.recovery.is_some_and(|recovery| (recovery.next..recovery.until).contains(&psn))
     }
 
-    /// The next lost packet, if there is one.
+    /// Next lost packet, if there is one.
     pub(super) fn lost(&self) -> Option<Psn> {
         self.recovery.and_then(|recovery| recovery.lost)
     }
 
-    /// Whether a receiver would keep `psn`, as far as is known.
+    /// Returns true if a receiver would keep `psn`, as far as the sender knows.
     fn has_place(&self, psn: Psn, progress: &Progress) -> bool {
         psn - progress.acked < self.places
     }
 
-    /// Whether `psn`, which is not acknowledged, has arrived.
+    /// Returns true if `psn`, which is not acknowledged, has arrived.
     pub(super) fn has_arrived(&self, psn: Psn, progress: &Progress) -> bool {
         self.has_place(psn, progress) && self.arrived.has((psn % self.places) as usize)
     }
 
-    /// An answer says that all has come before `expected`, and that `arrived` has.
+    /// Processes an answer: all packets before `expected` have arrived, and `arrived` has.
     pub(super) fn on_answer(&mut self, expected: Psn, arrived: Option<Psn>, progress: &mut Progress) {
         for psn in progress.acked..expected {
             if self.has_arrived(psn, progress) {
@@ -85,13 +87,14 @@ impl Scoreboard {
         }
     }
 
-    /// Packets before `lost_before` that have not arrived are lost. They are sent again, each once, and that is over when all is acknowledged before `until`.
+    /// Starts recovery: packets before `lost_before` that have not arrived are lost and
+    /// retransmitted once. Recovery ends when all packets before `until` are acknowledged.
     pub(super) fn recover(&mut self, lost_before: Psn, until: Psn, progress: &Progress) {
         self.recovery = Some(Recovery { until, next: progress.acked, lost_before, lost: None });
         self.find_lost(progress);
     }
 
-    /// If losses are being repaired, packets before `lost_before` that have not arrived are lost as well.
+    /// During recovery, declares packets before `lost_before` that have not arrived lost as well.
     pub(super) fn lose_before(&mut self, lost_before: Psn, progress: &Progress) {
         if let Some(recovery) = &mut self.recovery {
             recovery.lost_before = recovery.lost_before.max(lost_before);
@@ -99,7 +102,7 @@ impl Scoreboard {
         }
     }
 
-    /// Packet `psn`, a lost one or a new one, is sent.
+    /// Records the transmission of `psn`, which is new or lost.
     pub(super) fn on_sent(&mut self, psn: Psn, progress: &mut Progress) {
         if psn < progress.next {
             self.recovery.iter_mut().for_each(|recovery| recovery.next = psn + 1);
@@ -110,21 +113,23 @@ impl Scoreboard {
         }
     }
 
-    /// How many packets do not count as in flight: they have arrived, or are lost and have yet to be sent again.
+    /// Returns the number of packets that are not in flight: arrived, or lost and not yet
+    /// retransmitted.
     pub(super) fn not_in_flight(&self, progress: &Progress) -> u32 {
-        // The oldest packet is sent again whatever the window (RFC 5681, section 3.2): what fills it may be lost as well, and nothing would tell.
+        // The oldest packet is retransmitted even if the window is full (RFC 5681, section 3.2).
+        // All packets in the window may be lost, and no answer would report that.
         let is_oldest_lost = self.lost() == Some(progress.acked);
         if is_oldest_lost { progress.next - progress.acked } else { self.arrivals + self.losses(progress) }
     }
 
-    /// Looks for the next packet that is lost.
+    /// Finds the next lost packet.
     fn find_lost(&mut self, progress: &Progress) {
         let Some(Recovery { next, lost_before, .. }) = self.recovery else { return };
         let lost = (next.max(progress.acked)..lost_before).find(|psn| !self.has_arrived(*psn, progress));
         self.recovery.iter_mut().for_each(|recovery| recovery.lost = lost);
     }
 
-    /// Packets that are lost and have yet to be sent again.
+    /// Returns the number of packets that are lost and not yet retransmitted.
     fn losses(&self, progress: &Progress) -> u32 {
         let Some(Recovery { lost: Some(first), lost_before, .. }) = self.recovery else { return 0 };
         (first..lost_before).filter(|psn| !self.has_arrived(*psn, progress)).count() as u32

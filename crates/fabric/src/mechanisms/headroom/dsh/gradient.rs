@@ -1,4 +1,4 @@
-//! How much headroom an ingress queue will probably need: an estimate from how fast it grows (DSH section IV-C).
+//! Estimate of the headroom that an ingress queue will need, from its growth (DSH section IV-C).
 
 use super::DshConfig;
 use backwater_engine::{Duration, Rate};
@@ -6,45 +6,47 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the need of headroom is computed.
+/// Arithmetic of the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EstimatorKind {
-    /// With divisions and multiplications (DSH Algorithm 2).
+    /// Divisions and multiplications (DSH Algorithm 2).
     #[default]
     Exact,
-    /// With tables, shifts and comparisons alone, as a switching chip would (DSH Algorithm 3). Weights must then be powers of two.
+    /// Tables, shifts and comparisons only, as in a switching chip (DSH Algorithm 3). Weights must
+    /// then be powers of two.
     Hardware,
 }
 
-/// Steps of the staircase by which the hardware form comes from a gradient to an amount of headroom (DSH Figure 12).
+/// Steps of the staircase by which the hardware form maps a gradient to headroom (DSH Figure 12).
 const STEPS: i64 = 16;
 
-/// Bits behind the point of a gradient in bytes per nanosecond, as the hardware form keeps it.
+/// Fraction bits of a gradient in bytes per nanosecond, in the hardware form.
 const FRACTION: u32 = 10;
 
-/// The moving averages of one queue: gradient, and its mean deviation. In bytes per picosecond, or in units of 2^-10 bytes per nanosecond.
+/// Moving averages of one queue: gradient, and its mean deviation. In bytes per picosecond, or in
+/// units of 2^-10 bytes per nanosecond.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) enum Averages {
     Exact { gradient: f64, deviation: f64 },
     Hardware { gradient: i64, deviation: i64 },
 }
 
-/// What is the same for all queues of a switch.
+/// Parameters common to all queues of a switch.
 #[derive(Debug, GetSize)]
 pub(super) enum Estimator {
     Exact { gradient_weight: f64, deviation_weight: f64, factor: f64 },
     Hardware { gradient_shift: u32, deviation_shift: u32, factor_shift: u32, tables: Box<Tables> },
 }
 
-/// What is the same for all queues of a port.
+/// Parameters common to all queues of a port.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Reach {
-    /// The most headroom that a queue can need: that of the port.
+    /// Most headroom that a queue can need: the port's headroom.
     pub(super) most: u64,
-    /// How long a PAUSE takes to bite: the time in which the link carries that much, ps.
+    /// Delay until a PAUSE takes effect: the time in which the link carries that headroom, ps.
     delay: f64,
-    /// The gradient at which the headroom is just enough: the rate of the link, as the hardware form keeps gradients.
+    /// Gradient for which the headroom just suffices: the link's rate, in the hardware form.
     gradient: i64,
 }
 
@@ -72,7 +74,7 @@ impl Estimator {
         }
     }
 
-    /// What a queue begins with.
+    /// Returns the initial averages.
     pub(super) fn start(&self) -> Averages {
         match self {
             Estimator::Exact { .. } => Averages::Exact { gradient: 0.0, deviation: 0.0 },
@@ -80,7 +82,8 @@ impl Estimator {
         }
     }
 
-    /// The headroom that a queue will probably need which has grown by `grown` bytes in `elapsed`, the time between two arrivals.
+    /// Returns the headroom that a queue will probably need after it has grown by `grown` bytes in
+    /// `elapsed`, the time between two arrivals.
     #[inline]
     pub(super) fn update(&self, averages: &mut Averages, grown: i64, elapsed: Duration, reach: &Reach) -> u64 {
         match (self, averages) {
@@ -111,19 +114,20 @@ impl Estimator {
 }
 
 impl Reach {
-    /// The mapping of DSH Figure 12: gradients are compared with thresholds; what is above one gets the headroom of the next.
+    /// Maps a gradient to headroom (DSH Figure 12): a gradient above a threshold gets the headroom
+    /// of the next step.
     fn staircase(&self, gradient: i64) -> u64 {
         let step = (0..STEPS).find(|step| gradient * STEPS <= self.gradient * step).unwrap_or(STEPS);
         self.most * step as u64 / STEPS as u64
     }
 }
 
-/// The whole number s for which 2^s is nearest to `factor`, from below.
+/// Returns the largest s for which 2^s is at most `factor`.
 fn shift(factor: f64) -> u32 {
     (0..32).take_while(|bits| f64::from(1u32 << bits) <= factor).last().unwrap_or(0)
 }
 
-/// Bits of the index into a table, and of the fractions of logarithms.
+/// Bits of a table index, and of the fractions of logarithms.
 const INDEX_BITS: u32 = 8;
 const LOG_BITS: u32 = 12;
 
@@ -139,7 +143,8 @@ pub(super) struct Tables {
 impl Tables {
     fn new() -> Tables {
         let log = std::array::from_fn(|i| log2_fraction(((1 << INDEX_BITS) + i as u64) << (31 - INDEX_BITS)));
-        // The smallest number whose logarithm is at least i / 256: rounded up, as an estimate of headroom should be.
+        // The smallest number with a logarithm of at least i / 256: an estimate of headroom is
+        // rounded up.
         let mut mantissa = 1u64 << LOG_BITS;
         let exp = std::array::from_fn(|i| {
             let wanted = (i as u32) << (LOG_BITS - INDEX_BITS);
@@ -151,7 +156,8 @@ impl Tables {
         Tables { log, exp }
     }
 
-    /// `grown` / `elapsed` in units of 2^-[`FRACTION`]: 2^(log2 |grown| - log2 elapsed), with the sign of `grown`.
+    /// Returns `grown` / `elapsed` in units of 2^-[`FRACTION`]: 2^(log2 |grown| - log2 elapsed),
+    /// with the sign of `grown`.
     fn divide(&self, grown: i64, elapsed: u64) -> i64 {
         if grown == 0 {
             return 0;
@@ -165,8 +171,8 @@ impl Tables {
         quotient * grown.signum()
     }
 
-    /// The logarithm of `number`, which is not 0, with [`LOG_BITS`] behind the point: whole part from its leading one, fraction from the
-    /// bits behind that.
+    /// Returns the logarithm of `number`, which is not 0, with [`LOG_BITS`] fraction bits: the
+    /// whole part from its leading one, the fraction from the following bits.
     fn log2(&self, number: u64) -> i64 {
         let whole = number.ilog2();
         let behind = (number << (63 - whole)) << 1;
@@ -175,7 +181,8 @@ impl Tables {
     }
 }
 
-/// The fraction of log2 of `number`, which is in 1..2 with 31 bits behind the point, bit by bit: squaring doubles the logarithm.
+/// Returns the fraction of log2 of `number`, which is in 1..2 with 31 fraction bits. Each squaring
+/// doubles the logarithm and yields one bit.
 fn log2_fraction(mut number: u64) -> u32 {
     let mut fraction = 0;
     for _ in 0..LOG_BITS {

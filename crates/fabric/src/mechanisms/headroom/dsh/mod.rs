@@ -1,8 +1,10 @@
 //! DSH, dynamic and shared headroom (Shan et al., IEEE Transactions on Networking 2025).
 //!
-//! Worst-case headroom is set aside once per port, as *insurance*. Everything else beyond private bytes is one pool, shared by what other schemes
-//! keep apart: footroom, and the headroom of the queues. A queue is paused early enough to leave it the headroom that it will probably need;
-//! a port as a whole when its queues together have used up what they may, so that what is on the wire then fits into the insurance.
+//! Worst-case headroom is reserved once per port, as *insurance*. Apart from private bytes, the
+//! rest is one pool, which other schemes divide: footroom, and the queues' headroom. A queue is
+//! paused early enough to keep the headroom that it will probably need. A port as a whole is paused
+//! when its queues together have used up their share: the bytes on the wire then fit into the
+//! insurance.
 
 mod gradient;
 
@@ -25,23 +27,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Dynamic and shared headroom: worst-case headroom per port, everything else shared, flow control of queues and of ports.
+/// Dynamic and shared headroom: worst-case headroom per port, the rest shared, flow control of
+/// queues and of ports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DshConfig {
-    /// Share of the free shared pool that one ingress queue may take: T = alpha (B_s - used). Default 1/16 (DSH section V-A).
+    /// Share of the free shared pool that one ingress queue may take: T = alpha (B_s - used).
+    /// Default 1/16 (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Worst-case headroom of a port, set aside as its insurance; also the most that a queue can be taken to need. Default: Equation 1 of DSH,
-    /// 2 (C D + MTU) + 3840 B, for that port's link; more where frames or response times are so long that it would not do.
+    /// Worst-case headroom of a port, reserved as its insurance; also the most that a queue is
+    /// assumed to need. Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link;
+    /// more where long frames or response times need more.
     pub headroom: Option<Bytes>,
-    /// A paused queue resumes this far below its threshold. Default: two full frames (DSH section IV-E; its evaluation has 0).
+    /// Distance below the threshold at which a paused queue resumes. Default: two full frames (DSH
+    /// section IV-E; its evaluation has 0).
     pub queue_resume_offset: Option<Bytes>,
-    /// A paused port resumes this far below its threshold. Default: two full frames (DSH section IV-E; its evaluation has 0).
+    /// Distance below the threshold at which a paused port resumes. Default: two full frames (DSH
+    /// section IV-E; its evaluation has 0).
     pub port_resume_offset: Option<Bytes>,
-    /// How the headroom is estimated that a queue will need. Default `exact`.
+    /// Arithmetic of the estimate of a queue's headroom. Default `exact`.
     pub estimator: EstimatorKind,
     /// Weight of the newest gradient in their average, w_g. Default 0.25 (DSH section V-A).
     #[schemars(range(min = 0.0001, max = 1.0))]
@@ -49,16 +56,18 @@ pub struct DshConfig {
     /// Weight of the newest deviation in their average, w_v. Default 0.25 (DSH section V-A).
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub deviation_weight: f64,
-    /// How many mean deviations are added to the gradient, k. Default 4 (DSH section V-A).
+    /// Mean deviations added to the gradient, k. Default 4 (DSH section V-A).
     #[schemars(range(min = 0.0, max = 1024.0))]
     pub deviation_factor: f64,
-    /// When a port has received a single class for longer than this, its queue needs no shared headroom: it has the insurance for itself.
-    /// Default 10 ms (DSH section IV-D).
+    /// Time after which a port that receives a single class gives its queue no shared headroom: the
+    /// queue has the insurance to itself. Default 10 ms (DSH section IV-D).
     pub window: Duration,
-    /// Whether there is insurance. Without it packets may be dropped (the ablation of DSH Figure 21).
+    /// True if insurance is reserved. Without insurance, packets may be dropped (the ablation of
+    /// DSH Figure 21).
     pub insurance: bool,
-    /// Whether queues get headroom from the shared pool. Without it a queue ends at its threshold, and what comes then takes the insurance
-    /// and pauses the port (the ablation of DSH Figures 15 and 25).
+    /// True if queues get headroom from the shared pool. Otherwise a queue ends at its threshold,
+    /// and further packets use the insurance and pause the port (the ablation of DSH Figures 15 and
+    /// 25).
     pub shared_headroom: bool,
 }
 
@@ -118,7 +127,7 @@ impl HeadroomOptions for DshConfig {
         }
     }
 
-    /// Private bytes, and the insurance (DSH Equation 9).
+    /// Returns the private bytes and the insurance (DSH Equation 9).
     fn reserved(&self, site: &Site<'_>) -> u64 {
         private_bytes(site, self.private.get()) + of_all_ports(site, &self.insurance(site))
     }
@@ -137,7 +146,7 @@ impl HeadroomOptions for DshConfig {
 }
 
 impl DshConfig {
-    /// The insurance of every port.
+    /// Returns the insurance of every port.
     fn insurance(&self, site: &Site<'_>) -> Vec<u64> {
         if self.insurance { per_port(self.headroom, site) } else { vec![0; site.ports.len()] }
     }
@@ -156,7 +165,7 @@ pub struct Dsh {
     shared_headroom: bool,
     queue_offset: u64,
     port_offset: u64,
-    /// The number of lossless queues of a port, N_q.
+    /// Number of lossless queues of a port, N_q.
     queues_per_port: u64,
     window: Duration,
     estimator: Estimator,
@@ -164,40 +173,40 @@ pub struct Dsh {
     queues: Vec<[IngressQueue; CLASSES]>,
 }
 
-/// What is counted for an ingress port as a whole, over its lossless queues.
+/// Counters of an ingress port, over its lossless queues.
 #[derive(Debug, GetSize)]
 struct IngressPort {
     /// Bytes in the shared pool.
     shared: u64,
-    /// Bytes in its insurance.
+    /// Bytes in the port's insurance.
     insurance: u64,
-    /// The size of that.
+    /// Size of the insurance.
     insurance_size: u64,
     peak_insurance: u64,
     reach: Reach,
-    /// The class of the last packet that came, and since when there has been no other.
+    /// Class of the last packet, and start of the time without other classes.
     class: Class,
     since: Time,
-    /// Whether that is longer than the window.
+    /// True if that time is longer than the window.
     is_single: bool,
 }
 
-/// What is counted for an ingress queue.
+/// Counters of an ingress queue.
 #[derive(Clone, Copy, Debug, GetSize)]
 #[repr(align(64))]
 struct IngressQueue {
-    /// Bytes in all pools: private first, then those of the port.
+    /// Bytes in all pools: private bytes first, then the port's pools.
     held: u64,
-    /// The same when the last packet came, and when that was.
+    /// Bytes in all pools at the last arrival, and the time of that arrival.
     seen: u64,
     at: Time,
     averages: Averages,
-    /// The headroom that it will probably need.
+    /// Headroom that the queue will probably need.
     need: u64,
 }
 
 impl Dsh {
-    /// DSH for the switch at `site`.
+    /// Returns DSH for the switch at `site`.
     pub fn new(config: &DshConfig, site: &Site<'_>) -> Dsh {
         let estimator = Estimator::new(config);
         let headroom = per_port(config.headroom, site);
@@ -229,18 +238,18 @@ impl Dsh {
         }
     }
 
-    /// T(t) (DSH Equation 2), where what is used counts footroom and headroom alike.
+    /// Returns T(t) (DSH Equation 2); the used bytes include footroom and headroom.
     fn shared_threshold(&self, ingress: PortIx) -> u64 {
         self.threshold.of(ingress, self.shared_size - self.used.shared)
     }
 
-    /// Bytes of a queue beyond its private ones.
+    /// Returns the bytes of a queue beyond its private bytes.
     fn beyond_private(&self, ingress: PortIx, class: Class) -> u64 {
         self.queues[usize::from(ingress)][class.index()].held.saturating_sub(self.private)
     }
 
-    /// A packet of `class` has come in and is held: what its queue will need (DSH Algorithm 2), and whether it has the port for itself
-    /// (Algorithm 4).
+    /// Updates, after an admitted packet of `class`, the headroom that its queue will need (DSH
+    /// Algorithm 2), and whether the queue has the port to itself (Algorithm 4).
     fn observe(&mut self, ingress: PortIx, class: Class, now: Time) {
         let port = &mut self.ports[usize::from(ingress)];
         if class != port.class {
@@ -268,8 +277,8 @@ impl Dsh {
         Ok(())
     }
 
-    /// Charges a packet of a lossless class: private bytes while there are any, then the shared pool as long as the port is below its
-    /// threshold, then the insurance.
+    /// Charges a packet of a lossless class: to private bytes while any are free, then to the
+    /// shared pool while the port is below its threshold, then to the insurance.
     fn admit_lossless(&mut self, ingress: PortIx, class: Class, bytes: u64) -> Result<(), DropCause> {
         let (free, threshold) = (self.shared_size - self.used.shared, self.shared_threshold(ingress));
         let port = &mut self.ports[usize::from(ingress)];
@@ -315,7 +324,8 @@ impl BufferPolicy for Dsh {
         Admission::Charged(self.pressure(ingress, class))
     }
 
-    /// Insurance first, whichever queue of the port it was for; then shared, then private.
+    /// Frees the insurance first, whichever queue of the port used it, then the shared pool, then
+    /// private bytes.
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
         let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
@@ -335,12 +345,13 @@ impl BufferPolicy for Dsh {
         }
     }
 
-    /// All queues of the port, since the threshold moves with what others do. A function of its own, since other policies would pay for its registers.
+    /// Checks all queues of the port, since other queues move the threshold. A separate function,
+    /// since other policies would pay for its registers.
     #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
         let port = &self.ports[usize::from(ingress)];
         let threshold = self.shared_threshold(ingress);
-        // Spares most packets the rest, which would say the same.
+        // Most packets need no further check: the result would be the same.
         let margin = port.reach.most + self.queue_offset.max(self.port_offset);
         if port.insurance == 0 && port.shared + margin < threshold {
             return Pressure { full: ClassMask::NONE, below_xon: self.lossless, port: PortPressure::BelowXon };
@@ -388,7 +399,7 @@ impl BufferAccounts for Dsh {
 }
 
 impl Dsh {
-    /// X_qoff (Equation 10), where the port's threshold is T(t).
+    /// Returns X_qoff (Equation 10) if the port's threshold is T(t).
     #[inline(always)]
     fn limit(&self, ingress: PortIx, class: Class, threshold: u64) -> u64 {
         let need = self.queues[usize::from(ingress)][class.index()].need;
@@ -396,7 +407,8 @@ impl Dsh {
         threshold.saturating_sub(if is_single || !self.shared_headroom { 0 } else { need })
     }
 
-    /// X_poff (Equation 11): the port's queues together have used up what they may, or the insurance is in use.
+    /// Returns the pressure of a port by X_poff (Equation 11): its queues together have used up
+    /// their share, or the insurance is in use.
     fn port_pressure(&self, port: &IngressPort, threshold: u64) -> PortPressure {
         let limit = self.queues_per_port * threshold;
         if port.insurance > 0 || port.shared > limit {
