@@ -22,7 +22,7 @@ pub(super) struct Receiver {
     pub(super) reception: Reception,
 }
 
-const _: () = assert!(size_of::<Receiver>() <= 192);
+const _: () = assert!(size_of::<Receiver>() <= 208);
 
 impl Receiver {
     /// Returns the bytes on the heap.
