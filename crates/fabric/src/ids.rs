@@ -25,6 +25,15 @@ pub type QueueIx = u16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, GetSize)]
 pub struct FlowId(pub u32);
 
+/// Slot of a queue pair or of a receiver in a table of its host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    /// No slot.
+    pub(crate) const NONE: Slot = Slot(u32::MAX);
+}
+
 impl FlowId {
     /// No flow, for packets that switches generate on their own behalf.
     pub const NONE: FlowId = FlowId(u32::MAX);
@@ -40,7 +49,7 @@ macro_rules! index_of {
         })+
     };
 }
-index_of!(FlowId, NodeId, PortId);
+index_of!(FlowId, NodeId, PortId, Slot);
 
 /// Maximum number of nodes, and of ports, in a network: event keys hold ids of 27 bits.
 pub const ID_LIMIT: u32 = 1 << 27;

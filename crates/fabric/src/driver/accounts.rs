@@ -44,7 +44,7 @@ impl Simulation {
         let (sender, receiver) = (ledger(flow.spec.src)?, ledger(flow.spec.dst)?);
         let mut account = receiver.account(id).with_sender(sender.account(id));
         if account.completion.is_empty() {
-            let at_sender = || sender.sending(flow.sender.get()? as usize, flow.spec.start, self.now);
+            let at_sender = || sender.sending(flow.sender.get()?, flow.spec.start, self.now);
             let mut journey = stuck.get(&id).cloned().or_else(at_sender)?;
             journey.cut(self.now);
             account.completion = journey.spans;

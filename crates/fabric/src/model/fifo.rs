@@ -216,7 +216,9 @@ impl Fifo {
     /// Asks for the first item.
     #[inline]
     pub(crate) fn prefetch_front<T: Copy>(&self, pool: &Pool<T>) {
-        self.front(pool).into_iter().for_each(prefetch);
+        if let Some(item) = self.front(pool) {
+            prefetch(item);
+        }
     }
 
     /// Asks for where the next item will be put.

@@ -55,12 +55,12 @@ pub(crate) struct IngressProbe {
     peaks: Peaks,
     /// How many queues are told to stop.
     stopped: u16,
-    seen: Seen,
+    findings: IngressFindings,
 }
 
 /// What a probe has seen since the last look.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct IngressFindings {
     pub(crate) stops: Vec<Stop>,
     pub(crate) peaks: Vec<HeadroomPeak>,
 }
@@ -119,7 +119,7 @@ impl IngressProbe {
             ports: site.ports.iter().map(port).collect(),
             peaks: Peaks { prominence, ..Peaks::default() },
             stopped: 0,
-            seen: Seen::default(),
+            findings: IngressFindings::default(),
         }
     }
 
@@ -134,9 +134,11 @@ impl IngressProbe {
     ) {
         self.close(ingress, class, now);
         let queue = &mut self.ports[ingress].queues[class.index()];
-        queue.count.iter_mut().for_each(|count| count.arrived += bytes);
+        if let Some(count) = &mut queue.count {
+            count.arrived += bytes;
+        }
         queue.arrival = (now, buffer.headroom(ingress, class));
-        self.look(ingress, class, buffer, now);
+        self.update_peaks(ingress, class, buffer, now);
     }
 
     /// A packet has left.
@@ -150,8 +152,10 @@ impl IngressProbe {
     ) {
         self.close(ingress, class, now);
         let queue = &mut self.ports[ingress].queues[class.index()];
-        queue.count.iter_mut().for_each(|count| count.departed += bytes);
-        self.look(ingress, class, buffer, now);
+        if let Some(count) = &mut queue.count {
+            count.departed += bytes;
+        }
+        self.update_peaks(ingress, class, buffer, now);
     }
 
     /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
@@ -170,15 +174,15 @@ impl IngressProbe {
         let (begun, ended) = (ingress.stopped.minus(before), before.minus(ingress.stopped));
         for class in ended.iter() {
             let queue = &mut ingress.queues[class.index()];
-            self.seen.stops.extend(queue.close(now));
+            self.findings.stops.extend(queue.close(now));
             let Some(stop) = queue.stop.take().map(|stop| Stop { to: now, ..stop }) else { continue };
             let is_counted = stop.window > Duration::ZERO && queue.count.is_some();
-            if is_counted { queue.ended = Some(stop) } else { self.seen.stops.push(stop) }
+            if is_counted { queue.ended = Some(stop) } else { self.findings.stops.push(stop) }
         }
         self.stopped = self.stopped + begun.iter().count() as u16 - ended.iter().count() as u16;
         for class in begun.iter() {
             let queue = &mut ingress.queues[class.index()];
-            self.seen.stops.extend(queue.close(now));
+            self.findings.stops.extend(queue.close(now));
             let window = if queue.count.is_none() { ingress.window } else { Duration::ZERO };
             queue.count.get_or_insert(Count { until: now + window, arrived: 0, departed: 0 });
             let (at, headroom) = queue.arrival;
@@ -198,10 +202,10 @@ impl IngressProbe {
     }
 
     /// What is complete by `now`, taken.
-    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
+    pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
         let queues = self.ports.iter_mut().flat_map(|port| &mut port.queues);
-        self.seen.stops.extend(queues.filter_map(|queue| queue.close(now)));
-        std::mem::take(&mut self.seen)
+        self.findings.stops.extend(queues.filter_map(|queue| queue.close(now)));
+        std::mem::take(&mut self.findings)
     }
 
     /// Stops that are not complete, as far as they have come by `now`.
@@ -220,11 +224,11 @@ impl IngressProbe {
 
     fn close(&mut self, ingress: PortIx, class: Class, now: Time) {
         let queue = &mut self.ports[ingress].queues[class.index()];
-        self.seen.stops.extend(queue.close(now));
+        self.findings.stops.extend(queue.close(now));
     }
 
     /// Reads the meters of a queue and of the switch.
-    fn look(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
+    fn update_peaks(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
         let stopped = self.stopped;
         let port = &mut self.ports[ingress];
         if let Some(stop) = &mut port.queues[class.index()].stop {
@@ -237,7 +241,7 @@ impl IngressProbe {
         }
         let node = self.node;
         let peak = self.peaks.next(buffer.occupancy().headroom, (now, stopped));
-        self.seen.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak { node, at, headroom, stopped }));
+        self.findings.peaks.extend(peak.map(|(headroom, (at, stopped))| HeadroomPeak { node, at, headroom, stopped }));
     }
 }
 
@@ -246,7 +250,7 @@ impl IngressProbe {
 #[derive(Debug, Default)]
 struct Peaks {
     prominence: u64,
-    /// The highest since it last rose, and what there was to say then; nothing while it falls.
+    /// The highest since it last rose, and what there was to context then; nothing while it falls.
     high: Option<(u64, (Time, u16))>,
     /// The lowest since it last fell.
     low: u64,
@@ -254,10 +258,10 @@ struct Peaks {
 
 impl Peaks {
     /// The number is `value` now; the maximum that is behind it, if that is certain now.
-    fn next(&mut self, value: u64, say: (Time, u16)) -> Option<(u64, (Time, u16))> {
+    fn next(&mut self, value: u64, context: (Time, u16)) -> Option<(u64, (Time, u16))> {
         match self.high {
             Some((high, _)) if value > high => {
-                self.high = Some((value, say));
+                self.high = Some((value, context));
                 None
             }
             Some((high, _)) if value == 0 || value + self.prominence <= high => {
@@ -268,7 +272,7 @@ impl Peaks {
             None => {
                 self.low = self.low.min(value);
                 if value > 0 && (self.low == 0 || value >= self.low + self.prominence) {
-                    self.high = Some((value, say));
+                    self.high = Some((value, context));
                 }
                 None
             }
@@ -281,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_maximum_is_what_the_number_falls_from_by_the_prominence_or_to_nothing() {
+    fn a_maximum_counts_if_the_number_then_falls_by_the_prominence_or_to_zero() {
         let mut peaks = Peaks { prominence: 10, ..Peaks::default() };
         let numbers = [0, 3, 2, 5, 0, 1, 20, 15, 22, 12, 14, 11, 21, 13, 25, 15, 17, 5, 0, 0, 4];
         let found: Vec<u64> = (0..)

@@ -10,7 +10,7 @@ use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
 use crate::model::fifo::Queued;
-use crate::model::probe::{IngressProbe, Seen};
+use crate::model::probe::{IngressFindings, IngressProbe};
 use crate::network::spec::{NetworkSpec, RelayConfig};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Rate, Time};
@@ -149,8 +149,8 @@ impl Switch {
     }
 
     /// Takes the probe's findings since the last call.
-    pub(crate) fn take_seen(&mut self, now: Time) -> Seen {
-        self.probe.as_mut().map(|probe| probe.take_seen(now)).unwrap_or_default()
+    pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
+        self.probe.as_mut().map(|probe| probe.take_findings(now)).unwrap_or_default()
     }
 
     /// Informs the probe of a frame, about to leave through `port`, that stops `classes` upstream or releases them.

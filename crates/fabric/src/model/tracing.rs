@@ -5,7 +5,7 @@ use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, 
 use crate::frame::journey::{Journey, Term};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind};
-use crate::ids::{FlowId, PortIx, QueueIx};
+use crate::ids::{FlowId, PortIx, QueueIx, Slot};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::io::NodeIo;
 use crate::model::ledger::{OnWire, PairFacts};
@@ -158,7 +158,7 @@ impl<'a, S: Sink> Tracer<'a, S> {
         self.sink.report(Report::Rate { flow, port: port.id, rate });
         let until = self.now + port.serialisation(frame.size.wire);
         if let Some(ledger) = &mut self.io.ledger {
-            let journey = ledger.send(slot as usize, psn, until, fabric.flow(flow).start, self.now);
+            let journey = ledger.send(slot, psn, until, fabric.flow(flow).start, self.now);
             ledger.start(ix, OnWire::Packet(kind, class), None, &[], until, self.now);
             if let Some(mut journey) = journey {
                 add_wire_time(&mut journey, port, until, self.now);
@@ -170,14 +170,14 @@ impl<'a, S: Sink> Tracer<'a, S> {
 
     /// Reports a queue pair whose next departure or window may have changed.
     #[inline(never)]
-    pub(crate) fn pair_changed(&mut self, slot: u32, fabric: &Fabric) {
+    pub(crate) fn pair_changed(&mut self, slot: Slot, fabric: &Fabric) {
         let Some(endpoint) = &self.io.endpoint else { return };
         let facts = endpoint.pair_facts(slot, fabric);
         let PairFacts { flow, queue, next, in_flight, window, departure, .. } = facts;
         let port = self.io.ports[facts.port].id;
         self.sink.report(Report::Sender { flow, port, queue, next, in_flight, window, departure });
         if let Some(ledger) = &mut self.io.ledger {
-            ledger.pair(slot as usize, facts, self.now);
+            ledger.update_pair(slot, facts, self.now);
         }
     }
 }
@@ -185,17 +185,17 @@ impl<'a, S: Sink> Tracer<'a, S> {
 impl NodeIo {
     /// Credits an ACK with opening the window of the queue pair in `slot`.
     #[inline(never)]
-    pub(crate) fn count_answer(&mut self, slot: u32, frame: &Frame, records: &Records) {
+    pub(crate) fn count_answer(&mut self, slot: Slot, frame: &Frame, records: &Records) {
         if let (Some(ledger), Some(journey)) = (&mut self.ledger, records.journey(frame.record)) {
-            ledger.open_window(slot as usize, journey);
+            ledger.open_window(slot, journey);
         }
     }
 
     /// Closes the account of a queue pair that is done.
     #[inline(never)]
-    pub(crate) fn count_end(&mut self, slot: u32) {
+    pub(crate) fn count_end(&mut self, slot: Slot) {
         if let Some(ledger) = &mut self.ledger {
-            ledger.end(slot as usize);
+            ledger.end(slot);
         }
     }
 

@@ -3,7 +3,7 @@
 //! Flows are numbered in order of start. Their entries live in small pages, and a page goes when the last of its flows is forgotten: a run
 //! needs the memory of its live flows, however many there have been.
 
-use crate::ids::FlowId;
+use crate::ids::{FlowId, Slot};
 use crate::network::spec::FlowSpec;
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::prefetch::prefetch;
@@ -18,34 +18,32 @@ const PAGE: usize = 64;
 #[repr(C)]
 pub struct Flow {
     /// Where its source keeps its queue pair.
-    pub(crate) sender: TableIx,
+    pub(crate) sender: SlotCell,
     /// Where its destination keeps its receiver.
-    pub(crate) receiver: TableIx,
+    pub(crate) receiver: SlotCell,
     /// What it is.
     pub spec: FlowSpec,
 }
 
 /// An index into a host's table, or none. Written by the host that owns the table alone, while others look at the flow.
 #[derive(Debug)]
-pub(crate) struct TableIx(AtomicU32);
+pub(crate) struct SlotCell(AtomicU32);
 
-impl TableIx {
-    const NONE: u32 = u32::MAX;
-
+impl SlotCell {
     #[inline]
-    pub(crate) fn get(&self) -> Option<u32> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|index| *index != TableIx::NONE)
+    pub(crate) fn get(&self) -> Option<Slot> {
+        Some(Slot(self.0.load(Ordering::Relaxed))).filter(|slot| *slot != Slot::NONE)
     }
 
     #[inline]
-    pub(crate) fn set(&self, index: Option<u32>) {
-        self.0.store(index.unwrap_or(TableIx::NONE), Ordering::Relaxed);
+    pub(crate) fn set(&self, slot: Option<Slot>) {
+        self.0.store(slot.unwrap_or(Slot::NONE).0, Ordering::Relaxed);
     }
 }
 
-impl Default for TableIx {
-    fn default() -> TableIx {
-        TableIx(AtomicU32::new(TableIx::NONE))
+impl Default for SlotCell {
+    fn default() -> SlotCell {
+        SlotCell(AtomicU32::new(Slot::NONE.0))
     }
 }
 
@@ -120,7 +118,7 @@ impl Flows {
             self.pages.push_back(Some(Box::new(Page { flows: [const { None }; PAGE], live: 0 })));
         }
         let page = self.pages[page].as_mut().expect("the newest page stays while there is room in it");
-        page.flows[index % PAGE] = Some(Flow { spec, sender: TableIx::default(), receiver: TableIx::default() });
+        page.flows[index % PAGE] = Some(Flow { spec, sender: SlotCell::default(), receiver: SlotCell::default() });
         page.live += 1;
         self.live += 1;
         self.admitted = self.admitted.checked_add(1).expect("a run has fewer than 2^32 flows");

@@ -2,51 +2,53 @@
 
 use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
-use super::sender::{NO_SLOT, PairState, QueuePair, Slot};
-use super::timers::Timers;
+use super::sender::{PairState, QueuePair};
+use super::timers::{Timer, Timers};
 use crate::contract::report::Reception;
 use crate::frame::{Direction, Packet, PacketKind, Psn};
-use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, ClassMask, FlowId, NodeId, PortIx, QueueIx, Slot};
 use crate::model::ledger::PairFacts;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::network::fabric::Fabric;
 use crate::network::flows::Flow;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Rate, Time};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
+
+/// Stale checks of retransmission timers that may pile up before they are dropped.
+const STALE_CHECKS: usize = 64;
 
 /// The sending and receiving side of a host.
 pub struct Endpoint {
     /// Flows that are still to start here, the next one first.
     pub(super) upcoming: VecDeque<FlowId>,
-    pub(super) queue_pairs: Vec<QueuePair>,
+    pub(super) queue_pairs: IndexVec<Slot, QueuePair>,
     pub(super) free: Vec<Slot>,
     /// Per port, the queue pairs that send through it.
-    pub(super) lanes: Vec<Lanes>,
+    pub(super) lanes: IndexVec<PortIx, Lanes>,
     /// Of the flows of which a packet has come.
-    pub(super) receivers: Vec<Receiver>,
+    pub(super) receivers: IndexVec<Slot, Receiver>,
     pub(super) free_receivers: Vec<Slot>,
-    pub(super) timers: Timers,
-    /// Timers of reaction points, by slot, and of notification points, with [`NO_SLOT`].
-    pub(super) reminders: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
-    /// Next wake-up for them; [`Time::NEVER`] if none is asked for.
-    pub(super) reminded_at: Time,
+    /// Checks of retransmission timers.
+    pub(super) retransmissions: Timers,
+    /// Timers of reaction points, and of notification points with [`Slot::NONE`].
+    pub(super) mechanism_timers: Timers,
 }
 
 impl Endpoint {
     pub(crate) fn new(fabric: &Fabric, host: NodeId) -> Endpoint {
         Endpoint {
             upcoming: VecDeque::new(),
-            queue_pairs: Vec::new(),
+            queue_pairs: IndexVec::default(),
             free: Vec::new(),
             lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
-            receivers: Vec::new(),
+            receivers: IndexVec::default(),
             free_receivers: Vec::new(),
-            reminders: BinaryHeap::new(),
-            reminded_at: Time::NEVER,
-            timers: Timers { looks: BinaryHeap::new(), wake_at: Time::NEVER },
+            retransmissions: Timers::default(),
+            mechanism_timers: Timers::default(),
         }
     }
 
@@ -58,37 +60,39 @@ impl Endpoint {
     /// Sets the retransmission timer of a queue pair anew, or stops it when nothing is in flight. A deadline that moves on is looked at when
     /// the one before would have been due.
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
-        let pair = &mut self.queue_pairs[slot as usize];
+        let pair = &mut self.queue_pairs[slot];
         let in_flight = pair.progress.next > pair.progress.acked;
         pair.timed_from = if in_flight { env.now } else { Time::NEVER };
-        if pair.deadline() < pair.look_at {
-            self.timers.look(slot, pair, host, env);
-            self.forget_looks();
+        let deadline = pair.deadline();
+        if deadline < pair.check_at {
+            pair.check_at = deadline;
+            self.retransmissions.set((deadline, pair.flow, slot), Wakeup::Retransmission(host), env);
+            self.drop_stale_checks();
         }
     }
 
-    /// Whether a look is still to be made.
-    pub(super) fn is_needed(&self, (at, flow, slot): (Time, FlowId, Slot)) -> bool {
-        let pair = &self.queue_pairs[slot as usize];
-        pair.flow == flow && pair.look_at == at
+    /// Returns true if `check` is the present one of its queue pair, not a stale one.
+    fn is_current(&self, (at, flow, slot): Timer) -> bool {
+        let pair = &self.queue_pairs[slot];
+        pair.flow == flow && pair.check_at == at
     }
 
     /// Sorts out the looks at queue pairs that are done, once they are the greater part: they would pile up until their time comes.
-    pub(super) fn forget_looks(&mut self) {
-        if self.timers.looks.len() > 2 * self.live_flows() + Timers::NEEDLESS {
-            let mut looks = std::mem::take(&mut self.timers.looks);
-            looks.retain(|Reverse(look)| self.is_needed(*look));
-            self.timers.looks = looks;
+    pub(super) fn drop_stale_checks(&mut self) {
+        if self.retransmissions.queue.len() > 2 * self.live_flows() + STALE_CHECKS {
+            let mut checks = std::mem::take(&mut self.retransmissions.queue);
+            checks.retain(|Reverse(check)| self.is_current(*check));
+            self.retransmissions.queue = checks;
         }
     }
 
     /// The next look that is to be made.
-    pub(super) fn next_look(&mut self) -> Option<(Time, FlowId, Slot)> {
-        while let Some(Reverse(look)) = self.timers.looks.peek().copied() {
-            if self.is_needed(look) {
-                return Some(look);
+    pub(super) fn next_check(&mut self) -> Option<Timer> {
+        while let Some(Reverse(check)) = self.retransmissions.queue.peek().copied() {
+            if self.is_current(check) {
+                return Some(check);
             }
-            self.timers.looks.pop();
+            self.retransmissions.queue.pop();
         }
         None
     }
@@ -98,31 +102,38 @@ impl Endpoint {
     pub(crate) fn prefetch_packet(&self, packet: &Packet, fabric: &Fabric) {
         let Some(flow) = fabric.flows.get(packet.flow) else { return };
         if packet.kind == PacketKind::Data {
-            flow.receiver.get().into_iter().for_each(|slot| prefetch(&self.receivers[slot as usize]));
+            if let Some(slot) = flow.receiver.get() {
+                prefetch(&self.receivers[slot]);
+            }
         } else {
-            let pair = flow.sender.get().and_then(|slot| self.queue_pairs.get(slot as usize));
-            pair.into_iter().for_each(QueuePair::prefetch);
+            if let Some(pair) = flow.sender.get().and_then(|slot| self.queue_pairs.get(slot.index())) {
+                pair.prefetch();
+            }
         }
     }
 
     /// Asks for what is known of the queue pairs of `port`.
     #[inline]
     pub(crate) fn prefetch_turn(&self, port: PortIx) {
-        prefetch(&self.lanes[usize::from(port)].ready);
-        prefetch(&self.lanes[usize::from(port)].round);
+        prefetch(&self.lanes[port].ready);
+        prefetch(&self.lanes[port].round);
     }
 
     /// Asks for the place in the round of the queue pair whose turn at `port` probably comes next.
     #[inline]
     pub(crate) fn prefetch_round(&self, port: PortIx) {
-        self.lanes[usize::from(port)].probably_next().into_iter().for_each(prefetch);
+        if let Some(slot) = self.lanes[port].probably_next() {
+            prefetch(slot);
+        }
     }
 
     /// Asks for the queue pair whose turn at `port` probably comes next.
     #[inline]
     pub(crate) fn prefetch_departure(&self, port: PortIx) {
-        let slot = self.lanes[usize::from(port)].probably_next();
-        slot.and_then(|slot| self.queue_pairs.get(*slot as usize)).into_iter().for_each(QueuePair::prefetch);
+        let slot = self.lanes[port].probably_next();
+        if let Some(pair) = slot.and_then(|slot| self.queue_pairs.get(slot.index())) {
+            pair.prefetch();
+        }
     }
 
     /// Number of flows that have started and not been acknowledged in full.
@@ -136,29 +147,29 @@ impl Endpoint {
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
         let tables = self.queue_pairs.heap_bytes() + self.receivers.heap_bytes() + mechanisms;
         let lists = self.free.heap_bytes() + self.free_receivers.heap_bytes() + self.upcoming.heap_bytes();
-        let lists = lists + self.timers.looks.heap_bytes() + self.reminders.heap_bytes();
+        let lists = lists + self.retransmissions.queue.heap_bytes() + self.mechanism_timers.queue.heap_bytes();
         let bytes = tables + lists + self.lanes.heap_bytes() + self.lanes.iter().map(Lanes::heap_bytes).sum::<u64>();
         Share { count: self.queue_pairs.len() as u64, bytes }
     }
 
     /// Payload bytes that the sender of `flow` has sent more than once so far; 0 if it has not started or has finished.
     pub fn retransmitted(&self, flow: &Flow) -> u64 {
-        flow.sender.get().map_or(0, |slot| self.queue_pairs[slot as usize].retransmitted)
+        flow.sender.get().map_or(0, |slot| self.queue_pairs[slot].retransmitted)
     }
 
     /// What the queue pair in `slot` does next, and may do.
     pub(crate) fn pair_facts(&self, slot: Slot, fabric: &Fabric) -> PairFacts {
-        self.queue_pairs[slot as usize].facts(fabric)
+        self.queue_pairs[slot].facts(fabric)
     }
 
     /// Returns the measurements of `flow`, which ends here; `None` before its first packet arrived.
     pub fn reception(&self, flow: &Flow) -> Option<&Reception> {
-        flow.receiver.get().map(|slot| &self.receivers[slot as usize].reception)
+        flow.receiver.get().map(|slot| &self.receivers[slot].reception)
     }
 
     /// The packet of `flow` that its receiver waits for.
     pub(crate) fn expected(&self, flow: &Flow) -> Psn {
-        flow.receiver.get().map_or(0, |slot| self.receivers[slot as usize].expected)
+        flow.receiver.get().map_or(0, |slot| self.receivers[slot].expected)
     }
 
     /// Frees the receiver of `flow`, which has no packet in flight, and returns its measurements.
@@ -166,45 +177,31 @@ impl Endpoint {
         let Some(slot) = flow.receiver.get() else { return Reception::default() };
         flow.receiver.set(None);
         self.free_receivers.push(slot);
-        std::mem::take(&mut self.receivers[slot as usize].reception)
-    }
-
-    /// Asks for `host` to be woken for a timer.
-    pub(super) fn remind<S: Sink>(&mut self, timer: (Time, FlowId, Slot), host: NodeId, env: &mut Env<'_, S>) {
-        self.reminders.push(Reverse(timer));
-        self.wake(timer.0, host, env);
-    }
-
-    /// Asks for `host` to be woken at `at`, unless it is before.
-    pub(super) fn wake<S: Sink>(&mut self, at: Time, host: NodeId, env: &mut Env<'_, S>) {
-        if at < self.reminded_at {
-            self.reminded_at = at;
-            env.sink.schedule(Wakeup::Node(host), at.max(env.now));
-        }
+        std::mem::take(&mut self.receivers[slot].reception)
     }
 
     /// Returns true if `timer` is set still.
-    pub(super) fn is_set(&mut self, (at, flow, slot): (Time, FlowId, Slot), fabric: &Fabric) -> bool {
-        if slot == NO_SLOT {
+    pub(super) fn is_set(&mut self, (at, flow, slot): Timer, fabric: &Fabric) -> bool {
+        if slot == Slot::NONE {
             // Complete flows may be forgotten, and their receivers serve other flows.
             let Some(entry) = fabric.flows.get(flow) else { return false };
             let packets = fabric.packets(&entry.spec);
-            return self.receiver_of(entry).is_some_and(|it| it.timer == at && it.expected < packets);
+            return self.receiver_of(entry).is_some_and(|it| it.timer_at == at && it.expected < packets);
         }
-        let pair = &self.queue_pairs[slot as usize];
-        pair.flow == flow && pair.state != PairState::Done && pair.reminded == at
+        let pair = &self.queue_pairs[slot];
+        pair.flow == flow && pair.state != PairState::Done && pair.timer_at == at
     }
 
     /// Receiver of `flow`, if a packet of it has arrived.
     pub(super) fn receiver_of(&mut self, flow: &Flow) -> Option<&mut Receiver> {
-        flow.receiver.get().map(|slot| &mut self.receivers[slot as usize])
+        flow.receiver.get().map(|slot| &mut self.receivers[slot])
     }
 
     /// The receiver of the flow called `id`, made when its first packet comes.
     #[inline]
     pub(super) fn receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> &mut Receiver {
         let slot = flow.receiver.get().unwrap_or_else(|| self.add_receiver(id, flow, line_rate, fabric));
-        &mut self.receivers[slot as usize]
+        &mut self.receivers[slot]
     }
 
     #[cold]
@@ -213,7 +210,7 @@ impl Endpoint {
         let receiver = Receiver {
             recovery: fabric.spec.recovery.receiver(),
             notification: fabric.spec.congestion.notification(line_rate),
-            timer: Time::NEVER,
+            timer_at: Time::NEVER,
             port,
             route,
             unacknowledged: 0,
@@ -229,12 +226,12 @@ impl Endpoint {
     /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
     #[inline]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
-        let lanes = &mut self.lanes[usize::from(port)];
+        let lanes = &mut self.lanes[port];
         if lanes.next(ClassMask(!closed.0)).is_some() {
             return Some(Time::ZERO);
         }
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
-            let pair = &self.queue_pairs[slot as usize];
+            let pair = &self.queue_pairs[slot];
             if pair.is_paced_at(port, at) {
                 return Some(at);
             }
@@ -245,8 +242,8 @@ impl Endpoint {
 
     /// Puts a queue pair where it belongs after anything about it has changed.
     pub(super) fn place(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
-        let pair = &mut self.queue_pairs[slot as usize];
-        let lanes = &mut self.lanes[usize::from(pair.port)];
+        let pair = &mut self.queue_pairs[slot];
+        let lanes = &mut self.lanes[pair.port];
         let before = pair.state;
         let state = if !pair.can_send(fabric) {
             PairState::Idle
@@ -271,13 +268,13 @@ impl Endpoint {
 
     /// Chooses the queue pair that sends next through `port`.
     pub(super) fn choose(&mut self, port: PortIx, open: ClassMask, now: Time) -> Option<Slot> {
-        let lanes = &mut self.lanes[usize::from(port)];
+        let lanes = &mut self.lanes[port];
         while let Some(Reverse((at, slot))) = lanes.paced.peek().copied() {
             if at > now {
                 break;
             }
             lanes.paced.pop();
-            let pair = &mut self.queue_pairs[slot as usize];
+            let pair = &mut self.queue_pairs[slot];
             if pair.is_paced_at(port, at) {
                 pair.state = PairState::Ready;
                 lanes.set_ready(pair);
@@ -285,7 +282,7 @@ impl Endpoint {
         }
         let place = lanes.next(open)?;
         lanes.cursor = place;
-        Some(lanes.round[place as usize])
+        Some(lanes.round[place])
     }
 
     pub(super) fn insert(&mut self, pair: QueuePair) -> Slot {
@@ -296,10 +293,10 @@ impl Endpoint {
 
     /// Gives a queue pair a place in the round of its port.
     pub(super) fn enter(&mut self, slot: Slot) {
-        let QueuePair { port, queue, class, .. } = self.queue_pairs[slot as usize];
-        let lanes = &mut self.lanes[usize::from(port)];
-        lanes.close_gaps(|slot, place| self.queue_pairs[slot as usize].place = place);
-        self.queue_pairs[slot as usize].place = lanes.round.len() as RoundIx;
+        let QueuePair { port, queue, class, .. } = self.queue_pairs[slot];
+        let lanes = &mut self.lanes[port];
+        lanes.close_gaps(|slot, place| self.queue_pairs[slot].place = place);
+        self.queue_pairs[slot].place = RoundIx(lanes.round.len() as u32);
         lanes.live += 1;
         lanes.classes = lanes.classes.with(class);
         lanes.round.push(slot);
@@ -310,13 +307,13 @@ impl Endpoint {
 
     /// Takes a queue pair out of the round of its port.
     pub(super) fn leave(&mut self, slot: Slot) {
-        let QueuePair { port, queue, class, place, .. } = self.queue_pairs[slot as usize];
-        let lanes = &mut self.lanes[usize::from(port)];
+        let QueuePair { port, queue, class, place, .. } = self.queue_pairs[slot];
+        let lanes = &mut self.lanes[port];
         lanes.set_waiting(class, place);
         if usize::from(queue) >= CLASSES {
             lanes.line(queue).retain(|other| *other != slot);
         }
-        lanes.round[place as usize] = NO_SLOT;
+        lanes.round[place] = Slot::NONE;
         lanes.live -= 1;
     }
 
@@ -325,11 +322,11 @@ impl Endpoint {
         if usize::from(queue) < CLASSES {
             return;
         }
-        let lanes = &mut self.lanes[usize::from(port)];
+        let lanes = &mut self.lanes[port];
         lanes.closed.insert(queue.into());
         let line = std::mem::take(lanes.line(queue));
         for slot in &line {
-            let pair = &self.queue_pairs[*slot as usize];
+            let pair = &self.queue_pairs[*slot];
             lanes.set_waiting(pair.class, pair.place);
         }
         *lanes.line(queue) = line;
@@ -340,11 +337,11 @@ impl Endpoint {
         if usize::from(queue) < CLASSES {
             return;
         }
-        let lanes = &mut self.lanes[usize::from(port)];
+        let lanes = &mut self.lanes[port];
         lanes.closed.remove(queue.into());
         let line = std::mem::take(lanes.line(queue));
         for slot in &line {
-            let pair = &self.queue_pairs[*slot as usize];
+            let pair = &self.queue_pairs[*slot];
             if pair.state == PairState::Ready {
                 lanes.set_ready(pair);
             }
@@ -354,9 +351,9 @@ impl Endpoint {
 }
 
 /// Puts `item` into a free slot of `table`.
-fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
-    let slot = free.pop().unwrap_or(table.len() as Slot);
-    match table.get_mut(slot as usize) {
+fn put<T>(item: T, table: &mut IndexVec<Slot, T>, free: &mut Vec<Slot>) -> Slot {
+    let slot = free.pop().unwrap_or(Slot(table.len() as u32));
+    match table.get_mut(slot.index()) {
         Some(place) => *place = item,
         None => table.push(item),
     }
@@ -366,9 +363,9 @@ fn put<T>(item: T, table: &mut Vec<T>, free: &mut Vec<Slot>) -> Slot {
 impl Endpoint {
     pub(super) fn retire(&mut self, slot: Slot, fabric: &Fabric) {
         self.leave(slot);
-        let pair = &mut self.queue_pairs[slot as usize];
+        let pair = &mut self.queue_pairs[slot];
         pair.state = PairState::Done;
-        pair.look_at = Time::NEVER;
+        pair.check_at = Time::NEVER;
         fabric.live_flow(pair.flow).sender.set(None);
         self.free.push(slot);
     }

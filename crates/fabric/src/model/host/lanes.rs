@@ -1,10 +1,11 @@
 //! Whose turn it is among the queue pairs of a host's port.
 
-use super::sender::{NO_SLOT, QueuePair, Slot};
+use super::sender::QueuePair;
 use super::turns::Turns;
-use crate::ids::{CLASSES, Class, ClassMask, QueueIx};
+use crate::ids::{CLASSES, Class, ClassMask, QueueIx, Slot};
 use backwater_engine::Time;
 use backwater_engine::bits::{BitSet, first_after};
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,8 +17,8 @@ use std::collections::BinaryHeap;
 pub(super) struct Lanes {
     /// Places whose queue pair is ready.
     pub(super) ready: BitSet,
-    /// The queue pair at each place; [`NO_SLOT`] where it is done.
-    pub(super) round: Vec<Slot>,
+    /// The queue pair at each place; [`Slot::NONE`] where it is done.
+    pub(super) round: IndexVec<RoundIx, Slot>,
     /// The place served last.
     pub(super) cursor: RoundIx,
     /// Classes of which there has been a queue pair.
@@ -34,8 +35,16 @@ pub(super) struct Lanes {
     pub(super) turns: Turns,
 }
 
-/// A place in a port's round.
-pub(super) type RoundIx = u32;
+/// Place in the round of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RoundIx(pub(super) u32);
+
+impl Id for RoundIx {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 impl Lanes {
     /// Bytes that they hold on the heap.
@@ -48,7 +57,7 @@ impl Lanes {
     /// The first ready place of `open` classes after the one served last, going round.
     #[inline]
     pub(super) fn next(&self, open: ClassMask) -> Option<RoundIx> {
-        let (cursor, words) = (self.cursor as usize, self.ready.words());
+        let (cursor, words) = (self.cursor.index(), self.ready.words());
         let place = if self.classes.minus(open).is_empty() {
             first_after(cursor, words, |index| self.ready.word(index))
         } else {
@@ -56,13 +65,13 @@ impl Lanes {
             let word = |index| open.iter().fold(0, |bits, class| bits | self.ready_of[class.index()].word(index));
             first_after(cursor, words, word)
         };
-        place.map(|place| place as RoundIx)
+        place.map(|place| RoundIx(place as u32))
     }
 
     /// The place behind the one served last.
     #[inline]
     pub(super) fn probably_next(&self) -> Option<&Slot> {
-        self.round.get(self.cursor as usize + 1).or_else(|| self.round.first())
+        self.round.get(self.cursor.index() + 1).or_else(|| self.round.first())
     }
 
     #[inline(always)]
@@ -70,8 +79,8 @@ impl Lanes {
         if usize::from(pair.queue) >= CLASSES && self.closed.has(pair.queue.into()) {
             return;
         }
-        self.ready.insert(pair.place as usize);
-        self.ready_of[pair.class.index()].insert(pair.place as usize);
+        self.ready.insert(pair.place.index());
+        self.ready_of[pair.class.index()].insert(pair.place.index());
     }
 
     /// The queue pairs that `queue`, one that a flow control has added, holds back.
@@ -85,8 +94,8 @@ impl Lanes {
 
     #[inline]
     pub(super) fn set_waiting(&mut self, class: Class, place: RoundIx) {
-        self.ready.remove(place as usize);
-        self.ready_of[class.index()].remove(place as usize);
+        self.ready.remove(place.index());
+        self.ready_of[class.index()].remove(place.index());
     }
 
     /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
@@ -94,26 +103,26 @@ impl Lanes {
         if self.round.len() < 64 || self.round.len() < 2 * self.live {
             return;
         }
-        let (mut next, mut cursor) = (0, 0);
-        for place in 0..self.round.len() {
+        let (mut next, mut cursor) = (RoundIx(0), RoundIx(0));
+        for place in (0..self.round.len() as u32).map(RoundIx) {
             let slot = self.round[place];
-            if slot == NO_SLOT {
+            if slot == Slot::NONE {
                 continue;
             }
             for ready in self.ready_of.iter_mut().chain([&mut self.ready]) {
-                if ready.has(place) {
-                    ready.remove(place);
-                    ready.insert(next as usize);
+                if ready.has(place.index()) {
+                    ready.remove(place.index());
+                    ready.insert(next.index());
                 }
             }
-            if place <= self.cursor as usize {
+            if place <= self.cursor {
                 cursor = next;
             }
-            self.round[next as usize] = slot;
+            self.round[next] = slot;
             moved(slot, next);
-            next += 1;
+            next.0 += 1;
         }
-        self.round.truncate(next as usize);
+        self.round.truncate(next.index());
         self.cursor = cursor;
     }
 }
@@ -125,17 +134,18 @@ mod tests {
     /// Every third of 100 places lives; 48 was served last.
     #[test]
     fn closing_gaps_changes_nobodys_turn() {
-        let round = (0..100).map(|place| if place % 3 == 0 { place } else { NO_SLOT }).collect();
-        let mut lanes = Lanes { round, cursor: 48, live: 34, classes: ClassMask::of(Class(3)), ..Lanes::default() };
+        let round = (0..100).map(|place| if place % 3 == 0 { Slot(place) } else { Slot::NONE }).collect();
+        let mut lanes =
+            Lanes { round, cursor: RoundIx(48), live: 34, classes: ClassMask::of(Class(3)), ..Lanes::default() };
         for place in (0..100).step_by(3) {
             lanes.ready.insert(place);
             lanes.ready_of[3].insert(place);
         }
         let mut moved = Vec::new();
         lanes.close_gaps(|slot, place| moved.push((slot, place)));
-        assert_eq!(moved, (0..34).map(|place| (3 * place, place)).collect::<Vec<_>>());
-        let next = |open| lanes.next(open).map(|place| lanes.round[place as usize]);
-        assert_eq!((next(ClassMask::ALL), next(ClassMask::of(Class(2)))), (Some(51), None));
+        assert_eq!(moved, (0..34).map(|place| (Slot(3 * place), RoundIx(place))).collect::<Vec<_>>());
+        let next = |open| lanes.next(open).map(|place| lanes.round[place]);
+        assert_eq!((next(ClassMask::ALL), next(ClassMask::of(Class(2)))), (Some(Slot(51)), None));
         assert_eq!(lanes.round.len(), 34);
     }
 }

@@ -14,7 +14,8 @@ mod timers;
 mod turns;
 
 pub use self::endpoint::Endpoint;
-use self::sender::{NO_SLOT, PairState, QueuePair, Slot};
+use self::lanes::RoundIx;
+use self::sender::{PairState, QueuePair};
 use self::turns::Side;
 use crate::contract::report::Report;
 use crate::contract::{
@@ -26,7 +27,7 @@ use crate::frame::framing::Framing;
 use crate::frame::record::Echo;
 use crate::frame::record::Trail;
 use crate::frame::{Body, Cnp, Frame, Packet, PacketKind, RecordRef, Route, Timestamp};
-use crate::ids::{Class, ClassMask, FlowId, PortIx};
+use crate::ids::{Class, ClassMask, FlowId, PortIx, Slot};
 use crate::model::flags::NodeFlags;
 use crate::model::io::NodeIo;
 use crate::model::node::Node;
@@ -34,6 +35,7 @@ use crate::model::pipeline::SwitchPipeline;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::model::tracing::{Tracer, charge_pauses};
+use backwater_engine::index::Id;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 
@@ -102,7 +104,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 class: spec.class,
                 port,
                 queue,
-                place: 0,
+                place: RoundIx::default(),
                 route,
                 bytes: spec.bytes,
                 packets: fabric.packets(spec),
@@ -112,11 +114,11 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 next_departure: self.env.now,
                 last_sent: self.env.now,
                 last_wire: 0,
-                reminded: Time::NEVER,
+                timer_at: Time::NEVER,
                 ready_since: self.env.now,
                 state: PairState::Idle,
                 timed_from: Time::NEVER,
-                look_at: Time::NEVER,
+                check_at: Time::NEVER,
                 paths: fabric.spec.load_balance.path_choice(&sender),
                 retransmitted: 0,
                 resent: 0,
@@ -142,46 +144,46 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn push_timer(&mut self, slot: Slot) {
         let host = self.node.id;
         let endpoint = self.node.endpoint_mut();
-        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let pair = &mut endpoint.queue_pairs[slot];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
         // A timer that is put off is looked at when it would have fired before.
-        if at < pair.reminded {
-            pair.reminded = at;
-            endpoint.remind((at, flow, slot), host, self.env);
+        if at < pair.timer_at {
+            pair.timer_at = at;
+            endpoint.mechanism_timers.set((at, flow, slot), Wakeup::Node(host), self.env);
         }
     }
 
     /// Fires the timers of reaction points and notification points that are due.
     pub(crate) fn fire_timers(&mut self) {
         let Some(endpoint) = &mut self.node.io.endpoint else { return };
-        // Timers that are set meanwhile ask for nothing: the first one does so in the end.
-        let before = std::mem::replace(&mut endpoint.reminded_at, self.env.now);
-        while let Some(Reverse(timer)) = self.node.endpoint_mut().reminders.peek().copied() {
+        // No timer that is set meanwhile schedules a wake-up; the earliest one does so at the end.
+        let before = std::mem::replace(&mut endpoint.mechanism_timers.wake_at, self.env.now);
+        while let Some(Reverse(timer)) = self.node.endpoint_mut().mechanism_timers.queue.peek().copied() {
             let endpoint = self.node.endpoint_mut();
             let (at, flow, slot) = timer;
             let is_set = endpoint.is_set(timer, self.env.fabric);
             if is_set && at > self.env.now {
                 break;
             }
-            endpoint.reminders.pop();
-            if is_set && slot == NO_SLOT {
+            endpoint.mechanism_timers.queue.pop();
+            if is_set && slot == Slot::NONE {
                 self.wake_receiver(flow);
             } else if is_set {
                 self.wake_reaction(slot);
             }
         }
         let host = self.node.id;
-        let endpoint = self.node.endpoint_mut();
-        endpoint.reminded_at = if before > self.env.now { before } else { Time::NEVER };
-        if let Some(Reverse((first, ..))) = endpoint.reminders.peek().copied() {
-            endpoint.wake(first, host, self.env);
+        let timers = &mut self.node.endpoint_mut().mechanism_timers;
+        timers.wake_at = if before > self.env.now { before } else { Time::NEVER };
+        if let Some(Reverse((first, ..))) = timers.queue.peek().copied() {
+            timers.wake(first, Wakeup::Node(host), self.env);
         }
     }
 
     /// Fires the timer of the reaction point in `slot`.
     fn wake_reaction(&mut self, slot: Slot) {
-        let pair = &mut self.node.endpoint_mut().queue_pairs[slot as usize];
-        pair.reminded = Time::NEVER;
+        let pair = &mut self.node.endpoint_mut().queue_pairs[slot];
+        pair.timer_at = Time::NEVER;
         if pair.reaction.wake_at() > self.env.now {
             return self.schedule_timer(slot);
         }
@@ -200,7 +202,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.io.endpoint.as_mut()?;
         let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), self.env.now)?;
         let fabric = self.env.fabric;
-        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let pair = &mut endpoint.queue_pairs[slot];
         let psn = pair.recovery.next(&pair.progress, pair.packets).expect("a queue pair that is ready can send");
         let before = fabric.payload_before(psn, pair.bytes);
         let payload = fabric.payload_before(psn + 1, pair.bytes) - before;
@@ -221,7 +223,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             route,
         };
         let mut frame = Frame::new(Body::Packet(packet), size);
-        path.into_iter().for_each(|Entropy(path)| self.env.records.set_path(&mut frame.record, path));
+        if let Some(Entropy(path)) = path {
+            self.env.records.set_path(&mut frame.record, path);
+        }
         let (queue, since) = (pair.queue, pair.ready_since);
         let may_have_waited = port.opened_after(since);
         if psn < pair.progress.highest {
@@ -258,7 +262,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn account_for_departure(&mut self, port: PortIx, rate: Rate, frame: &mut Frame) {
         if self.node.io.flags.intersects(NodeFlags::TURNS) {
             let scheduler = self.env.fabric.spec.host.scheduler;
-            self.node.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Own, frame.size.wire.into(), scheduler);
+            self.node.endpoint_mut().lanes[port].turns.took(Side::Own, frame.size.wire.into(), scheduler);
         }
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
@@ -272,13 +276,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let (port, endpoint) = (&self.node.io.ports[ix], self.node.io.endpoint.as_mut());
         let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
         let is_ready = endpoint.next_departure(ix, port.closed_classes()).is_some_and(|at| at <= self.env.now);
-        is_ready && endpoint.lanes[usize::from(ix)].turns.next() == Side::Own
+        is_ready && endpoint.lanes[ix].turns.next() == Side::Own
     }
 
     /// A packet of `wire` bytes leaves a queue of a port at which queues and own data take turns.
     pub(crate) fn took_queues_turn(&mut self, port: PortIx, wire: u16) {
         let scheduler = self.env.fabric.spec.host.scheduler;
-        self.node.endpoint_mut().lanes[usize::from(port)].turns.took(Side::Queues, wire.into(), scheduler);
+        self.node.endpoint_mut().lanes[port].turns.took(Side::Queues, wire.into(), scheduler);
     }
 
     /// A packet for this node has arrived.
@@ -414,8 +418,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.endpoint_mut();
         let receiver = endpoint.receiver_of(self.env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
         let at = receiver.notification.wake_at();
-        if std::mem::replace(&mut receiver.timer, at) != at && at != Time::NEVER {
-            endpoint.remind((at, flow, NO_SLOT), host, self.env);
+        if std::mem::replace(&mut receiver.timer_at, at) != at && at != Time::NEVER {
+            endpoint.mechanism_timers.set((at, flow, Slot::NONE), Wakeup::Node(host), self.env);
         }
     }
 
@@ -424,7 +428,9 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let receiver =
             self.node.endpoint_mut().receiver_of(self.env.fabric.live_flow(flow)).expect("a timer is set there");
         let cnp = receiver.notification.on_wake(self.env.now);
-        cnp.into_iter().for_each(|cnp| self.send_cnp(flow, cnp));
+        if let Some(cnp) = cnp {
+            self.send_cnp(flow, cnp);
+        }
         self.set_receiver_timer(flow);
     }
 
@@ -444,7 +450,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.io.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
         // Late answers come after the flow is done, or even forgotten.
         if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
-            let pair = &mut endpoint.queue_pairs[slot as usize];
+            let pair = &mut endpoint.queue_pairs[slot];
             let port = pair.port;
             let acked_before = pair.progress.acked;
             let echo = self.env.records.echo(frame.record).copied();
@@ -523,7 +529,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         // The slot is one of the flow's source, and the notice may have been sent to anybody.
         if let Some(notice) = self.env.records.notice(frame.record).copied()
             && let (Some(slot), Some(endpoint)) = (slot, endpoint)
-            && let Some(pair) = endpoint.queue_pairs.get_mut(slot as usize)
+            && let Some(pair) = endpoint.queue_pairs.get_mut(slot.index())
             && (pair.flow, pair.state != PairState::Done) == (packet.flow, true)
         {
             if let Some(ledger) = &mut self.node.io.ledger
@@ -553,7 +559,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         for (id, flow) in live {
             if flow.spec.dst == host {
                 if let Some(slot) = flow.receiver.get() {
-                    let receiver = &mut self.node.endpoint_mut().receivers[slot as usize];
+                    let receiver = &mut self.node.endpoint_mut().receivers[slot];
                     (receiver.port, receiver.route) = fabric.route(id, &flow.spec, Direction::Ack);
                 }
             } else if let Some(slot) = flow.sender.get() {
@@ -564,7 +570,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
     fn reroute_flow(&mut self, flow: FlowId, slot: Slot) {
         let (port, route) = self.env.fabric.route(flow, self.env.fabric.flow(flow), Direction::Data);
-        let pair = &mut self.node.endpoint_mut().queue_pairs[slot as usize];
+        let pair = &mut self.node.endpoint_mut().queue_pairs[slot];
         let (before, queue, class) = (pair.port, pair.queue, pair.class);
         let is_same = before == port && pair.route == route && route.destination().is_none();
         pair.route = route;
@@ -578,7 +584,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let busy_until = self.node.io.ports[port].free_at();
         let endpoint = self.node.endpoint_mut();
         endpoint.leave(slot);
-        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let pair = &mut endpoint.queue_pairs[slot];
         (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
         endpoint.enter(slot);
         endpoint.place(slot, self.env.fabric, busy_until, self.env.now);
@@ -597,7 +603,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn reschedule(&mut self, slot: Slot) {
         let NodeIo { ports, endpoint, .. } = &mut self.node.io;
         let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
-        let pair = &mut endpoint.queue_pairs[slot as usize];
+        let pair = &mut endpoint.queue_pairs[slot];
         let port = &ports[pair.port];
         if pair.reaction.repaces() {
             let rate = pair.reaction.rate(self.env.now);
@@ -611,19 +617,19 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// The retransmission timer of a queue pair may have run out.
     pub(crate) fn fire_retransmissions(&mut self) {
         let host = self.node.id;
-        if self.node.endpoint_mut().timers.wake_at > self.env.now {
+        if self.node.endpoint_mut().retransmissions.wake_at > self.env.now {
             return;
         }
-        self.node.endpoint_mut().timers.wake_at = Time::NEVER;
-        while let Some((at, _, slot)) = self.node.endpoint_mut().next_look() {
+        self.node.endpoint_mut().retransmissions.wake_at = Time::NEVER;
+        while let Some((at, flow, slot)) = self.node.endpoint_mut().next_check() {
             let endpoint = self.node.endpoint_mut();
             if at > self.env.now {
-                endpoint.timers.wake(at, host, self.env);
+                endpoint.retransmissions.wake(at, Wakeup::Retransmission(host), self.env);
                 break;
             }
-            endpoint.timers.looks.pop();
-            let pair = &mut endpoint.queue_pairs[slot as usize];
-            pair.look_at = Time::NEVER;
+            endpoint.retransmissions.queue.pop();
+            let pair = &mut endpoint.queue_pairs[slot];
+            pair.check_at = Time::NEVER;
             let deadline = pair.deadline();
             if deadline <= self.env.now {
                 pair.recovery.on_timeout(&mut pair.progress);
@@ -636,7 +642,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 self.pipeline().schedule(port);
                 self.node.run_actions(self.env);
             } else if deadline != Time::NEVER {
-                endpoint.timers.look(slot, pair, host, self.env);
+                pair.check_at = deadline;
+                endpoint.retransmissions.set((deadline, flow, slot), Wakeup::Retransmission(host), self.env);
             }
         }
     }

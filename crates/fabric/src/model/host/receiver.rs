@@ -13,7 +13,7 @@ pub(super) struct Receiver {
     pub(super) recovery: AnyRecoveryReceiver,
     pub(super) notification: AnyNotificationPoint,
     /// Timer of its notification point that is set.
-    pub(super) timer: Time,
+    pub(super) timer_at: Time,
     pub(super) port: PortIx,
     pub(super) route: Route,
     pub(super) unacknowledged: u32,

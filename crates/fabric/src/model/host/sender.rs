@@ -13,10 +13,6 @@ use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 use std::mem::offset_of;
 
-/// Index of a queue pair or a receiver in its host's table.
-pub(super) type Slot = u32;
-pub(super) const NO_SLOT: Slot = Slot::MAX;
-
 /// The sending side of one flow.
 ///
 /// In the order of use: what every packet sent or acknowledged needs comes first, in two cache lines; then recovery and the reaction point.
@@ -43,13 +39,13 @@ pub(super) struct QueuePair {
     /// When the retransmission timer was started; [`Time::NEVER`] while nothing is in flight.
     pub(super) timed_from: Time,
     /// When the host next looks at the timer; [`Time::NEVER`] if it does not.
-    pub(super) look_at: Time,
+    pub(super) check_at: Time,
     pub(super) recovery: AnyRecoverySender,
     pub(super) reaction: AnyReactionPoint,
     /// Which path packets take, where the host's half of load balancing says.
     pub(super) paths: Option<Box<dyn PathChoice>>,
     /// When the reaction point is called by the clock, as far as that has been asked for; [`Time::NEVER`] if it has not.
-    pub(super) reminded: Time,
+    pub(super) timer_at: Time,
     pub(super) retransmitted: u64,
     /// Packets sent more than once, each time counted.
     pub(super) resent: u32,

@@ -1,37 +1,43 @@
-//! The retransmission timers of a host.
+//! Timers of a host: many timers share one scheduled wake-up.
 
-use super::sender::{QueuePair, Slot};
-use crate::ids::{FlowId, NodeId};
+use crate::ids::{FlowId, Slot};
 use crate::model::sink::{Env, Sink, Wakeup};
 use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The retransmission timers of a host's queue pairs: it is woken for the first of them only.
+/// Timer of a flow: its time, the flow, and the slot of the flow's queue pair.
+pub(super) type Timer = (Time, FlowId, Slot);
+
+/// Timers of a host. The host schedules one wake-up, for the earliest of them.
+///
+/// An entry is stale if its owner has moved or cancelled the timer since. Owners remember the time of
+/// their present entry; stale entries are skipped.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// When a queue pair's timer is to be looked at. Holds as long as the pair says the same.
-    pub(super) looks: BinaryHeap<Reverse<(Time, FlowId, Slot)>>,
-    /// When the host is woken; [`Time::NEVER`] if it is not.
+    pub(super) queue: BinaryHeap<Reverse<Timer>>,
+    /// Time of the scheduled wake-up; [`Time::NEVER`] if none is scheduled.
     pub(super) wake_at: Time,
 }
 
-impl Timers {
-    /// Looks that may have become needless before they are sorted out.
-    pub(super) const NEEDLESS: usize = 64;
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { queue: BinaryHeap::new(), wake_at: Time::NEVER }
+    }
+}
 
-    /// Has the timer of `pair` looked at when it runs out.
-    pub(super) fn look<S: Sink>(&mut self, slot: Slot, pair: &mut QueuePair, host: NodeId, env: &mut Env<'_, S>) {
-        pair.look_at = pair.deadline();
-        self.looks.push(Reverse((pair.look_at, pair.flow, slot)));
-        self.wake(pair.look_at, host, env);
+impl Timers {
+    /// Adds a timer.
+    pub(super) fn set<S: Sink>(&mut self, timer: Timer, wakeup: Wakeup<'_>, env: &mut Env<'_, S>) {
+        self.queue.push(Reverse(timer));
+        self.wake(timer.0, wakeup, env);
     }
 
-    /// Asks for the host to be woken at `at`, unless it is before.
-    pub(super) fn wake<S: Sink>(&mut self, at: Time, host: NodeId, env: &mut Env<'_, S>) {
+    /// Schedules `wakeup` for `at`, unless an earlier wake-up is scheduled.
+    pub(super) fn wake<S: Sink>(&mut self, at: Time, wakeup: Wakeup<'_>, env: &mut Env<'_, S>) {
         if at < self.wake_at {
             self.wake_at = at;
-            env.sink.schedule(Wakeup::Retransmission(host), at);
+            env.sink.schedule(wakeup, at.max(env.now));
         }
     }
 }

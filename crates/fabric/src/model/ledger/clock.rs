@@ -103,11 +103,11 @@ impl Clock {
     }
 
     /// Adds to `journey` what a packet of `class` has waited for at `port` since the clock showed `mark`.
-    pub(super) fn tell(&self, mark: &Totals, class: Class, port: PortId, journey: &mut Journey) {
+    pub(super) fn add_to(&self, mark: &Totals, class: Class, port: PortId, journey: &mut Journey) {
         let (before, now) = (mark.of(class), self.totals.of(class));
         for (term, (before, now)) in Term::ALL.into_iter().zip(before.into_iter().zip(now)) {
             if term == Term::Paused {
-                self.tell_roots(before, port, journey);
+                self.add_roots_to(before, port, journey);
             } else if now > before {
                 journey.add(port, term, None, now - before);
             }
@@ -115,7 +115,7 @@ impl Clock {
     }
 
     /// The closures since [`Term::Paused`] stood at `mark`, root by root; those that are not remembered come first.
-    fn tell_roots(&self, mark: Duration, port: PortId, journey: &mut Journey) {
+    fn add_roots_to(&self, mark: Duration, port: PortId, journey: &mut Journey) {
         let mut from = mark;
         if self.forgotten > from {
             journey.add(port, Term::Paused, None, self.forgotten - from);
@@ -134,9 +134,9 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn told(clock: &Clock, mark: Totals) -> Vec<(Term, Option<u32>, u64)> {
+    fn spans(clock: &Clock, mark: Totals) -> Vec<(Term, Option<u32>, u64)> {
         let mut journey = Journey::new(Time::ZERO);
-        clock.tell(&mark, Class(3), PortId(0), &mut journey);
+        clock.add_to(&mark, Class(3), PortId(0), &mut journey);
         journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
     }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_asks_again_whenever_a_reason_ends() {
+    fn a_clock_asks_for_the_next_reason_when_one_ends() {
         let mut clock = Clock::new(Time::from_ps(10));
         clock.advance(Time::from_ps(100), |at| match at.ps() {
             ..30 => Reason::until(Time::from_ps(30), Waiting::For(Term::OwnQueue)),
@@ -161,15 +161,15 @@ mod tests {
             (Term::OtherClass, None, 5),
             (Term::ControlClass, None, 2),
         ];
-        assert_eq!(told(&clock, Totals::default()), expected);
+        assert_eq!(spans(&clock, Totals::default()), expected);
         clock.restart(Time::from_ps(200));
         clock.advance(Time::from_ps(201), paused(7));
-        assert_eq!(told(&clock, Totals::default())[2], (Term::Paused, Some(7), 1));
+        assert_eq!(spans(&clock, Totals::default())[2], (Term::Paused, Some(7), 1));
     }
 
     /// What is told of the roots is what has been added since the mark, however the mark falls between them.
     #[test]
-    fn roots_are_told_apart_from_the_mark_on() {
+    fn time_after_a_mark_is_split_by_root() {
         let mut clock = Clock::new(Time::ZERO);
         let mut marks = vec![clock.totals()];
         for (end, root) in [(10, 1), (30, 2), (35, 2), (75, 1)] {
@@ -177,7 +177,7 @@ mod tests {
             marks.push(clock.totals());
         }
         let roots =
-            |mark: usize| told(&clock, marks[mark]).into_iter().map(|(_, root, length)| (root.unwrap(), length));
+            |mark: usize| spans(&clock, marks[mark]).into_iter().map(|(_, root, length)| (root.unwrap(), length));
         assert_eq!(roots(0).collect::<Vec<_>>(), [(1, 10), (2, 25), (1, 40)]);
         assert_eq!(roots(2).collect::<Vec<_>>(), [(2, 5), (1, 40)]);
         assert_eq!(roots(4).count(), 0);
@@ -191,9 +191,9 @@ mod tests {
         for root in 0..count {
             clock.advance(Time::from_ps(2 * root + 2), paused(root as u32));
         }
-        let told = told(&clock, Totals::default());
-        assert_eq!(told.len(), Clock::MEMORY + 1);
-        assert_eq!(told[0], (Term::Paused, None, 2 * (count - memory)));
-        assert_eq!(told[1], (Term::Paused, Some((count - memory) as u32), 2));
+        let spans = spans(&clock, Totals::default());
+        assert_eq!(spans.len(), Clock::MEMORY + 1);
+        assert_eq!(spans[0], (Term::Paused, None, 2 * (count - memory)));
+        assert_eq!(spans[1], (Term::Paused, Some((count - memory) as u32), 2));
     }
 }

@@ -17,7 +17,8 @@ use crate::contract::{CongestionSignal, PortFacts};
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Span, Term, Waiting};
 use crate::frame::{PacketKind, Psn};
-use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
+use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx, Slot};
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
@@ -54,9 +55,9 @@ impl FlowAccount {
 /// The ledger of a node.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    ports: Vec<PortLedger>,
+    ports: IndexVec<PortIx, PortLedger>,
     /// By slot.
-    pairs: Vec<Option<PairLedger>>,
+    pairs: IndexVec<Slot, Option<PairLedger>>,
     /// Of the flows that start or end here: what is known of them at this end.
     flows: BTreeMap<FlowId, FlowAccount>,
     /// Of the data packet that has come last, until it is answered.
@@ -67,14 +68,14 @@ pub(crate) struct Ledger {
 struct PortLedger {
     id: PortId,
     is_down: bool,
-    wire: Wire,
+    wire: Transmission,
     /// As many as have been needed so far.
-    queues: Vec<QueueLedger>,
+    queues: IndexVec<QueueIx, QueueLedger>,
 }
 
 /// The frame that is, or was last, on the wire.
 #[derive(Debug)]
-struct Wire {
+struct Transmission {
     until: Time,
     frame: OnWire,
     /// The queue that it came from; `None` of a link-local frame, and of data that a host sends itself.
@@ -114,15 +115,14 @@ struct PairLedger {
 
 impl PortLedger {
     pub(super) fn gate(&self, queue: QueueIx) -> Option<Cause> {
-        self.queues.get(usize::from(queue)).and_then(|queue| queue.closed)
+        self.queues.get(queue.index()).and_then(|queue| queue.closed)
     }
 
     fn queue(&mut self, queue: QueueIx) -> &mut QueueLedger {
-        let index = usize::from(queue);
-        if self.queues.len() <= index {
-            self.queues.resize_with(index + 1, QueueLedger::default);
+        if self.queues.len() <= queue.index() {
+            self.queues.resize_with(queue.index() + 1, QueueLedger::default);
         }
-        &mut self.queues[index]
+        &mut self.queues[queue]
     }
 
     /// All who wait in its queues do so until `now`.
@@ -133,10 +133,10 @@ impl PortLedger {
     }
 
     fn advance_queue(&mut self, queue: QueueIx, now: Time) {
-        if self.queues[usize::from(queue)].packets > 0 {
-            let mut clock = std::mem::take(&mut self.queues[usize::from(queue)].clock);
+        if self.queues[queue].packets > 0 {
+            let mut clock = std::mem::take(&mut self.queues[queue].clock);
             clock.advance(now, |at| self.reason_in(queue, at));
-            self.queues[usize::from(queue)].clock = clock;
+            self.queues[queue].clock = clock;
         }
     }
 
@@ -148,7 +148,7 @@ impl PortLedger {
             _ if self.is_down => Reason::lasting(Term::LinkDown),
             _ if is_busy && is_own => Reason::until(wire.until, Waiting::For(Term::OwnQueue)),
             Some(cause) => Reason::closed(cause),
-            None if is_busy => Reason::until(wire.until, wire.seen_by_queues()),
+            None if is_busy => Reason::until(wire.until, wire.waiting_of_queues()),
             None => Reason::lasting(Term::Unexplained),
         }
     }
@@ -163,15 +163,15 @@ impl PortLedger {
             _ if at < facts.departure => Reason::until(facts.departure, Waiting::For(Term::Pacing)),
             _ if self.is_down => Reason::lasting(Term::LinkDown),
             Some(cause) => Reason::closed(cause),
-            None if at < wire.until => Reason::until(wire.until, wire.seen_by_pairs(class)),
+            None if at < wire.until => Reason::until(wire.until, wire.waiting_of_pairs(class)),
             None => Reason::lasting(Term::Unexplained),
         }
     }
 }
 
-impl Wire {
+impl Transmission {
     /// What packets in queues wait for that are not those of the frame's own queue.
-    fn seen_by_queues(&self) -> Waiting {
+    fn waiting_of_queues(&self) -> Waiting {
         match self.frame {
             OnWire::LinkLocal => Waiting::For(Term::LinkLocal),
             OnWire::Packet(_, class) => Waiting::Others(class),
@@ -179,7 +179,7 @@ impl Wire {
     }
 
     /// What the data of a host's own flow waits for that is of `class`.
-    fn seen_by_pairs(&self, class: Class) -> Waiting {
+    fn waiting_of_pairs(&self, class: Class) -> Waiting {
         Waiting::For(match self.frame {
             OnWire::LinkLocal => Term::LinkLocal,
             OnWire::Packet(PacketKind::Ack | PacketKind::Nack, _) => Term::Ack,
@@ -218,35 +218,40 @@ impl Ledger {
         let port = |facts: &PortFacts| PortLedger {
             id: facts.id,
             is_down: false,
-            wire: Wire { until: Time::ZERO, frame: OnWire::LinkLocal, queue: None, passed: Vec::new() },
-            queues: Vec::new(),
+            wire: Transmission { until: Time::ZERO, frame: OnWire::LinkLocal, queue: None, passed: Vec::new() },
+            queues: IndexVec::default(),
         };
-        Ledger { ports: ports.iter().map(port).collect(), pairs: Vec::new(), flows: BTreeMap::new(), answered: None }
+        Ledger {
+            ports: ports.iter().map(port).collect(),
+            pairs: IndexVec::default(),
+            flows: BTreeMap::new(),
+            answered: None,
+        }
     }
 
     /// All who wait at `port` do so until `now`.
     fn advance(&mut self, port: PortIx, now: Time) {
-        self.ports[usize::from(port)].advance(now);
+        self.ports[port].advance(now);
         for pair in self.pairs.iter_mut().flatten().filter(|pair| pair.facts.port == port) {
-            pair.advance(&self.ports[usize::from(port)], now);
+            pair.advance(&self.ports[port], now);
         }
     }
 
     /// The link of a port goes down or comes up.
     pub(crate) fn link(&mut self, port: PortIx, up: bool, now: Time) {
         self.advance(port, now);
-        self.ports[usize::from(port)].is_down = !up;
+        self.ports[port].is_down = !up;
     }
 
     /// The gate of a queue closes, or opens.
     pub(crate) fn gate(&mut self, port: PortIx, queue: QueueIx, closed: Option<Cause>, now: Time) {
         self.advance(port, now);
-        self.ports[usize::from(port)].queue(queue).closed = closed;
+        self.ports[port].queue(queue).closed = closed;
     }
 
     /// A packet joins a queue, `forwarded` after it has come.
     pub(super) fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
-        let port = &mut self.ports[usize::from(port)];
+        let port = &mut self.ports[port];
         if port.queue(queue).packets == 0 {
             port.queue(queue).clock.restart(now);
         }
@@ -259,13 +264,13 @@ impl Ledger {
 
     /// A packet of `class` leaves a queue.
     pub(super) fn leave(&mut self, port: PortIx, queue: QueueIx, class: Class, journey: &mut Journey, now: Time) {
-        let port = &mut self.ports[usize::from(port)];
+        let port = &mut self.ports[port];
         port.advance_queue(queue, now);
         let id = port.id;
         let queue = port.queue(queue);
         if let Some(mark) = journey.mark.take() {
             queue.packets -= 1;
-            queue.clock.tell(&mark, class, id, journey);
+            queue.clock.add_to(&mark, class, id, journey);
         }
     }
 
@@ -280,20 +285,20 @@ impl Ledger {
         now: Time,
     ) {
         self.advance(port, now);
-        let wire = &mut self.ports[usize::from(port)].wire;
+        let wire = &mut self.ports[port].wire;
         (wire.until, wire.frame, wire.queue) = (until, frame, queue);
         wire.passed.clear();
         wire.passed.extend_from_slice(passed);
     }
 
     /// What is known of a queue pair has changed.
-    pub(super) fn pair(&mut self, slot: usize, facts: PairFacts, now: Time) {
-        if self.pairs.len() <= slot {
-            self.pairs.resize(slot + 1, None);
+    pub(super) fn update_pair(&mut self, slot: Slot, facts: PairFacts, now: Time) {
+        if self.pairs.len() <= slot.index() {
+            self.pairs.resize(slot.index() + 1, None);
         }
         match &mut self.pairs[slot] {
             Some(pair) if pair.facts.flow == facts.flow => {
-                let port = &self.ports[usize::from(pair.facts.port)];
+                let port = &self.ports[pair.facts.port];
                 pair.advance(port, now);
                 if pair.facts.port != facts.port {
                     pair.leave(port.id, now);
@@ -315,20 +320,22 @@ impl Ledger {
     }
 
     /// A queue pair begins to send packet `psn`, which has left at `until`: the journey of that packet, which began with the flow at `start`.
-    pub(super) fn send(&mut self, slot: usize, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
-        let pair = self.pairs.get_mut(slot)?.as_mut()?;
-        let port = &self.ports[usize::from(pair.facts.port)];
+    pub(super) fn send(&mut self, slot: Slot, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
+        let pair = self.pairs.get_mut(slot.index())?.as_mut()?;
+        let port = &self.ports[pair.facts.port];
         pair.advance(port, now);
         pair.own = (until, psn < pair.highest);
         pair.highest = pair.highest.max(psn + 1);
         let mut journey = Journey::new(start);
-        pair.tell(port.id, &mut journey);
+        pair.add_to(port.id, &mut journey);
         Some(journey)
     }
 
     /// A queue pair is done.
-    pub(super) fn end(&mut self, slot: usize) {
-        self.pairs.get_mut(slot).into_iter().for_each(|pair| *pair = None);
+    pub(super) fn end(&mut self, slot: Slot) {
+        if let Some(pair) = self.pairs.get_mut(slot.index()) {
+            *pair = None;
+        }
     }
 
     /// A data packet has been delivered; with the last one, its flow is complete.
@@ -342,8 +349,8 @@ impl Ledger {
     }
 
     /// An ACK has come whose packet, and itself, have spent their time as `journey` says: if it has opened a full window, that counts.
-    pub(super) fn open_window(&mut self, slot: usize, journey: &Journey) {
-        let Some(Some(pair)) = self.pairs.get(slot) else { return };
+    pub(super) fn open_window(&mut self, slot: Slot, journey: &Journey) {
+        let Some(Some(pair)) = self.pairs.get(slot.index()) else { return };
         if pair.has_opened {
             let account = self.flows.entry(pair.facts.flow).or_default();
             account.openings += 1;
@@ -382,28 +389,28 @@ impl Ledger {
 
     /// What the journey of a packet in `queue` has come to by `now`, as if it left.
     pub(crate) fn waiting(&self, port: PortIx, queue: QueueIx, class: Class, journey: &Journey, now: Time) -> Journey {
-        let port = &self.ports[usize::from(port)];
-        let (mut journey, mut clock) = (journey.clone(), port.queues[usize::from(queue)].clock.clone());
+        let port = &self.ports[port];
+        let (mut journey, mut clock) = (journey.clone(), port.queues[queue].clock.clone());
         clock.advance(now, |at| port.reason_in(queue, at));
         let mark = journey.mark.take().unwrap_or_default();
-        clock.tell(&mark, class, port.id, &mut journey);
+        clock.add_to(&mark, class, port.id, &mut journey);
         journey
     }
 
     /// What the journey of a packet that a server has yet to bring to its queue has come to by `now`.
     pub(crate) fn forwarding(&self, port: PortIx, journey: &Journey, now: Time) -> Journey {
         let mut journey = journey.clone();
-        journey.add(self.ports[usize::from(port)].id, Term::Forwarding, None, now.since(journey.until));
+        journey.add(self.ports[port].id, Term::Forwarding, None, now.since(journey.until));
         journey
     }
 
     /// What the sender in `slot` has done and waited for by `now`, since its flow began at `start`.
-    pub(crate) fn sending(&self, slot: usize, start: Time, now: Time) -> Option<Journey> {
-        let mut pair = self.pairs.get(slot)?.clone()?;
-        let port = &self.ports[usize::from(pair.facts.port)];
+    pub(crate) fn sending(&self, slot: Slot, start: Time, now: Time) -> Option<Journey> {
+        let mut pair = self.pairs.get(slot.index())?.clone()?;
+        let port = &self.ports[pair.facts.port];
         pair.advance(port, now);
         let mut journey = Journey::new(start);
-        pair.tell(port.id, &mut journey);
+        pair.add_to(port.id, &mut journey);
         Some(journey)
     }
 }
@@ -417,17 +424,17 @@ impl PairLedger {
     /// It goes on at another port.
     pub(super) fn leave(&mut self, port: PortId, now: Time) {
         let mut here = Journey::new(now);
-        self.clock.tell(&Default::default(), self.facts.class, port, &mut here);
+        self.clock.add_to(&Default::default(), self.facts.class, port, &mut here);
         add(&here.spans, &mut self.earlier);
         self.clock = Clock::new(now);
     }
 
     /// Adds what it has done and waited for.
-    fn tell(&self, port: PortId, journey: &mut Journey) {
+    fn add_to(&self, port: PortId, journey: &mut Journey) {
         for ((port, term, root), length) in &self.earlier {
             journey.add(*port, *term, *root, *length);
         }
-        self.clock.tell(&Default::default(), self.facts.class, port, journey);
+        self.clock.add_to(&Default::default(), self.facts.class, port, journey);
     }
 }
 

@@ -64,8 +64,9 @@ pub(super) fn count(sums: &mut SignalSums, kind: SignalKind, port: PortId, at: T
 pub(super) fn count_answer(sums: &mut SignalSums, signal: CongestionSignal, journey: &Journey) {
     match signal {
         CongestionSignal::Load(hop) => {
-            let stamped = journey.stamped.get(hop).into_iter();
-            stamped.for_each(|(port, at)| count(sums, SignalKind::Load, *port, *at, Duration::ZERO));
+            if let Some((port, at)) = journey.stamped.get(hop) {
+                count(sums, SignalKind::Load, *port, *at, Duration::ZERO);
+            }
         }
         CongestionSignal::Delay => {
             let total: Duration = journey.spans.iter().map(|span| span.length).sum();

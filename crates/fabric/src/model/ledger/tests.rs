@@ -24,7 +24,7 @@ fn because(root: u32) -> Option<Cause> {
 }
 
 /// Terms with their roots and lengths.
-fn told(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
+fn spans(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
     journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
 }
 
@@ -63,7 +63,7 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
         (Term::ControlClass, None, 30),
         (Term::LinkLocal, None, 40),
     ];
-    assert_eq!(told(&journey), expected);
+    assert_eq!(spans(&journey), expected);
     assert_eq!(journey.until, at(600));
 }
 
@@ -77,7 +77,7 @@ fn a_frame_is_of_every_queue_that_it_has_been_in() {
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[8], at(10), at(0));
     ledger.leave(PORT, 8, DATA, &mut one, at(10));
     ledger.leave(PORT, 9, DATA, &mut other, at(10));
-    assert_eq!((told(&one), told(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
+    assert_eq!((spans(&one), spans(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
 }
 
 /// Two packets in a queue: what the first has waited for before the second came is none of its business, nor is time at which the queue was empty.
@@ -94,9 +94,9 @@ fn a_packet_counts_from_when_it_came() {
     ledger.leave(PORT, 3, DATA, &mut other, at(60));
     ledger.join(PORT, 3, &mut late, at(200));
     ledger.leave(PORT, 3, DATA, &mut late, at(200));
-    assert_eq!(told(&one), [(Term::Paused, Some(7), 50)]);
-    assert_eq!(told(&other), [(Term::OwnQueue, None, 10), (Term::Paused, Some(7), 20)]);
-    assert_eq!(told(&late), []);
+    assert_eq!(spans(&one), [(Term::Paused, Some(7), 50)]);
+    assert_eq!(spans(&other), [(Term::OwnQueue, None, 10), (Term::Paused, Some(7), 20)]);
+    assert_eq!(spans(&late), []);
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(100));
     ledger.join(PORT, 3, &mut journey, at(140));
-    assert_eq!(told(&journey), [(Term::Forwarding, None, 40)]);
-    assert_eq!(told(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
+    assert_eq!(spans(&journey), [(Term::Forwarding, None, 40)]);
+    assert_eq!(spans(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
 }
 
 /// A packet that has not left has waited as if it did now, and goes on waiting.
@@ -115,9 +115,9 @@ fn a_packet_that_waits_can_be_asked() {
     let mut journey = Journey::new(at(0));
     ledger.join(PORT, 3, &mut journey, at(0));
     ledger.gate(PORT, 3, because(7), at(0));
-    assert_eq!(told(&ledger.waiting(PORT, 3, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
+    assert_eq!(spans(&ledger.waiting(PORT, 3, DATA, &journey, at(40))), [(Term::Paused, Some(7), 40)]);
     ledger.leave(PORT, 3, DATA, &mut journey, at(90));
-    assert_eq!(told(&journey), [(Term::Paused, Some(7), 90)]);
+    assert_eq!(spans(&journey), [(Term::Paused, Some(7), 90)]);
 }
 
 fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
@@ -129,7 +129,7 @@ fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
 #[test]
 fn a_sender_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
-    ledger.pair(2, facts(Some(0), 0, 0), at(0));
+    ledger.update_pair(Slot(2), facts(Some(0), 0, 0), at(0));
     // Other data of its class, of another, an ACK, a CNP, a link-local frame: 1, 2, 3, 4, 5 each.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(1), at(0));
     ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(3), at(1));
@@ -137,13 +137,13 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
     // New data for 20; meanwhile all is sent.
-    ledger.send(2, 0, at(35), at(0), at(15));
+    ledger.send(Slot(2), 0, at(35), at(0), at(15));
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
-    ledger.pair(2, facts(None, 100, 15), at(15));
+    ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
     // Nothing to send for 25, a full window for 30, paced for 35, although the gate is closed all the time.
     ledger.gate(PORT, 3, because(7), at(20));
-    ledger.pair(2, facts(Some(1), 1000, 35), at(60));
-    ledger.pair(2, facts(Some(1), 999, 125), at(90));
+    ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
+    ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
     // Behind the gate for 40, then behind that of its class, the link down for 50 of it.
     ledger.gate(PORT, 3, None, at(165));
     ledger.gate(PORT, 3, because(8), at(165));
@@ -151,7 +151,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.link(PORT, true, at(225));
     ledger.gate(PORT, 3, None, at(225));
     // Again, for 60.
-    let journey = ledger.send(2, 0, at(285), at(0), at(225)).unwrap();
+    let journey = ledger.send(Slot(2), 0, at(285), at(0), at(225)).unwrap();
     let expected = [
         (Term::Sending, None, 20),
         (Term::Unanswered, None, 25),
@@ -166,32 +166,32 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
         (Term::Cnp, None, 4),
         (Term::LinkLocal, None, 5),
     ];
-    assert_eq!(told(&journey), expected);
-    let again = ledger.sending(2, at(0), at(285)).unwrap();
-    assert_eq!(told(&again)[1], (Term::Resending, None, 60));
-    ledger.end(2);
-    assert_eq!(ledger.sending(2, at(0), at(300)), None);
+    assert_eq!(spans(&journey), expected);
+    let again = ledger.sending(Slot(2), at(0), at(285)).unwrap();
+    assert_eq!(spans(&again)[1], (Term::Resending, None, 60));
+    ledger.end(Slot(2));
+    assert_eq!(ledger.sending(Slot(2), at(0), at(300)), None);
 }
 
 /// Its own queue is open, that of its class is not.
 #[test]
 fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     let mut ledger = ledger();
-    ledger.pair(0, PairFacts { queue: 11, ..facts(Some(0), 0, 0) }, at(0));
+    ledger.update_pair(Slot(0), PairFacts { queue: 11, ..facts(Some(0), 0, 0) }, at(0));
     ledger.gate(PORT, 3, because(7), at(0));
     ledger.gate(PORT, 11, because(8), at(10));
     ledger.gate(PORT, 3, None, at(20));
-    let journey = ledger.sending(0, at(0), at(30)).unwrap();
-    assert_eq!(told(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
+    let journey = ledger.sending(Slot(0), at(0), at(30)).unwrap();
+    assert_eq!(spans(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
 }
 
 /// A slot that another flow takes over begins anew.
 #[test]
 fn a_slot_belongs_to_one_flow_at_a_time() {
     let mut ledger = ledger();
-    ledger.pair(0, facts(None, 0, 0), at(0));
-    ledger.pair(0, PairFacts { flow: FlowId(6), ..facts(None, 0, 0) }, at(40));
-    assert_eq!(told(&ledger.sending(0, at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
+    ledger.update_pair(Slot(0), facts(None, 0, 0), at(0));
+    ledger.update_pair(Slot(0), PairFacts { flow: FlowId(6), ..facts(None, 0, 0) }, at(40));
+    assert_eq!(spans(&ledger.sending(Slot(0), at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
 }
 
 /// Time on the first wire and behind it counts for the packets of a flow, time at its source does not.
@@ -279,18 +279,18 @@ fn an_ack_counts_that_opens_a_full_window() {
     let mut journey = Journey::new(at(0));
     journey.add(PortId(1), Term::Serialisation, None, Duration::from_ps(7));
     let mut openings = |before: u64, after: u64| {
-        ledger.pair(0, facts(Some(3), before, 0), at(0));
-        ledger.pair(0, facts(Some(3), after, 0), at(1));
-        ledger.open_window(0, &journey);
+        ledger.update_pair(Slot(0), facts(Some(3), before, 0), at(0));
+        ledger.update_pair(Slot(0), facts(Some(3), after, 0), at(1));
+        ledger.open_window(Slot(0), &journey);
         ledger.account(FlowId(5)).openings
     };
     assert_eq!([openings(999, 900), openings(1000, 999), openings(1000, 1000), openings(1200, 10)], [0, 1, 1, 2]);
     let account = ledger.account(FlowId(5));
     assert_eq!(account.window[&(PortId(1), Term::Serialisation, None)], Duration::from_ps(14));
     // Where nothing is left to send, no window holds anything back.
-    ledger.pair(0, facts(None, 1000, 0), at(2));
-    ledger.pair(0, facts(None, 0, 0), at(3));
-    ledger.open_window(0, &journey);
+    ledger.update_pair(Slot(0), facts(None, 1000, 0), at(2));
+    ledger.update_pair(Slot(0), facts(None, 0, 0), at(3));
+    ledger.open_window(Slot(0), &journey);
     assert_eq!(ledger.account(FlowId(5)).openings, 2);
 }
 
@@ -304,11 +304,11 @@ fn a_journey_can_be_cut_short() {
     journey.cut(at(40));
     assert_eq!(journey.until, at(35));
     journey.cut(at(17));
-    assert_eq!(told(&journey), [(Term::Serialisation, None, 5), (Term::Propagation, None, 2)]);
+    assert_eq!(spans(&journey), [(Term::Serialisation, None, 5), (Term::Propagation, None, 2)]);
     journey.cut(at(15));
-    assert_eq!(told(&journey), [(Term::Serialisation, None, 5)]);
+    assert_eq!(spans(&journey), [(Term::Serialisation, None, 5)]);
     journey.cut(at(10));
-    assert_eq!(told(&journey), []);
+    assert_eq!(spans(&journey), []);
 }
 
 /// A sender goes on at another port of its host: what it has waited for counts where it did, the roots of closed gates as well.
@@ -319,12 +319,12 @@ fn what_a_sender_waits_for_counts_at_the_port_that_it_waits_at() {
     let mut ledger = Ledger::new(ports);
     let here = |port| PairFacts { port, ..facts(Some(0), 0, 0) };
     ledger.gate(0, 3, because(7), at(0));
-    ledger.pair(0, here(0), at(0));
-    ledger.pair(0, here(1), at(30));
+    ledger.update_pair(Slot(0), here(0), at(0));
+    ledger.update_pair(Slot(0), here(1), at(30));
     ledger.link(1, false, at(30));
     ledger.link(1, true, at(50));
-    ledger.pair(0, here(0), at(50));
-    let journey = ledger.send(0, 0, at(80), at(0), at(60)).unwrap();
+    ledger.update_pair(Slot(0), here(0), at(50));
+    let journey = ledger.send(Slot(0), 0, at(80), at(0), at(60)).unwrap();
     let found: Vec<_> = journey.spans.iter().map(|span| (span.port, span.term, span.length.ps())).collect();
     let [first, second] = [ports[0].id, ports[1].id];
     assert_eq!(found, [(first, Term::Paused, 30), (second, Term::LinkDown, 20), (first, Term::Paused, 10)]);

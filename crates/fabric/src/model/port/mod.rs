@@ -21,6 +21,7 @@ use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Queued};
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::bits::BitSet;
+use backwater_engine::index::{Id, IndexVec};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
@@ -44,7 +45,7 @@ enum Added {
 
 /// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
 #[derive(Debug, Default)]
-struct Inner {
+struct InnerQueues {
     occupied: BitSet,
     /// The one that had the last turn.
     cursor: QueueIx,
@@ -83,7 +84,7 @@ pub struct Port {
     scheduler: Scheduler,
     added: Added,
     queues: Queues,
-    inner: Inner,
+    inner: InnerQueues,
     /// Of the queues that a flow control has added, how many hold a packet, and the most that have at once.
     filled: QueueIx,
     most_filled: QueueIx,
@@ -98,7 +99,7 @@ pub struct Port {
     /// While the link is down: what `busy_until` was when it failed.
     failed: Option<Time>,
     /// As many as have been needed so far; all others are open and always were.
-    gates: Vec<Gate>,
+    gates: IndexVec<QueueIx, Gate>,
     /// Its name in the whole network.
     pub id: PortId,
     /// Rate of its link.
@@ -131,14 +132,14 @@ impl Port {
                 Stage::Queue | Stage::QueueAll => Added::FeedsQueues,
             },
             queues: Queues::default(),
-            inner: Inner::default(),
+            inner: InnerQueues::default(),
             filled: 0,
             most_filled: 0,
             most_queues: CLASSES + usize::from(added.most),
             occupied: BitSet::default(),
             closed: BitSet::default(),
             last_opened: Time::ZERO,
-            gates: Vec::new(),
+            gates: IndexVec::default(),
             cursor: 0,
             scheduler,
             quantum,
@@ -273,7 +274,7 @@ impl Port {
 
     /// The gate of queue `queue`.
     pub fn gate(&self, queue: QueueIx) -> &Gate {
-        self.gates.get(usize::from(queue)).unwrap_or(&OPEN_GATE)
+        self.gates.get(queue.index()).unwrap_or(&OPEN_GATE)
     }
 
     /// Whether any gate has opened after `since`: if none has, whatever leaves now and came then was never held up.
@@ -339,13 +340,13 @@ impl Port {
 
     /// Whether packets of `queue` go onto the wire when they leave it.
     pub fn feeds_wire(&self, queue: QueueIx) -> bool {
-        self.added != Added::FeedsQueues || usize::from(queue) < CLASSES
+        self.added != Added::FeedsQueues || queue.index() < CLASSES
     }
 
     /// Puts a frame into `queue`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &Queued, frames: &mut Frames) {
-        let (index, bytes) = (usize::from(queue), u64::from(queued.frame.size.charge));
+        let (index, bytes) = (queue.index(), u64::from(queued.frame.size.charge));
         self.queued_bytes += bytes;
         let queue = if index < CLASSES {
             self.occupied.insert(index);
@@ -358,7 +359,7 @@ impl Port {
 
     /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
     fn join_added(&mut self, queue: QueueIx, bytes: u64) -> &mut Queue {
-        if usize::from(queue) >= self.queues.len() {
+        if queue.index() >= self.queues.len() {
             self.queues.grow(queue);
         }
         if self.added == Added::FeedsQueues {
@@ -408,7 +409,7 @@ impl Port {
         let queued = queue.pop(frames);
         if queue.frames.is_empty() {
             self.occupied.remove(index.into());
-            self.filled -= QueueIx::from(usize::from(index) >= CLASSES);
+            self.filled -= QueueIx::from(index.index() >= CLASSES);
         }
         self.queued_bytes -= u64::from(queued.frame.size.charge);
         queued
@@ -442,19 +443,19 @@ impl Port {
 
     /// Closes the gate of `queue`; whether it was open.
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) -> bool {
-        let index = usize::from(queue);
+        let index = queue.index();
         assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);
         self.closed.insert(index);
         if self.gates.len() <= index {
             self.gates.resize_with(index + 1, Gate::default);
         }
-        self.gates[index].close(now, cause)
+        self.gates[queue].close(now, cause)
     }
 
     pub(crate) fn open(&mut self, queue: QueueIx, now: Time) -> Option<Closure> {
         self.closed.remove(queue.into());
         self.last_opened = now;
-        self.gates.get_mut(usize::from(queue))?.open(now)
+        self.gates.get_mut(queue.index())?.open(now)
     }
 }
 

@@ -38,7 +38,9 @@ impl Port {
     #[inline]
     pub(crate) fn prefetch_frame(&self, frames: &Frames) -> bool {
         let queue = self.next_ready();
-        queue.into_iter().for_each(|queue| self.queues[queue].frames.prefetch_front(frames));
+        if let Some(queue) = queue {
+            self.queues[queue].frames.prefetch_front(frames);
+        }
         queue.is_some()
     }
 }

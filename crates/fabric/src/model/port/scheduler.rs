@@ -57,9 +57,9 @@ impl Port {
     /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
     fn deficit_round(&mut self, frames: &Frames) -> Option<QueueIx> {
         let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
-        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.advance()? };
+        let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.pass_turn()? };
         while self.queues[candidate].deficit < head(&self.queues[candidate]) {
-            candidate = self.advance()?;
+            candidate = self.pass_turn()?;
         }
         let queue = &mut self.queues[candidate];
         queue.deficit -= head(queue);
@@ -69,7 +69,7 @@ impl Port {
         Some(candidate)
     }
 
-    fn advance(&mut self) -> Option<QueueIx> {
+    fn pass_turn(&mut self) -> Option<QueueIx> {
         let next = self.next_ready()?;
         self.cursor = next;
         self.queues[next].deficit += self.quantum;
