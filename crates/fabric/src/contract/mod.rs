@@ -20,7 +20,7 @@
 //! 1. A scenario sets the options of each mechanism. The options check themselves and build the
 //!    instances.
 //! 2. An instance is constructed from a [`Site`], the static environment of its node, or from
-//! [`SenderFacts`] if it serves a flow's sender.
+//!    [`SenderFacts`] if it serves a flow's sender.
 //! 3. During the run, hooks receive a [`View`], the handle on the node: it reads the state of ports
 //!    and requests actions. Hooks on packets also receive a [`PacketContext`].
 //!

@@ -384,7 +384,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
         if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
             let wire = queued.frame.size.wire;
-            self.nic().took_queues_turn(egress, wire);
+            self.nic().charge_queues_turn(egress, wire);
         }
         let is_marked = |queued: &Queued| queued.frame.packet().is_some_and(|packet| packet.marked);
         let was_marked = is_marked(queued);

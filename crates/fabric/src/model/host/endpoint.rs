@@ -1,4 +1,4 @@
-//! The endpoint: the queue pairs and receivers of a host.
+//! Endpoint of a host: its queue pairs and receivers.
 
 use super::lanes::{Lanes, RoundIx};
 use super::receiver::Receiver;
@@ -18,18 +18,18 @@ use backwater_engine::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Stale checks of retransmission timers that may pile up before they are dropped.
+/// Number of stale checks of retransmission timers that are kept before a clean-up.
 const STALE_CHECKS: usize = 64;
 
-/// The sending and receiving side of a host.
+/// Sending and receiving side of a host.
 pub struct Endpoint {
-    /// Flows that are still to start here, the next one first.
+    /// Flows that have yet to start here, in order of start.
     pub(super) upcoming: VecDeque<FlowId>,
     pub(super) queue_pairs: IndexVec<Slot, QueuePair>,
     pub(super) free: Vec<Slot>,
-    /// Per port, the queue pairs that send through it.
+    /// Queue pairs by the port through which they send.
     pub(super) lanes: IndexVec<PortIx, Lanes>,
-    /// Of the flows of which a packet has come.
+    /// Receivers of flows from which a packet arrived.
     pub(super) receivers: IndexVec<Slot, Receiver>,
     pub(super) free_receivers: Vec<Slot>,
     /// Checks of retransmission timers.
@@ -52,13 +52,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether the flow called `id`, which starts here, has yet to start.
+    /// Returns true if flow `id`, which starts here, has yet to start.
     pub(crate) fn expects(&self, id: FlowId) -> bool {
         self.upcoming.front().is_some_and(|next| *next <= id)
     }
 
-    /// Sets the retransmission timer of a queue pair anew, or stops it when nothing is in flight. A deadline that moves on is looked at when
-    /// the one before would have been due.
+    /// Restarts the retransmission timer of a queue pair, or stops it if nothing is in flight. A
+    /// deadline that moves back keeps its earlier check, which then schedules the next.
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot];
         let in_flight = pair.progress.next > pair.progress.acked;
@@ -71,13 +71,14 @@ impl Endpoint {
         }
     }
 
-    /// Returns true if `check` is the present one of its queue pair, not a stale one.
+    /// Returns true if `check` is the present check of its queue pair, not a stale one.
     fn is_current(&self, (at, flow, slot): Timer) -> bool {
         let pair = &self.queue_pairs[slot];
         pair.flow == flow && pair.check_at == at
     }
 
-    /// Sorts out the looks at queue pairs that are done, once they are the greater part: they would pile up until their time comes.
+    /// Drops the checks of finished queue pairs once they outnumber the others. They would
+    /// otherwise remain until they are due.
     pub(super) fn drop_stale_checks(&mut self) {
         if self.retransmissions.queue.len() > 2 * self.live_flows() + STALE_CHECKS {
             let mut checks = std::mem::take(&mut self.retransmissions.queue);
@@ -86,7 +87,7 @@ impl Endpoint {
         }
     }
 
-    /// The next look that is to be made.
+    /// Returns the next check that is not stale.
     pub(super) fn next_check(&mut self) -> Option<Timer> {
         while let Some(Reverse(check)) = self.retransmissions.queue.peek().copied() {
             if self.is_current(check) {
@@ -97,7 +98,7 @@ impl Endpoint {
         None
     }
 
-    /// Asks for the state of the flow of `packet`, which is about to arrive.
+    /// Prefetches the state of the flow of `packet`, which is about to arrive.
     #[inline]
     pub(crate) fn prefetch_packet(&self, packet: &Packet, fabric: &Fabric) {
         let Some(flow) = fabric.flows.get(packet.flow) else { return };
@@ -112,14 +113,14 @@ impl Endpoint {
         }
     }
 
-    /// Asks for what is known of the queue pairs of `port`.
+    /// Prefetches the scheduling state of the queue pairs of `port`.
     #[inline]
     pub(crate) fn prefetch_turn(&self, port: PortIx) {
         prefetch(&self.lanes[port].ready);
         prefetch(&self.lanes[port].round);
     }
 
-    /// Asks for the place in the round of the queue pair whose turn at `port` probably comes next.
+    /// Prefetches the place of the queue pair that probably sends next through `port`.
     #[inline]
     pub(crate) fn prefetch_round(&self, port: PortIx) {
         if let Some(slot) = self.lanes[port].probably_next() {
@@ -127,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks for the queue pair whose turn at `port` probably comes next.
+    /// Prefetches the queue pair that probably sends next through `port`.
     #[inline]
     pub(crate) fn prefetch_departure(&self, port: PortIx) {
         let slot = self.lanes[port].probably_next();
@@ -136,12 +137,12 @@ impl Endpoint {
         }
     }
 
-    /// Number of flows that have started and not been acknowledged in full.
+    /// Returns the number of flows that have started and are not fully acknowledged.
     pub fn live_flows(&self) -> usize {
         self.queue_pairs.len() - self.free.len()
     }
 
-    /// The most flows that have been active at once at either end, and what they take.
+    /// Returns the peak number of queue pairs, and the memory of the endpoint.
     pub(crate) fn memory(&self) -> Share {
         let mechanisms = self.queue_pairs.iter().map(QueuePair::heap_bytes).sum::<u64>()
             + self.receivers.iter().map(Receiver::heap_bytes).sum::<u64>();
@@ -152,12 +153,13 @@ impl Endpoint {
         Share { count: self.queue_pairs.len() as u64, bytes }
     }
 
-    /// Payload bytes that the sender of `flow` has sent more than once so far; 0 if it has not started or has finished.
+    /// Returns the retransmitted payload bytes of `flow` so far; 0 before it starts and after it
+    /// ends.
     pub fn retransmitted(&self, flow: &Flow) -> u64 {
         flow.sender.get().map_or(0, |slot| self.queue_pairs[slot].retransmitted)
     }
 
-    /// What the queue pair in `slot` does next, and may do.
+    /// Returns the next packet, window and departure time of the queue pair in `slot`.
     pub(crate) fn pair_facts(&self, slot: Slot, fabric: &Fabric) -> PairFacts {
         self.queue_pairs[slot].facts(fabric)
     }
@@ -167,7 +169,7 @@ impl Endpoint {
         flow.receiver.get().map(|slot| &self.receivers[slot].reception)
     }
 
-    /// The packet of `flow` that its receiver waits for.
+    /// Returns the packet that the receiver of `flow` expects.
     pub(crate) fn expected(&self, flow: &Flow) -> Psn {
         flow.receiver.get().map_or(0, |slot| self.receivers[slot].expected)
     }
@@ -180,7 +182,7 @@ impl Endpoint {
         std::mem::take(&mut self.receivers[slot].reception)
     }
 
-    /// Returns true if `timer` is set still.
+    /// Returns true if `timer` is still set.
     pub(super) fn is_set(&mut self, (at, flow, slot): Timer, fabric: &Fabric) -> bool {
         if slot == Slot::NONE {
             // Complete flows may be forgotten, and their receivers serve other flows.
@@ -192,12 +194,12 @@ impl Endpoint {
         pair.flow == flow && pair.state != PairState::Done && pair.timer_at == at
     }
 
-    /// Receiver of `flow`, if a packet of it has arrived.
+    /// Returns the receiver of `flow`, if a packet of the flow has arrived.
     pub(super) fn receiver_of(&mut self, flow: &Flow) -> Option<&mut Receiver> {
         flow.receiver.get().map(|slot| &mut self.receivers[slot])
     }
 
-    /// The receiver of the flow called `id`, made when its first packet comes.
+    /// Returns the receiver of flow `id`; adds it on the first packet.
     #[inline]
     pub(super) fn receiver(&mut self, id: FlowId, flow: &Flow, line_rate: Rate, fabric: &Fabric) -> &mut Receiver {
         let slot = flow.receiver.get().unwrap_or_else(|| self.add_receiver(id, flow, line_rate, fabric));
@@ -223,7 +225,8 @@ impl Endpoint {
         slot
     }
 
-    /// When `port` may next send for a queue pair of a class that is not `closed`; a time in the past means at once.
+    /// Returns the next departure time from a queue pair of `port` whose class is not `closed`. A
+    /// time in the past means at once.
     #[inline]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
         let lanes = &mut self.lanes[port];
@@ -240,8 +243,8 @@ impl Endpoint {
         None
     }
 
-    /// Puts a queue pair where it belongs after anything about it has changed.
-    pub(super) fn place(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
+    /// Updates a queue pair's state and place after any of its fields changed.
+    pub(super) fn update_state(&mut self, slot: Slot, fabric: &Fabric, busy_until: Time, now: Time) {
         let pair = &mut self.queue_pairs[slot];
         let lanes = &mut self.lanes[pair.port];
         let before = pair.state;
@@ -291,7 +294,7 @@ impl Endpoint {
         slot
     }
 
-    /// Gives a queue pair a place in the round of its port.
+    /// Adds a queue pair to the round of its port.
     pub(super) fn enter(&mut self, slot: Slot) {
         let QueuePair { port, queue, class, .. } = self.queue_pairs[slot];
         let lanes = &mut self.lanes[port];
@@ -305,7 +308,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a queue pair out of the round of its port.
+    /// Removes a queue pair from the round of its port.
     pub(super) fn leave(&mut self, slot: Slot) {
         let QueuePair { port, queue, class, place, .. } = self.queue_pairs[slot];
         let lanes = &mut self.lanes[port];
@@ -317,7 +320,8 @@ impl Endpoint {
         lanes.live -= 1;
     }
 
-    /// The gate of a queue is closed: of those that a flow control has added, none of the queue pairs may send.
+    /// The gate of a queue closed. Queue pairs behind an added queue stop; those behind a class are
+    /// skipped when a packet is chosen.
     pub(crate) fn close(&mut self, port: PortIx, queue: QueueIx) {
         if usize::from(queue) < CLASSES {
             return;
@@ -332,7 +336,7 @@ impl Endpoint {
         *lanes.line(queue) = line;
     }
 
-    /// The gate of a queue is open again.
+    /// The gate of a queue opened.
     pub(crate) fn open(&mut self, port: PortIx, queue: QueueIx) {
         if usize::from(queue) < CLASSES {
             return;

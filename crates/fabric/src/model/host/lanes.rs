@@ -1,4 +1,4 @@
-//! Whose turn it is among the queue pairs of a host's port.
+//! Scheduling of the queue pairs of a host's port.
 
 use super::sender::QueuePair;
 use super::turns::Turns;
@@ -10,28 +10,29 @@ use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The queue pairs of one port: those whose turn may come, and those that wait for their departure time.
+/// Queue pairs of one port: ready ones, and those that wait for their departure time.
 ///
-/// Turns go round in the order in which the flows started: a queue pair's place in the round never changes while it lives.
+/// Ready queue pairs take turns in a round, in the order in which their flows started. The order
+/// never changes while a queue pair lives.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// Places whose queue pair is ready.
+    /// Places with a ready queue pair.
     pub(super) ready: BitSet,
-    /// The queue pair at each place; [`Slot::NONE`] where it is done.
+    /// Queue pair at each place; [`Slot::NONE`] if it is finished.
     pub(super) round: IndexVec<RoundIx, Slot>,
-    /// The place served last.
+    /// Place served last.
     pub(super) cursor: RoundIx,
-    /// Classes of which there has been a queue pair.
+    /// Classes of all queue pairs so far.
     pub(super) classes: ClassMask,
     pub(super) paced: BinaryHeap<Reverse<(Time, Slot)>>,
     pub(super) live: usize,
-    /// Places whose queue pair is ready by class, for when some classes are closed.
+    /// Places with a ready queue pair, by class: for rounds in which some classes are closed.
     pub(super) ready_of: [BitSet; CLASSES],
-    /// Queue pairs that are held back by the queues that a flow control has added, queue by queue.
+    /// Queue pairs behind each queue that the flow control added.
     pub(super) lines: Vec<Vec<Slot>>,
-    /// Which of those queues are closed: their queue pairs are not among the ready ones.
+    /// Closed queues among those. Their queue pairs are not ready.
     pub(super) closed: BitSet,
-    /// Whose turn it is, theirs or that of the port's queues.
+    /// Turns between the queue pairs and the port's queues.
     pub(super) turns: Turns,
 }
 
@@ -54,7 +55,8 @@ impl Lanes {
         self.round.heap_bytes() + self.paced.heap_bytes() + lines + sets
     }
 
-    /// The first ready place of `open` classes after the one served last, going round.
+    /// Returns the first ready place of an `open` class after the place served last, in the order
+    /// of the round.
     #[inline]
     pub(super) fn next(&self, open: ClassMask) -> Option<RoundIx> {
         let (cursor, words) = (self.cursor.index(), self.ready.words());
@@ -68,7 +70,7 @@ impl Lanes {
         place.map(|place| RoundIx(place as u32))
     }
 
-    /// The place behind the one served last.
+    /// Returns the queue pair at the place after the one served last.
     #[inline]
     pub(super) fn probably_next(&self) -> Option<&Slot> {
         self.round.get(self.cursor.index() + 1).or_else(|| self.round.first())
@@ -83,7 +85,7 @@ impl Lanes {
         self.ready_of[pair.class.index()].insert(pair.place.index());
     }
 
-    /// The queue pairs that `queue`, one that a flow control has added, holds back.
+    /// Returns the queue pairs behind `queue`, a queue that the flow control added.
     pub(super) fn line(&mut self, queue: QueueIx) -> &mut Vec<Slot> {
         let index = usize::from(queue) - CLASSES;
         if self.lines.len() <= index {
@@ -98,7 +100,8 @@ impl Lanes {
         self.ready_of[class.index()].remove(place.index());
     }
 
-    /// Closes the gaps that finished queue pairs have left, once they are the greater part. Calls `moved` with every slot and its new place.
+    /// Removes the gaps that finished queue pairs left, once these are the greater part. Calls
+    /// `moved` with each slot and its new place.
     pub(super) fn close_gaps(&mut self, mut moved: impl FnMut(Slot, RoundIx)) {
         if self.round.len() < 64 || self.round.len() < 2 * self.live {
             return;
@@ -131,9 +134,9 @@ impl Lanes {
 mod tests {
     use super::*;
 
-    /// Every third of 100 places lives; 48 was served last.
+    /// Every third of 100 places is live; place 48 was served last.
     #[test]
-    fn closing_gaps_changes_nobodys_turn() {
+    fn closing_gaps_keeps_the_order_of_turns() {
         let round = (0..100).map(|place| if place % 3 == 0 { Slot(place) } else { Slot::NONE }).collect();
         let mut lanes =
             Lanes { round, cursor: RoundIx(48), live: 34, classes: ClassMask::of(Class(3)), ..Lanes::default() };

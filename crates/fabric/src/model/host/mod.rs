@@ -1,9 +1,10 @@
-//! The endpoint: the RDMA NIC of a host.
+//! Endpoint of a host: its RDMA NIC.
 //!
 //! ```text
-//!  flows ─► queue pairs: window, pacing (reaction point), what to send next (recovery) ─┐
-//!                                                                                       ├─ round robin over open classes ─► port
-//!  data in ─► recovery ─► ACK / NACK, CNP (notification point) ─► queues of the port ───┘  (`host.scheduler`)
+//!  flows ─► queue pairs: window and pacing (reaction point), ─┐
+//!           next packet (recovery)                            ├─ round robin ─► port
+//!  data in ─► recovery ─► ACK, NACK, CNP (notification point) │  (`host.scheduler`,
+//!             ─► queues of the port ──────────────────────────┘   open classes only)
 //! ```
 
 mod endpoint;
@@ -39,7 +40,8 @@ use backwater_engine::index::Id;
 use backwater_engine::{Duration, Rate, Time};
 use std::cmp::Reverse;
 
-/// The host's side of a node while the node handles one input: its endpoint, and the pipeline that carries its packets.
+/// NIC of a host while its node handles one input: the node's endpoint, and the pipeline for its
+/// packets.
 pub(crate) struct Nic<'n, 'e, S> {
     node: &'n mut Node,
     env: &'n mut Env<'e, S>,
@@ -57,7 +59,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         SwitchPipeline::new(self.node, self.env)
     }
 
-    /// Reports to the trace and the ledger of the node.
+    /// Returns the tracer of the node.
     fn tracer(&mut self) -> Tracer<'_, S> {
         Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now)
     }
@@ -71,7 +73,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Takes note of a flow that will start here, after all that it knows of, and asks to be woken for it.
+    /// Announces a flow that will start here. Flows are announced in order of start.
     pub(crate) fn expect_flow(&mut self, flow: FlowId) {
         let upcoming = &mut self.node.endpoint_mut().upcoming;
         upcoming.push_back(flow);
@@ -80,7 +82,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Starts every flow that is due, and asks to be woken for the next.
+    /// Starts every flow that is due, and schedules a wake-up for the next.
     pub(crate) fn start_flows(&mut self) {
         let fabric = self.env.fabric;
         while let Some(flow) = self.node.endpoint_mut().upcoming.front().copied() {
@@ -124,7 +126,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 resent: 0,
             });
             entry.sender.set(Some(slot));
-            endpoint.place(slot, fabric, busy_until, self.env.now);
+            endpoint.update_state(slot, fabric, busy_until, self.env.now);
             self.trace_pair(slot);
             self.schedule_timer(slot);
             self.pipeline().schedule(port);
@@ -132,7 +134,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.node.run_actions(self.env);
     }
 
-    /// Asks to be woken when the reaction point of a queue pair wants to be called by the clock.
+    /// Sets the timer of the reaction point in `slot`, if reaction points use timers.
     #[inline(always)]
     fn schedule_timer(&mut self, slot: Slot) {
         if self.env.fabric.reactions_wake {
@@ -146,7 +148,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
-        // A timer that is put off is looked at when it would have fired before.
+        // A timer that moves back keeps its earlier entry, which then sets the next.
         if at < pair.timer_at {
             pair.timer_at = at;
             endpoint.mechanism_timers.set((at, flow, slot), Wakeup::Node(host), self.env);
@@ -156,7 +158,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Fires the timers of reaction points and notification points that are due.
     pub(crate) fn fire_timers(&mut self) {
         let Some(endpoint) = &mut self.node.io.endpoint else { return };
-        // No timer that is set meanwhile schedules a wake-up; the earliest one does so at the end.
+        // Timers set meanwhile schedule no wake-up; the earliest one does so at the end.
         let before = std::mem::replace(&mut endpoint.mechanism_timers.wake_at, self.env.now);
         while let Some(Reverse(timer)) = self.node.endpoint_mut().mechanism_timers.queue.peek().copied() {
             let endpoint = self.node.endpoint_mut();
@@ -195,7 +197,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.pipeline().schedule(port);
     }
 
-    /// The next data packet for an idle `port`, if any queue pair may send.
+    /// Takes the next data packet for an idle `port`, if a queue pair may send.
     #[inline]
     pub(crate) fn next_packet(&mut self, ix: PortIx) -> Option<Frame> {
         let port = &self.node.io.ports[ix];
@@ -242,7 +244,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if pair.timed_from == Time::NEVER {
             endpoint.rearm(slot, self.node.id, self.env);
         }
-        endpoint.place(slot, fabric, self.env.now + port.serialisation(size.wire), self.env.now);
+        endpoint.update_state(slot, fabric, self.env.now + port.serialisation(size.wire), self.env.now);
         self.schedule_timer(slot);
         self.node.io.counters.created += u64::from(size.charge);
         if may_have_waited {
@@ -257,12 +259,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         Some(frame)
     }
 
-    /// Own data leaves through `port`, where it counts as a turn, or is traced.
+    /// Accounts for a data packet of this host that starts on the wire of `port`: for turns, and
+    /// for the trace.
     #[inline(never)]
     fn account_for_departure(&mut self, port: PortIx, rate: Rate, frame: &mut Frame) {
         if self.node.io.flags.intersects(NodeFlags::TURNS) {
             let scheduler = self.env.fabric.spec.host.scheduler;
-            self.node.endpoint_mut().lanes[port].turns.took(Side::Own, frame.size.wire.into(), scheduler);
+            self.node.endpoint_mut().lanes[port].turns.charge(Side::Own, frame.size.wire.into(), scheduler);
         }
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             let Node { io, switch, .. } = &mut *self.node;
@@ -271,7 +274,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// Whether an idle `port`, at which queues and own data take turns, sends own data next.
+    /// Returns true if an idle `port`, at which queues and own data take turns, sends own data
+    /// next.
     pub(crate) fn is_own_turn(&mut self, ix: PortIx) -> bool {
         let (port, endpoint) = (&self.node.io.ports[ix], self.node.io.endpoint.as_mut());
         let Some(endpoint) = endpoint.filter(|_| !port.has_urgent()) else { return false };
@@ -279,13 +283,13 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         is_ready && endpoint.lanes[ix].turns.next() == Side::Own
     }
 
-    /// A packet of `wire` bytes leaves a queue of a port at which queues and own data take turns.
-    pub(crate) fn took_queues_turn(&mut self, port: PortIx, wire: u16) {
+    /// Charges a packet of `wire` bytes from a queue to the queues' turn at `port`.
+    pub(crate) fn charge_queues_turn(&mut self, port: PortIx, wire: u16) {
         let scheduler = self.env.fabric.spec.host.scheduler;
-        self.node.endpoint_mut().lanes[port].turns.took(Side::Queues, wire.into(), scheduler);
+        self.node.endpoint_mut().lanes[port].turns.charge(Side::Queues, wire.into(), scheduler);
     }
 
-    /// A packet for this node has arrived.
+    /// A packet for this node arrived.
     pub(crate) fn receive(&mut self, port: PortIx, frame: &Frame) {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
@@ -294,7 +298,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 if packet.kind == PacketKind::Cnp {
                     self.count_cnp(frame, &packet);
                 }
-                // The only call, so that it is inlined.
+                // The only call site, so that the function is inlined.
                 self.receive_feedback(frame, packet);
             }
             PacketKind::Notice => self.receive_notice(frame, packet),
@@ -313,7 +317,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if degree > 0 {
             reception.disorder.add(degree);
         }
-        // The clock of a notification point ends with the flow: duplicates do not start it again.
+        // Timers of a notification point end with the flow: duplicates must not set them again.
         let is_over = fabric.receiver_timers && receiver.expected == packets;
         let notification = if is_over {
             Notification::default()
@@ -363,7 +367,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             self.node.io.count_delivery(packet.flow, frame, verdict, is_last, self.env.records);
         }
-        // The answer takes the telemetry along; whatever else the record holds has been read.
+        // The answer carries the telemetry on. The rest of the record is no longer needed.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
         let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
         self.env.records.free(done);
@@ -434,7 +438,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.set_receiver_timer(flow);
     }
 
-    /// Counts a CNP that has arrived.
+    /// Counts a CNP that arrived.
     #[inline(never)]
     fn count_cnp(&mut self, frame: &Frame, packet: &Packet) {
         let verdict = self.env.records.echo(frame.record).and_then(|echo| echo.verdict);
@@ -448,7 +452,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     fn receive_feedback(&mut self, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let endpoint = self.node.io.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
-        // Late answers come after the flow is done, or even forgotten.
+        // An answer may arrive after its flow is complete, or even forgotten.
         if let Some(slot) = fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get()) {
             let pair = &mut endpoint.queue_pairs[slot];
             let port = pair.port;
@@ -516,7 +520,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    /// A notice has come to its end: mechanisms of a switch or relay hear it, and the sender of its flow.
+    /// A notice reached its destination: passes it to the mechanisms of a switch or relay, then to
+    /// its flow's sender.
     fn receive_notice(&mut self, frame: &Frame, packet: Packet) {
         let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
         let links = u64::from(packet.route.links_passed());
@@ -526,7 +531,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let heard = self.pipeline().deliver_notice(frame);
         let slot = self.env.fabric.flows.get(packet.flow).and_then(|flow| flow.sender.get());
         let endpoint = self.node.io.endpoint.as_mut().filter(|_| heard == NoticeAction::Forward);
-        // The slot is one of the flow's source, and the notice may have been sent to anybody.
+        // The slot belongs to the flow's source, but the notice may be addressed to any node.
         if let Some(notice) = self.env.records.notice(frame.record).copied()
             && let (Some(slot), Some(endpoint)) = (slot, endpoint)
             && let Some(pair) = endpoint.queue_pairs.get_mut(slot.index())
@@ -552,7 +557,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         self.node.io.consume(frame, self.env);
     }
 
-    /// Sends all flows that start or end here along the routes as they are now.
+    /// Moves all flows that start or end here to the present routes.
     pub(crate) fn reroute_flows(&mut self) {
         let (fabric, host) = (self.env.fabric, self.node.id);
         let live = fabric.flows.iter().filter(|(_, flow)| flow.spec.src == host || flow.spec.dst == host);
@@ -587,19 +592,19 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let pair = &mut endpoint.queue_pairs[slot];
         (pair.port, pair.queue, pair.state) = (port, queue, PairState::Idle);
         endpoint.enter(slot);
-        endpoint.place(slot, self.env.fabric, busy_until, self.env.now);
+        endpoint.update_state(slot, self.env.fabric, busy_until, self.env.now);
         self.trace_pair(slot);
         self.pipeline().schedule(port);
     }
 
-    /// What flow control learns of a flow that starts here.
+    /// Returns the flow as the flow control receives it at its start.
     fn starting(&self, flow: FlowId, class: Class, port: PortIx, route: Route) -> StartingFlow<'e> {
         let route = self.env.fabric.common_route(self.env.fabric.flow(flow), route);
         let remaining_hops = self.env.fabric.remaining_hops(flow, Direction::Data, route, self.node.io.ports[port].id);
         StartingFlow { flow, class, port, remaining_hops }
     }
 
-    /// Looks at what a queue pair may do after its reaction point has learned something.
+    /// Updates the departure and state of a queue pair after its reaction point changed.
     fn reschedule(&mut self, slot: Slot) {
         let NodeIo { ports, endpoint, .. } = &mut self.node.io;
         let endpoint = endpoint.as_mut().expect("queue pairs are at nodes with an endpoint");
@@ -610,11 +615,11 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             let wire = u64::from(pair.last_wire);
             pair.next_departure = pair.last_sent + pacing(self.env.fabric.spec.framing, rate, wire, port);
         }
-        endpoint.place(slot, self.env.fabric, port.free_at(), self.env.now);
+        endpoint.update_state(slot, self.env.fabric, port.free_at(), self.env.now);
         self.trace_pair(slot);
     }
 
-    /// The retransmission timer of a queue pair may have run out.
+    /// Handles the checks of retransmission timers that are due.
     pub(crate) fn fire_retransmissions(&mut self) {
         let host = self.node.id;
         if self.node.endpoint_mut().retransmissions.wake_at > self.env.now {
@@ -637,7 +642,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 pair.timed_from = Time::NEVER;
                 let port = pair.port;
                 let busy_until = self.node.io.ports[port].free_at();
-                self.node.endpoint_mut().place(slot, self.env.fabric, busy_until, self.env.now);
+                self.node.endpoint_mut().update_state(slot, self.env.fabric, busy_until, self.env.now);
                 self.trace_pair(slot);
                 self.pipeline().schedule(port);
                 self.node.run_actions(self.env);
@@ -649,7 +654,8 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     }
 }
 
-/// Time between the starts of a packet of `wire` bytes and the next at `rate`; at line rate that is its serialisation time to the picosecond.
+/// Returns the time between the starts of a packet of `wire` bytes and the next one at `rate`. At
+/// line rate this is exactly the packet's serialisation time.
 fn pacing(framing: Framing, rate: Rate, wire: u64, port: &Port) -> Duration {
     if rate >= port.rate { port.serialisation(wire as u16) } else { framing.pace(rate, wire) }
 }

@@ -1,4 +1,4 @@
-//! The receiving side of a flow.
+//! Receiving side of a flow.
 
 use crate::contract::report::Reception;
 use crate::frame::{Psn, Route};
@@ -8,11 +8,11 @@ use crate::mechanisms::recovery::AnyRecoveryReceiver;
 use backwater_engine::Time;
 use get_size2::GetSize;
 
-/// The receiving side of one flow.
+/// Receiving side of one flow.
 pub(super) struct Receiver {
     pub(super) recovery: AnyRecoveryReceiver,
     pub(super) notification: AnyNotificationPoint,
-    /// Timer of its notification point that is set.
+    /// Timer of the notification point that is set; [`Time::NEVER`] if none is.
     pub(super) timer_at: Time,
     pub(super) port: PortIx,
     pub(super) route: Route,

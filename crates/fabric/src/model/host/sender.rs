@@ -1,4 +1,4 @@
-//! The sending side of a flow: its queue pair.
+//! Sending side of a flow: its queue pair.
 
 use super::lanes::RoundIx;
 use crate::contract::{Entropy, PathChoice, Progress, ReactionPoint, RecoverySender};
@@ -13,59 +13,60 @@ use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 use std::mem::offset_of;
 
-/// The sending side of one flow.
+/// Sending side of one flow.
 ///
-/// In the order of use: what every packet sent or acknowledged needs comes first, in two cache lines; then recovery and the reaction point.
+/// Fields are in the order of use: two cache lines for every packet that is sent or acknowledged,
+/// then recovery and the reaction point.
 #[repr(C, align(64))]
 pub(super) struct QueuePair {
     pub(super) flow: FlowId,
-    /// Where it stands in its port's round.
+    /// Place in the round of its port.
     pub(super) place: RoundIx,
     pub(super) route: Route,
     pub(super) bytes: u64,
     pub(super) packets: Psn,
     pub(super) progress: Progress,
-    /// When the next packet may leave, as far as pacing goes.
+    /// Earliest departure of the next packet by pacing.
     pub(super) next_departure: Time,
-    /// Since when a packet could have left, had the port been free and open.
+    /// Time from which a packet could have departed with an idle port and an open gate.
     pub(super) ready_since: Time,
     pub(super) class: Class,
     pub(super) state: PairState,
     pub(super) port: PortIx,
-    /// The queue of the port whose gate holds it back.
+    /// Queue of the port whose gate holds the flow back.
     pub(super) queue: QueueIx,
-    /// When the last packet started.
+    /// Start of the last packet.
     pub(super) last_sent: Time,
-    /// When the retransmission timer was started; [`Time::NEVER`] while nothing is in flight.
+    /// Start of the retransmission timer; [`Time::NEVER`] while nothing is in flight.
     pub(super) timed_from: Time,
-    /// When the host next looks at the timer; [`Time::NEVER`] if it does not.
+    /// Next check of the retransmission timer; [`Time::NEVER`] if none is scheduled.
     pub(super) check_at: Time,
     pub(super) recovery: AnyRecoverySender,
     pub(super) reaction: AnyReactionPoint,
-    /// Which path packets take, where the host's half of load balancing says.
+    /// Path choice of load balancing, if hosts choose paths.
     pub(super) paths: Option<Box<dyn PathChoice>>,
-    /// When the reaction point is called by the clock, as far as that has been asked for; [`Time::NEVER`] if it has not.
+    /// Timer of the reaction point that is set; [`Time::NEVER`] if none is.
     pub(super) timer_at: Time,
     pub(super) retransmitted: u64,
-    /// Packets sent more than once, each time counted.
+    /// Number of retransmissions.
     pub(super) resent: u32,
     /// Wire size of the last packet sent.
     pub(super) last_wire: u16,
 }
 
-// Whatever mechanism keeps more than that for every flow keeps it in a box.
+// A mechanism with more state per flow boxes it.
 const _: () = assert!(offset_of!(QueuePair, last_sent) == 64 && size_of::<QueuePair>() <= 384);
 
-/// What a queue pair waits for.
+/// State of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PairState {
     /// Nothing to send, or the window is full.
     Idle,
-    /// Its departure time.
+    /// Waits for its departure time.
     Paced,
-    /// Its turn.
+    /// Waits for its turn.
     Ready,
-    /// Nothing: the slot is free.
+    /// Complete: the slot is free.
     Done,
 }
 
@@ -76,7 +77,7 @@ impl QueuePair {
         (self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths) as u64
     }
 
-    /// Asks for what a packet sent or acknowledged needs.
+    /// Prefetches the state for a packet that is sent or acknowledged.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&self.flow);
@@ -84,7 +85,7 @@ impl QueuePair {
         prefetch(&self.reaction);
     }
 
-    /// What it does next, and may do.
+    /// Returns the next packet, window and departure time.
     #[inline(never)]
     pub(super) fn facts(&self, fabric: &Fabric) -> PairFacts {
         PairFacts {
@@ -99,7 +100,8 @@ impl QueuePair {
         }
     }
 
-    /// Payload bytes in flight; a last packet that has arrived before others counts as a full one.
+    /// Returns the payload bytes in flight. A short last packet that arrived out of order counts as
+    /// a full one.
     #[inline(always)]
     fn payload_in_flight(&self, fabric: &Fabric) -> u64 {
         let before = |psn| fabric.payload_before(psn, self.bytes);
@@ -107,19 +109,21 @@ impl QueuePair {
         (before(self.progress.next) - before(self.progress.acked)).saturating_sub(not_in_flight)
     }
 
-    /// The path of packet `psn`, if the host chooses one.
+    /// Returns the path of packet `psn`, if the host chooses one.
     pub(super) fn path(&mut self, psn: Psn, now: Time) -> Option<Entropy> {
         let chosen = self.reaction.path(psn, now);
         chosen.or_else(|| self.paths.as_mut().map(|paths| paths.next(psn, now)))
     }
 
-    /// Whether it waits at `port` for its departure time, which is `at`: it may have another one by now, and be at another port.
+    /// Returns true if the pair waits at `port` for departure time `at`. Its departure time and
+    /// port may have changed since.
     #[inline]
     pub(super) fn is_paced_at(&self, port: PortIx, at: Time) -> bool {
         self.state == PairState::Paced && self.next_departure == at && self.port == port
     }
 
-    /// When the retransmission timer runs out, as things are; [`Time::NEVER`] if it does not.
+    /// Returns the present deadline of the retransmission timer; [`Time::NEVER`] if the timer is
+    /// stopped.
     pub(super) fn deadline(&self) -> Time {
         match self.recovery.timeout(&self.progress) {
             Some(timeout) if self.timed_from != Time::NEVER => self.timed_from + timeout,
@@ -127,7 +131,7 @@ impl QueuePair {
         }
     }
 
-    /// Whether there is a packet to send, and a window for it.
+    /// Returns true if there is a packet to send and the window has room.
     pub(super) fn can_send(&self, fabric: &Fabric) -> bool {
         self.recovery.next(&self.progress, self.packets).is_some()
             && self.payload_in_flight(fabric) < self.reaction.window()

@@ -11,8 +11,8 @@ pub(super) type Timer = (Time, FlowId, Slot);
 
 /// Timers of a host. The host schedules one wake-up, for the earliest of them.
 ///
-/// An entry is stale if its owner has moved or cancelled the timer since. Owners remember the time of
-/// their present entry; stale entries are skipped.
+/// An entry is stale if its owner has moved or cancelled the timer since. Owners remember the time
+/// of their present entry; stale entries are skipped.
 #[derive(Debug)]
 pub(super) struct Timers {
     pub(super) queue: BinaryHeap<Reverse<Timer>>,

@@ -1,39 +1,40 @@
-//! Whose turn it is at a host's port: that of its queues, or that of the data of its own flows.
+//! Turns at a host's port, between its queues and the data of its own flows.
 
 use crate::network::spec::HostScheduler;
 
-/// One of the two that share a port.
+/// One of the two sides that share a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Side {
-    /// What waits in queues: packets that the host relays, and ACKs of a data class.
+    /// Packets in queues: relayed packets, and ACKs of a data class.
     #[default]
     Queues,
-    /// The data of its own flows.
+    /// Data of the host's own flows.
     Own,
 }
 
-/// Deficit round robin between the two sides: one sends while it has credit, by packets or by bytes.
+/// Deficit round robin between the two sides. A side sends while it has credit, in packets or in
+/// bytes.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     next: Side,
-    /// What either may send before it is the other's turn; below zero, what it has sent too much.
+    /// Credit of each side until the other side's turn. Negative if it sent more than its credit.
     credit: [i64; 2],
 }
 
 impl Turns {
-    /// Whose turn it is, if both have something to send.
+    /// Returns the side whose turn it is, if both have a packet to send.
     pub(super) fn next(&self) -> Side {
         self.next
     }
 
-    /// A packet of `wire` bytes of `side` leaves.
-    pub(super) fn took(&mut self, side: Side, wire: u64, scheduler: HostScheduler) {
+    /// Charges a packet of `wire` bytes to `side`.
+    pub(super) fn charge(&mut self, side: Side, wire: u64, scheduler: HostScheduler) {
         let (cost, quantum) = match scheduler {
             HostScheduler::RelayFirst {} | HostScheduler::Fair {} => (1, 1),
             HostScheduler::Dwrr { quantum } => (wire as i64, quantum.get() as i64),
         };
         if side != self.next {
-            // The other had nothing to send, and keeps no credit for that.
+            // The other side had no packet to send, and keeps no credit.
             self.credit = [0; 2];
             self.next = side;
         }
@@ -60,19 +61,19 @@ mod tests {
         let mut turns = Turns::default();
         let next = |_| {
             let side = turns.next();
-            turns.took(side, sizes[side as usize], scheduler);
+            turns.charge(side, sizes[side as usize], scheduler);
             side
         };
         (0..packets).map(next).collect()
     }
 
     #[test]
-    fn fair_turns_go_packet_by_packet_whatever_their_sizes() {
+    fn fair_turns_alternate_regardless_of_packet_sizes() {
         let turns = sides(HostScheduler::Fair {}, [1000, 100], 6);
         assert_eq!(turns, [Side::Queues, Side::Own, Side::Queues, Side::Own, Side::Queues, Side::Own]);
     }
 
-    /// Of 1000 B and 250 B: one of the first for four of the second.
+    /// Packets of 1000 B and 250 B: one of the first for four of the second.
     #[test]
     fn turns_by_bytes_share_the_port_evenly() {
         let turns = sides(HostScheduler::Dwrr { quantum: Bytes(1000) }, [1000, 250], 500);
@@ -80,28 +81,30 @@ mod tests {
         assert_eq!((own, turns.len() - own), (400, 100));
     }
 
-    /// Own data alone for a while gives the queues no claim to be served alone afterwards.
+    /// Own data alone for a while does not entitle the queues to more turns afterwards.
     #[test]
-    fn who_has_nothing_to_send_saves_up_nothing() {
+    fn an_idle_side_saves_no_credit() {
         let scheduler = HostScheduler::Dwrr { quantum: Bytes(1000) };
         let mut turns = Turns::default();
-        (0..10).for_each(|_| turns.took(Side::Own, 1000, scheduler));
+        for _ in 0..10 {
+            turns.charge(Side::Own, 1000, scheduler);
+        }
         let mut next = || {
             let side = turns.next();
-            turns.took(side, 1000, scheduler);
+            turns.charge(side, 1000, scheduler);
             side
         };
         assert_eq!([next(), next(), next(), next()], [Side::Queues, Side::Own, Side::Queues, Side::Own]);
     }
 
-    /// Own data that leaves while nothing waits in the queues has had its turn by that.
+    /// Own data that departs while the queues are empty has used its turn.
     #[test]
-    fn who_sends_out_of_turn_has_had_its_turn() {
+    fn sending_out_of_turn_counts_as_a_turn() {
         for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1000) }] {
             let mut turns = Turns::default();
-            turns.took(Side::Own, 1000, scheduler);
+            turns.charge(Side::Own, 1000, scheduler);
             assert_eq!(turns.next(), Side::Queues, "{scheduler:?}");
-            turns.took(Side::Queues, 1000, scheduler);
+            turns.charge(Side::Queues, 1000, scheduler);
             assert_eq!(turns.next(), Side::Own, "{scheduler:?}");
         }
     }
