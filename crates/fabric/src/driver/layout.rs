@@ -2,7 +2,7 @@
 
 use crate::driver::partition::Partition;
 use crate::ids::{NodeId, PortId};
-use crate::model::port::{PortPlace, WireIx};
+use crate::model::port::{PortWires, WireIx};
 use crate::network::fabric::Fabric;
 use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
@@ -13,7 +13,7 @@ pub(crate) struct Layout {
     /// Number of shards. Shards may be empty.
     pub(crate) shards: usize,
     nodes: IndexVec<NodeId, NodePlace>,
-    ports: IndexVec<PortId, PortPlace>,
+    ports: IndexVec<PortId, PortWires>,
 }
 
 /// Place of a node.
@@ -41,7 +41,7 @@ impl Layout {
             std::mem::replace(next, following)
         });
         let wires: IndexVec<PortId, WireIx> = wires.collect();
-        let ports = facts.iter().zip(&wires).map(|(port, wire)| PortPlace {
+        let ports = facts.iter().zip(&wires).map(|(port, wire)| PortWires {
             wire: *wire,
             peer_wire: (shard(port.peer) == shard(port.id)).then_some(wires[port.peer]),
         });
@@ -59,7 +59,7 @@ impl Layout {
     }
 
     #[inline]
-    pub(crate) fn port(&self, port: PortId) -> PortPlace {
+    pub(crate) fn port(&self, port: PortId) -> PortWires {
         self.ports[port]
     }
 }

@@ -43,13 +43,13 @@ impl Handler<'_> {
                 (Kind::Arrive, Some(InFlight(frame))) => node.prefetch_way(frame, fabric, frames),
                 _ => Some(node.prefetch_departure(wire.ix)),
             };
-            if let Some(next_wire) = port.and_then(|port| port.place.peer_wire) {
+            if let Some(next_wire) = port.and_then(|port| port.wires.peer_wire) {
                 prefetch(&wires[wire_index(next_wire) as usize]);
             }
         }
         if let Some((Kind::Port, wire)) = self.upcoming(2) {
             let port = self.nodes[wire.node as usize].prefetch_frame(wire.ix, frames);
-            if let Some(next_wire) = port.place.peer_wire {
+            if let Some(next_wire) = port.wires.peer_wire {
                 wires[wire_index(next_wire) as usize].frames.prefetch_push(in_flight);
             }
         }

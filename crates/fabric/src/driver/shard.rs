@@ -78,7 +78,7 @@ impl Shard {
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);
             for port in &mut node.io.ports {
-                port.place = layout.port(port.id);
+                port.wires = layout.port(port.id);
             }
             node
         };
@@ -318,7 +318,7 @@ impl Sink for ShardSink<'_> {
         }
         let at = port.busy_until + port.delay;
         let arrival = WireArrival { at, burst_age: ((at - port.burst_start).ps() / 1000).min(AGE_MAX) as u32 };
-        match port.place.peer_wire {
+        match port.wires.peer_wire {
             Some(wire) => self.io.carry(wire, frame, arrival),
             None => {
                 let ports = &self.fabric.wiring.ports;
@@ -331,7 +331,7 @@ impl Sink for ShardSink<'_> {
 
     #[inline(always)]
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        let wire = |port: &Port| wire_index(port.place.wire);
+        let wire = |port: &Port| wire_index(port.wires.wire);
         self.io.events.push(match wakeup {
             Wakeup::FlowStart(node) => event(Kind::FlowStart, node.0, at),
             Wakeup::FlowControl(port) => event(Kind::FlowControl, wire(port), at),

@@ -380,7 +380,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn account_for_departure(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
         let flags = self.node.io.flags;
         if flags.intersects(NodeFlags::RELAYS) && queued.ingress != NO_PORT {
-            self.node.io.ports[egress].relays(&queued.frame);
+            self.node.io.ports[egress].count_relayed(&queued.frame);
         }
         if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
             let wire = queued.frame.size.wire;

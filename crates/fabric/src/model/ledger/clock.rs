@@ -1,4 +1,4 @@
-//! Clocks that tell apart what one who waits waits for.
+//! Clocks that attribute waiting time to reasons.
 
 use crate::frame::cause::Cause;
 use crate::frame::journey::{Journey, Term, Totals, Waiting};
@@ -7,28 +7,28 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What somebody waits for.
+/// Reason for waiting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reason {
     pub(super) waiting: Waiting,
-    /// Of [`Term::Paused`]: the port whose congestion closed the gate.
+    /// Port whose congestion closed the gate, for [`Term::Paused`].
     pub(super) root: Option<PortId>,
-    /// Until when that is so if nothing happens; [`Time::NEVER`] if it has no end by itself.
+    /// End of the reason unless the port changes first; [`Time::NEVER`] if it has no end by itself.
     pub(super) until: Time,
 }
 
 impl Reason {
-    /// Until `until`.
+    /// Returns a reason that ends at `until`.
     pub(super) fn until(until: Time, waiting: Waiting) -> Reason {
         Reason { waiting, root: None, until }
     }
 
-    /// Until something happens.
+    /// Returns a reason without an end.
     pub(super) fn lasting(term: Term) -> Reason {
         Reason::until(Time::NEVER, Waiting::For(term))
     }
 
-    /// A closed gate.
+    /// Returns the reason of a closed gate.
     pub(super) fn closed(cause: Cause) -> Reason {
         if cause.for_order {
             Reason::lasting(Term::Order)
@@ -38,23 +38,23 @@ impl Reason {
     }
 }
 
-/// Adds up what somebody waits for, reason by reason.
+/// Adds up waiting time by reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// Everything before has been added up.
+    /// Time up to which waiting is added up.
     since: Time,
     totals: Totals,
-    /// The roots of closed gates, as far as they are remembered: the latest last.
+    /// Roots of closed gates, the latest last, as far as they are kept.
     roots: VecDeque<Root>,
-    /// How long the gate had been closed when the first of `roots` began to count.
+    /// Paused time before the first of `roots`.
     forgotten: Duration,
 }
 
-/// Closures in a row that had the same root.
+/// Consecutive closures with the same root.
 #[derive(Clone, Copy, Debug)]
 struct Root {
     port: PortId,
-    /// What [`Term::Paused`] had come to when the last of them ended.
+    /// Total of [`Term::Paused`] at the end of the last of them.
     total: Duration,
 }
 
@@ -65,10 +65,10 @@ impl HeapBytes for Clock {
 }
 
 impl Clock {
-    /// Roots that are remembered one by one.
+    /// Number of roots that are kept.
     pub(super) const MEMORY: usize = 64;
 
-    /// A clock that has nothing to add up before `now`.
+    /// Returns a clock that starts at `now`.
     pub(super) fn new(now: Time) -> Clock {
         Clock { since: now, ..Clock::default() }
     }
@@ -77,12 +77,12 @@ impl Clock {
         self.totals
     }
 
-    /// Goes on at `now`: nobody has waited since it stopped.
+    /// Continues at `now`, after a time without waiting.
     pub(super) fn restart(&mut self, now: Time) {
         self.since = now;
     }
 
-    /// Goes on to `now`, while `reason` says what is waited for at a time.
+    /// Advances to `now`. `reason` returns the reason for waiting at a given time.
     pub(super) fn advance(&mut self, now: Time, reason: impl Fn(Time) -> Reason) {
         while self.since < now {
             let Reason { waiting, root, until } = reason(self.since);
@@ -102,7 +102,8 @@ impl Clock {
         }
     }
 
-    /// Adds to `journey` what a packet of `class` has waited for at `port` since the clock showed `mark`.
+    /// Adds to `journey` the waiting time of a packet of `class` at `port` since the clock's totals
+    /// were `mark`.
     pub(super) fn add_to(&self, mark: &Totals, class: Class, port: PortId, journey: &mut Journey) {
         let (before, now) = (mark.of(class), self.totals.of(class));
         for (term, (before, now)) in Term::ALL.into_iter().zip(before.into_iter().zip(now)) {
@@ -114,7 +115,8 @@ impl Clock {
         }
     }
 
-    /// The closures since [`Term::Paused`] stood at `mark`, root by root; those that are not remembered come first.
+    /// Adds the paused time since `mark`, root by root. Time of forgotten roots comes first,
+    /// without a root.
     fn add_roots_to(&self, mark: Duration, port: PortId, journey: &mut Journey) {
         let mut from = mark;
         if self.forgotten > from {
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!(spans(&clock, Totals::default())[2], (Term::Paused, Some(7), 1));
     }
 
-    /// What is told of the roots is what has been added since the mark, however the mark falls between them.
+    /// The time per root covers exactly the time since the mark, wherever the mark falls.
     #[test]
     fn time_after_a_mark_is_split_by_root() {
         let mut clock = Clock::new(Time::ZERO);
@@ -183,7 +185,8 @@ mod tests {
         assert_eq!(roots(4).count(), 0);
     }
 
-    /// 3 x MEMORY closures of 2 ps, each because of another port: the total stays right when the first are forgotten.
+    /// 3 x MEMORY closures of 2 ps, each with another root: the total is exact although the first
+    /// roots are forgotten.
     #[test]
     fn forgotten_roots_keep_their_total() {
         let mut clock = Clock::new(Time::ZERO);

@@ -1,9 +1,11 @@
-//! The ledger of a node: where packets spend their time here, to the picosecond (`probes.flows`).
+//! Ledger of a node: attributes the time of packets at the node to reasons, to the picosecond
+//! (`probes.flows`).
 //!
-//! A [`Clock`] per queue and per queue pair adds up what is waited for, reason by reason. Whenever something changes at a port, a link that fails, a gate
-//! that closes, a frame that starts, the clocks of all who wait there go on to the present first. A packet that joins a queue remembers what the
-//! clock showed ([`Journey`]); when it leaves, the difference is what it has waited for. So nothing is kept per packet but in its side record, and what a
-//! packet costs does not grow with the length of its queue.
+//! A [`Clock`] per queue and per queue pair adds up waiting time by reason. All clocks of a port
+//! advance to the present before the port changes: a link fails, a gate closes, a frame starts. A
+//! packet that joins a queue stores the clock's totals in its [`Journey`]; when it leaves, the
+//! difference is its waiting time. The only state per packet is therefore its side record, and the
+//! cost of a packet does not depend on the queue's length.
 
 mod clock;
 mod pair;
@@ -23,44 +25,46 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::BTreeMap;
 
-/// Time by port, reason and root.
+/// Time by port, reason and congestion root.
 pub type Sums = BTreeMap<(PortId, Term, Option<PortId>), Duration>;
 
-/// Where the packets of one flow have spent their time.
+/// Account of the packets of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowAccount {
-    /// The packet with whose arrival the flow was complete, from the flow's start on. Of one that is not: the packet that its receiver waits for, or its
-    /// sender while that has not left, until now.
+    /// Journey of the packet that completed the flow, from the flow's start. For an incomplete
+    /// flow: the journey so far of the packet that the receiver expects, or of the sender until
+    /// that packet leaves.
     pub completion: Vec<Span>,
-    /// The data packets that have been delivered: their time from the first wire on, added up.
+    /// Total time of the delivered data packets, from their first wire on.
     pub packets: Sums,
-    /// How many these are.
+    /// Number of delivered data packets.
     pub delivered: u64,
-    /// The packets, and the ACKs that answer them, whose arrival opened a window that was full: their time from the first wire on, added up.
+    /// Total time of the ACKs that opened a full window, and of the packets that they acknowledge,
+    /// from their first wire on.
     pub window: Sums,
-    /// How many ACKs these are.
+    /// Number of ACKs that opened a full window.
     pub openings: u64,
     /// Congestion signals that reached the receiver ([`SignalKind::Mark`]) or the sender (others).
     pub signals: SignalSums,
 }
 
 impl FlowAccount {
-    /// What its receiver knows, and its sender.
+    /// Combines the receiver's account with the sender's.
     pub(crate) fn with_sender(mut self, FlowAccount { window, openings, signals, .. }: FlowAccount) -> FlowAccount {
         self.signals.extend(signals);
         FlowAccount { window, openings, ..self }
     }
 }
 
-/// The ledger of a node.
+/// Ledger of a node.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     ports: IndexVec<PortIx, PortLedger>,
-    /// By slot.
+    /// Queue pairs by slot.
     pairs: IndexVec<Slot, Option<PairLedger>>,
-    /// Of the flows that start or end here: what is known of them at this end.
+    /// Accounts of the flows that start or end here, as far as this end knows.
     flows: BTreeMap<FlowId, FlowAccount>,
-    /// Of the data packet that has come last, until it is answered.
+    /// Journey of the data packet that arrived last, until it is answered.
     pub(super) answered: Option<Box<Journey>>,
 }
 
@@ -69,18 +73,18 @@ struct PortLedger {
     id: PortId,
     is_down: bool,
     wire: Transmission,
-    /// As many as have been needed so far.
+    /// Queues used so far.
     queues: IndexVec<QueueIx, QueueLedger>,
 }
 
-/// The frame that is, or was last, on the wire.
+/// Frame on the wire, or the last one.
 #[derive(Debug)]
 struct Transmission {
     until: Time,
     frame: OnWire,
-    /// The queue that it came from; `None` of a link-local frame, and of data that a host sends itself.
+    /// Queue of the frame; `None` for link-local frames and for data of a host's own flows.
     queue: Option<QueueIx>,
-    /// Queues of the port that it had been in before.
+    /// Other queues of the port that the frame passed before.
     passed: Vec<QueueIx>,
 }
 
@@ -93,9 +97,9 @@ pub(super) enum OnWire {
 #[derive(Debug, Default)]
 struct QueueLedger {
     clock: Clock,
-    /// Why its gate is closed.
+    /// Cause of its closed gate; `None` if the gate is open.
     closed: Option<Cause>,
-    /// Packets in it that remember when they came.
+    /// Number of packets in the queue that store the clock's totals.
     packets: u32,
 }
 
@@ -103,13 +107,13 @@ struct QueueLedger {
 struct PairLedger {
     facts: PairFacts,
     clock: Clock,
-    /// What it has done and waited for at the ports that it has left.
+    /// Time at ports that the queue pair has left.
     earlier: Sums,
-    /// Until when data of its own is on the wire, and whether that has been sent before.
+    /// End of its own data on the wire, and true if that data is a retransmission.
     own: (Time, bool),
-    /// One more than the highest packet that it has sent.
+    /// One more than the highest packet that it sent.
     highest: Psn,
-    /// Whether the window was full until what has just come opened it.
+    /// True if the ACK that just arrived opened a full window.
     has_opened: bool,
 }
 
@@ -125,7 +129,7 @@ impl PortLedger {
         &mut self.queues[queue]
     }
 
-    /// All who wait in its queues do so until `now`.
+    /// Advances the clocks of all occupied queues to `now`.
     fn advance(&mut self, now: Time) {
         for queue in 0..self.queues.len() {
             self.advance_queue(queue as QueueIx, now);
@@ -140,7 +144,7 @@ impl PortLedger {
         }
     }
 
-    /// What the packets in `queue` wait for at `at`.
+    /// Returns the reason for which the packets in `queue` wait at `at`.
     fn reason_in(&self, queue: QueueIx, at: Time) -> Reason {
         let (wire, is_busy) = (&self.wire, at < self.wire.until);
         let is_own = wire.queue == Some(queue) || wire.passed.contains(&queue);
@@ -153,7 +157,7 @@ impl PortLedger {
         }
     }
 
-    /// What the queue pair of `facts`, whose own data is on the wire until `own.0`, does or waits for at `at`.
+    /// Returns the activity of a queue pair at `at`. Its own data is on the wire until `own.0`.
     fn reason_of(&self, facts: &PairFacts, own: (Time, bool), at: Time) -> Reason {
         let (wire, class) = (&self.wire, facts.class);
         match self.gate(facts.queue).or_else(|| self.gate(class.0.into())) {
@@ -170,7 +174,7 @@ impl PortLedger {
 }
 
 impl Transmission {
-    /// What packets in queues wait for that are not those of the frame's own queue.
+    /// Returns the reason for which packets in other queues wait for this frame.
     fn waiting_of_queues(&self) -> Waiting {
         match self.frame {
             OnWire::LinkLocal => Waiting::For(Term::LinkLocal),
@@ -178,7 +182,7 @@ impl Transmission {
         }
     }
 
-    /// What the data of a host's own flow waits for that is of `class`.
+    /// Returns the reason for which the data of a host's own flow in `class` waits for this frame.
     fn waiting_of_pairs(&self, class: Class) -> Waiting {
         Waiting::For(match self.frame {
             OnWire::LinkLocal => Term::LinkLocal,
@@ -229,7 +233,7 @@ impl Ledger {
         }
     }
 
-    /// All who wait at `port` do so until `now`.
+    /// Advances all clocks of `port` to `now`.
     fn advance(&mut self, port: PortIx, now: Time) {
         self.ports[port].advance(now);
         for pair in self.pairs.iter_mut().flatten().filter(|pair| pair.facts.port == port) {
@@ -237,19 +241,19 @@ impl Ledger {
         }
     }
 
-    /// The link of a port goes down or comes up.
+    /// The link of a port fails or recovers.
     pub(crate) fn link(&mut self, port: PortIx, up: bool, now: Time) {
         self.advance(port, now);
         self.ports[port].is_down = !up;
     }
 
-    /// The gate of a queue closes, or opens.
+    /// The gate of a queue closes or opens.
     pub(crate) fn gate(&mut self, port: PortIx, queue: QueueIx, closed: Option<Cause>, now: Time) {
         self.advance(port, now);
         self.ports[port].queue(queue).closed = closed;
     }
 
-    /// A packet joins a queue, `forwarded` after it has come.
+    /// A packet joins a queue. The time since its journey's end is forwarding time.
     pub(super) fn join(&mut self, port: PortIx, queue: QueueIx, journey: &mut Journey, now: Time) {
         let port = &mut self.ports[port];
         if port.queue(queue).packets == 0 {
@@ -274,7 +278,7 @@ impl Ledger {
         }
     }
 
-    /// A frame starts on the wire, and has left at `until`.
+    /// A frame starts on the wire and ends at `until`.
     pub(super) fn start(
         &mut self,
         port: PortIx,
@@ -291,7 +295,7 @@ impl Ledger {
         wire.passed.extend_from_slice(passed);
     }
 
-    /// What is known of a queue pair has changed.
+    /// The facts of a queue pair changed.
     pub(super) fn update_pair(&mut self, slot: Slot, facts: PairFacts, now: Time) {
         if self.pairs.len() <= slot.index() {
             self.pairs.resize(slot.index() + 1, None);
@@ -319,7 +323,8 @@ impl Ledger {
         }
     }
 
-    /// A queue pair begins to send packet `psn`, which has left at `until`: the journey of that packet, which began with the flow at `start`.
+    /// A queue pair starts to send packet `psn`, until `until`. Returns the packet's journey, which
+    /// starts with the flow at `start`.
     pub(super) fn send(&mut self, slot: Slot, psn: Psn, until: Time, start: Time, now: Time) -> Option<Journey> {
         let pair = self.pairs.get_mut(slot.index())?.as_mut()?;
         let port = &self.ports[pair.facts.port];
@@ -331,14 +336,14 @@ impl Ledger {
         Some(journey)
     }
 
-    /// A queue pair is done.
+    /// A queue pair is finished.
     pub(super) fn end(&mut self, slot: Slot) {
         if let Some(pair) = self.pairs.get_mut(slot.index()) {
             *pair = None;
         }
     }
 
-    /// A data packet has been delivered; with the last one, its flow is complete.
+    /// A data packet was delivered. The last packet completes its flow.
     pub(super) fn deliver(&mut self, flow: FlowId, journey: &Journey, is_last: bool) {
         let account = self.flows.entry(flow).or_default();
         account.delivered += 1;
@@ -348,7 +353,8 @@ impl Ledger {
         }
     }
 
-    /// An ACK has come whose packet, and itself, have spent their time as `journey` says: if it has opened a full window, that counts.
+    /// An ACK arrived. If it opened a full window, counts its `journey`, which includes the
+    /// acknowledged packet's.
     pub(super) fn open_window(&mut self, slot: Slot, journey: &Journey) {
         let Some(Some(pair)) = self.pairs.get(slot.index()) else { return };
         if pair.has_opened {
@@ -358,7 +364,7 @@ impl Ledger {
         }
     }
 
-    /// Counts the ECN mark of a data packet of `flow` that has arrived, if it carries one.
+    /// Counts the ECN mark of a data packet of `flow`, if it carries one.
     pub(super) fn count_mark(&mut self, flow: FlowId, journey: &Journey) {
         if let Some((port, at)) = journey.marked {
             let signals = &mut self.flows.entry(flow).or_default().signals;
@@ -371,23 +377,23 @@ impl Ledger {
         signals::count_answer(&mut self.flows.entry(flow).or_default().signals, signal, journey);
     }
 
-    /// Counts a notice about `flow` that the switch of `port` made at `at`.
+    /// Counts a notice about `flow` that the switch of `port` generated at `at`.
     pub(crate) fn count_notice(&mut self, flow: FlowId, port: PortId, at: Time) {
         let signals = &mut self.flows.entry(flow).or_default().signals;
         signals::count(signals, SignalKind::Notice, port, at, Duration::ZERO);
     }
 
-    /// What is known of a flow at this end; it is over.
+    /// Removes and returns the account of a flow that is over.
     pub(crate) fn take(&mut self, flow: FlowId) -> FlowAccount {
         self.flows.remove(&flow).unwrap_or_default()
     }
 
-    /// What is known of a flow at this end so far.
+    /// Returns the present account of a flow.
     pub(crate) fn account(&self, flow: FlowId) -> FlowAccount {
         self.flows.get(&flow).cloned().unwrap_or_default()
     }
 
-    /// What the journey of a packet in `queue` has come to by `now`, as if it left.
+    /// Returns the journey of a packet that waits in `queue`, as if the packet left at `now`.
     pub(crate) fn waiting(&self, port: PortIx, queue: QueueIx, class: Class, journey: &Journey, now: Time) -> Journey {
         let port = &self.ports[port];
         let (mut journey, mut clock) = (journey.clone(), port.queues[queue].clock.clone());
@@ -397,14 +403,15 @@ impl Ledger {
         journey
     }
 
-    /// What the journey of a packet that a server has yet to bring to its queue has come to by `now`.
+    /// Returns the journey up to `now` of a packet that a relaying server still forwards to its
+    /// queue.
     pub(crate) fn forwarding(&self, port: PortIx, journey: &Journey, now: Time) -> Journey {
         let mut journey = journey.clone();
         journey.add(self.ports[port].id, Term::Forwarding, None, now.since(journey.until));
         journey
     }
 
-    /// What the sender in `slot` has done and waited for by `now`, since its flow began at `start`.
+    /// Returns the journey up to `now` of the sender in `slot`. The flow started at `start`.
     pub(crate) fn sending(&self, slot: Slot, start: Time, now: Time) -> Option<Journey> {
         let mut pair = self.pairs.get(slot.index())?.clone()?;
         let port = &self.ports[pair.facts.port];
@@ -421,7 +428,7 @@ impl PairLedger {
         clock.advance(now, |at| port.reason_of(facts, *own, at));
     }
 
-    /// It goes on at another port.
+    /// Closes the account of the port that the queue pair leaves.
     pub(super) fn leave(&mut self, port: PortId, now: Time) {
         let mut here = Journey::new(now);
         self.clock.add_to(&Default::default(), self.facts.class, port, &mut here);
@@ -429,7 +436,7 @@ impl PairLedger {
         self.clock = Clock::new(now);
     }
 
-    /// Adds what it has done and waited for.
+    /// Adds the time of the queue pair to `journey`.
     fn add_to(&self, port: PortId, journey: &mut Journey) {
         for ((port, term, root), length) in &self.earlier {
             journey.add(*port, *term, *root, *length);
@@ -438,7 +445,7 @@ impl PairLedger {
     }
 }
 
-/// Adds spans from the first wire on to sums.
+/// Adds spans to `sums`, from the first wire on.
 fn sum(spans: &[Span], sums: &mut Sums) {
     let on_wire = spans.iter().position(|span| span.term == Term::Serialisation).unwrap_or(spans.len());
     add(&spans[on_wire..], sums);

@@ -24,7 +24,7 @@ impl SignalKind {
     /// All kinds.
     pub const ALL: [SignalKind; 4] = [SignalKind::Mark, SignalKind::Load, SignalKind::Delay, SignalKind::Notice];
 
-    /// Name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             SignalKind::Mark => "mark",
@@ -60,7 +60,7 @@ pub(super) fn count(sums: &mut SignalSums, kind: SignalKind, port: PortId, at: T
     signals.waited += waited;
 }
 
-/// Counts the signal in an ACK whose packet, and itself, have spent their time as `journey` says.
+/// Counts the signal in an ACK. `journey` covers the acknowledged packet and the ACK.
 pub(super) fn count_answer(sums: &mut SignalSums, signal: CongestionSignal, journey: &Journey) {
     match signal {
         CongestionSignal::Load(hop) => {

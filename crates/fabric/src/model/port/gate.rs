@@ -1,4 +1,4 @@
-//! Gates: while one is closed, nothing leaves the queue behind it.
+//! Gates: no packet leaves a queue whose gate is closed.
 
 use crate::frame::cause::{Cause, Closure};
 use crate::ids::PortId;
@@ -6,59 +6,60 @@ use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use std::collections::VecDeque;
 
-/// A gate that flow control closes and opens: while it is closed, nothing leaves the queue behind it.
+/// Gate of a queue. Flow control closes and opens it.
 #[derive(Debug, Default)]
 pub struct Gate {
     closed: Option<(Time, Cause)>,
     past: VecDeque<Past>,
 }
 
-/// A closure that is over, and sums that make it unnecessary to go through all before it.
+/// Closure that is over, with sums that spare a walk over all earlier closures.
 #[derive(Debug)]
 struct Past {
     from: Time,
     to: Time,
     root: PortId,
-    /// How long the gate had been closed in all when it ended.
+    /// Total closed time of the gate when this closure ended.
     total: Duration,
-    /// How many closures in a row, this one included, had its cause.
+    /// Number of consecutive closures with this root, up to this one.
     run: usize,
 }
 
-/// Time behind a closed gate: closures in a row that had the same cause.
+/// Waiting time behind a closed gate: consecutive closures with the same cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The port whose congestion was the cause.
+    /// Port whose congestion was the cause.
     pub cause: PortId,
-    /// How long in all.
+    /// Total time.
     pub length: Duration,
-    /// When the last of it ended.
+    /// End of the last closure.
     pub end: Time,
 }
 
-/// The gate of a queue that was never closed.
+/// Gate of a queue that was never closed.
 pub(super) static OPEN_GATE: Gate = Gate { closed: None, past: VecDeque::new() };
 
 impl Gate {
-    /// Closures kept for packets still waiting; older ones are forgotten.
+    /// Number of closures kept for waiting packets; older ones are forgotten.
     pub(super) const MEMORY: usize = 64;
 
-    /// Bytes that it holds on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
         self.past.heap_bytes()
     }
 
-    /// Since when it has been closed, and why; `None` if it is open.
+    /// Returns the time of closure and the cause of a closed gate; `None` if the gate is open.
     pub fn closed(&self) -> Option<(Time, Cause)> {
         self.closed
     }
 
-    /// The closure that has not ended, as if it did at `now`.
+    /// Returns the present closure as if it ended at `now`.
     pub fn closure(&self, now: Time) -> Option<Closure> {
         self.closed.map(|(from, cause)| Closure { from, to: now, cause })
     }
 
-    /// How long a packet that came at `since` and leaves now has waited behind the gate, the latest cause first.
+    /// Returns the waiting times behind the gate of a packet that arrived at `since` and leaves
+    /// now; the latest cause first.
     pub fn waits(&self, since: Time) -> impl Iterator<Item = Wait> + '_ {
         let first = self.first_after(since);
         let mut end = self.past.len();
@@ -72,7 +73,8 @@ impl Gate {
         })
     }
 
-    /// The place of the first closure that ended after `since`: mostly one of the last few.
+    /// Returns the index of the first closure that ended after `since`. It is mostly among the last
+    /// few.
     fn first_after(&self, since: Time) -> usize {
         let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
         while start > 0 && self.past[start - 1].to > since {

@@ -1,14 +1,15 @@
-//! An egress port: queues, the gates that flow control closes, and the scheduler that chooses among what is left.
+//! Egress port: queues, the gates that flow control closes, and the scheduler that chooses among
+//! open queues.
 
 mod gate;
-mod place;
 mod prefetch;
 mod queues;
 mod scheduler;
 mod view;
+mod wires;
 
 pub use gate::{Gate, Wait};
-pub(crate) use place::{PortPlace, WireIx};
+pub(crate) use wires::{PortWires, WireIx};
 
 use self::gate::OPEN_GATE;
 use self::queues::{Queue, Queues};
@@ -27,82 +28,83 @@ use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
 use std::mem::offset_of;
 
-/// The queue of the control class, which goes first.
+/// Queue of the control class, which goes first.
 const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
 
-/// The queues that a flow control adds to those of the classes.
+/// Queues that a flow control adds to those of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
-    /// There are none.
+    /// None.
     None,
-    /// There are none, but packets may change to the queue of another class.
+    /// None, but packets may change to the queue of another class.
     ChangesClass,
-    /// They lead to the wire as those of the classes do.
+    /// Queues that feed the wire, as those of the classes do.
     FeedsWire,
-    /// They lead to other queues, at last to those of the classes.
+    /// Inner queues: they feed other queues, and in the end those of the classes.
     FeedsQueues,
 }
 
-/// Queues that do not lead to the wire but to another queue ([`Stage::Queue`]).
+/// Queues that feed other queues instead of the wire ([`Stage::Queue`]).
 #[derive(Debug, Default)]
 struct InnerQueues {
     occupied: BitSet,
-    /// The one that had the last turn.
+    /// Queue of the last turn.
     cursor: QueueIx,
-    /// Charged bytes in them.
+    /// Charged bytes in these queues.
     bytes: u64,
 }
 
-/// An egress port and the transmitter behind it.
+/// Egress port and its transmitter.
 ///
-/// In the order in which a passing packet needs the fields: two cache lines, and one for its queue.
+/// Fields are in the order in which a passing packet needs them: two cache lines, and one for its
+/// queue.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Port {
-    /// When the frame on the wire, if any, has left; [`Time::NEVER`] while the link is down.
+    /// End of the present transmission, if any; [`Time::NEVER`] while the link is down.
     pub busy_until: Time,
-    /// When the node next looks at the port by itself; [`Time::NEVER`] if it does not.
+    /// Next scheduled wake-up of the port; [`Time::NEVER`] if none is scheduled.
     pub(crate) wake_at: Time,
-    /// When the transmitter began to send without a gap.
+    /// Start of the present or last gapless sequence of frames.
     pub burst_start: Time,
-    /// When a gate last opened.
+    /// Time at which a gate last opened.
     last_opened: Time,
     occupied: BitSet,
     closed: BitSet,
     queued_bytes: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
-    /// Delay of its link.
+    /// Propagation delay of the link.
     pub delay: Duration,
     control: Fifo,
-    /// Where the caller of the node keeps the ends of its link.
-    pub(crate) place: PortPlace,
+    /// Wires of the port in the tables of the node's driver.
+    pub(crate) wires: PortWires,
     byte_time: ByteTime,
-    /// Its number within its node.
+    /// Index within its node.
     pub ix: PortIx,
     cursor: QueueIx,
     scheduler: Scheduler,
     added: Added,
     queues: Queues,
     inner: InnerQueues,
-    /// Of the queues that a flow control has added, how many hold a packet, and the most that have at once.
+    /// Number of occupied added queues, and its peak.
     filled: QueueIx,
     most_filled: QueueIx,
-    /// The most queues that there can be.
+    /// Maximum number of queues.
     most_queues: usize,
-    /// What a queue gains whenever it is passed, in deficit weighted round robin.
+    /// Credit of a queue per turn, in deficit weighted round robin.
     quantum: u64,
-    /// When the flow control's timer of this port is due.
+    /// Timer of the flow control for this port.
     pub(crate) timer_at: Time,
-    /// Wire bytes of packets that a host relays sent so far.
+    /// Wire bytes sent so far for packets that a host relays.
     relayed_wire_bytes: u64,
-    /// While the link is down: what `busy_until` was when it failed.
+    /// Value of `busy_until` when the link failed, while the link is down.
     failed: Option<Time>,
-    /// As many as have been needed so far; all others are open and always were.
+    /// Gates used so far; all other gates are open and never closed.
     gates: IndexVec<QueueIx, Gate>,
-    /// Its name in the whole network.
+    /// Id in the network.
     pub id: PortId,
-    /// Rate of its link.
+    /// Rate of the link.
     pub rate: Rate,
 }
 
@@ -124,7 +126,7 @@ impl Port {
             timer_at: Time::NEVER,
             failed: None,
             control: Fifo::default(),
-            place: PortPlace::default(),
+            wires: PortWires::default(),
             added: match added.stage {
                 _ if added.most == 0 && added.changes_class => Added::ChangesClass,
                 _ if added.most == 0 => Added::None,
@@ -150,200 +152,203 @@ impl Port {
         }
     }
 
-    /// Bytes that the port holds on the heap.
+    /// Returns the bytes that the port holds on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let gates: u64 = self.gates.iter().map(Gate::heap_bytes).sum();
         gates + self.gates.heap_bytes() + self.queues.added.heap_bytes()
     }
 
-    /// Time that `wire_bytes` take on this port's link.
+    /// Returns the serialisation time of `wire_bytes`.
     #[inline]
     pub fn serialisation(&self, wire_bytes: u16) -> Duration {
         self.byte_time.times(u32::from(wire_bytes))
     }
 
-    /// Whether the transmitter can start a frame at `now`.
+    /// Returns true if the transmitter can start a frame at `now`.
     #[inline]
     pub fn is_idle(&self, now: Time) -> bool {
         self.busy_until <= now
     }
 
-    /// When the frame on the wire, if any, has left, whether the link is up or not.
+    /// Returns the end of the present transmission, even while the link is down.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
         if self.busy_until == Time::NEVER { self.failed.unwrap_or(self.busy_until) } else { self.busy_until }
     }
 
-    /// The link goes down: the transmitter stops.
+    /// Stops the transmitter: the link failed.
     pub(crate) fn fail(&mut self) {
         self.failed = Some(std::mem::replace(&mut self.busy_until, Time::NEVER));
     }
 
-    /// The link comes back.
+    /// Restarts the transmitter: the link recovered.
     pub(crate) fn recover(&mut self) {
         self.busy_until = self.failed.take().unwrap_or(self.busy_until);
     }
 
-    /// Whether its link is down.
+    /// Returns true if the link is down.
     pub(crate) fn is_down(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Charged bytes in queue `queue`.
+    /// Returns the charged bytes in `queue`.
     #[inline]
     pub fn queue_bytes(&self, queue: QueueIx) -> u64 {
         self.queues.get(queue).map_or(0, |queue| queue.bytes)
     }
 
-    /// Frames in queue `queue`.
+    /// Returns the number of frames in `queue`.
     pub fn queue_frames(&self, queue: QueueIx) -> u32 {
         self.queues.get(queue).map_or(0, |queue| queue.count)
     }
 
-    /// Whether queue `queue` holds a frame.
+    /// Returns true if `queue` holds a frame.
     #[inline]
     pub fn is_occupied(&self, queue: QueueIx) -> bool {
         self.occupied.has(queue.into()) || self.inner.occupied.has(queue.into())
     }
 
-    /// Charged bytes in all queues, control frames left out.
+    /// Returns the charged bytes in all queues, without control frames.
     #[inline]
     pub fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
 
-    /// Charged bytes in the queues that lead to the wire.
+    /// Returns the charged bytes in the queues that feed the wire.
     #[inline]
     pub fn backlog(&self) -> u64 {
         self.queued_bytes - self.inner.bytes
     }
 
-    /// Charged bytes sent so far.
+    /// Returns the charged bytes sent so far.
     #[inline]
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes
     }
 
-    /// Wire bytes sent so far.
+    /// Returns the wire bytes sent so far.
     pub fn sent_wire_bytes(&self) -> u64 {
         self.sent_wire_bytes
     }
 
-    /// Wire bytes sent so far of packets that a host relays.
+    /// Returns the wire bytes sent so far for packets that a host relays.
     pub fn relayed_wire_bytes(&self) -> u64 {
         self.relayed_wire_bytes
     }
 
-    /// A packet of others leaves a host.
-    pub(crate) fn relays(&mut self, frame: &Frame) {
+    /// Counts a relayed packet that leaves a host.
+    pub(crate) fn count_relayed(&mut self, frame: &Frame) {
         self.relayed_wire_bytes += u64::from(frame.size.wire);
     }
 
-    /// Number of queues that there have been so far.
+    /// Returns the number of queues used so far.
     pub fn queue_count(&self) -> usize {
         self.queues.len()
     }
 
-    /// Whether the gate of `queue` is closed.
+    /// Returns true if the gate of `queue` is closed.
     #[inline]
     pub fn is_closed(&self, queue: QueueIx) -> bool {
         self.closed.has(queue.into())
     }
 
-    /// Number of open queues that hold packets for the wire, that of the control class left out.
+    /// Returns the number of open, occupied queues that feed the wire, without the queue of the
+    /// control class.
     #[inline]
     pub fn active_queues(&self) -> usize {
         self.occupied.count_outside(&self.closed) - usize::from(self.is_ready(CONTROL_QUEUE))
     }
 
-    /// Number of queues that hold a packet.
+    /// Returns the number of occupied queues.
     pub fn occupied_queues(&self) -> usize {
         self.occupied.iter().count() + self.inner.occupied.iter().count()
     }
 
-    /// Queues that hold packets, and the charged bytes in each; those that lead to the wire first.
+    /// Returns the occupied queues with their charged bytes; queues that feed the wire come first.
     pub fn queue_occupancies(&self) -> impl Iterator<Item = (QueueIx, u64)> + '_ {
         let queues = self.occupied.iter().chain(self.inner.occupied.iter()).map(|queue| queue as QueueIx);
         queues.map(|queue| (queue, self.queue_bytes(queue)))
     }
 
-    /// The most of the queues that a flow control has added that have held a packet at once.
+    /// Returns the peak number of occupied added queues.
     pub fn most_filled_queues(&self) -> QueueIx {
         self.most_filled
     }
 
-    /// The gate of queue `queue`.
+    /// Returns the gate of `queue`.
     pub fn gate(&self, queue: QueueIx) -> &Gate {
         self.gates.get(queue.index()).unwrap_or(&OPEN_GATE)
     }
 
-    /// Whether any gate has opened after `since`: if none has, whatever leaves now and came then was never held up.
+    /// Returns true if any gate opened after `since`. Otherwise no packet that arrived then and
+    /// leaves now was held back.
     #[inline]
     pub(crate) fn opened_after(&self, since: Time) -> bool {
         self.last_opened > since
     }
 
-    /// Queues whose gate is closed, in ascending order.
+    /// Returns the queues with a closed gate, in ascending order.
     pub fn closed_queues(&self) -> impl Iterator<Item = QueueIx> + '_ {
         self.closed.iter().map(|queue| queue as QueueIx)
     }
 
-    /// Traffic classes whose gate is closed.
+    /// Returns the traffic classes with a closed gate.
     #[inline]
     pub fn closed_classes(&self) -> ClassMask {
         ClassMask(self.closed.word(0) as u8)
     }
 
-    /// The frames of queue `queue`, first to leave first.
+    /// Returns the frames of `queue`, the next one to leave first.
     pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Queued> {
         self.queues[queue].frames.iter(frames)
     }
 
-    /// Whether the port holds no frame, no control frame either.
+    /// Returns true if the port holds no frame, not even a control frame.
     pub fn is_empty(&self) -> bool {
         self.control.is_empty() && self.queues.iter().all(|queue| queue.frames.is_empty())
     }
 
-    /// Charged bytes held, control frames included.
+    /// Returns the charged bytes of all frames, including control frames.
     pub fn total_bytes(&self, frames: &Frames) -> u64 {
         self.queued_bytes + self.control.iter(frames).map(|queued| u64::from(queued.frame.size.charge)).sum::<u64>()
     }
 
-    /// Whether something could leave now.
+    /// Returns true if a frame could leave now.
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         !self.control.is_empty() || self.can_send() || self.can_advance()
     }
 
-    /// Whether a queue that leads to the wire could send.
+    /// Returns true if a queue that feeds the wire could send.
     #[inline]
     pub(crate) fn can_send(&self) -> bool {
         self.occupied.exceeds(&self.closed)
     }
 
-    /// Whether a flow control names the queue that a packet joins.
+    /// Returns true if the flow control chooses the queue of a packet.
     #[inline]
     pub(crate) fn are_queues_named(&self) -> bool {
         self.added != Added::None
     }
 
-    /// Whether a queue that leads to another one could hand a packet on.
+    /// Returns true if an inner queue could advance a packet.
     #[inline]
     pub(crate) fn can_advance(&self) -> bool {
         self.added == Added::FeedsQueues && self.inner.occupied.exceeds(&self.closed)
     }
 
-    /// Whether a frame leaves next that goes before all others: of link-local control, or of the control class.
+    /// Returns true if the next frame to leave has precedence: a link-local frame, or one of the
+    /// control class.
     pub(crate) fn has_urgent(&self) -> bool {
         !self.control.is_empty() || self.is_ready(CONTROL_QUEUE)
     }
 
-    /// Whether packets of `queue` go onto the wire when they leave it.
+    /// Returns true if `queue` feeds the wire.
     pub fn feeds_wire(&self, queue: QueueIx) -> bool {
         self.added != Added::FeedsQueues || queue.index() < CLASSES
     }
 
-    /// Puts a frame into `queue`.
+    /// Adds a frame to `queue`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &Queued, frames: &mut Frames) {
         let (index, bytes) = (queue.index(), u64::from(queued.frame.size.charge));
@@ -357,7 +362,7 @@ impl Port {
         queue.push(queued, frames);
     }
 
-    /// The queue `queue`, one of those that a flow control has added, which gets a frame of `bytes`.
+    /// Prepares the added queue `queue` for a frame of `bytes`.
     fn join_added(&mut self, queue: QueueIx, bytes: u64) -> &mut Queue {
         if queue.index() >= self.queues.len() {
             self.queues.grow(queue);
@@ -376,7 +381,8 @@ impl Port {
         queue
     }
 
-    /// Puts a link-local frame before everything else. Waiting frames of which it leaves nothing are `withdrawn`.
+    /// Enqueues a link-local frame. It supersedes parts of waiting frames; frames without remaining
+    /// content are `withdrawn`.
     pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
         if let Body::Control(newer) = &queued.frame.body
             && newer.supersedes()
@@ -396,13 +402,13 @@ impl Port {
         self.control.push(queued, frames);
     }
 
-    /// Takes a control frame.
+    /// Takes the first link-local frame.
     #[inline(always)]
     pub(crate) fn next_control(&mut self, frames: &mut Frames) -> Option<Frame> {
         (!self.control.is_empty()).then(|| self.control.pop(frames).frame)
     }
 
-    /// Takes the first frame of a queue that leads to the wire.
+    /// Takes the first frame of a queue that feeds the wire.
     #[inline(always)]
     pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
@@ -415,7 +421,7 @@ impl Port {
         queued
     }
 
-    /// Takes the first frame of a queue that leads to another one.
+    /// Takes the first frame of an inner queue.
     pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
         let queue = &mut self.queues[index];
         let queued = queue.pop(frames);
@@ -441,7 +447,7 @@ impl Port {
         self.busy_until = now + self.serialisation(frame.size.wire);
     }
 
-    /// Closes the gate of `queue`; whether it was open.
+    /// Closes the gate of `queue`. Returns true if it was open.
     pub(crate) fn close(&mut self, queue: QueueIx, now: Time, cause: Cause) -> bool {
         let index = queue.index();
         assert!(index < self.most_queues, "port {} has no queue {queue}", self.ix);

@@ -1,4 +1,4 @@
-//! Asks the memory for what a port will need soon.
+//! Prefetches of a port's state.
 
 use super::Port;
 use crate::ids::QueueIx;
@@ -6,27 +6,27 @@ use crate::model::fifo::Frames;
 use backwater_engine::prefetch::prefetch;
 
 impl Port {
-    /// Asks for the part of the port that every passing packet needs.
+    /// Prefetches the fields that every passing packet needs.
     #[inline]
     pub(crate) fn prefetch_use(&self) {
         prefetch(&self.busy_until);
         prefetch(&self.queued_bytes);
     }
 
-    /// Asks for what a packet needs that is about to join a queue.
+    /// Prefetches the state for a packet that is about to join a queue.
     #[inline]
     pub(crate) fn prefetch_enqueue(&self, queue: QueueIx) {
         self.prefetch_use();
         prefetch(&self.queues[queue]);
     }
 
-    /// Asks for the place that a packet will have in its queue.
+    /// Prefetches the place of the next packet in a queue.
     #[inline]
     pub(crate) fn prefetch_push(&self, queue: QueueIx, frames: &Frames) {
         self.queues[queue].frames.prefetch_push(frames);
     }
 
-    /// Asks for the queue that is about to send.
+    /// Prefetches the queue that sends next.
     #[inline]
     pub(crate) fn prefetch_departure(&self) {
         if let Some(queue) = self.next_ready() {
@@ -34,7 +34,7 @@ impl Port {
         }
     }
 
-    /// Asks for the frame that is about to leave; whether there is one.
+    /// Prefetches the frame that leaves next. Returns true if there is one.
     #[inline]
     pub(crate) fn prefetch_frame(&self, frames: &Frames) -> bool {
         let queue = self.next_ready();

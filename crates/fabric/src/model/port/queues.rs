@@ -1,4 +1,4 @@
-//! The queues of a port.
+//! Queues of a port.
 
 use crate::ids::{CLASSES, QueueIx};
 use crate::model::fifo::{Fifo, Frames, Queued};
@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 #[repr(align(32))]
 pub(super) struct Queue {
     pub(super) frames: Fifo,
-    /// How many these are.
+    /// Number of frames.
     pub(super) count: u32,
     /// Charged bytes of `frames`.
     pub(super) bytes: u64,
@@ -26,11 +26,11 @@ impl Queue {
         self.frames.push(*queued, frames);
     }
 
-    /// Takes the first frame; there is one.
+    /// Takes the first frame of a queue that is not empty.
     #[inline(always)]
     pub(super) fn pop(&mut self, frames: &mut Frames) -> Queued {
         let queued = self.frames.pop(frames);
-        // In a long queue, the frame that leaves next came long ago.
+        // The next frame of a long queue arrived long ago: prefetch it.
         self.frames.prefetch_front(frames);
         self.bytes -= u64::from(queued.frame.size.charge);
         self.count -= 1;
@@ -38,7 +38,8 @@ impl Queue {
     }
 }
 
-/// The queues of a port: those of the traffic classes in place, those that a flow control adds behind a pointer, as many as have been used.
+/// Queues of a port: those of the traffic classes in place, added ones behind a pointer, as many as
+/// have been used.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub(super) of_classes: [Queue; CLASSES],
@@ -56,7 +57,7 @@ impl Queues {
         if queue < CLASSES { Some(&self.of_classes[queue]) } else { self.added.get(queue - CLASSES) }
     }
 
-    /// Makes `queue` and those before it.
+    /// Adds `queue` and all queues before it.
     #[cold]
     pub(super) fn grow(&mut self, queue: QueueIx) {
         self.added.resize_with(usize::from(queue) + 1 - CLASSES, Queue::default);

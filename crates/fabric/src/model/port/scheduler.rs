@@ -1,4 +1,4 @@
-//! The scheduler of a port: whose turn it is among its open, non-empty queues.
+//! Scheduler of a port: chooses among its open, non-empty queues.
 
 use super::queues::Queue;
 use super::{CONTROL_QUEUE, Port};
@@ -6,7 +6,7 @@ use crate::ids::QueueIx;
 use crate::model::fifo::Frames;
 use crate::network::spec::SchedulerConfig;
 
-/// How the port chooses among its open, non-empty queues; the control class goes first.
+/// Scheduling discipline. The control class goes first in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheduler {
     RoundRobin,
@@ -15,7 +15,7 @@ pub(super) enum Scheduler {
 }
 
 impl Scheduler {
-    /// The scheduler that `config` says, and what a queue gains whenever it is passed.
+    /// Returns the scheduler of `config`, and the quantum of a queue per turn.
     pub(super) fn new(config: SchedulerConfig) -> (Scheduler, u64) {
         match config {
             SchedulerConfig::RoundRobin {} => (Scheduler::RoundRobin, 0),
@@ -26,7 +26,7 @@ impl Scheduler {
 }
 
 impl Port {
-    /// The queue whose turn it is; the caller must take its first frame.
+    /// Chooses the queue that sends next. The caller must take its first frame.
     #[inline]
     pub(crate) fn next_queue(&mut self, frames: &Frames) -> Option<QueueIx> {
         if self.is_ready(CONTROL_QUEUE) {
@@ -37,24 +37,25 @@ impl Port {
                 self.cursor = self.next_ready()?;
                 Some(self.cursor)
             }
-            // The search begins behind the cursor, which stays at the control class.
+            // The search begins after the cursor, which stays at the control class.
             Scheduler::LowestFirst => self.next_ready(),
             Scheduler::Dwrr => self.deficit_round(frames),
         }
     }
 
-    /// Whether `queue` holds a frame that may leave.
+    /// Returns true if `queue` holds a frame and its gate is open.
     pub(super) fn is_ready(&self, queue: QueueIx) -> bool {
         self.occupied.has(queue.into()) && !self.closed.has(queue.into())
     }
 
-    /// The next queue in turn that holds a frame which may leave.
+    /// Returns the next open, non-empty queue after the cursor.
     #[inline]
     pub(super) fn next_ready(&self) -> Option<QueueIx> {
         self.occupied.next_outside(&self.closed, self.cursor.into()).map(|queue| queue as QueueIx)
     }
 
-    /// Deficit weighted round robin: the queue whose turn it is goes on while its deficit lasts; a queue that is passed gains a quantum.
+    /// Deficit weighted round robin: a queue sends while its deficit lasts, and gains a quantum
+    /// when its turn begins.
     fn deficit_round(&mut self, frames: &Frames) -> Option<QueueIx> {
         let head = |queue: &Queue| queue.frames.front(frames).map_or(0, |queued| u64::from(queued.frame.size.charge));
         let mut candidate = if self.is_ready(self.cursor) { self.cursor } else { self.pass_turn()? };
@@ -76,17 +77,17 @@ impl Port {
         Some(next)
     }
 
-    /// How many queues could hand a packet on.
+    /// Returns the number of inner queues that can advance a packet.
     pub(crate) fn count_inner(&self) -> usize {
         self.inner.occupied.count_outside(&self.closed)
     }
 
-    /// The first queue that holds packets for others.
+    /// Returns the first occupied inner queue.
     pub(crate) fn first_inner(&self) -> Option<QueueIx> {
         self.inner.occupied.next_from(0).map(|queue| queue as QueueIx)
     }
 
-    /// The queue whose turn it is to hand a packet on.
+    /// Chooses the inner queue that advances a packet next.
     pub(crate) fn next_inner(&mut self) -> Option<QueueIx> {
         self.inner.cursor = self.inner.occupied.next_outside(&self.closed, self.inner.cursor.into())? as QueueIx;
         Some(self.inner.cursor)

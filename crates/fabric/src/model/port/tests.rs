@@ -73,7 +73,7 @@ fn dwrr_shares_bytes_not_packets() {
     assert!(bytes[1].abs_diff(bytes[2]) <= 1600, "{bytes:?}");
 }
 
-/// Quantum 1500, packets of 1000: what is left of a turn lasts as long as the queue does.
+/// Quantum 1500, packets of 1000: unused credit lasts as long as the queue is occupied.
 #[test]
 fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
     let mut frames = Frames::default();
@@ -84,7 +84,8 @@ fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
     assert_eq!(order(&mut port, 2, &mut frames), [1, 2]);
     port.enqueue(1, &queued(1, 1000), &mut frames);
     port.enqueue(1, &queued(1, 1000), &mut frames);
-    // Queue 1 begins with 1500 again, which is one packet; queue 2 has 500 left, and with 1500 more two packets.
+    // Queue 1 starts with 1500 again, enough for one packet. Queue 2 has 500 left; 1500 more are
+    // enough for two.
     assert_eq!(order(&mut port, 5, &mut frames), [1, 2, 2, 1, 2]);
 }
 
@@ -103,7 +104,7 @@ fn frames_without_a_gap_between_them_are_one_burst() {
     assert_eq!(begin(late).0, late);
 }
 
-/// 80 ns after its start: also if the link fails in between, and starts no other.
+/// 80 ns after its start, even if the link fails in between. No other frame starts then.
 #[test]
 fn a_frame_leaves_in_its_time_whether_the_link_is_up_or_not() {
     let mut port = port(SchedulerConfig::RoundRobin {});
@@ -140,7 +141,8 @@ fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
     assert_eq!(waits(&port, 130), [wait(9, 10, 140)]);
 }
 
-/// Closed for 1 ps out of every 10, for one cause: the sums stay right when the oldest closures are forgotten.
+/// Closed for 1 ps out of every 10, for one cause: sums are exact although the oldest closures are
+/// forgotten.
 #[test]
 fn a_gate_forgets_the_oldest_closures() {
     let mut gate = Gate::default();

@@ -1,4 +1,4 @@
-//! What mechanisms see of a port.
+//! View of a port for mechanisms.
 
 use super::Port;
 use crate::contract::PortView;
