@@ -1,8 +1,9 @@
-//! CONGA (Alizadeh et al., SIGCOMM 2014): leaf switches tell each other how busy the paths between them are, and every flowlet takes the path whose
-//! busiest link is the least busy.
+//! CONGA (Alizadeh et al., SIGCOMM 2014): leaf switches exchange the load of the paths between
+//! them, and every flowlet takes the path whose busiest link is the least busy.
 //!
-//! Every link between switches has a rate estimator. A packet carries the most that those on its way have shown, by the uplink through which it has left
-//! its leaf; the leaf at its end keeps that in a table, and sends it back with the packets that go the other way.
+//! Every link between switches has a rate estimator. A packet carries the largest load of the links
+//! on its path, and the uplink by which it left its leaf. The destination leaf stores that in a
+//! table and returns it in packets of the reverse direction.
 
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
@@ -24,29 +25,32 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CongaConfig {
-    /// Longest gap between two packets of a flowlet. Default 50 us (that of LetFlow in FLB section 2.1, in a lossless fabric of 40 Gb/s; the ConWeave
-    /// simulator has 100 us, the paper 500 us with TCP at 10 Gb/s).
+    /// Longest gap between two packets of a flowlet. Default 50 us (LetFlow's in FLB section 2.1,
+    /// in a lossless fabric of 40 Gb/s; the ConWeave simulator has 100 us, the paper 500 us with
+    /// TCP at 10 Gb/s).
     pub flowlet_timeout: Duration,
-    /// How long a leaf remembers what it hears nothing new of, at least `flowlet_timeout`: a metric older than that counts as 0, and of a flow it is
-    /// forgotten which path it has taken. Default 200 us (configurations of the ConWeave simulator; others have 500 us, and the paper names 10 ms as an
-    /// example).
+    /// Age limit of a leaf's knowledge, at least `flowlet_timeout`: an older metric counts as 0,
+    /// and the path of an older flow is removed. Default 200 us (configurations of the ConWeave
+    /// simulator; others have 500 us, and the paper names 10 ms as an example).
     pub aging: Duration,
-    /// Bits Q of a metric: a utilisation of 1 is 2^Q, and more than 2^Q - 1 is written as that. Default 3 (paper).
+    /// Bits Q of a metric: a utilisation of 1 is 2^Q, and values above 2^Q - 1 are capped. Default
+    /// 3 (paper).
     #[schemars(range(min = 1, max = 8))]
     pub bits: u8,
-    /// Period T_dre of the rate estimators. Default 32 us, so that with the default of `alpha` the time constant T_dre / alpha is 160 us (paper; the
-    /// ConWeave simulator is run with 50 us).
+    /// Period T_dre of the rate estimators. Default 32 us, so that with the default of `alpha` the
+    /// time constant T_dre / alpha is 160 us (paper; the ConWeave simulator is run with 50 us).
     pub dre_period: Duration,
-    /// What part alpha of its count of bytes a rate estimator drops in every period: more than 0, at most 1. Default 0.2 (the ConWeave simulator; the
-    /// paper tells only the time constant).
+    /// Share alpha of a rate estimator's byte count that is dropped in every period: more than 0,
+    /// at most 1. Default 0.2 (the ConWeave simulator; the paper states only the time constant).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
-    /// How long a metric that has aged takes to fall to 0, evenly and rounded down. Default 0: it counts as 0 at once (the paper has it decay gradually, and
-    /// does not tell how; the ConWeave simulator has it count as 0).
+    /// Time in which an aged metric falls to 0, linearly and rounded down. Default 0: at once (the
+    /// paper's metrics decay gradually by an unspecified rule; the ConWeave simulator counts them
+    /// as 0).
     pub fade: Duration,
-    /// How a switch tells that a flowlet has ended.
+    /// Detection of a flowlet's end.
     pub gaps: Gaps,
-    /// How packets that are no data find their way.
+    /// Path choice of packets other than data.
     pub answers: Answers,
 }
 
@@ -101,16 +105,17 @@ impl LoadBalanceOptions for CongaConfig {
     }
 }
 
-/// What a packet carries between leaves (in the paper, in the header of the overlay).
+/// Header of packets between leaves (in the paper, part of the overlay header).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The leaf that it comes from.
+    /// Source leaf.
     pub leaf: NodeId,
-    /// The port through which it has left that (LBTag).
+    /// Uplink of the source leaf (LBTag).
     pub tag: PortIx,
-    /// The largest metric of the links that it has passed (CE).
+    /// Largest metric of the links passed (CE).
     pub metric: u8,
-    /// What packets had met that came to that leaf from the one to which this one goes: their tag, and their metric (FB_LBTag, FB_Metric).
+    /// Uplink and metric of packets from the destination leaf to the source leaf (FB_LBTag,
+    /// FB_Metric).
     pub feedback: Option<(PortIx, u8)>,
 }
 
@@ -133,7 +138,7 @@ impl From<PathHeader> for Header {
 pub struct Conga {
     node: NodeId,
     links: Vec<Link>,
-    /// The other leaves that packets have come from.
+    /// Other leaves from which packets have arrived.
     leaves: BTreeMap<NodeId, Leaf>,
     ageing: Ageing,
     flowlets: Flowlets,
@@ -142,60 +147,60 @@ pub struct Conga {
     draws: Stream,
 }
 
-/// A link of the switch.
+/// Link of the switch.
 #[derive(Debug, GetSize)]
 struct Link {
     to_host: bool,
     dre: Dre,
 }
 
-/// How metrics age.
+/// Ageing of metrics.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Ageing {
-    /// How long one stays what it is.
+    /// Time for which a metric holds.
     after: Duration,
-    /// How long it then takes to fall to 0.
+    /// Time in which it then falls to 0.
     fade: Duration,
 }
 
-/// How busy a path was, and when that was heard.
+/// Load of a path, and the time of its report.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Metric {
     value: u8,
-    heard: Time,
+    updated: Time,
 }
 
 impl Metric {
-    /// What it is worth now.
+    /// Returns the metric's present value.
     fn at(&self, now: Time, ageing: Ageing) -> u8 {
-        let over = now.since(self.heard).saturating_sub(ageing.after);
+        let over = now.since(self.updated).saturating_sub(ageing.after);
         if over == Duration::ZERO {
             return self.value;
         }
         let left = ageing.fade.saturating_sub(over);
-        // No more than the value; a `fade` of 0 leaves nothing.
+        // At most the value; with a `fade` of 0, none of it remains.
         (u128::from(self.value) * u128::from(left.ps()) / u128::from(ageing.fade.ps().max(1))) as u8
     }
 }
 
-/// What is known of the paths to another leaf, and of those from it.
+/// Known paths to and from another leaf.
 #[derive(Debug, GetSize)]
 struct Leaf {
     /// Congestion-To-Leaf, by port here.
     to: Vec<Metric>,
-    /// Congestion-From-Leaf, in the order in which they were first heard of.
+    /// Congestion-From-Leaf, in the order of the first reports.
     from: Vec<FromLeaf>,
-    /// Whose turn it is to be sent back.
+    /// Index of the next path to report.
     turn: usize,
 }
 
-/// How busy a path from another leaf is.
+/// Load of a path from another leaf.
 #[derive(Debug, GetSize)]
 struct FromLeaf {
     tag: PortIx,
     metric: Metric,
-    /// What was last sent back.
-    told: u8,
+    /// Last reported value.
+    last_sent: u8,
 }
 
 impl Leaf {
@@ -203,35 +208,36 @@ impl Leaf {
         Leaf { to: vec![Metric::default(); ports], from: Vec::new(), turn: 0 }
     }
 
-    /// Takes down what a packet from there says.
-    fn hear(&mut self, header: &Header, now: Time) {
+    /// Records the header of a packet from the leaf.
+    fn record(&mut self, header: &Header, now: Time) {
         if let Some((port, value)) = header.feedback
             && let Some(metric) = self.to.get_mut(usize::from(port))
         {
-            *metric = Metric { value, heard: now };
+            *metric = Metric { value, updated: now };
         }
-        let metric = Metric { value: header.metric, heard: now };
+        let metric = Metric { value: header.metric, updated: now };
         match self.from.iter_mut().find(|from| from.tag == header.tag) {
             Some(from) => from.metric = metric,
-            None => self.from.push(FromLeaf { tag: header.tag, metric, told: 0 }),
+            None => self.from.push(FromLeaf { tag: header.tag, metric, last_sent: 0 }),
         }
     }
 
-    /// What to send back: the next path in turn whose metric is not what was last sent of it, or else the next path.
+    /// Returns the next feedback: the next path in turn whose metric differs from its last report,
+    /// otherwise the next path.
     fn feedback(&mut self, now: Time, ageing: Ageing) -> Option<(PortIx, u8)> {
         let (count, turn) = (self.from.len(), self.turn);
-        let is_new = |ix: &usize| self.from[*ix].metric.at(now, ageing) != self.from[*ix].told;
+        let is_new = |ix: &usize| self.from[*ix].metric.at(now, ageing) != self.from[*ix].last_sent;
         let mut in_turn = (0..count).map(|step| (turn + step) % count);
         let chosen = in_turn.clone().find(is_new).or_else(|| in_turn.next())?;
         self.turn = chosen + 1;
         let from = &mut self.from[chosen];
-        from.told = from.metric.at(now, ageing);
-        Some((from.tag, from.told))
+        from.last_sent = from.metric.at(now, ageing);
+        Some((from.tag, from.last_sent))
     }
 }
 
 impl Conga {
-    /// CONGA at `site`.
+    /// Returns CONGA at `site`.
     pub fn new(config: &CongaConfig, site: &Site<'_>) -> Conga {
         let link = |(port, neighbour): (&PortFacts, &Neighbour)| Link {
             to_host: neighbour.is_host,
@@ -249,13 +255,14 @@ impl Conga {
         }
     }
 
-    /// Whether what comes in at `port` comes from a host. What the switch itself makes comes in at none.
+    /// Returns true if packets that arrive at `port` come from a host. The switch's own packets
+    /// arrive at no port.
     fn is_from_host(&self, port: PortIx) -> bool {
         self.links.get(usize::from(port)).is_some_and(|link| link.to_host)
     }
 }
 
-/// The leaf to which `packet` goes that leaves `node` through `egress`.
+/// Returns the destination leaf of `packet`, which leaves `node` through `egress`.
 fn leaf_of(packet: &Packet, node: NodeId, egress: PortIx, view: &View<'_>) -> NodeId {
     let along = |node: NodeId, port: PortIx| view.paths.neighbour(node, port);
     let pinned = || packet.route.remaining().fold(along(node, egress), along);
@@ -287,7 +294,7 @@ impl PipelineHooks for Conga {
     fn on_last_hop(&mut self, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         let Some(header) = packet.path_header().copied().map(Header::from) else { return };
         let ports = self.links.len();
-        self.leaves.entry(header.leaf).or_insert_with(|| Leaf::new(ports)).hear(&header, view.now);
+        self.leaves.entry(header.leaf).or_insert_with(|| Leaf::new(ports)).record(&header, view.now);
     }
 }
 

@@ -1,26 +1,28 @@
-//! The discounting rate estimator (DRE) of CONGA (SIGCOMM 2014, section 3.2): how busy a link has been of late.
+//! Discounting rate estimator (DRE) of CONGA (SIGCOMM 2014, section 3.2): the recent load of a
+//! link.
 
 use crate::contract::PortFacts;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// The discounting rate estimator of a link.
+/// Discounting rate estimator of a link.
 #[derive(Debug, GetSize)]
 pub(super) struct Dre {
     period: Duration,
-    /// What is left of the count after a period: 1 - alpha.
+    /// Share of the count that remains after a period: 1 - alpha.
     keep: f64,
-    /// The count for which the metric is 1: rate T_dre / (8 alpha levels).
+    /// Count for which the metric is 1: rate T_dre / (8 alpha levels).
     unit: f64,
     /// Largest metric.
     most: u8,
-    /// The count of bytes X, at the beginning of period number `at`.
+    /// Byte count X at the start of period number `at`.
     bytes: f64,
     at: u64,
 }
 
 impl Dre {
-    /// That of a link which drops the part `alpha` of its count in every period, and whose metric at its full rate is `levels`, of which the last is never reached.
+    /// Returns the estimator of a link. It drops the share `alpha` of its count in every period.
+    /// Its metric at full rate is `levels`, a value that is never reached.
     pub(super) fn new(period: Duration, alpha: f64, levels: u16, port: &PortFacts) -> Dre {
         let levels = f64::from(levels);
         let bytes_per_period = port.rate.bps() as f64 * period.ps() as f64 / 8e12;
@@ -34,25 +36,26 @@ impl Dre {
         }
     }
 
-    /// Number of the period of `now`, and the count there.
+    /// Returns the number of the period of `now`, and its count.
     fn count(&self, now: Time) -> (u64, f64) {
         let at = now.ps() / self.period.ps().max(1);
         (at, self.bytes * power(self.keep, at - self.at))
     }
 
-    /// So many bytes start on the wire.
+    /// Adds bytes that start on the wire.
     pub(super) fn add(&mut self, bytes: u16, now: Time) {
         (self.at, self.bytes) = self.count(now);
         self.bytes += f64::from(bytes);
     }
 
-    /// How busy the link is.
+    /// Returns the load of the link.
     pub(super) fn metric(&self, now: Time) -> u8 {
         (self.count(now).1 / self.unit).min(self.most.into()) as u8
     }
 }
 
-/// `base` to the power of `exponent`: by multiplications only, which are the same on every machine.
+/// Returns `base` to the power of `exponent` by multiplications only, which give the same result on
+/// every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {
@@ -75,7 +78,8 @@ mod tests {
         Time::ZERO + Duration::from_us(us)
     }
 
-    /// At a link of 100 Gb/s, with periods of 1 us: where a half is dropped, a metric of 1 of 8 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
+    /// At a link of 100 Gb/s with periods of 1 us: if half is dropped, a metric of 1 of 8 is 100
+    /// Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
     fn dre(alpha: f64, levels: u16) -> Dre {
         Dre::new(Duration::from_us(1), alpha, levels, &fabric(star(2)).site(NodeId(2)).ports[0])
     }
@@ -89,14 +93,15 @@ mod tests {
         dre.add(1, ps(10));
         assert_eq!(dre.metric(ps(999_999)), 1);
         dre.add(9375, ps(999_999));
-        // 12,500 B, of which half is left at 1 us, a quarter at 2 us and an eighth at 3 us.
+        // 12,500 B, of which half remains at 1 us, a quarter at 2 us and an eighth at 3 us.
         assert_eq!([999_999, 1_000_000, 2_000_000, 3_000_000].map(|at| dre.metric(ps(at))), [4, 2, 1, 0]);
         dre.add(10_938, ps(3_000_000));
         // 1,562.5 B + 10,938 B.
         assert_eq!([dre.metric(ps(3_000_000)), dre.metric(ps(4_000_000))], [4, 2]);
     }
 
-    /// At a rate R the count comes to between R T / alpha and (1 - alpha) times that: at half the line rate between 12,500 B and 6,250 B.
+    /// At a rate R, the count lies between R T / alpha and (1 - alpha) times that: at half the line
+    /// rate between 12,500 B and 6,250 B.
     #[test]
     fn a_steady_rate_gives_its_utilisation() {
         for (bytes, before, after) in [(3125, 1, 2), (6250, 2, 4), (9375, 3, 6), (12_500, 4, 7)] {
@@ -112,7 +117,7 @@ mod tests {
         assert_eq!(dre.metric(at(0)), 15);
     }
 
-    /// 0.8^10 = 0.1073741824: of 1 MB 107,374 B are left, however often one has looked.
+    /// 0.8^10 = 0.1073741824: of 1 MB, 107,374 B remain, regardless of queries in between.
     #[test]
     fn many_periods_at_once_are_as_many_single_ones() {
         let (mut rare, mut often) = (dre(0.2, 8), dre(0.2, 8));

@@ -1,5 +1,5 @@
-//! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port of the shortest queue among a few drawn at random and the best that are
-//! remembered. Needs receivers that tolerate reordering.
+//! DRILL (Ghorbani et al., SIGCOMM 2017): every packet takes the port with the shortest queue among
+//! a few random ports and the best remembered ones. Receivers must tolerate reordering.
 
 use super::flowlets::{any_usable, is_usable};
 use crate::contract::{Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View};
@@ -17,7 +17,7 @@ pub struct DrillConfig {
     /// Ports d drawn at random for every packet, with repetition. Default 2 (paper).
     #[schemars(range(min = 1, max = 64))]
     pub samples: u32,
-    /// Ports m with the shortest queues that are remembered from one packet to the next. Default 1 (paper).
+    /// Ports m with the shortest queues that are remembered for the next packet. Default 1 (paper).
     #[schemars(range(max = 64))]
     pub memory: u32,
 }
@@ -34,14 +34,14 @@ pub struct Drill {
     samples: u32,
     memory: usize,
     draws: Stream,
-    /// Per set of equal-cost ports, the best of those looked at last: indices into the set.
+    /// Best ports of the last comparison per set of equal-cost ports: indices into the set.
     best: BTreeMap<Vec<PortIx>, Vec<usize>>,
-    /// Queued bytes of the ports being looked at, and their indices. Kept, so that nothing is allocated.
+    /// Queued bytes and indices of compared ports. Kept, so that none are allocated.
     seen: Vec<(u64, usize)>,
 }
 
 impl Drill {
-    /// DRILL at `node`.
+    /// Returns DRILL at `node`.
     pub fn new(config: &DrillConfig, seed: Seed, node: NodeId) -> Drill {
         Drill {
             samples: config.samples.max(1),
@@ -82,7 +82,8 @@ impl LoadBalance for Drill {
         seen.extend((0..*samples).map(|_| load(any_usable(candidates, view, draws))));
         let remembered = best.drain(..).filter(|way| is_usable(*way, candidates, view));
         seen.extend(remembered.map(load));
-        // Stable: of equal queues the one drawn first comes first, and what is remembered last.
+        // The sort is stable: among equal queues, the first one drawn wins, and remembered ports
+        // rank last.
         seen.sort_by_key(|(bytes, _)| *bytes);
         for (_, index) in seen.iter() {
             if best.len() < *memory && !best.contains(index) {

@@ -1,4 +1,4 @@
-//! Equal-cost multi-path: the port is a hash of the flow and of a seed of the switch.
+//! Equal-cost multi-path: the port is a hash of the flow with the switch's seed.
 
 use crate::contract::{
     Choice, FlowHash, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View,
@@ -26,7 +26,7 @@ impl LoadBalanceOptions for EcmpConfig {
     }
 }
 
-/// ECMP at one node: the hash that also fixes paths where flows start.
+/// ECMP at one node, with the hash that also determines paths when flows start.
 #[derive(Debug, GetSize)]
 pub struct Ecmp(FlowHash);
 

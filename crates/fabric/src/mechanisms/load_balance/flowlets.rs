@@ -1,5 +1,6 @@
-//! Flowlets: packets of a flow in a row, no two of them further apart than a timeout. The next flowlet may take another way than the last: what has been
-//! sent before it has arrived by then, as long as ways differ by less than the timeout.
+//! Flowlets: consecutive packets of a flow with gaps of at most a timeout. The next flowlet may
+//! take another path than the last. Earlier packets have arrived by then if path delays differ by
+//! less than the timeout.
 
 use super::recent::{Recent, Used};
 use crate::contract::{Findings, FlowHash, FlowKey, LbStat, View};
@@ -11,20 +12,21 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a switch tells that a flowlet has ended.
+/// Detection of a flowlet's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
-    /// By a gap longer than the timeout.
+    /// A gap longer than the timeout.
     #[default]
     Exact,
-    /// By a bit that is set at every multiple of the timeout, and cleared by every packet: if it is set already there, the flowlet has ended. That is after a gap
-    /// of one to two timeouts (CONGA section 3.4).
+    /// An age bit, set at every multiple of the timeout and cleared by every packet. If the bit is
+    /// already set there, the flowlet has ended: after a gap of one to two timeouts (CONGA section
+    /// 3.4).
     AgeBit,
 }
 
 impl Gaps {
-    /// Whether the flowlet of a packet that came at `last` goes on with one that comes now.
+    /// Returns true if a packet now belongs to the flowlet of a packet at `last`.
     fn is_short(self, last: Time, now: Time, timeout: Duration) -> bool {
         match self {
             Gaps::Exact => now.since(last) <= timeout,
@@ -33,28 +35,28 @@ impl Gaps {
     }
 }
 
-/// How packets that are no data find their way.
+/// Path choice of packets other than data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answers {
     /// By a hash, as with ECMP (public simulators of lossless fabrics).
     #[default]
     ByHash,
-    /// By flowlets, as data do (the papers, for TCP).
+    /// By flowlets, like data (the papers, for TCP).
     ByFlowlets,
 }
 
 impl Answers {
-    /// Whether packets of this kind go by flowlets.
+    /// Returns true if packets of this kind are sent by flowlets.
     pub(super) fn by_flowlets(self, kind: PacketKind) -> bool {
         kind == PacketKind::Data || self == Answers::ByFlowlets
     }
 }
 
-/// The shortest timeout that has been published for a lossless fabric: that of FLB section 2.1.
+/// Shortest published timeout for a lossless fabric: FLB section 2.1.
 pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
 
-/// Checks the options of a table of flowlets.
+/// Checks the options of a flowlet table.
 pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, findings: &mut Findings) {
     findings.positive(Some(timeout), "flowlet_timeout");
     findings.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
@@ -63,12 +65,12 @@ pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, findings: &m
     findings.error(is_forgotten, "aging", message);
 }
 
-/// The last packet of a flow at a switch.
+/// Last packet of a flow at a switch.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct Flowlet {
-    /// The port that it has taken.
+    /// Port that the packet took.
     port: PortIx,
-    /// When it came.
+    /// Arrival time of the packet.
     last: Time,
 }
 
@@ -78,7 +80,7 @@ impl Used for Flowlet {
     }
 }
 
-/// The flows that have passed a switch lately.
+/// Recent flows of a switch.
 #[derive(Debug, GetSize)]
 pub(super) struct Flowlets {
     timeout: Duration,
@@ -87,13 +89,15 @@ pub(super) struct Flowlets {
 }
 
 impl Flowlets {
-    /// An empty table: gaps longer than `timeout` end a flowlet, and flows without a packet for longer than `aging` are forgotten.
+    /// Returns an empty table: gaps longer than `timeout` end a flowlet, and flows without a packet
+    /// for longer than `aging` are removed.
     pub(super) fn new(timeout: Duration, gaps: Gaps, aging: Duration) -> Flowlets {
         Flowlets { timeout, gaps, flows: Recent::new(aging) }
     }
 
-    /// Which of `candidates` a packet of `flow` takes: that of the packet before; at the start of a flowlet, and when that link is down or leads there no
-    /// longer, what `choose` makes of the last one, if it is remembered and still a candidate.
+    /// Returns the candidate for a packet of `flow`: the previous packet's. At the start of a
+    /// flowlet, or if that port's link is down or no longer a candidate, `choose` selects one,
+    /// given the previous port if it is known and still a candidate.
     pub(super) fn way(
         &mut self,
         flow: FlowKey,
@@ -102,7 +106,7 @@ impl Flowlets {
         choose: impl FnOnce(Option<usize>) -> usize,
     ) -> usize {
         let place = self.flows.place(flow.0, view.now);
-        // Routes that have changed may lead elsewhere.
+        // Changed routes may exclude the previous port.
         let before = place.known.and_then(|flowlet| candidates.iter().position(|port| *port == flowlet.port));
         let goes_on = place.known.is_some_and(|flowlet| self.gaps.is_short(flowlet.last, view.now, self.timeout));
         let way = match before {
@@ -113,23 +117,23 @@ impl Flowlets {
         way
     }
 
-    /// Tells `observer` how many flows are remembered.
+    /// Reports the number of known flows to `observer`.
     pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         observer(LbStat::Count("flow_entries", self.flows.count(now)));
     }
 }
 
-/// Whether a packet may take candidate `way`: its link is up, or none is.
+/// Returns true if a packet may take candidate `way`: its link is up, or all links are down.
 pub(super) fn is_usable(way: usize, candidates: &[PortIx], view: &View<'_>) -> bool {
     view.port(candidates[way]).is_up() || !candidates.iter().any(|port| view.port(*port).is_up())
 }
 
-/// The candidates whose links are up; all, if none is.
+/// Returns the candidates whose links are up; all candidates if none is up.
 pub(super) fn usable<'a>(candidates: &'a [PortIx], view: &'a View<'_>) -> impl Iterator<Item = usize> + Clone + 'a {
     (0..candidates.len()).filter(move |way| is_usable(*way, candidates, view))
 }
 
-/// One of `items`, each with the same probability; `None` of none.
+/// Returns a uniformly random element of `items`; `None` if there is none.
 pub(super) fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut Stream) -> Option<T> {
     match items.clone().count() as u64 {
         0 => None,
@@ -137,14 +141,15 @@ pub(super) fn any_of<T>(mut items: impl Iterator<Item = T> + Clone, draws: &mut 
     }
 }
 
-/// One of `candidates` whose links are up, or of all, if none is: each with the same probability.
+/// Returns a uniformly random candidate whose link is up, or any candidate if none is up.
 pub(super) fn any_usable(candidates: &[PortIx], view: &View<'_>, draws: &mut Stream) -> usize {
     let way = draws.below(candidates.len() as u64) as usize;
-    // One that is down stands for all that are up.
+    // A candidate that is down is replaced by a random one that is up.
     if view.port(candidates[way]).is_up() { way } else { any_of(usable(candidates, view), draws).unwrap_or(way) }
 }
 
-/// The way of what does not go by flowlets: ECMP's; where that link is down, a hash over those that are up.
+/// Returns the path of packets outside flowlets: ECMP's; if that link is down, a hash over the
+/// links that are up.
 pub(super) fn by_hash(hash: FlowHash, flow: FlowKey, candidates: &[PortIx], view: &View<'_>) -> usize {
     let way = hash.index(flow, candidates.len());
     if is_usable(way, candidates, view) {

@@ -1,4 +1,5 @@
-//! LetFlow (Vanini et al., NSDI 2017): every flowlet takes a random equal-cost port. Flows on slow paths pause more often, and so leave them.
+//! LetFlow (Vanini et al., NSDI 2017): every flowlet takes a random equal-cost port. Flows on slow
+//! paths pause more often, and thus leave those paths.
 
 pub use super::flowlets::{Answers, Gaps};
 
@@ -17,15 +18,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LetFlowConfig {
-    /// Longest gap between two packets of a flowlet. Default 50 us (FLB section 2.1, in a lossless fabric of 40 Gb/s; the ConWeave simulator has 100 us,
-    /// the paper's testbed 500 us).
+    /// Longest gap between two packets of a flowlet. Default 50 us (FLB section 2.1, in a lossless
+    /// fabric of 40 Gb/s; the ConWeave simulator has 100 us, the paper's testbed 500 us).
     pub flowlet_timeout: Duration,
-    /// How long a switch remembers a flow without packets, at least `flowlet_timeout`; it takes memory and changes no result. Default 2 ms (the
-    /// ConWeave simulator).
+    /// Time that a switch remembers a flow without packets, at least `flowlet_timeout`. It affects
+    /// memory, not results. Default 2 ms (the ConWeave simulator).
     pub aging: Duration,
-    /// How a switch tells that a flowlet has ended.
+    /// Detection of a flowlet's end.
     pub gaps: Gaps,
-    /// How packets that are no data find their way.
+    /// Path choice of packets other than data.
     pub answers: Answers,
 }
 
@@ -103,7 +104,8 @@ mod tests {
     use crate::testing::{fabric, frame, interfaces, port, star};
     use backwater_engine::Time;
 
-    /// The ways of packets of a flow at these times in nanoseconds, at a switch with four ports.
+    /// Returns the ports of a flow's packets at these times in nanoseconds, at a switch with four
+    /// ports.
     fn ways(balancer: &mut LetFlow, flow: u64, kind: PacketKind, times: impl Iterator<Item = u64>) -> Vec<usize> {
         let (fabric, mut node) = (fabric(star(5)), interfaces((0..4).map(|_| port(100)).collect()));
         let mut way = |ns| {
@@ -125,7 +127,7 @@ mod tests {
         config.build(&fabric(star(5)).site(NodeId(5)))
     }
 
-    /// Gaps of 50 us keep a flow where it is, gaps that are longer send it anywhere.
+    /// Gaps of 50 us keep a flow on its port; longer gaps move it to any port.
     #[test]
     fn flowlets_take_every_port_about_equally() {
         let mut balancer = letflow(&LetFlowConfig::default());
@@ -137,7 +139,7 @@ mod tests {
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }
 
-    /// How long flows are remembered is a question of memory.
+    /// The time that flows are remembered affects only memory.
     #[test]
     fn ageing_changes_nothing() {
         let times = || (0..2000).map(|i| i * i * 100 % 7_000_000 + i * 1_000_000);
@@ -157,7 +159,7 @@ mod tests {
             let by_hash = FlowHash::new(site.seed, site.node).index(FlowKey(flow), 4);
             assert_eq!(ways(&mut balancer, flow, kind, (0..10).map(|i| i * 60_000)), [by_hash; 10]);
         }
-        // Unless it goes by flowlets: with a gap it takes any port, and without one it stays.
+        // With flowlets, a packet after a gap takes any port, and without a gap it stays.
         let mut balancer = letflow(&LetFlowConfig { answers: Answers::ByFlowlets, ..Default::default() });
         let mut taken = ways(&mut balancer, 1, PacketKind::Ack, (0..100).map(|i| i * 60_000));
         taken.sort_unstable();
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!(steady, vec![steady[0]; 100]);
     }
 
-    /// Below the shortest timeout that anybody has used, receivers should stand reordering.
+    /// Below the shortest published timeout, receivers must tolerate reordering.
     #[test]
     fn short_timeouts_reorder() {
         let reorders = |us| {

@@ -1,4 +1,4 @@
-//! Slot *load balancing*: which of several equal-cost ports a packet takes.
+//! Load balancing slot: choice among equal-cost ports.
 
 pub mod conga;
 mod dre;

@@ -1,7 +1,8 @@
-//! Proteus (Hu et al., ICNP 2023; IEEE/ACM ToN 2024): an edge tells paths that are congested from paths that are paused by their delay and their utilisation, and
-//! has a flow leave a path that is stopped in front of it at once.
+//! Proteus (Hu et al., ICNP 2023; IEEE/ACM ToN 2024): an edge distinguishes congested from paused
+//! paths by delay and utilisation, and a flow leaves a path that is stopped at its edge at once.
 //!
-//! The paper's text was not at hand: this follows its abstract, and a public re-implementation by others in the ConWeave simulator.
+//! The paper's text was not available: this module follows its abstract, and a public
+//! re-implementation by others in the ConWeave simulator.
 
 use super::dre::Dre;
 use super::flowlets::{any_of, by_hash};
@@ -23,63 +24,72 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// Whose probes these are.
+/// Protocol of Proteus' probes.
 const PROTEUS: Protocol = Protocol::named("proteus");
 
-/// The most paths that are drawn for a choice.
+/// Most paths drawn for a choice.
 const MOST_CANDIDATES: usize = 64;
 
-/// Into which classes paths fall, in the order of preference.
+/// Classes of paths, in the order of preference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classes {
-    /// Non-congested: a low delay, the least first. Undetermined: a high delay, and links that are not busy, the busiest first. Congested: a high delay and busy
-    /// links, the least delay first. (The re-implementation.)
+    /// Non-congested: low delay, the least first. Undetermined: high delay with idle links, the
+    /// busiest first. Congested: high delay with busy links, the least delay first. (The
+    /// re-implementation.)
     #[default]
     Three,
-    /// Idle: a low delay and links that are not busy. Busy: a low delay and busy links. Congested: a high delay and busy links. Paused: a high delay, though links are
-    /// not busy. Of each the least delay first. (What the abstract says of the signals.)
+    /// Idle: low delay and idle links. Busy: low delay and busy links. Congested: high delay and
+    /// busy links. Paused: high delay with idle links. Within a class, the least delay first. (The
+    /// signals of the abstract.)
     Four,
 }
 
-/// Proteus: paths by delay and utilisation; flows leave a path that is stopped in front of them (ICNP 2023).
+/// Proteus: path choice by delay and utilisation; flows leave paths that are stopped at their edge
+/// (ICNP 2023).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProteusConfig {
-    /// Into which classes paths fall, in the order of preference.
+    /// Classes of paths, in the order of preference.
     pub classes: Classes,
-    /// The delay of a path is low below so many times half the longest base round-trip time, the time without queues included. Default 1.4 (the
-    /// re-implementation).
+    /// Bound of a low path delay, in units of half the longest base round-trip time, with the time
+    /// without queues included. Default 1.4 (the re-implementation).
     pub low_delay: f64,
-    /// Links are busy from this utilisation on, 0 to 1. Default 0.6 (the re-implementation).
+    /// Utilisation from which on links are busy, 0 to 1. Default 0.6 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub busy: f64,
     /// Paths that are drawn for a choice; 0 for all. Default 4 (the re-implementation).
     #[schemars(range(max = 64))]
     pub candidates: u32,
-    /// Time between two probes of each path to an edge that flows go to, in their class. Default: none; packets of flows are stamped (the re-implementation probes every
-    /// 4.5 us).
+    /// Time between two probes of each path to an edge with traffic, in the flows' class. Default:
+    /// none; packets of flows are stamped (the re-implementation probes every 4.5 us).
     pub probe_period: Option<Duration>,
-    /// Time between two packets that are stamped on a path. Default: half a base round-trip time of the network.
+    /// Time between two stamped packets on a path. Default: half a base round-trip time of the
+    /// network.
     pub sample_period: Option<Duration>,
-    /// How long a measured delay stays what it is, if no sample is under way; then it falls by as much as time goes on. Default: two base round-trip times of the network.
+    /// Time for which a measured delay holds, if no sample is pending; it then decreases at the
+    /// pace of time. Default: two base round-trip times of the network.
     pub delay_aging: Option<Duration>,
-    /// What a path that a flow has chosen is taken for longer until the next report, so that not all flows choose it. Default 1 us (the re-implementation).
+    /// Delay added to a newly chosen path until the next report, so that not all flows choose it.
+    /// Default 1 us (the re-implementation).
     pub burden: Duration,
-    /// Shortest time between two moves of a flow off a path that is stopped: its packets may come out of order. Default: a base round-trip time of the network.
+    /// Shortest time between two moves of a flow off a stopped path: a move may reorder packets.
+    /// Default: a base round-trip time of the network.
     pub move_interval: Option<Duration>,
-    /// A flow also moves to a better path whose delay is less by more than this, if the gap to its
-    /// last packet is longer than the difference. Default 1 us, as `burden`; an option of the
-    /// re-implementation has 6 us, more than the gap between two packets of a flow of 2 Gb/s.
+    /// Delay advantage above which a flow also moves to a better path, if the gap to its last
+    /// packet exceeds the advantage. Default 1 us, as `burden`; an option of the re-implementation
+    /// has 6 us, more than the gap between two packets of a flow of 2 Gb/s.
     pub gain: Duration,
-    /// A path on which a packet has waited for longer than this counts as stopped, wherever that was: the cumulative sojourn time. Default: only what is stopped at the
-    /// edge itself counts (the re-implementation).
+    /// Queueing delay above which a path counts as stopped, wherever its packets wait: the
+    /// cumulative sojourn time. Default: only paths stopped at the edge itself count (the
+    /// re-implementation).
     pub sojourn: Option<Duration>,
-    /// How long an edge remembers a flow without packets. Default 1 ms (as FLB's).
+    /// Time that an edge remembers a flow without packets. Default 1 ms (as FLB's).
     pub flow_timeout: Duration,
     /// Period of the rate estimators of links. Default 50 us (the re-implementation).
     pub dre_period: Duration,
-    /// What part of its count of bytes a rate estimator drops in every period: more than 0, at most 1. Default 0.2 (the re-implementation).
+    /// Share of a rate estimator's byte count that is dropped in every period: more than 0, at most
+    /// 1. Default 0.2 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
 }
@@ -111,7 +121,7 @@ impl Options for ProteusConfig {
         findings.positive(Some(self.flow_timeout), "flow_timeout");
         findings.positive(Some(self.dre_period), "dre_period");
         findings.positive(Some(self.alpha), "alpha");
-        // Each flow that chooses a path adds to what is known of it, which must not overflow.
+        // Each flow that chooses a path adds a burden to its delay, which must not overflow.
         findings.error(self.burden > Duration::from_ms(1000), "burden", "must be at most 1 s");
         findings.clock(self.sample_period, "sample_period", None);
         findings.clock(self.probe_period, "probe_period", None);
@@ -149,35 +159,36 @@ impl LoadBalanceOptions for ProteusConfig {
     }
 }
 
-/// A utilisation of 1, as it is carried.
+/// Carried value of a utilisation of 1.
 const LEVELS: u16 = 256;
 
 /// Proteus at one switch.
 #[derive(Debug, GetSize)]
 pub struct Proteus {
     node: NodeId,
-    /// By port, how busy its link is; `None` of one to a host.
+    /// Rate estimator by port; `None` for a link to a host.
     links: Vec<Option<Dre>>,
-    /// That of an edge switch.
+    /// Edge role, at an edge switch.
     edge: Option<Edge>,
     hash: FlowHash,
 }
 
-/// An edge switch.
+/// Edge switch.
 #[derive(Debug, GetSize)]
 struct Edge {
     measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    /// By port: the classes whose flows have left it because they were stopped there, and still are.
+    /// Classes by port whose flows have left the port because they were stopped there, and that are
+    /// still stopped.
     out: Vec<ClassMask>,
-    /// A path with less time in queues has a low delay.
+    /// Queueing delay below which a path's delay is low.
     low: Duration,
-    /// From which metric on links are busy.
+    /// Metric from which on links are busy.
     busy: u8,
     move_interval: Duration,
     #[get_size(ignore)]
     config: ProteusConfig,
-    /// Edges that are probed: when a packet went there last, to which host and in which class.
+    /// Probed edges, with the time, host and class of the last packet to each.
     probed: Vec<Probed>,
     draws: Stream,
 }
@@ -190,13 +201,13 @@ struct Probed {
     last: Time,
 }
 
-/// A flow that has passed lately.
+/// Recent flow.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct FlowEntry {
     path: PathIx,
-    /// When its last packet came.
+    /// Arrival of the flow's last packet.
     last: Time,
-    /// When it has left a path that was stopped.
+    /// Time when the flow last left a stopped path.
     moved: Option<Time>,
 }
 
@@ -206,22 +217,22 @@ impl Used for FlowEntry {
     }
 }
 
-/// What is known of a path that is to be ranked.
+/// Measured state of a path to rank.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     delay: Duration,
     busy: u8,
 }
 
-/// Returns what is known of a path for a packet of `class`: what has been measured behind the
-/// uplink, and the queue of the uplink, which the edge sees.
+/// Returns the state of a path for a packet of `class`: the measurement of the links after the
+/// uplink, and the uplink's queue, which the edge observes.
 fn known(path: &Path, how: &Measuring, class: Class, view: &View<'_>) -> Known {
     let uplink = view.port(path.first());
     let queue = uplink.rate().time_for(uplink.queue_bytes(class.0.into()));
     Known { delay: path.delay.at(view.now, how) + queue, busy: path.delay.busy() }
 }
 
-/// What paths are sorted by: the least is taken.
+/// Returns the sort key of a path: the smallest key is best.
 fn rank(classes: Classes, known: Known, low: Duration, busy: u8) -> (u8, Reverse<u8>, Duration) {
     let (is_low, is_busy) = (known.delay < low, known.busy >= busy);
     let by_delay = |class| (class, Reverse(0), known.delay);
@@ -241,7 +252,7 @@ impl Edge {
         let period = config.sample_period.unwrap_or(Duration::from_ps(site.base_rtt.ps() / 2));
         let fresh = config.delay_aging.unwrap_or(site.base_rtt * 2);
         let how = Measuring { period, fresh, patience: config.flow_timeout };
-        // Half a base round-trip time is what a path takes without queues.
+        // Half a base round-trip time is a path's delay without queues.
         let low = (site.base_rtt.ps() / 2) as f64 * (config.low_delay - 1.0);
         Edge {
             measuring: MeasuringEdge::new(how, false, site),
@@ -256,7 +267,7 @@ impl Edge {
         }
     }
 
-    /// The way of a data packet of a host; `None` if no path is known.
+    /// Returns the path of a host's data packet; `None` if no path is known.
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, headers) = (view.now, *arrival.packet.packet());
         let known = self.flows.place(headers.flow.0.into(), now).known;
@@ -305,7 +316,8 @@ impl Edge {
         self.measuring.paths.known(edge).expect("it has just been looked for")
     }
 
-    /// The best of some paths to `edge`, drawn among those that are not stopped, or if all are, among all; `but` is left out, if there is another.
+    /// Returns the best of some paths to `edge`, drawn from paths that are not stopped, or from all
+    /// if all are stopped. Leaves out `but` if there is another path.
     fn best(&mut self, edge: NodeId, but: Option<PathIx>, class: Class, view: &View<'_>) -> Option<PathIx> {
         let Edge { measuring, out, low, busy, config, draws, .. } = self;
         let set = measuring.paths.known(edge)?;
@@ -320,7 +332,7 @@ impl Edge {
             some => some as usize,
         };
         let mut drawn = ArrayVec::<PathIx, MOST_CANDIDATES>::new();
-        // Each of them with the same probability, in one pass.
+        // Draws uniformly in one pass.
         for (seen, ix) in pool.enumerate() {
             if drawn.len() < most {
                 drawn.push(ix);
@@ -333,7 +345,8 @@ impl Edge {
         any_of(drawn.iter().copied().filter(|ix| rank(ix) == best), draws)
     }
 
-    /// A path to which a flow moves, and whether it does because its own is stopped.
+    /// Returns a better path for a flow, and true if the flow moves because its own path is
+    /// stopped.
     fn better(&mut self, entry: &FlowEntry, edge: NodeId, class: Class, view: &View<'_>) -> Option<(PathIx, bool)> {
         let known =
             |edge_switch: &Edge, ix| known(edge_switch.set(edge).path(ix), &edge_switch.measuring.how, class, view);
@@ -348,7 +361,7 @@ impl Edge {
         let other = self.best(edge, Some(entry.path), class, view)?;
         let there = known(self, other);
         if at_once {
-            // The queue of a stopped uplink would leave no sooner than it drains, could it.
+            // The queue of a stopped uplink drains no sooner than it would if it were open.
             let is_better = there.delay < here.delay || is_late && there.delay == here.delay;
             return is_better.then_some((other, true));
         }
@@ -358,7 +371,7 @@ impl Edge {
         (is_better && view.now.since(entry.last) > less).then_some((other, false))
     }
 
-    /// Flows go to `edge`: it is to be probed.
+    /// Records that flows go to `edge`, which is then probed.
     fn note_destination(&mut self, edge: NodeId, host: NodeId, class: Class, view: &mut View<'_>) {
         let Some(period) = self.config.probe_period else { return };
         let last = view.now;
@@ -373,7 +386,7 @@ impl Edge {
         }
     }
 
-    /// Probes all paths to the edges that flows go to.
+    /// Probes all paths to edges with traffic.
     fn probe(&mut self, node: NodeId, view: &mut View<'_>) {
         let Some(period) = self.config.probe_period else { return };
         let (timeout, now) = (self.config.flow_timeout, view.now);
@@ -404,7 +417,7 @@ fn halves(time: Time) -> [u32; 2] {
     [time.ps() as u32, (time.ps() >> 32) as u32]
 }
 
-/// Which part of the first field of a probe is the path; the rest is how busy links are.
+/// Bits of the path in the first field of a probe; the other bits hold the load.
 const PATH_BITS: u32 = 24;
 
 impl PipelineHooks for Proteus {
@@ -448,7 +461,7 @@ impl PipelineHooks for Proteus {
                 let [first, from, low, high] = notice.words;
                 let at = Time::from_ps(u64::from(high) << 32 | u64::from(low));
                 let stamp = Stamp { path: first & ((1 << PATH_BITS) - 1), at, busy: (first >> PATH_BITS) as u8 };
-                edge.measuring.hear(NodeId(from), stamp, view.now);
+                edge.measuring.record(NodeId(from), stamp, view.now);
                 NoticeAction::Consume
             }
             _ => NoticeAction::Forward,
@@ -490,7 +503,7 @@ impl LoadBalance for Proteus {
 mod tests {
     use super::*;
 
-    /// Paths in the order in which they are taken, by delay in us and metric: low is below 10 us, busy from 150 on.
+    /// Returns the order of paths by delay in us and metric: low is below 10 us, busy from 150 on.
     fn order(classes: Classes, paths: &[(u64, u8)]) -> Vec<usize> {
         let rank_of = |ix: &usize| {
             let (us, busy) = paths[*ix];
@@ -504,9 +517,11 @@ mod tests {
     #[test]
     fn paths_are_taken_in_the_order_of_their_classes() {
         let paths = [(30, 200), (12, 20), (25, 140), (9, 250), (3, 0), (15, 200)];
-        // Low delays first, the least of all first; then what is not busy, the busiest first; then the congested ones.
+        // Low delays first, the least of all first; then paths with idle links, the busiest first;
+        // then congested paths.
         assert_eq!(order(Classes::Three, &paths), [4, 3, 2, 1, 5, 0]);
-        // Idle, busy, congested by delay, and at last what has a high delay though it is idle: paused.
+        // Idle, busy, congested by delay, and at last paths with a high delay despite idle links:
+        // paused.
         assert_eq!(order(Classes::Four, &paths), [4, 3, 5, 0, 1, 2]);
     }
 

@@ -1,4 +1,5 @@
-//! Packet spraying: every packet takes a uniformly random equal-cost port whose link is up. Needs receivers that tolerate reordering.
+//! Packet spraying: every packet takes a uniformly random equal-cost port whose link is up.
+//! Receivers must tolerate reordering.
 
 use super::flowlets::any_usable;
 use crate::contract::{Choice, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest, Site, View};
@@ -20,7 +21,7 @@ pub struct Spray {
 }
 
 impl Spray {
-    /// Spraying at `node`.
+    /// Returns spraying at `node`.
     pub fn new(seed: Seed, node: NodeId) -> Spray {
         Spray { draws: seed.stream("spray", u64::from(node.0)) }
     }
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
     use crate::testing::{choose, interfaces, port};
 
-    /// Of 40,000 packets of a flow, how many take ports 4, 5, 6 and 9, of which some are `down`.
+    /// Returns how many of 40,000 packets of a flow take ports 4, 5, 6 and 9 while some are `down`.
     fn counts(down: &[u16]) -> [u32; 4] {
         let mut spray = Spray::new(Seed(1), NodeId(3));
         let mut node = interfaces((0..10).map(|_| port(100)).collect());
@@ -76,7 +77,7 @@ mod tests {
         let [four, five, six, nine] = counts(&[5, 9]);
         assert!((five, nine) == (0, 0) && four.abs_diff(20_000) < 500, "{four} {six}");
         assert_eq!(counts(&[4, 5, 9]), [0, 0, 40_000, 0]);
-        // Where none is up, all are as good.
+        // If all are down, all are equal.
         let counts = counts(&[4, 5, 6, 9]);
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }

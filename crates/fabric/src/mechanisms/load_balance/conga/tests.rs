@@ -79,7 +79,7 @@ impl Switch {
     }
 
     /// A packet with this header has reached its destination.
-    fn hear(&mut self, header: Header, now: Time) {
+    fn record(&mut self, header: Header, now: Time) {
         let mut frame = self.packet(0, Some(header));
         let packet = &mut PacketContext::new(&mut frame, 0, 0, &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
@@ -87,7 +87,7 @@ impl Switch {
 
     /// From leaf 5 it is heard that our packets through `port` have met `metric`.
     fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
-        self.hear(Header { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
+        self.record(Header { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
     }
 
     /// `bytes` leave through `port`.
@@ -184,7 +184,7 @@ fn estimators_count_what_is_on_the_wire() {
 #[test]
 fn what_is_pinned_carries_feedback_as_well() {
     let mut leaf = Switch::new(4);
-    leaf.hear(Header { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
+    leaf.record(Header { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
     let mut packet = leaf.packet(0, None);
     if let Body::Packet(packet) = &mut packet.body {
         packet.route = Route::fixed(&[0, 2, 1, 0]).unwrap().after_first().after_first();
@@ -199,17 +199,17 @@ fn feedback_takes_turns_and_what_has_changed_goes_first() {
     let heard = |tag, metric| Header { leaf: NodeId(5), tag, metric, feedback: None };
     let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
     assert_eq!(fed_back(&mut leaf, 0), None);
-    [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.hear(heard(tag, metric), at(0)));
+    [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
     // Nothing is different from what is known without feedback: in turn.
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 1)).collect();
     assert_eq!(turns, [Some((2, 0)), Some((3, 0)), Some((4, 0)), Some((2, 0))]);
     // It would be the turn of 3.
-    leaf.hear(heard(2, 5), at(2));
-    leaf.hear(heard(4, 6), at(2));
+    leaf.record(heard(2, 5), at(2));
+    leaf.record(heard(4, 6), at(2));
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 2)).collect();
     assert_eq!(turns, [Some((4, 6)), Some((2, 5)), Some((3, 0)), Some((4, 6))]);
     // What is 100 us old counts, what is older counts as 0: that is a change.
-    leaf.hear(heard(2, 5), at(50));
+    leaf.record(heard(2, 5), at(50));
     assert_eq!(fed_back(&mut leaf, 102), Some((2, 5)));
     let turns: Vec<_> = (0..3).map(|_| fed_back(&mut leaf, 103)).collect();
     assert_eq!(turns, [Some((4, 0)), Some((2, 5)), Some((3, 0))]);
@@ -231,7 +231,7 @@ fn new_flowlets_take_the_path_whose_busiest_link_is_the_least_busy() {
     leaf.feed_back(4, 2, at(1));
     assert_eq!(leaf.spread(at(10)), [0, 3000, 0]);
     // Metrics of paths to other leaves say nothing of these.
-    leaf.hear(Header { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
+    leaf.record(Header { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
     assert_eq!(leaf.spread(at(20)), [0, 3000, 0]);
 }
 
@@ -275,7 +275,7 @@ fn a_metric_that_is_not_heard_again_counts_as_nothing() {
 #[test]
 fn a_metric_fades_if_asked_to() {
     let ageing = Ageing { after: Duration::from_us(100), fade: Duration::from_us(70) };
-    let metric = Metric { value: 7, heard: at(5) };
+    let metric = Metric { value: 7, updated: at(5) };
     for (us, left) in [(105, 7), (106, 6), (115, 6), (116, 5), (165, 1), (166, 0), (175, 0), (1000, 0)] {
         assert_eq!(metric.at(at(us), ageing), left, "{us} us");
     }

@@ -1,5 +1,6 @@
-//! Congestion at any switch: a queue above the isolation threshold K has the flows notified whose packets come to it, and clears them when it is below (section 3.2,
-//! Appendix A).
+//! Congestion detection at any switch: while a queue exceeds the isolation threshold K, the switch
+//! notifies flows whose packets join it. When the queue is below, the switch clears these flows
+//! (section 3.2, Appendix A).
 
 use super::{FlbConfig, Threshold};
 use crate::contract::{OutgoingNotice, PacketContext, PortFacts, Site, View};
@@ -11,15 +12,15 @@ use backwater_engine::{Bytes, Duration, Time};
 use get_size2::GetSize;
 use std::collections::BTreeMap;
 
-/// The detector of one switch.
+/// Detector of one switch.
 #[derive(Debug, GetSize)]
 pub(super) struct Detector {
     threshold: Threshold,
-    /// A queue of no more is never congested: two packets, or none with a static threshold.
+    /// Length up to which a queue is never congested: two packets, or none with a static threshold.
     floor: u64,
-    /// By egress port: the least queue that can be congested.
+    /// Shortest queue that can be congested, by egress port.
     least: Vec<u64>,
-    /// By egress port: twice the delay of a link.
+    /// Twice the delay of a link, by egress port.
     round: Vec<Duration>,
     lossless: ClassMask,
     notify_while_paused: bool,
@@ -27,51 +28,51 @@ pub(super) struct Detector {
     timeout: Duration,
     /// Time for which a flow counts in n after its last packet.
     n_timeout: Duration,
-    /// With the adaptive threshold: by egress port and queue, how it grows.
+    /// Growth of queues, by egress port and queue, for the adaptive threshold.
     lengths: BTreeMap<(PortIx, QueueIx), Lengths>,
-    /// By egress port: its queues that are congested.
+    /// Congested queues by egress port.
     congested: Vec<BTreeMap<QueueIx, Root>>,
 }
 
-/// A queue above its threshold.
+/// Queue above its threshold.
 #[derive(Debug, Default, GetSize)]
 struct Root {
-    flows: BTreeMap<FlowId, Told>,
-    /// When flows without packets were last looked for.
+    flows: BTreeMap<FlowId, Notified>,
+    /// Time of the last removal of flows without packets.
     swept: Time,
 }
 
-/// A flow about which a notice has been sent.
+/// Flow with a sent notice.
 #[derive(Debug, GetSize)]
-struct Told {
-    /// When it was.
+struct Notified {
+    /// Time of the notice.
     at: Time,
-    /// When a packet of it came last that found the queue above the threshold.
+    /// Arrival of the flow's last packet that found the queue above the threshold.
     last: Time,
     back: Back,
 }
 
-/// The way back to the source of a flow.
+/// Path back to the source of a flow.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Back {
     to: NodeId,
-    /// The port through which it begins: the one through which its packets have come.
+    /// First port of the path: the ingress port of the flow's packets.
     pub(super) port: PortIx,
     route: Route,
 }
 
-/// What a flow's source edge is to know.
+/// Message to a flow's source edge.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
+pub(super) struct Message {
     pub(super) flow: FlowId,
-    /// The port of which it tells.
+    /// Port that the message is about.
     pub(super) root: PortId,
     pub(super) cnm: Cnm,
     pub(super) back: Back,
 }
 
-impl News {
-    /// Sends it.
+impl Message {
+    /// Sends the message.
     pub(super) fn send(&self, view: &mut View<'_>) {
         let Back { to, port, route } = self.back;
         let notice = Notice { protocol: FLB, from: self.root, flow: self.flow, to, words: self.cnm.words() };
@@ -79,15 +80,16 @@ impl News {
     }
 }
 
-/// What is said of flows that are congested at `root` no more, of which there were so many.
-fn clears(root: PortId, flows: u32) -> impl Fn((FlowId, Told)) -> News {
+/// Returns the messages that clear flows at `root`, of which there were `flows`.
+fn clears(root: PortId, flows: u32) -> impl Fn((FlowId, Notified)) -> Message {
     let cnm = Cnm::Clear { flows };
-    move |(flow, told)| News { flow, root, cnm, back: told.back }
+    move |(flow, notified)| Message { flow, root, cnm, back: notified.back }
 }
 
-/// n: the flows of a congested queue of which a packet has found it above the threshold within `timeout`.
+/// Returns n: the flows of a congested queue with a packet that found it above the threshold within
+/// `timeout`.
 fn recent(root: &Root, now: Time, timeout: Duration) -> u32 {
-    root.flows.values().filter(|told| now.since(told.last) <= timeout).count() as u32
+    root.flows.values().filter(|notified| now.since(notified.last) <= timeout).count() as u32
 }
 
 impl Detector {
@@ -114,13 +116,14 @@ impl Detector {
         }
     }
 
-    /// Whether a queue of `length` bytes can be congested, or must be measured.
+    /// Returns true if a queue of `length` bytes can be congested, or must be measured.
     #[inline]
     pub(super) fn may_be_congested(&self, length: u64) -> bool {
         length > self.floor || self.threshold == Threshold::Adaptive
     }
 
-    /// A data packet has come to its queue, which holds `length` bytes with it; whether it is congested there.
+    /// Processes a data packet that joins its queue, which holds `length` bytes with it. Returns
+    /// true if the packet is congested there.
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
@@ -129,38 +132,39 @@ impl Detector {
         length > self.floor && self.lossless.has(packet.ingress_class) && self.is_above(packet, length, view)
     }
 
-    /// A data packet has come to its queue and is congested there; what is to be said about its flow.
-    pub(super) fn add(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> Option<News> {
+    /// Records a data packet that is congested in its queue. Returns the message about its flow.
+    pub(super) fn add(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> Option<Message> {
         let (now, root) = (view.now, view.port(packet.egress).id());
         let congested = self.congested[usize::from(packet.egress)].entry(packet.queue).or_default();
         let flow = packet.packet().flow;
-        if let Some(told) = congested.flows.get_mut(&flow) {
-            told.last = now;
-            if now.since(told.at) < self.interval {
+        if let Some(notified) = congested.flows.get_mut(&flow) {
+            notified.last = now;
+            if now.since(notified.at) < self.interval {
                 return None;
             }
         }
         let (to, route) = view.route_to_source(packet.packet(), packet.trail(), packet.ingress)?;
         let back = Back { to, port: packet.ingress, route };
-        congested.flows.insert(flow, Told { at: now, last: now, back });
+        congested.flows.insert(flow, Notified { at: now, last: now, back });
         let cnm = Cnm::Congested { flows: recent(congested, now, self.n_timeout) };
-        Some(News { flow, root, cnm, back })
+        Some(Message { flow, root, cnm, back })
     }
 
-    /// Whether flows are congested at a queue.
+    /// Returns true if a queue has congested flows.
     pub(super) fn is_congested(&self, packet: &PacketContext<'_>) -> bool {
         self.congested[usize::from(packet.egress)].contains_key(&packet.queue)
     }
 
-    /// A packet has left such a queue, which holds `length` bytes without it; what is to be said about the flows that were congested there.
-    pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<News> {
+    /// Processes a packet that has left a congested queue, which holds `length` bytes without it.
+    /// Returns the messages about flows that were congested there.
+    pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<Message> {
         let root = view.port(packet.egress).id();
         if self.is_below(packet, length, view) {
             let cleared = self.congested[usize::from(packet.egress)].remove(&packet.queue).unwrap_or_default();
             let all = clears(root, recent(&cleared, view.now, self.n_timeout));
             return cleared.flows.into_iter().map(all).collect();
         }
-        // Flows that have ended count no more, nor those that go elsewhere now.
+        // Ended flows do not count, nor do flows that now take another path.
         let Some(congested) = self.congested[usize::from(packet.egress)].get_mut(&packet.queue) else {
             return Vec::new();
         };
@@ -170,18 +174,18 @@ impl Detector {
         congested.swept = view.now;
         congested
             .flows
-            .extract_if(.., |_, told| view.now.since(told.last) > self.timeout)
+            .extract_if(.., |_, notified| view.now.since(notified.last) > self.timeout)
             .map(clears(root, 1))
             .collect()
     }
 
-    /// What waited at `egress` is lost: nothing is congested there any more.
-    pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<News> {
+    /// Clears all flows of `egress`, whose queued packets are lost.
+    pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<Message> {
         let queues = std::mem::take(&mut self.congested[usize::from(egress)]);
         queues.into_values().flat_map(|queue| queue.flows).map(clears(view.port(egress).id(), 1)).collect()
     }
 
-    /// Whether a queue of `length` bytes is longer than K.
+    /// Returns true if a queue of `length` bytes is longer than K.
     fn is_above(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         let egress = usize::from(packet.egress);
         let is_long = match self.threshold {
@@ -192,7 +196,7 @@ impl Detector {
         is_long && (self.notify_while_paused || !view.port(packet.egress).is_closed(packet.queue))
     }
 
-    /// Whether one of `length` bytes, which was, is no longer.
+    /// Returns true if a congested queue of `length` bytes is no longer congested.
     fn is_below(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         let least = self.least[usize::from(packet.egress)];
         match self.threshold {
@@ -206,28 +210,30 @@ impl Detector {
         }
     }
 
-    /// Half of what PFC lets the ingress queue of a packet hold: no K is more.
+    /// Returns half of PFC's bound for the packet's ingress queue: K is never more.
     fn half_bound(&self, packet: &PacketContext<'_>, view: &View<'_>) -> u64 {
         view.threshold(packet.ingress, packet.ingress_class).map_or(u64::MAX, |bound| bound / 2)
     }
 
-    /// By how much the queue of a packet grows while a notice reaches its source and what has been sent until then arrives: the integrals of Equation 4 less 2 d C.
+    /// Returns the growth of a packet's queue until a notice has reached the source and earlier
+    /// packets have arrived: the integrals of Equation 4 less 2 d C.
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let round = self.round[usize::from(packet.egress)];
-        // Its route counts the link that it is about to take already.
+        // The route already includes the next link.
         let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
         let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
         lengths.growth(length, view.now, round, round * links)
     }
 
-    /// The upper end of Equation 4: Q_PFC / n less the growth, with n the egress queues of the switch that are congested, that of the packet included.
+    /// Returns the upper end of Equation 4: Q_PFC / n less the growth. n is the number of congested
+    /// egress queues of the switch, including the packet's.
     fn upper(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let Some(bound) = view.threshold(packet.ingress, packet.ingress_class) else { return i128::MAX };
         let others = (self.counts().1 - usize::from(self.is_congested(packet))) as u64;
         i128::from(bound / (others + 1)) - self.growth(packet, length, view)
     }
 
-    /// How many flows of how many queues are congested.
+    /// Returns the numbers of congested flows and queues.
     pub(super) fn counts(&self) -> (usize, usize) {
         let roots = || self.congested.iter().flat_map(BTreeMap::values);
         (roots().map(|root| root.flows.len()).sum(), roots().count())

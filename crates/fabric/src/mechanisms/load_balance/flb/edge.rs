@@ -1,4 +1,5 @@
-//! What an edge switch does: it measures the paths to the others, and chooses one for every packet of its hosts (sections 3.1 and 3.2).
+//! Edge switch: it measures the paths to other edges, and chooses a path for every packet of its
+//! hosts (sections 3.1 and 3.2).
 
 use super::isolation::{Congested, Isolation};
 use super::{DelayOf, FlbConfig, Moves, Rerouting, Spread, StampPoint, Ties};
@@ -13,39 +14,39 @@ use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// Most units that the ageing counter of a flow holds: 8 bits (section 3.4).
+/// Largest value of a flow's ageing counter: 8 bits (section 3.4).
 const MOST_UNITS: u64 = 255;
 
-/// An edge switch.
+/// Edge switch.
 #[derive(Debug, GetSize)]
 pub(super) struct Edge {
     pub(super) measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    /// The most entries that there have been at once.
+    /// Most entries at once so far.
     most_flows: u64,
-    /// How many flows may come before there can be more: each is one more at most.
+    /// Number of flows that may arrive before the maximum can grow: each adds at most one.
     flows_left: u64,
     pub(super) isolation: Isolation,
     most_isolated: usize,
     #[get_size(ignore)]
     config: FlbConfig,
     check_period: Duration,
-    /// Whether senders hear CNMs.
+    /// True if senders process CNMs.
     pub(super) informs_senders: bool,
     draws: Stream,
 }
 
-/// A flow that has passed lately.
+/// Recent flow.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct FlowEntry {
-    /// The edge to which it goes.
+    /// Destination edge.
     edge: NodeId,
     path: PathIx,
-    /// That as a whole route to the flow's destination, if packets can carry it.
+    /// Route along the path to the flow's destination, if packets can carry it.
     route: Option<Route>,
-    /// When its last packet came.
+    /// Arrival of the flow's last packet.
     last: Time,
-    /// How long that was to wait at the uplink.
+    /// Expected wait of that packet at the uplink.
     waited: Duration,
 }
 
@@ -72,16 +73,16 @@ impl Present {
         if rule == Rerouting::FasterThanLast { self.now.min(self.met) } else { self.now }
     }
 
-    /// Checks that a path of this `delay` is less than the gap faster, so that by `rule` the packet
-    /// overtakes none of its flow there.
+    /// Returns true if a path of this `delay` is faster by less than the gap, so that by `rule` the
+    /// packet overtakes no packet of its flow there.
     fn keeps_order(&self, rule: Rerouting, delay: Duration) -> bool {
         let from = if rule == Rerouting::AsPrinted { self.now } else { self.met };
         from.saturating_sub(delay) < self.gap
     }
 }
 
-/// Returns, of the `open` paths that `rule` permits, the one with the least delay (Algorithm 1,
-/// lines 10 to 12), at random among equals; `None` if there is none.
+/// Returns the `open` path with the least delay that `rule` permits (Algorithm 1, lines 10 to 12),
+/// a random one among equals; `None` if there is none.
 #[inline]
 pub fn reroute<T: Copy>(
     rule: Rerouting,
@@ -95,14 +96,14 @@ pub fn reroute<T: Copy>(
     least(faster.filter(|(path, _)| open(*path)), draws)
 }
 
-/// The path with the least delay; of several one at random.
+/// Returns the path with the least delay, a random one among equals.
 #[inline]
 fn least<T: Copy>(paths: impl Iterator<Item = (T, Duration)> + Clone, draws: &mut Stream) -> Option<T> {
     let least = paths.clone().map(|(_, delay)| delay).min()?;
     any_of(paths.filter(|(_, delay)| *delay == least).map(|(path, _)| path), draws)
 }
 
-/// The same for a flow that needs a path.
+/// Returns the best path for a flow that needs one.
 fn best(
     paths: impl Iterator<Item = (PathIx, Duration)> + Clone,
     set: &PathSet,
@@ -134,13 +135,13 @@ impl Edge {
         }
     }
 
-    /// The way of a data packet of a host; `None` if no path is known.
+    /// Returns the path of a host's data packet; `None` if no path is known.
     #[inline(never)]
     pub(super) fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
         let (now, flow) = (view.now, arrival.packet.packet().flow);
         let place = self.flows.place(flow.0.into(), now);
         let known = place.known;
-        let congested = self.isolation.saw(flow, now);
+        let congested = self.isolation.record_packet(flow, now);
         let from = self.measuring.node();
         let edge = known.map_or_else(|| view.paths.first_hop_switch(arrival.destination), |entry| entry.edge);
         let set = self.measuring.paths.to(edge, arrival.destination, view);
@@ -192,7 +193,7 @@ impl Edge {
         choice
     }
 
-    /// Counts the most entries of the flow table that there have been.
+    /// Counts the maximum number of entries of the flow table.
     fn count_flows(&mut self, view: &mut View<'_>) {
         if self.flows_left > 0 {
             self.flows_left -= 1;
@@ -206,10 +207,10 @@ impl Edge {
         self.flows_left = self.most_flows - flows;
     }
 
-    /// A notice about a flow of one of its hosts.
-    pub(super) fn hear(&mut self, flow: FlowId, root: PortId, cnm: Cnm, view: &mut View<'_>) {
+    /// Processes a notice about a flow of one of its hosts.
+    pub(super) fn record(&mut self, flow: FlowId, root: PortId, cnm: Cnm, view: &mut View<'_>) {
         let was_empty = self.isolation.is_empty();
-        if self.isolation.hear(flow, root, cnm, view.now) {
+        if self.isolation.record(flow, root, cnm, view.now) {
             view.count("isolated_flows", 1);
             let isolated = self.isolation.counts().0;
             if isolated > self.most_isolated {
@@ -222,13 +223,13 @@ impl Edge {
         }
     }
 
-    /// The link of a port has failed: no path is isolated that begins there.
+    /// Releases isolation paths that start at `port`, whose link has failed.
     pub(super) fn lose(&mut self, port: PortIx) {
         let Edge { isolation, measuring, .. } = self;
         isolation.release(|ascent| measuring.paths.first_of(ascent) == port);
     }
 
-    /// Looks through the isolation table.
+    /// Checks the isolation table.
     pub(super) fn on_wake(&mut self, view: &mut View<'_>) {
         self.isolation.check(view.now, self.config.flow_timeout);
         if !self.isolation.is_empty() {
@@ -236,7 +237,7 @@ impl Edge {
         }
     }
 
-    /// Tells `observer` of its tables, and of the paths.
+    /// Reports its tables and paths to `observer`.
     pub(super) fn observe(&self, now: Time, observer: &mut dyn FnMut(LbStat)) {
         let (flows, paths) = self.isolation.counts();
         observer(LbStat::Count("flow_entries", self.flows.count(now)));
@@ -246,7 +247,8 @@ impl Edge {
     }
 }
 
-/// The gap to a packet that came at `last`: exact, or by a counter that has gone up at every multiple of `unit` since then, of which the first time may have been at once.
+/// Returns the gap to a packet at `last`: exact, or by a counter that increases at every multiple
+/// of `unit`. The first increase may follow at once.
 fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
     match unit {
         None => now.since(last),
@@ -254,21 +256,22 @@ fn gap(last: Time, now: Time, unit: Option<Duration>) -> Duration {
     }
 }
 
-/// The delays of paths for a packet that comes now.
+/// Delays of paths for a packet that arrives now.
 #[derive(Clone, Copy)]
 struct Delays<'a, 'v> {
     view: &'a View<'v>,
     how: &'a Measuring,
-    /// Whether what stands at an uplink counts.
+    /// True if bytes at an uplink count.
     counts_queues: bool,
-    /// The queue that the packet joins there.
+    /// Queue of the packet at the uplink.
     queue: QueueIx,
-    /// Bytes that a frame takes on the wire and not in the buffer.
+    /// Bytes of a frame that count on the wire but not in the buffer.
     framing: u64,
 }
 
 impl Delays<'_, '_> {
-    /// How long the packet would be behind others at the uplink of a path: what is on the wire and in its queue takes as long; a PAUSE will, for all that is known, last as long again as it has lasted.
+    /// Returns the packet's wait at the uplink of a path: the time for the bytes on the wire and in
+    /// its queue. A PAUSE is assumed to last as long again as it has lasted.
     #[inline]
     fn at_uplink(&self, path: &Path) -> Duration {
         if !self.counts_queues {
@@ -279,40 +282,40 @@ impl Delays<'_, '_> {
         port.ahead(self.queue, self.framing, self.view.now) + stopped
     }
 
-    /// What has been measured of a path.
+    /// Returns the measured delay of a path.
     #[inline]
     fn measured(&self, path: &Path) -> Duration {
         path.delay.at(self.view.now, self.how)
     }
 
-    /// The delay of a path.
+    /// Returns the delay of a path.
     #[inline]
     fn of(&self, path: &Path) -> Duration {
         self.measured(path) + self.at_uplink(path)
     }
 }
 
-/// What a path is chosen from.
+/// State for a path choice.
 struct Choosing<'a, 'v> {
     set: &'a PathSet,
     delays: Delays<'a, 'v>,
-    /// How long the packet would wait at the uplink of the flow's path.
+    /// Wait of the packet at the uplink of the flow's path.
     wait: Duration,
     isolation: &'a mut Isolation,
     config: &'a FlbConfig,
-    /// The gap to the last packet of the flow.
+    /// Gap to the last packet of the flow.
     gap: Duration,
-    /// How long that was to wait at the uplink.
+    /// Expected wait of that packet at the uplink.
     waited: Duration,
     draws: &'a mut Stream,
 }
 
 impl Choosing<'_, '_> {
-    /// The path of a flow that is not congested: not an isolation path, as long as there are others.
+    /// Returns the path of an uncongested flow: no isolation path, as long as others exist.
     #[inline]
     fn for_uncongested(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let path = present.map(|present| self.set.path(present));
-        // Nothing is faster than a path without delay.
+        // No path is faster than one without delay.
         let is_best = |path: &Path| {
             self.wait == Duration::ZERO
                 && self.delays.measured(path) == Duration::ZERO
@@ -321,14 +324,14 @@ impl Choosing<'_, '_> {
         if path.is_some_and(is_best) { present } else { self.another(present) }
     }
 
-    /// Returns what is known of the flow's path.
+    /// Returns the state of the flow's path.
     #[inline]
     fn present(&self, path: &Path) -> Present {
         let measured = self.delays.measured(path);
         Present { now: measured + self.wait, met: measured + self.waited, gap: self.gap }
     }
 
-    /// The path of such a flow where there may be a better one than that of its last packet.
+    /// Returns a path for an uncongested flow that may leave the path of its last packet.
     #[inline(never)]
     fn another(&mut self, present: Option<PathIx>) -> Option<PathIx> {
         let known = present.map(|before| (before, self.present(self.set.path(before))));
@@ -355,7 +358,7 @@ impl Choosing<'_, '_> {
         other.or(present)
     }
 
-    /// The path of a congested flow: an isolation path, if there can be one.
+    /// Returns the path of a congested flow: an isolation path, if possible.
     fn for_congested(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let Some(isolated) = self.isolated(flow, present) else {
             return present.or_else(|| self.for_uncongested(None));
@@ -372,8 +375,10 @@ impl Choosing<'_, '_> {
         Some(isolated)
     }
 
-    /// The isolation path of a congested flow: the one that it has; a new one, if it has none and more are wanted, or if none leads to where it goes, in either case only if another path there is left
-    /// to all others; else the one on which its last packet is, or any.
+    /// Returns the isolation path of a congested flow. A flow keeps its isolation path. It gets a
+    /// new one if it has none and more are wanted, or if none leads to its destination; in both
+    /// cases only if uncongested flows keep another path there. Otherwise it gets the path of its
+    /// last packet if that is isolated, or any isolation path.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, delays, isolation, config, draws, .. } = self;
@@ -412,7 +417,7 @@ mod tests {
         Duration::from_us(us)
     }
 
-    /// Each rule's path of five, of which the last is closed, by the delays now and met and the
+    /// Path by each rule among five, of which the last is closed, by the delays now and met and the
     /// gap.
     #[test]
     fn the_fastest_path_that_the_rule_permits_is_taken() {
@@ -424,17 +429,18 @@ mod tests {
             reroute(rule, paths, |path| path != 4, present, &mut draws)
         };
         for (delays, [now, met, gap], keep_order, as_printed, faster_than_last) in [
-            // The queue is as long as it was.
+            // The queue has not changed.
             ([1, 5, 6, 9, 0], [8, 8, 4], Some(1), Some(1), Some(1)),
             ([1, 5, 6, 9, 0], [8, 8, 3], Some(2), Some(2), Some(2)),
             ([1, 5, 6, 9, 0], [8, 8, 2], None, None, None),
             ([8, 9, 9, 9, 0], [8, 8, 100], None, None, None),
             ([9, 9, 9, 7, 6], [8, 8, 4], Some(3), Some(3), Some(3)),
-            // It has drained: the last packet met 8, and overtakes nothing only by a delay above 4.
+            // The queue has drained: the last packet met 8, and only a delay above 4 preserves the
+            // order.
             ([1, 5, 6, 9, 0], [5, 8, 4], None, None, None),
             ([2, 5, 6, 9, 0], [5, 8, 4], None, Some(0), None),
             ([2, 5, 6, 9, 0], [7, 8, 4], Some(1), Some(1), Some(1)),
-            // It has grown.
+            // The queue has grown.
             ([3, 5, 6, 9, 0], [8, 3, 4], Some(0), Some(1), None),
             ([3, 5, 6, 9, 0], [8, 4, 4], Some(0), Some(1), Some(0)),
         ] {
@@ -450,7 +456,8 @@ mod tests {
         assert!(counts[1] == 0 && counts[0].abs_diff(1500) < 137, "{counts:?}");
     }
 
-    /// Of a gap from 0.9 to 3.1 units the counter has seen three times go up; the first may have been at once, and so it is at least two.
+    /// In a gap of 0.9 to 3.1 units, the counter has increased three times. The first increase may
+    /// have followed at once, so the gap is at least two units.
     #[test]
     fn a_coarse_gap_is_never_too_long() {
         let at = |tenths: u64| Time::from_ps(tenths * 1_000_000);
@@ -461,7 +468,7 @@ mod tests {
             assert_eq!(counted, us(coarse), "{last} {now}");
             assert!(counted <= ps);
         }
-        // 8 bits.
+        // The counter has 8 bits.
         assert_eq!(gap(at(0), at(100_000), Some(us(10))), us(2540));
     }
 }

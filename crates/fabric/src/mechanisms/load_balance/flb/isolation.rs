@@ -1,4 +1,4 @@
-//! Isolation at the source edge: which flows are congested, and which paths are left to them (section 3.2).
+//! Isolation at the source edge: congested flows, and their paths (section 3.2).
 
 use crate::ids::{FlowId, PortId};
 use crate::mechanisms::cnm::{Cnm, MOST_ROOTS};
@@ -8,56 +8,57 @@ use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use std::collections::BTreeMap;
 
-/// The isolation table of an edge, and its isolation paths.
+/// Isolation table of an edge, and its isolation paths.
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Isolation {
     flows: BTreeMap<FlowId, Isolated>,
-    /// The ports at which these are congested.
+    /// Ports at which these flows are congested.
     roots: BTreeMap<PortId, Root>,
-    /// The isolation paths, in the order in which they were made.
+    /// Isolation paths, in the order of their creation.
     paths: Vec<IsolationPath>,
-    /// How many there may be, those left out that are extra.
+    /// Number of isolation paths that are allowed, without extra ones.
     wanted: usize,
 }
 
-/// A path that is left to congested flows.
+/// Path for congested flows.
 #[derive(Clone, Copy, Debug, GetSize)]
 struct IsolationPath {
     ascent: Ascent,
-    /// Whether it was made though no more were needed: none led to where a flow goes.
+    /// True if the path was created beyond the needed number, because no isolation path led to a
+    /// flow's destination.
     is_extra: bool,
 }
 
-/// A congested flow.
+/// Congested flow.
 #[derive(Debug, GetSize)]
 struct Isolated {
     #[get_size(ignore)]
     roots: ArrayVec<PortId, MOST_ROOTS>,
-    /// The isolation path that it has.
+    /// Isolation path of the flow.
     path: Option<Ascent>,
-    /// When a packet of it came last, or a notice about it.
+    /// Arrival of the flow's last packet or notice.
     last: Time,
 }
 
-/// What a congested flow is, and which isolation path it has.
+/// Congested flow and its isolation path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congested {
     flow: FlowId,
     pub(super) path: Option<Ascent>,
 }
 
-/// A port at which flows of this edge are congested.
+/// Port at which flows of this edge are congested.
 #[derive(Debug, GetSize)]
 struct Root {
-    /// How many of this edge are.
+    /// Number of this edge's flows.
     here: u32,
-    /// How many are in all (n), as was heard last.
+    /// Number of all flows (n), as last reported.
     in_all: u32,
 }
 
 impl Isolation {
-    /// What a notice from `root` says of `flow`; whether it is a new entry.
-    pub(super) fn hear(&mut self, flow: FlowId, root: PortId, cnm: Cnm, now: Time) -> bool {
+    /// Processes a notice from `root` about `flow`. Returns true if it adds an entry.
+    pub(super) fn record(&mut self, flow: FlowId, root: PortId, cnm: Cnm, now: Time) -> bool {
         match cnm {
             Cnm::Congested { flows } => self.add(flow, root, flows, now),
             Cnm::Clear { .. } => {
@@ -94,7 +95,7 @@ impl Isolation {
         self.flows.len() > before
     }
 
-    /// A flow of this edge is no longer congested at `root`.
+    /// Removes a flow of this edge at `root`.
     fn leave(&mut self, root: PortId) {
         if let Some(of_root) = self.roots.get_mut(&root) {
             of_root.here -= 1;
@@ -111,15 +112,17 @@ impl Isolation {
         }
     }
 
-    /// How many isolation paths the congested flows need: ceil(sum of C / n over C), where n is the largest of a flow's ports. Each term is cut down to
-    /// 64 bits behind the point, so that n times 1 / n is no more than 1.
+    /// Returns the number of isolation paths that congested flows need: ceil(sum of C / n over C),
+    /// where n is the largest of a flow's ports. Each term is truncated to 64 fraction bits, so
+    /// that n times 1 / n is at most 1.
     fn paths_needed(&self) -> usize {
         let in_all = |root: &PortId| self.roots.get(root).map_or(1, |root| root.in_all);
         let share = |entry: &Isolated| (1u128 << 64) / u128::from(entry.roots.iter().map(in_all).max().unwrap_or(1));
         self.flows.values().map(share).sum::<u128>().div_ceil(1 << 64) as usize
     }
 
-    /// Forgets flows of which nothing has come for `timeout`, and releases the paths that the others do not need.
+    /// Removes flows without a packet or notice for `timeout`, and releases paths that the others
+    /// do not need.
     pub(super) fn check(&mut self, now: Time, timeout: Duration) {
         let idle: Vec<FlowId> =
             self.flows.iter().filter(|(_, entry)| now.since(entry.last) > timeout).map(|(flow, _)| *flow).collect();
@@ -136,12 +139,13 @@ impl Isolation {
         paths.retain(|path| !path.is_extra || flows.values().any(|entry| entry.path == Some(path.ascent)));
     }
 
-    /// The isolation paths that are not extra.
+    /// Returns the isolation paths that are not extra.
     fn needed_ones(&self) -> impl DoubleEndedIterator<Item = Ascent> {
         self.paths.iter().filter(|path| !path.is_extra).map(|path| path.ascent)
     }
 
-    /// Of those releases the one with the fewest flows, of several the last one made: they get another.
+    /// Releases the needed path with the fewest flows, the last created among equals: its flows get
+    /// another.
     fn release_one(&mut self) {
         let flows_of = |path: &Ascent| self.flows.values().filter(|entry| entry.path == Some(*path)).count();
         if let Some(released) = self.needed_ones().rev().min_by_key(flows_of) {
@@ -149,7 +153,7 @@ impl Isolation {
         }
     }
 
-    /// Releases these isolation paths: their flows get another.
+    /// Releases isolation paths: their flows get others.
     pub(super) fn release(&mut self, which: impl Fn(Ascent) -> bool) {
         self.paths.retain(|path| !which(path.ascent));
         for entry in self.flows.values_mut().filter(|entry| entry.path.is_some_and(&which)) {
@@ -157,19 +161,19 @@ impl Isolation {
         }
     }
 
-    /// Whether no flow is congested.
+    /// Returns true if no flow is congested.
     pub(super) fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// A packet of `flow` has come; what is known of it, if it is congested.
-    pub(super) fn saw(&mut self, flow: FlowId, now: Time) -> Option<Congested> {
+    /// Records a packet of `flow`. Returns the flow's state if it is congested.
+    pub(super) fn record_packet(&mut self, flow: FlowId, now: Time) -> Option<Congested> {
         let entry = self.flows.get_mut(&flow)?;
         entry.last = now;
         Some(Congested { flow, path: entry.path })
     }
 
-    /// Gives a congested flow an isolation path: one of those that there are, or a new one.
+    /// Assigns an isolation path to a congested flow: an existing or a new one.
     pub(super) fn assign(&mut self, Congested { flow, path: before }: Congested, path: Ascent) {
         if before == Some(path) {
             return;
@@ -180,17 +184,17 @@ impl Isolation {
         self.flows.entry(flow).and_modify(|entry| entry.path = Some(path));
     }
 
-    /// Whether there may be one more isolation path.
+    /// Returns true if another isolation path is allowed.
     pub(super) fn wants_more(&self) -> bool {
         self.needed_ones().count() < self.wanted
     }
 
-    /// Whether a path is an isolation path.
+    /// Returns true if a path is an isolation path.
     pub(super) fn is_isolated(&self, path: Ascent) -> bool {
         self.paths.iter().any(|isolated| isolated.ascent == path)
     }
 
-    /// How many flows are congested, and how many paths isolated.
+    /// Returns the numbers of congested flows and isolation paths.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.flows.len(), self.paths.len())
     }

@@ -1,8 +1,10 @@
-//! FLB (Hu et al., USENIX ATC 2025): edge switches send every packet along the path with the least delay on which it overtakes none of its flow, and keep the flows
-//! that are congested on as few paths as they need, so that a PAUSE stops nobody else.
+//! FLB (Hu et al., USENIX ATC 2025): edge switches send every packet along the path with the least
+//! delay on which it overtakes no packet of its flow. They keep congested flows on as few paths as
+//! they need, so that a PAUSE stops no other flow.
 //!
-//! Edges measure the paths to each other with stamps on some packets. Any switch whose egress queue is longer than a threshold tells the edges of the flows whose
-//! packets come to it (CNM), and tells them again when it is shorter.
+//! Edges measure the paths to each other by stamps on some packets. A switch whose egress queue
+//! exceeds a threshold notifies the source edges of the flows whose packets join the queue (CNM),
+//! and notifies them again when the queue is shorter.
 
 mod detector;
 mod edge;
@@ -10,7 +12,7 @@ mod isolation;
 
 pub use self::edge::{Present, reroute};
 
-use self::detector::{Detector, News};
+use self::detector::{Detector, Message};
 use self::edge::Edge;
 use super::flowlets::by_hash;
 use super::paths::{is_edge, stamp_departure};
@@ -26,148 +28,165 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a packet is stamped whose delay is measured (section 3.1: "departure timestamps").
+/// Stamping point of delay samples (section 3.1: "departure timestamps").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StampPoint {
-    /// When it comes to its edge: the queue of the uplink there counts, which a PAUSE may stop.
+    /// Arrival at the edge: the delay includes the queue of the uplink, which a PAUSE may stop.
     Arrival,
-    /// When it starts on the wire of the uplink.
+    /// Start of transmission on the uplink.
     Departure,
-    /// The same; of the uplink counts what is on its wire and in its queue when a path is chosen, and how long a PAUSE has stopped it.
+    /// As `departure`; for the uplink, the bytes on its wire and in its queue when a path is chosen
+    /// count, and the time that a PAUSE has stopped it.
     #[default]
     DepartureAndQueue,
 }
 
-/// Which delay of a path counts (section 3.1).
+/// Delay of a path that counts (section 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayOf {
-    /// What is over the shortest one ever measured on the path: the time in queues.
+    /// Excess over the shortest delay measured on the path: the time in queues.
     #[default]
     Queueing,
-    /// What is over the shortest one ever measured on any path to the same edge: slower links count as well.
+    /// Excess over the shortest delay measured on any path to the same edge: slower links count as
+    /// well.
     OneWay,
 }
 
-/// Condition on which a packet leaves the path of its flow for a faster one, at a gap to the packet
-/// before (Algorithm 1, lines 9 to 12). "Now" is the delay of the flow's path at this packet, "met"
-/// the delay that the packet before met there.
+/// Condition on which a packet leaves its flow's path for a faster one, at a gap to the previous
+/// packet (Algorithm 1, lines 9 to 12). "Now" is the delay of the flow's path at this packet, "met"
+/// the delay that the previous packet met there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rerouting {
-    /// Delay < now, and met - delay < gap: the packet overtakes none of its flow (section 3.1).
+    /// Delay < now, and met - delay < gap: the packet overtakes no packet of its flow (section
+    /// 3.1).
     #[default]
     KeepOrder,
-    /// 0 < now - delay < gap, literally as in Algorithm 1. Counts twice the bytes that drained
-    /// during the gap, so that packets overtake others where a queue drains.
+    /// 0 < now - delay < gap, literally as in Algorithm 1. Counts bytes that drained during the gap
+    /// twice, so that packets overtake others where a queue drains.
     AsPrinted,
-    /// As `keep-order`, and delay < met. Neither Algorithm 1 nor section 3.1 asks for it; for
+    /// As `keep-order`, and delay < met. Neither Algorithm 1 nor section 3.1 requires this; for
     /// comparison.
     FasterThanLast,
 }
 
-/// How the isolation threshold K is found (Appendix A).
+/// Computation of the isolation threshold K (Appendix A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
-    /// 2 d C, with the delay and the rate of the egress port's link, at most half of what PFC lets the ingress queue of the packet hold, and at least two packets.
+    /// 2 d C, with the delay and the rate of the egress port's link; at most half of PFC's bound
+    /// for the packet's ingress queue, and at least two packets.
     #[default]
     Delay,
-    /// Equation 4 with measured rates: a queue is congested from the upper end on, with n the congested egress queues of the switch, and no longer below the lower end.
+    /// Equation 4 with measured rates: a queue is congested from the upper end on, with n the
+    /// congested egress queues of the switch, until it falls below the lower end.
     Adaptive,
-    /// A number of bytes: `static_threshold`.
+    /// A fixed number of bytes: `static_threshold`.
     Static,
 }
 
-/// Which of several paths with the same delay a flow takes that needs one: at first none is known, and then what is known is two round trips old.
+/// Choice among paths of equal delay for a flow that needs a path. At first no delay is known, and
+/// later reports are two round trips old.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
-    /// Any.
+    /// A random path.
     #[default]
     Random,
-    /// The one to which a flow has changed longest ago.
+    /// The path to which a flow has moved longest ago.
     InTurn,
 }
 
-/// How congested flows are spread over isolation paths, if there are several.
+/// Distribution of congested flows over several isolation paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// Every flow has one (section 3.2).
+    /// One path per flow (section 3.2).
     #[default]
     PerFlow,
-    /// Every packet takes one at random (section 3.4).
+    /// A random path per packet (section 3.4).
     PerPacket,
 }
 
-/// When a flow leaves a path that it may no longer take: an uncongested one an isolation path, a congested one any other.
+/// Time when a flow leaves a path that it may no longer use: an isolation path for an uncongested
+/// flow, any other for a congested flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moves {
-    /// With its next packet (section 3.2).
+    /// At its next packet (section 3.2).
     #[default]
     AtOnce,
-    /// With the first packet that overtakes none of its flow (Algorithm 1).
+    /// At the first packet that overtakes no packet of its flow (Algorithm 1).
     InOrder,
 }
 
-/// What becomes of flows at an edge whose own uplink is congested: section 3.2 has switches notify source edges, and does not say what these do about queues of their own.
+/// Reaction of an edge to congestion of its own uplink. In section 3.2, switches notify source
+/// edges; the section does not specify the reaction to an edge's own queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnUplinks {
-    /// Nothing: their path is slower for that, and they leave it by rerouting.
+    /// No reaction: the flows' path is slower, and they leave it by rerouting.
     Ignore,
-    /// Their senders are notified, if these listen.
+    /// Senders are notified, if they process notices.
     Notify,
-    /// They are isolated, and their senders notified, as for the queues of any other switch.
+    /// Flows are isolated and their senders notified, as for queues of other switches.
     #[default]
     Isolate,
 }
 
-/// FLB: the path with the least delay on which a packet overtakes none of its flow; congested flows keep to few paths (ATC 2025).
+/// FLB: packets take the path with the least delay on which they overtake no packet of their flow;
+/// congested flows keep to few paths (ATC 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlbConfig {
-    /// How long an edge, or a congested queue, remembers a flow without packets. Default 1 ms (section 3.1).
+    /// Time that an edge, or a congested queue, remembers a flow without packets. Default 1 ms
+    /// (section 3.1).
     pub flow_timeout: Duration,
-    /// Time between two samples of a path. Default: two base round-trip times of the network (section 3.1).
+    /// Time between two samples of a path. Default: two base round-trip times of the network
+    /// (section 3.1).
     pub sample_period: Option<Duration>,
-    /// How long a measured delay stays what it is, if no sample is under way; then it falls by as much as time goes on. Default: two sample periods.
+    /// Time for which a measured delay holds, if no sample is pending; it then decreases at the
+    /// pace of time. Default: two sample periods.
     pub delay_aging: Option<Duration>,
-    /// Where samples are stamped, and whether what stands in the queue of an uplink counts.
+    /// Stamping point of samples; it also decides if the queue of an uplink counts.
     pub stamp: StampPoint,
-    /// Which delay of a path counts.
+    /// Delay of a path that counts.
     pub delay_of: DelayOf,
-    /// Unit of the ageing counter by which the gap between two packets of a flow is told, rounded down (section 3.4; the paper names none). Default: gaps are exact.
+    /// Unit of the ageing counter for the gap between two packets of a flow, rounded down (section
+    /// 3.4; the paper names none). Default: gaps are exact.
     pub gap_unit: Option<Duration>,
-    /// Condition on which a packet leaves the path of its flow for a faster one.
+    /// Condition on which a packet leaves its flow's path for a faster one.
     pub rerouting: Rerouting,
-    /// Which of several paths with the same delay a flow takes that needs one.
+    /// Choice among paths of equal delay for a flow that needs a path.
     pub ties: Ties,
-    /// Whether congested flows are isolated. Default true; false leaves rerouting alone.
+    /// True if congested flows are isolated. Default true; false keeps only rerouting.
     pub isolation: bool,
-    /// How the isolation threshold K is found.
+    /// Computation of the isolation threshold K.
     pub threshold: Threshold,
     /// K with `threshold = "static"`; the paper compares 20 % and 30 % of the buffer (Figure 12).
     pub static_threshold: Option<Bytes>,
-    /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link. In Appendix A it is that from a sender to the edge of a receiver.
+    /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link.
+    /// In Appendix A, d is the delay from a sender to the edge of a receiver.
     pub link_delay: Option<Duration>,
     /// Time for which a flow counts in the n of notices after a packet that found the queue above
     /// K. Default: `flow_timeout`. Section 3.1 names one timeout, 1 ms, also for congested flows.
     pub n_timeout: Option<Duration>,
-    /// Shortest time between two notices about a flow at an egress queue. Default: a base round-trip time of the network.
+    /// Shortest time between two notices about a flow at an egress queue. Default: a base
+    /// round-trip time of the network.
     pub notice_interval: Option<Duration>,
-    /// Whether a queue whose own port is stopped by a PAUSE counts as well, though it may be long for that alone. Default true: the paper makes no difference.
+    /// True if a queue that a PAUSE holds counts as well, even if the PAUSE alone made it long.
+    /// Default true: the paper makes no difference.
     pub notify_while_paused: bool,
-    /// What becomes of flows at an edge whose own uplink is congested.
+    /// Reaction of an edge to congestion of its own uplink.
     pub own_uplinks: OwnUplinks,
-    /// Time between two looks at the isolation table, for flows that are gone and paths that are not needed. Default: a base round-trip time of the network.
+    /// Time between two checks of the isolation table for ended flows and unneeded paths. Default:
+    /// a base round-trip time of the network.
     pub check_period: Option<Duration>,
-    /// How congested flows are spread over isolation paths.
+    /// Distribution of congested flows over several isolation paths.
     pub spread: Spread,
-    /// When a flow leaves a path that it may no longer take.
+    /// Time when a flow leaves a path that it may no longer use.
     pub moves: Moves,
 }
 
@@ -290,53 +309,55 @@ impl LoadBalanceOptions for FlbConfig {
 #[derive(Debug, GetSize)]
 pub struct Flb {
     node: NodeId,
-    /// That of an edge switch: one with hosts.
+    /// Edge role, at a switch with hosts.
     edge: Option<Edge>,
     /// `None` without isolation.
     detector: Option<Detector>,
     own_uplinks: OwnUplinks,
     stamps_departures: bool,
-    /// Whether ACKs wait in queues that can be congested.
+    /// True if ACKs wait in queues that can be congested.
     acks_join: bool,
     hash: FlowHash,
 }
 
 impl Flb {
-    /// A packet has come to its queue that this edge may measure with, or that may find `length` bytes there and be congested.
+    /// Processes a packet that joins its queue, if this edge measures with it or if the queue of
+    /// `length` bytes may be congested.
     #[inline(never)]
-    fn look_at(&mut self, length: Option<u64>, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
+    fn on_join(&mut self, length: Option<u64>, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
         if let Some(edge) = &mut self.edge {
             edge.measuring.on_enqueue(packet, view);
         }
         if let (Some(detector), Some(length)) = (&mut self.detector, length)
             && detector.finds_congested(packet, length, view)
         {
-            let news = detector.add(packet, view);
-            news.iter().for_each(|news| self.announce(news, packet.egress, view));
+            let message = detector.add(packet, view);
+            message.iter().for_each(|message| self.announce(message, packet.egress, view));
         }
     }
 
-    /// A packet has left a queue that was congested, and that now holds `length` bytes.
+    /// Processes a departure from a congested queue, which now holds `length` bytes.
     #[inline(never)]
     fn on_drained(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
         let Some(detector) = &mut self.detector else { return };
-        let news = detector.release(packet, length, view);
-        news.iter().for_each(|news| self.announce(news, packet.egress, view));
+        let message = detector.release(packet, length, view);
+        message.iter().for_each(|message| self.announce(message, packet.egress, view));
     }
 
-    /// What the queue of `egress` has to say about a flow: the switch itself is to know if it is the flow's edge, and else the one that is.
-    fn announce(&mut self, news: &News, egress: PortIx, view: &mut View<'_>) {
-        if let Some(edge) = self.edge.as_mut().filter(|edge| edge.measuring.is_to_host(news.back.port)) {
+    /// Sends a message about a flow of `egress`. A switch that is the flow's edge processes the
+    /// message itself.
+    fn announce(&mut self, message: &Message, egress: PortIx, view: &mut View<'_>) {
+        if let Some(edge) = self.edge.as_mut().filter(|edge| edge.measuring.is_to_host(message.back.port)) {
             let is_uplink = !edge.measuring.is_to_host(egress);
             if is_uplink && self.own_uplinks == OwnUplinks::Isolate {
-                edge.hear(news.flow, news.root, news.cnm, view);
+                edge.record(message.flow, message.root, message.cnm, view);
             }
             if !edge.informs_senders || is_uplink && self.own_uplinks == OwnUplinks::Ignore {
                 return;
             }
         }
-        news.send(view);
-        let is_clear = matches!(news.cnm, Cnm::Clear { .. });
+        message.send(view);
+        let is_clear = matches!(message.cnm, Cnm::Clear { .. });
         view.count(if is_clear { "clear_cnms" } else { "cnms" }, 1);
     }
 }
@@ -354,7 +375,7 @@ impl PipelineHooks for Flb {
         let is_data = packet.packet().kind == PacketKind::Data;
         let may_be = is_data && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(queue_bytes));
         if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(packet)) {
-            self.look_at(may_be.then_some(queue_bytes), packet, view);
+            self.on_join(may_be.then_some(queue_bytes), packet, view);
         }
     }
 
@@ -370,7 +391,7 @@ impl PipelineHooks for Flb {
     fn on_notice(&mut self, notice: &Notice, view: &mut View<'_>) -> NoticeAction {
         match &mut self.edge {
             Some(edge) if notice.protocol == FLB && view.paths.first_hop_switch(notice.to) == self.node => {
-                edge.hear(notice.flow, notice.from, Cnm::of(notice.words), view);
+                edge.record(notice.flow, notice.from, Cnm::of(notice.words), view);
                 if edge.informs_senders { NoticeAction::Forward } else { NoticeAction::Consume }
             }
             _ => NoticeAction::Forward,
@@ -380,7 +401,7 @@ impl PipelineHooks for Flb {
     fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
         if let Some(edge) = self.edge.as_mut().filter(|_| !is_up) {
             edge.lose(port);
-            // What waits there goes on waiting; flows take other uplinks at once.
+            // Packets queued there keep waiting; flows take other uplinks at once.
             if !edge.measuring.is_to_host(port) {
                 self.on_dead_end(port, view);
             }
@@ -388,8 +409,8 @@ impl PipelineHooks for Flb {
     }
 
     fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
-        let news = self.detector.as_mut().map_or_else(Vec::new, |detector| detector.forget(port, view));
-        news.iter().for_each(|news| self.announce(news, port, view));
+        let message = self.detector.as_mut().map_or_else(Vec::new, |detector| detector.forget(port, view));
+        message.iter().for_each(|message| self.announce(message, port, view));
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {

@@ -1,4 +1,5 @@
-//! The other end of a measurement: an edge finds out how long a stamped packet has been under way, and reports it with whatever goes back.
+//! Receiving end of a measurement: an edge computes the travel time of a stamped packet and reports
+//! it in packets of the reverse direction.
 
 use crate::frame::record::PathHeader;
 use crate::ids::NodeId;
@@ -6,10 +7,10 @@ use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use std::collections::VecDeque;
 
-/// Index of a path among those to the same edge. It stays what it is when routes change.
+/// Index of a path among the paths to the same edge. It does not change with routes.
 pub(in super::super) type PathIx = u32;
 
-/// What a packet carries between edges: which one it comes from, that one's stamp, and what it reports.
+/// Header of packets between edges: the source edge, its stamp, and a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Header {
     pub(in super::super) from: NodeId,
@@ -17,32 +18,32 @@ pub(in super::super) struct Header {
     pub(in super::super) report: Option<PathReport>,
 }
 
-/// What a sampled packet carries.
+/// Stamp of a sampled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Stamp {
-    /// The path, as the edge calls it that the packet comes from.
+    /// Path index of the source edge.
     pub(in super::super) path: PathIx,
-    /// When it was there.
+    /// Departure time from the source edge.
     pub(in super::super) at: Time,
-    /// How busy the links are that it has passed, in a unit of the load balancer's.
+    /// Load of the busiest passed link, in the load balancer's unit.
     pub(in super::super) busy: u8,
 }
 
-/// What is reported of a path.
+/// Report about a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PathReport {
-    /// The path, as the edge calls it to which this goes.
+    /// Path index of the receiving edge.
     pub(in super::super) path: PathIx,
-    /// How long a packet has waited on it.
+    /// Queueing delay of a packet on the path.
     pub(in super::super) delay: Duration,
-    /// How busy its links were.
+    /// Load of the path's busiest link.
     pub(in super::super) busy: u8,
 }
 
-/// Marks a half of the header that is there.
+/// Flag of a present half of the header.
 const IS_THERE: u32 = 1 << 31;
 
-/// A path, a number of picoseconds below 20 hours, and a byte, in three words.
+/// Packs a path, a time in picoseconds below 20 hours, and a byte into three words.
 fn pack(path: PathIx, ps: u64, busy: u8) -> [u32; 3] {
     [path | IS_THERE, ps as u32, ((ps >> 32) as u32) << 8 | u32::from(busy)]
 }
@@ -69,39 +70,39 @@ impl From<PathHeader> for Header {
     }
 }
 
-/// What is known of the paths from other edges, and what of that is still to be reported.
+/// Known paths from other edges, and pending reports about them.
 #[derive(Debug, Default, GetSize)]
 pub(in super::super) struct Echoes {
-    /// By the edge from which they come.
+    /// State by source edge.
     edges: Vec<Option<Box<FromEdge>>>,
-    /// Reports that wait.
+    /// Number of pending reports.
     waiting: usize,
 }
 
 #[derive(Debug, GetSize)]
 struct FromEdge {
-    /// By path.
+    /// State by path.
     paths: Vec<FromPath>,
-    /// The shortest delay on any of them.
+    /// Shortest delay on any path.
     base: Duration,
-    /// Paths whose reports wait, the oldest first.
+    /// Paths with pending reports, the oldest first.
     waiting: VecDeque<PathIx>,
 }
 
 #[derive(Clone, Copy, Debug, GetSize)]
 struct FromPath {
-    /// The shortest delay so far.
+    /// Shortest delay so far.
     base: Duration,
     report: Option<(Duration, u8)>,
 }
 
-/// No delay is longer.
+/// Longest delay.
 const LONGEST: Duration = Duration::from_ps(u64::MAX);
 
 impl Echoes {
-    /// A packet with this stamp has come from `edge` that would have taken `delay` were it a full one. Of its delay what is over that of the idle path counts, or,
-    /// with `over_all`, over that of the fastest path.
-    pub(in super::super) fn hear(&mut self, edge: NodeId, stamp: Stamp, delay: Duration, over_all: bool) {
+    /// Records a packet from `edge` with this stamp and the `delay` of a full packet. The delay
+    /// counts relative to the idle path, or, with `over_all`, to the fastest path.
+    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: Stamp, delay: Duration, over_all: bool) {
         let slot = edge.0 as usize;
         if slot >= self.edges.len() {
             self.edges.resize_with(slot + 1, || None);
@@ -122,13 +123,13 @@ impl Echoes {
         }
     }
 
-    /// Whether anything waits to be reported to anybody.
+    /// Returns true if any report is pending.
     pub(in super::super) fn is_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// What is reported to `edge` next.
-    pub(in super::super) fn tell(&mut self, edge: NodeId) -> Option<PathReport> {
+    /// Returns the next report for `edge`.
+    pub(in super::super) fn next_report(&mut self, edge: NodeId) -> Option<PathReport> {
         let from = self.edges.get_mut(edge.0 as usize)?.as_deref_mut()?;
         let path = from.waiting.pop_front()?;
         self.waiting -= 1;
@@ -159,34 +160,36 @@ mod tests {
         Stamp { path, at: Time::ZERO, busy: 0 }
     }
 
-    /// What was shortest so far is the delay of the idle path; over all of them it is that of the fastest.
+    /// The shortest delay so far is the delay of the idle path; over all paths, of the fastest
+    /// path.
     #[test]
     fn a_delay_counts_from_the_shortest_one() {
         let us = Duration::from_us;
         for (over_all, reported) in [(false, [0, 0, 3]), (true, [0, 20, 23])] {
             let (mut echoes, edge) = (Echoes::default(), NodeId(3));
-            let told = [(0, 10), (1, 30), (1, 33)].map(|(path, delay)| {
-                echoes.hear(edge, stamp(path), us(delay), over_all);
-                echoes.tell(edge).map(|report| (report.path, report.delay))
+            let reports = [(0, 10), (1, 30), (1, 33)].map(|(path, delay)| {
+                echoes.record(edge, stamp(path), us(delay), over_all);
+                echoes.next_report(edge).map(|report| (report.path, report.delay))
             });
             assert_eq!(
-                told,
+                reports,
                 [0, 1, 1].into_iter().zip(reported).map(|(path, delay)| Some((path, us(delay)))).collect::<Vec<_>>()[..]
             );
         }
     }
 
-    /// Paths take turns, and the latest of each is told, once.
+    /// Paths take turns, and the latest delay of each is reported once.
     #[test]
     fn reports_go_in_turn() {
         let (mut echoes, edge) = (Echoes::default(), NodeId(3));
-        assert!(!echoes.is_waiting() && echoes.tell(edge).is_none());
+        assert!(!echoes.is_waiting() && echoes.next_report(edge).is_none());
         for (path, us) in [(0, 1), (1, 1), (0, 5), (1, 2), (2, 1)] {
-            echoes.hear(edge, stamp(path), Duration::from_us(us), false);
+            echoes.record(edge, stamp(path), Duration::from_us(us), false);
         }
-        assert!(echoes.is_waiting() && echoes.tell(NodeId(4)).is_none());
-        let told: Vec<_> = std::iter::from_fn(|| echoes.tell(edge)).map(|report| (report.path, report.delay)).collect();
-        assert_eq!(told, [(0, Duration::from_us(4)), (1, Duration::from_us(1)), (2, Duration::ZERO)]);
+        assert!(echoes.is_waiting() && echoes.next_report(NodeId(4)).is_none());
+        let reports: Vec<_> =
+            std::iter::from_fn(|| echoes.next_report(edge)).map(|report| (report.path, report.delay)).collect();
+        assert_eq!(reports, [(0, Duration::from_us(4)), (1, Duration::from_us(1)), (2, Duration::ZERO)]);
         assert!(!echoes.is_waiting());
     }
 }

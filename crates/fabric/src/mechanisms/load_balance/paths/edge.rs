@@ -1,4 +1,5 @@
-//! The measuring end of an edge switch: it stamps packets of its hosts, reads the stamps of others, and reports what it has read.
+//! Measuring edge switch: it stamps packets of its hosts, reads other edges' stamps, and reports
+//! the measured delays.
 
 use super::delay::Measuring;
 use super::echo::{Echoes, Header, Stamp};
@@ -10,21 +11,21 @@ use arrayvec::ArrayVec;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
-/// An edge switch, as far as it measures.
+/// Measurement at an edge switch.
 #[derive(Debug, GetSize)]
 pub(in super::super) struct MeasuringEdge {
-    /// Which ports lead to hosts.
+    /// True for each port to a host.
     to_host: Vec<bool>,
     pub(in super::super) paths: Paths,
     pub(in super::super) how: Measuring,
     echoes: Echoes,
-    /// Whether delays count over that of the fastest path.
+    /// True if delays are relative to the fastest path.
     over_all: bool,
-    /// Wire bytes of a full data packet, for which delays are given.
+    /// Wire bytes of a full data packet, for which delays are stated.
     full: u16,
 }
 
-/// Whether there are hosts at a switch.
+/// Returns true if the switch has hosts.
 pub(in super::super) fn is_edge(site: &Site<'_>) -> bool {
     site.neighbours.iter().any(|neighbour| neighbour.is_host)
 }
@@ -41,18 +42,20 @@ impl MeasuringEdge {
         }
     }
 
-    /// Whether what comes in at `port` comes from a host. What the switch itself makes comes in at none.
+    /// Returns true if packets that arrive at `port` come from a host. The switch's own packets
+    /// arrive at no port.
     pub(in super::super) fn is_to_host(&self, port: PortIx) -> bool {
         self.to_host.get(usize::from(port)).copied().unwrap_or(false)
     }
 
-    /// Whether [`on_enqueue`](Self::on_enqueue) may have anything to do.
+    /// Returns true if [`on_enqueue`](Self::on_enqueue) may have an effect.
     #[inline]
     pub(in super::super) fn may_use(&self, packet: &PacketContext<'_>) -> bool {
         if self.is_to_host(packet.egress) { packet.path_header().is_some() } else { self.echoes.is_waiting() }
     }
 
-    /// A packet is about to join its queue: one that leaves for another edge takes a report along, and what has come from there is read.
+    /// Processes a packet that is about to join its queue: adds a report to a packet for another
+    /// edge, and reads the header of a packet from another edge.
     #[inline]
     pub(in super::super) fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
         if self.is_to_host(packet.egress) {
@@ -64,27 +67,27 @@ impl MeasuringEdge {
         }
     }
 
-    /// A packet leaves for another edge: what waits to be reported there goes with it.
+    /// Adds a pending report to a packet for another edge.
     #[inline(never)]
     fn report(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
-        // The destination is read from the route: its flow may have been forgotten.
+        // The destination is read from the route: its flow may have been removed.
         let route = packet.packet().route;
         let to = route.destination().unwrap_or_else(|| {
             let next = view.paths.neighbour(self.node(), packet.egress);
             route.remaining().fold(next, |node, port| view.paths.neighbour(node, port))
         });
-        if let Some(report) = self.echoes.tell(view.paths.first_hop_switch(to)) {
+        if let Some(report) = self.echoes.next_report(view.paths.first_hop_switch(to)) {
             let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
             *packet.path_header_mut() = Header { from: self.node(), stamp, report: Some(report) }.into();
         }
     }
 
-    /// The switch itself.
+    /// Returns the switch.
     pub(in super::super) fn node(&self) -> NodeId {
         self.paths.node
     }
 
-    /// A packet with a header has come from another edge.
+    /// Reads the header of a packet from another edge.
     #[inline(never)]
     fn read(&mut self, header: &Header, packet: &PacketContext<'_>, view: &View<'_>) {
         let edge = header.from;
@@ -92,23 +95,23 @@ impl MeasuringEdge {
             && let Some(set) = self.paths.known_mut(edge)
             && let Some(path) = set.paths.get_mut(report.path as usize)
         {
-            path.delay.hear(&report, view.now);
+            path.delay.record(&report, view.now);
         }
         if let Some(stamp) = header.stamp {
             let delay = view.now.since(stamp.at) + self.missing(edge, packet, view);
-            self.echoes.hear(edge, stamp, delay, self.over_all);
+            self.echoes.record(edge, stamp, delay, self.over_all);
         }
     }
 
-    /// A stamp has come from another edge that was in no data packet.
-    pub(in super::super) fn hear(&mut self, edge: NodeId, stamp: Stamp, now: Time) {
-        self.echoes.hear(edge, stamp, now.since(stamp.at), self.over_all);
+    /// Records another edge's stamp that arrived outside a data packet.
+    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: Stamp, now: Time) {
+        self.echoes.record(edge, stamp, now.since(stamp.at), self.over_all);
     }
 
-    /// What a packet would have taken longer from `edge` to here, were it a full one.
+    /// Returns the additional time that a full packet would have taken from `edge`.
     fn missing(&self, edge: NodeId, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let wire = packet.frame.size.wire;
-        // Behind the source host, and before the port through which it leaves.
+        // Ports after the source host and before the egress port here.
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
             Some(trail) => trail.ports().iter().copied().collect(),
             None => packet.packet().route.passed().collect(),
@@ -119,7 +122,7 @@ impl MeasuringEdge {
         time(self.full.max(wire)).saturating_sub(time(wire))
     }
 
-    /// Tells `observer` what is known of all paths at `now`, of which some are isolated.
+    /// Reports the state of all paths at `now` to `observer`; some are isolated.
     pub(in super::super) fn observe(
         &self,
         now: Time,
@@ -140,12 +143,12 @@ impl MeasuringEdge {
     }
 }
 
-/// Marks the stamp of a packet that starts on the wire now, where it is the departure that counts.
+/// Sets the stamp's time to the start of transmission, if departures count.
 pub(in super::super) fn stamp_departure(packet: &mut PacketContext<'_>, now: Time) {
     rewrite_stamp(packet, |stamp| Stamp { at: now, ..stamp });
 }
 
-/// Has the stamp of a packet say that a link is so busy, if none before it was busier.
+/// Raises the stamp's load to `busy` if no passed link was busier.
 pub(in super::super) fn stamp_busy(packet: &mut PacketContext<'_>, busy: u8) {
     rewrite_stamp(packet, |stamp| Stamp { busy: stamp.busy.max(busy), ..stamp });
 }

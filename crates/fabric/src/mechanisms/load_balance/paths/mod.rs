@@ -1,6 +1,7 @@
-//! The whole paths from an edge switch to the others, and what it knows of their delays: what FLB and Proteus choose among.
+//! Whole paths from an edge switch to the others, and their measured delays: FLB and Proteus choose
+//! among these paths.
 //!
-//! Packets carry the path that is chosen for them (source routing), as far as a route has room for it.
+//! Packets carry their chosen path (source routing) if it fits into a route.
 
 mod delay;
 mod echo;

@@ -1,4 +1,4 @@
-//! The paths of an edge, and how they are found.
+//! Paths of an edge, and their discovery.
 
 use super::delay::Delay;
 use super::echo::PathIx;
@@ -8,17 +8,18 @@ use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
 use get_size2::GetSize;
 
-/// The most paths to an edge that are looked at.
+/// Most paths to an edge that are considered.
 const MOST_PATHS: usize = 1024;
 
-/// Index of the way up of a path: its links from the edge on as far as the highest layer. Paths with the same one differ on their way down at most.
+/// Index of a path's ascent: its links from the edge to the highest layer. Paths with the same
+/// ascent differ only on their descent.
 pub(in super::super) type Ascent = u16;
 
-/// The egress ports of a path, from one edge to the other: behind them is the link to a host, and before them that from one. Of a path that is longer than a route has room
-/// for, the first ones, one more than that.
+/// Egress ports of a path from one edge to the other, without the links from and to hosts. Of a
+/// path longer than a route can hold, the first ports, one more than a route holds.
 type Ports = ArrayVec<PortIx, { MAX_HOPS - 1 }>;
 
-/// Whether a mechanism that chooses whole paths can run in a network of this shape.
+/// Rejects networks in which a mechanism that chooses whole paths cannot run.
 pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), String> {
     shape.without_relays(mechanism)?;
     if shape.multihomed {
@@ -38,7 +39,7 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
     Ok(())
 }
 
-/// Warns of a flow control under which packets wait elsewhere than in the queues of classes, at which edges look.
+/// Warns of a flow control that queues packets outside the class queues, which edges measure.
 pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut Findings) {
     let (flow_control, facts) = &beside.flow_control;
     let message = format_args!(
@@ -48,11 +49,11 @@ pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut 
     findings.warning(facts.bypasses_class_queues, "", message);
 }
 
-/// The paths from an edge to the others.
+/// Paths from an edge to other edges.
 #[derive(Debug, GetSize)]
 pub(in super::super) struct Paths {
     pub(super) node: NodeId,
-    /// By the edge to which they lead.
+    /// Paths by destination edge.
     sets: Vec<Option<Box<PathSet>>>,
     #[get_size(size_fn = vec_bytes)]
     ascents: Vec<Ports>,
@@ -62,36 +63,36 @@ fn vec_bytes(ports: &Vec<Ports>) -> usize {
     ports.capacity() * size_of::<Ports>()
 }
 
-/// The paths to another edge.
+/// Paths to another edge.
 #[derive(Debug, Default, GetSize)]
 pub(in super::super) struct PathSet {
     pub(in super::super) edge: NodeId,
     pub(in super::super) paths: Vec<Path>,
-    /// Those that routes know.
+    /// Paths that routes allow.
     known: Vec<PathIx>,
-    /// How many times flows have changed to one of them.
+    /// Number of times that flows have moved to one of these paths.
     turns: u64,
-    /// The state of the routes that they are from; `None` at first.
+    /// Version of the routes; `None` at first.
     epoch: Option<u32>,
 }
 
-/// A path to another edge.
+/// Path to another edge.
 #[derive(Debug, GetSize)]
 pub(in super::super) struct Path {
     #[get_size(ignore)]
     ports: Ports,
-    /// These as the route of a packet, if it can carry them.
+    /// Route of packets on the path, if a packet can carry it.
     route: Option<Route>,
     pub(in super::super) ascent: Ascent,
-    /// Whether routes know it.
+    /// True if routes allow the path.
     is_known: bool,
     pub(in super::super) delay: Delay,
-    /// When a flow changed to it last: how many had changed to any until then.
+    /// Value of `turns` when a flow last moved to the path.
     pub(in super::super) turn: u64,
 }
 
 impl Path {
-    /// The port through which it leaves this edge.
+    /// Returns the egress port of this edge.
     pub(in super::super) fn first(&self) -> PortIx {
         self.ports[0]
     }
@@ -102,7 +103,7 @@ impl Paths {
         Paths { node, sets: Vec::new(), ascents: Vec::new() }
     }
 
-    /// The paths to `edge`, that of `host`, as routes know them now.
+    /// Returns the paths to `edge`, the edge of `host`, by the current routes.
     #[inline]
     pub(in super::super) fn to(&mut self, edge: NodeId, host: NodeId, view: &View<'_>) -> &mut PathSet {
         let epoch = Some(view.paths.epoch());
@@ -112,7 +113,7 @@ impl Paths {
         self.known_mut(edge).expect("they have just been looked for")
     }
 
-    /// Looks for the paths to an edge.
+    /// Updates the paths to an edge.
     #[inline(never)]
     fn renew(&mut self, edge: NodeId, host: NodeId, view: &View<'_>) {
         let slot = edge.0 as usize;
@@ -124,29 +125,29 @@ impl Paths {
         set.renew(self.node, host, &mut self.ascents, view);
     }
 
-    /// The port with which a way up begins.
+    /// Returns the first port of an ascent.
     pub(in super::super) fn first_of(&self, ascent: Ascent) -> PortIx {
         self.ascents[usize::from(ascent)][0]
     }
 
-    /// The paths to `edge`, if any has been looked for.
+    /// Returns the paths to `edge` if they have been computed.
     pub(in super::super) fn known(&self, edge: NodeId) -> Option<&PathSet> {
         self.sets.get(edge.0 as usize)?.as_deref()
     }
 
-    /// The same, to write on them.
+    /// Returns the paths to `edge` for modification.
     pub(in super::super) fn known_mut(&mut self, edge: NodeId) -> Option<&mut PathSet> {
         self.sets.get_mut(edge.0 as usize)?.as_deref_mut()
     }
 
-    /// The paths to every edge that has been looked for, in order of edges.
+    /// Returns the paths to all edges computed so far, in order of edges.
     pub(in super::super) fn sets(&self) -> impl Iterator<Item = &PathSet> {
         self.sets.iter().flatten().map(|set| &**set)
     }
 }
 
 impl PathSet {
-    /// Looks for the paths from `node` anew. Those that are no longer known keep their places.
+    /// Updates the paths from `node`. Paths that routes no longer allow keep their indices.
     fn renew(&mut self, node: NodeId, host: NodeId, ascents: &mut Vec<Ports>, view: &View<'_>) {
         let mut found = Vec::new();
         find(node, self.edge, host, view, &mut Ports::new(), &mut found);
@@ -155,7 +156,8 @@ impl PathSet {
         self.known.iter().for_each(|ix| self.paths[*ix as usize].is_known = true);
     }
 
-    /// The place of the path of these ports, made if there is none; `None` from an edge to itself, where there is nothing to choose.
+    /// Returns the index of the path with these ports, and adds it if it is new; `None` from an
+    /// edge to itself, where there is no choice.
     fn index_of(&mut self, ports: Ports, ascents: &mut Vec<Ports>) -> Option<PathIx> {
         let place = self.paths.iter().position(|path| path.ports == ports).or_else(|| {
             if ports.is_empty() {
@@ -179,23 +181,23 @@ impl PathSet {
         Some(place as PathIx)
     }
 
-    /// The path called `ix`.
+    /// Returns the path `ix`.
     pub(in super::super) fn path(&self, ix: PathIx) -> &Path {
         &self.paths[ix as usize]
     }
 
-    /// A flow changes to a path.
+    /// Records that a flow moves to a path.
     pub(in super::super) fn takes_turn(&mut self, ix: PathIx) {
         self.turns += 1;
         self.paths[ix as usize].turn = self.turns;
     }
 
-    /// Those that routes know, whatever their first links.
+    /// Returns the paths that routes allow, whatever the state of their first links.
     pub(in super::super) fn known(&self) -> impl Iterator<Item = (PathIx, &Path)> + Clone {
         self.known.iter().map(|ix| (*ix, self.path(*ix)))
     }
 
-    /// Those whose first links are up.
+    /// Returns the allowed paths whose first links are up.
     pub(in super::super) fn usable<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -203,29 +205,31 @@ impl PathSet {
         self.known().filter(|(_, path)| view.port(path.first()).is_up())
     }
 
-    /// Whether `ix` is one of those.
+    /// Returns true if `ix` is a usable path.
     pub(in super::super) fn is_usable(&self, ix: PathIx, view: &View<'_>) -> bool {
         self.path(ix).is_known && view.port(self.path(ix).first()).is_up()
     }
 
-    /// The route to the other edge itself, if a packet can carry it.
+    /// Returns the route to the other edge, if a packet can carry it.
     pub(in super::super) fn route_to_edge(&self, ix: PathIx) -> Option<Route> {
         self.path(ix).route
     }
 
-    /// The route to `host` along a path, if a packet can carry it.
+    /// Returns the route to `host` along a path, if a packet can carry it.
     pub(in super::super) fn route(&self, ix: PathIx, host: NodeId, view: &View<'_>) -> Option<Route> {
         let last = view.paths.candidates(self.edge, host).first()?;
         self.path(ix).route?.then(*last)
     }
 
-    /// For a packet that cannot: which of `candidates` is the first port of a path. From there any way will do.
+    /// Returns the candidate that is the first port of a path, for a packet that cannot carry the
+    /// route. After that port, any path is allowed.
     pub(in super::super) fn candidate(&self, ix: PathIx, candidates: &[PortIx]) -> Option<Choice> {
         candidates.iter().position(|port| *port == self.path(ix).first()).map(Choice::Candidate)
     }
 }
 
-/// Adds to `found` all ways from `node` to `edge` on which packets for `host` may go behind `way`, in the order of their ports.
+/// Adds to `found` all paths from `node` to `edge` that packets for `host` may take after `way`, in
+/// the order of their ports.
 fn find(node: NodeId, edge: NodeId, host: NodeId, view: &View<'_>, way: &mut Ports, found: &mut Vec<Ports>) {
     if node == edge || way.is_full() {
         found.push(way.clone());

@@ -5,7 +5,7 @@ fn at(us: u64) -> Time {
 }
 
 fn congest(isolation: &mut Isolation, flow: u32, root: u32, flows: u32) {
-    isolation.hear(FlowId(flow), PortId(root), Cnm::Congested { flows }, at(0));
+    isolation.record(FlowId(flow), PortId(root), Cnm::Congested { flows }, at(0));
 }
 
 fn assign(isolation: &mut Isolation, flow: u32, path: Ascent) {
@@ -21,7 +21,7 @@ fn paths(isolation: &Isolation) -> Vec<Ascent> {
 }
 
 fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
-    isolation.hear(FlowId(flow), PortId(root), Cnm::Clear { flows: 1 }, at(0));
+    isolation.record(FlowId(flow), PortId(root), Cnm::Clear { flows: 1 }, at(0));
 }
 
 /// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in floating point.
@@ -154,7 +154,7 @@ fn idle_flows_are_forgotten() {
     let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
     congest(&mut isolation, 1, 7, 1);
     assign(&mut isolation, 1, 5);
-    assert!(isolation.saw(FlowId(1), at(5)).is_some() && isolation.saw(FlowId(2), at(5)).is_none());
+    assert!(isolation.record_packet(FlowId(1), at(5)).is_some() && isolation.record_packet(FlowId(2), at(5)).is_none());
     isolation.check(at(15), timeout);
     assert_eq!(isolation.counts(), (1, 1));
     isolation.check(at(16), timeout);
