@@ -20,8 +20,8 @@ pub trait FlowControlAccounts {
     }
 
     /// Returns the PAUSEs in effect that this node sent upstream, each with the ingress port. The
-    /// audit compares them with [`FlowControlAccounts::obeyed_pauses`] of the upstream node once nothing
-    /// is in flight.
+    /// audit compares them with [`FlowControlAccounts::obeyed_pauses`] of the upstream node once
+    /// nothing is in flight.
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         Vec::new()
     }

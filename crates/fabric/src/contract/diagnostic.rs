@@ -102,8 +102,8 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Returns the one of `known` that `word` is probably a misspelling of: at most a third of its letters
-/// are wrong, missing, surplus or swapped.
+/// Returns the one of `known` that `word` is probably a misspelling of: at most a third of its
+/// letters are wrong, missing, surplus or swapped.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_within(3, word, known)
 }
@@ -199,8 +199,8 @@ impl Findings {
         self.error(low.1 > high.1, low.0, format_args!("must be at most {name}, {}", high.1));
     }
 
-    /// Adds an error if an interval is so short that its clock would dominate the run time. `or_zero`
-    /// is the meaning of 0, if 0 is allowed.
+    /// Adds an error if an interval is so short that its clock would dominate the run time.
+    /// `or_zero` is the meaning of 0, if 0 is allowed.
     pub fn clock(&mut self, interval: Option<Duration>, option: &str, or_zero: Option<&str>) {
         let is_off = or_zero.is_some() && interval == Some(Duration::ZERO);
         let least = Findings::FINEST_CLOCK;

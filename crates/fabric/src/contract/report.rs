@@ -10,8 +10,8 @@ use backwater_engine::{Duration, Rate, Time};
 /// Cause of a frame's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropCause {
-    /// No pool of the buffer had room for a packet of a lossless class. A violation if the switch
-    /// guarantees losslessness ([`Guarantee::Lossless`](crate::network::fabric::Guarantee::Lossless)).
+    /// No pool of the buffer had room for a packet of a lossless class. A violation under
+    /// [`Guarantee::Lossless`](crate::network::fabric::Guarantee::Lossless).
     Headroom,
     /// No pool of the buffer had room for a packet of a lossy class.
     BufferFull,

@@ -1,7 +1,8 @@
-//! Frames that wait: in queues, and on wires.
+//! Queues of frames, with their memory in one pool.
 //!
-//! They are in chunks of one pool. A queue holds as many chunks as its frames need, none when it is empty, and the chunk that one has just
-//! left is the one that the next gets: memory follows the number of frames, and what is written next is mostly in a near cache.
+//! The pool consists of chunks. A queue holds as many chunks as its frames need, and none while it
+//! is empty. A chunk that one queue freed is the next to be reused. Memory thus follows the number
+//! of frames, and the next write mostly hits a near cache.
 
 use crate::contract::PacketContext;
 use crate::frame::Frame;
@@ -15,24 +16,25 @@ use backwater_engine::prefetch::prefetch;
 /// Items per chunk.
 const CHUNK: u32 = 8;
 
-/// Pools with room for at least as many ask for large pages from the start: smaller ones touch little of it.
+/// Pools with room for at least as many items use large pages from the start. Smaller pools touch
+/// little of their room.
 const LARGE: usize = 1 << 18;
 
-/// The position of an item in its pool. The chunk is an eighth of that.
+/// Position of an item in its pool. The chunk's number is the position divided by [`CHUNK`].
 type Position = u32;
 
 /// A frame in a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
-    /// The frame.
+    /// Frame.
     pub frame: Frame,
-    /// When it joined the queue.
+    /// Time at which it joined the queue.
     pub at: Time,
-    /// Port through which it entered the node; [`NO_PORT`] at its source.
+    /// Ingress port; [`NO_PORT`] at its source.
     pub ingress: PortIx,
     /// Traffic class on arrival.
     pub ingress_class: Class,
-    /// What the flow control has written down about it.
+    /// Note that the flow control attached.
     pub note: u32,
 }
 
@@ -45,7 +47,7 @@ impl Queued {
         Queued { frame: *frame, at: now, ingress, ingress_class: frame.class(), note: 0 }
     }
 
-    /// Returns the packet as mechanisms see it in `queue` of `egress`.
+    /// Returns the context of the packet in `queue` of `egress`.
     #[inline]
     pub fn context<'a>(&'a mut self, egress: PortIx, queue: QueueIx, records: &'a mut Records) -> PacketContext<'a> {
         let Queued { frame, ingress, ingress_class, note, .. } = self;
@@ -64,14 +66,14 @@ impl Queued {
     }
 }
 
-/// The frames of many queues.
+/// Pool of the frames in all queues of a shard.
 pub type Frames = Pool<Queued>;
 
-/// The memory of many queues.
+/// Memory of many queues.
 #[derive(Debug)]
 pub struct Pool<T> {
     items: Vec<T>,
-    /// Per chunk, the one behind it in the same queue.
+    /// Next chunk of the same queue, per chunk.
     next: Vec<u32>,
     /// Chunks that belong to no queue.
     free: Vec<u32>,
@@ -84,7 +86,8 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Copy> Pool<T> {
-    /// Sets room aside for `items`. What is not used of it takes no memory, only addresses; where those are scarce, there is less room.
+    /// Reserves addresses for `items`. Unused room takes no memory. If addresses are scarce, the
+    /// pool reserves less.
     pub(crate) fn with_room(items: usize) -> Pool<T> {
         let mut pool = Pool::default();
         if pool.items.try_reserve_exact(items).is_ok() && items >= LARGE {
@@ -93,18 +96,18 @@ impl<T: Copy> Pool<T> {
         pool
     }
 
-    /// The most items that there has been room for, and what that takes.
+    /// Returns the peak number of items with room, and their memory.
     pub(crate) fn memory(&self) -> Share {
         let lists = self.next.heap_bytes() + self.free.heap_bytes();
         Share { count: self.items.len() as u64, bytes: size_of_val(&*self.items) as u64 + lists }
     }
 
-    /// Bytes of addresses that are set aside for more.
+    /// Returns the bytes of addresses that are reserved for more items.
     pub(crate) fn reserved(&self) -> u64 {
         self.items.heap_bytes() - size_of_val(&*self.items) as u64
     }
 
-    /// Takes a chunk: the position of its first item. One that has just been made is full of `item`.
+    /// Takes a chunk and returns the position of its first item. A new chunk is filled with `item`.
     #[inline]
     fn take(&mut self, item: T) -> Position {
         self.free.pop().unwrap_or_else(|| self.grow(item)) * CHUNK
@@ -113,12 +116,12 @@ impl<T: Copy> Pool<T> {
     #[cold]
     fn grow(&mut self, item: T) -> u32 {
         if self.items.len() == self.items.capacity() {
-            // Where the system moves memory by its addresses, nothing is copied.
+            // Where the system can remap pages, nothing is copied.
             self.items.reserve(CHUNK as usize);
             prefer_large(self.items.spare_capacity_mut());
         }
         self.items.extend([item; CHUNK as usize]);
-        assert!(self.items.len() < NOWHERE as usize, "fewer than 2^32 frames wait at once");
+        assert!(self.items.len() < NOWHERE as usize, "too many frames wait at once: 2^32 or more");
         self.next.push(0);
         self.next.len() as u32 - 1
     }
@@ -128,23 +131,24 @@ impl<T: Copy> Pool<T> {
         &self.items[position as usize]
     }
 
-    /// Where the item behind the one at `position` stands, which is not the last of its queue.
+    /// Returns the position of the item after the one at `position`, which is not the last of its
+    /// queue.
     #[inline]
     fn behind(&self, position: Position) -> Position {
         if (position + 1).is_multiple_of(CHUNK) { self.next[(position / CHUNK) as usize] * CHUNK } else { position + 1 }
     }
 }
 
-/// A queue; first in, first out. Its items are in a pool, always the same one.
+/// First-in, first-out queue. All its items are in the same pool.
 #[derive(Debug)]
 pub struct Fifo {
-    /// Where the first item stands; [`NOWHERE`] if there is none.
+    /// Position of the first item; [`NOWHERE`] if the queue is empty.
     head: Position,
-    /// Where the last item stands; means nothing if there is none.
+    /// Position of the last item; undefined if the queue is empty.
     last: Position,
 }
 
-/// No place in a pool.
+/// No position in a pool.
 const NOWHERE: Position = Position::MAX;
 
 impl Default for Fifo {
@@ -154,32 +158,32 @@ impl Default for Fifo {
 }
 
 impl Fifo {
-    /// Whether there is no item.
+    /// Returns true if the queue has no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == NOWHERE
     }
 
-    /// Whether the first item is the last one, too.
+    /// Returns true if the queue has exactly one item.
     #[inline]
     pub fn is_single(&self) -> bool {
         !self.is_empty() && self.head == self.last
     }
 
-    /// The first item.
+    /// Returns the first item.
     #[inline]
     pub fn front<'a, T: Copy>(&self, pool: &'a Pool<T>) -> Option<&'a T> {
         (!self.is_empty()).then(|| pool.at(self.head))
     }
 
-    /// All items, the first one first.
+    /// Returns all items from the first to the last.
     pub fn iter<'a, T: Copy>(&self, pool: &'a Pool<T>) -> impl Iterator<Item = &'a T> {
         let (first, last) = (self.head, self.last);
         let behind = move |position: &Position| (*position != last).then(|| pool.behind(*position));
         std::iter::successors((!self.is_empty()).then_some(first), behind).map(|position| pool.at(position))
     }
 
-    /// Adds `item` behind all others.
+    /// Appends `item`.
     #[inline(always)]
     pub(crate) fn push<T: Copy>(&mut self, item: T, pool: &mut Pool<T>) {
         if self.is_empty() {
@@ -198,7 +202,7 @@ impl Fifo {
     /// Takes the first item of a queue that is not empty.
     #[inline(always)]
     pub(crate) fn pop<T: Copy>(&mut self, pool: &mut Pool<T>) -> T {
-        debug_assert!(!self.is_empty(), "only those are asked that hold an item");
+        debug_assert!(!self.is_empty(), "the queue must hold an item");
         let item = *pool.at(self.head);
         if self.head == self.last {
             pool.free.push(self.head / CHUNK);
@@ -213,7 +217,7 @@ impl Fifo {
         item
     }
 
-    /// Asks for the first item.
+    /// Prefetches the first item.
     #[inline]
     pub(crate) fn prefetch_front<T: Copy>(&self, pool: &Pool<T>) {
         if let Some(item) = self.front(pool) {
@@ -221,7 +225,7 @@ impl Fifo {
         }
     }
 
-    /// Asks for where the next item will be put.
+    /// Prefetches the place of the next item.
     #[inline]
     pub(crate) fn prefetch_push<T: Copy>(&self, pool: &Pool<T>) {
         if !self.is_empty() && !(self.last + 1).is_multiple_of(CHUNK) {
@@ -237,7 +241,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Three queues in one pool behave like three queues apart, and leave the memory to each other.
+        /// Three queues in one pool behave like separate queues, and reuse each other's memory.
         #[test]
         fn queues_of_a_pool_agree_with_queues_apart(steps in prop::collection::vec((0usize..3, any::<bool>()), 1..400)) {
             let mut frames = Pool::default();

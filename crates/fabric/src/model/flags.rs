@@ -1,11 +1,11 @@
-//! Flags of a node: what its mechanisms subscribe to, and what the model itself must do at a packet's way.
+//! Flags of a node: the hooks of its mechanisms, and the model's own work on a packet's way.
 
 use crate::contract::HookSet;
 use bitflags::bitflags;
 
 bitflags! {
-    /// Everything that takes a packet off the plain path, tested together: hooks of mechanisms in the low half, the model's
-    /// own flags in the high half.
+    /// Everything that takes a packet off the plain path, for a single test: hooks of mechanisms in
+    /// the low half, the model's own flags in the high half.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) struct NodeFlags: u32 {
         const ENQUEUE = HookSet::ENQUEUE.bits() as u32;
@@ -13,7 +13,8 @@ bitflags! {
         const NOTICE = HookSet::NOTICE.bits() as u32;
         const GATE = HookSet::GATE.bits() as u32;
 
-        /// Packets record the ports that they pass, if their routes do not: notices follow these trails back.
+        /// Packets record the ports that they pass, if their routes do not. Notices follow these
+        /// trails back.
         const TRAIL = 1 << 16;
         /// Packets take time between their ingress port and their queue.
         const DELAY = 1 << 17;

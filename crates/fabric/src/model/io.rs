@@ -1,5 +1,5 @@
-//! Input and output of a node: its ports, its endpoint, and the actions that mechanisms request through a
-//! [`View`](crate::contract::View).
+//! Input and output of a node: its ports, its endpoint, and the actions that mechanisms request
+//! through a [`View`](crate::contract::View).
 
 use crate::contract::report::{DropCause, Report};
 use crate::contract::view::{MechanismAccess, ambassador_impl_NodeAccess};
@@ -20,8 +20,8 @@ use backwater_engine::index::IndexVec;
 use backwater_engine::memory::HeapBytes;
 use std::collections::VecDeque;
 
-/// Charged bytes that a node has handled: `received + created = sent + consumed + lost + held`, where `sent` is the sum over
-/// the node's ports.
+/// Charged bytes that a node has handled: `received + created = sent + consumed + lost + queued`,
+/// where `sent` is the sum over the node's ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes received over links.
@@ -61,22 +61,22 @@ pub(crate) struct NodeIo {
     pub(crate) node: NodeId,
 }
 
-/// Actions that hooks requested. The node runs them when the hook returns. The queues are reused, so nothing is
-/// allocated in steady state.
+/// Actions that hooks requested. The node runs them when the hook returns. The queues are reused,
+/// so nothing is allocated in steady state.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct PendingActions {
     /// True if there may be any.
     pub(crate) pending: bool,
-    /// Number of reports. Observers receive reports before any other action runs: a packet leaves a queue after the report that
-    /// the queue is open.
+    /// Number of reports. Observers receive reports before any other action runs: the report of an
+    /// opened gate precedes the departures from its queue.
     reports: u32,
-    /// Link-local frames to send; true if causes travel with the frame. They are queued before other actions run, so that
-    /// a resumed port does not send waiting packets first.
+    /// Link-local frames to send; true if causes travel with the frame. They are queued before
+    /// other actions run, so that a resumed port does not send waiting packets first.
     controls: VecDeque<(PortIx, Control, bool)>,
     /// Causes, in the order of the frames.
     causes: VecDeque<Causes>,
-    /// Notes first, then all other actions, each in order.
+    /// Reports first, then all other actions, each in order.
     pub(crate) others: VecDeque<Action>,
     /// Notices to send.
     pub(crate) notices: VecDeque<OutgoingNotice>,
@@ -95,13 +95,13 @@ pub(crate) enum Action {
     Timer(PortIx),
     /// Schedule the wake-up for a mechanism's timer.
     WakeUp,
-    /// Notify the observers.
+    /// Report to the observers.
     Report(Report),
     /// Call the hooks for a gate that closed or opened (true).
     Gate(PortIx, QueueIx, bool),
 }
 
-/// Mechanism of a node that a [`View`](crate::contract::View) serves. Its timer is the one that the view sets.
+/// Mechanism that a [`View`](crate::contract::View) serves; the view sets this mechanism's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookOwner {
     FlowControl,
@@ -120,7 +120,7 @@ impl PendingActions {
         self.reports += 1;
     }
 
-    /// Takes the next report, or if there is none, the next other action.
+    /// Takes the next report, or the next other action if there is no report.
     pub(crate) fn next(&mut self) -> Option<Action> {
         self.reports = self.reports.saturating_sub(1);
         self.others.pop_front()
@@ -180,7 +180,8 @@ impl NodeIo {
         }
     }
 
-    /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait there for ever.
+    /// Returns true if the link of `egress` has failed and routes avoid it: a packet would wait
+    /// there for ever.
     #[inline]
     pub(crate) fn is_dead_end<S>(&self, egress: PortIx, env: &Env<'_, S>) -> bool {
         self.flags.intersects(NodeFlags::DEAD_ENDS) && self.is_avoided(egress, env.fabric)
@@ -193,7 +194,8 @@ impl NodeIo {
         port.is_down() && fabric.routes.avoid(port.id)
     }
 
-    /// Appends `egress` to a packet's trail, if trails are kept and the packet's route does not record its ports.
+    /// Appends `egress` to a packet's trail, if trails are kept and the packet's route does not
+    /// record its ports.
     #[inline(always)]
     pub(crate) fn extend_trail<S: Sink>(&self, egress: PortIx, frame: &mut Frame, env: &mut Env<'_, S>) {
         if self.flags.intersects(NodeFlags::TRAIL)

@@ -1,4 +1,5 @@
-//! Watches the ingress queues of a switch: how much headroom is used, and what comes and goes while upstreams are told to stop.
+//! Probe of a switch's ingress queues: headroom in use, and bytes that arrive and depart while the
+//! upstream is paused.
 
 use crate::contract::need::worst_case;
 use crate::contract::{BufferAccounts, PortFacts, Site};
@@ -7,58 +8,60 @@ use crate::mechanisms::headroom::AnyBufferPolicy;
 use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Time};
 
-/// An interval in which the upstream of an ingress queue was told to stop: from PAUSE to RESUME, as they were made.
+/// Interval in which the upstream of an ingress queue was paused, from the creation of the PAUSE to
+/// that of the RESUME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// The ingress port.
+    /// Ingress port.
     pub port: PortId,
-    /// The class of the queue.
+    /// Class of the queue.
     pub class: Class,
-    /// When the PAUSE was made, and the RESUME; [`Time::NEVER`] if it has not been.
+    /// Creation of the PAUSE.
     pub from: Time,
-    /// See `from`.
+    /// Creation of the RESUME; [`Time::NEVER`] if none was created.
     pub to: Time,
-    /// For how long from the PAUSE on arrivals and departures were counted: until what was in flight then has arrived, whether there is a RESUME
-    /// in between or not. Nothing if that of an earlier stop of the queue was not over.
+    /// Time after the PAUSE in which arrivals and departures were counted: until the packets in
+    /// flight at the PAUSE have arrived, even after a RESUME. Zero if the window of an earlier stop
+    /// of the queue was still open.
     pub window: Duration,
-    /// Bytes that came during the window.
+    /// Bytes that arrived during the window.
     pub arrived: u64,
-    /// Bytes that left during the window.
+    /// Bytes that departed during the window.
     pub departed: u64,
-    /// The most headroom that the queue used, in bytes; that of its port, where queues share it.
+    /// Peak headroom of the queue in bytes, or of its port if queues share headroom.
     pub headroom: u64,
-    /// How many queues of the port were told to stop when it used that much.
+    /// Number of paused queues of the port at that peak.
     pub stopped_at_port: u16,
-    /// How many of the switch.
+    /// Number of paused queues of the switch at that peak.
     pub stopped_at_switch: u16,
 }
 
-/// A local maximum of the headroom that the queues of a switch use together.
+/// Local maximum of the headroom in use by all queues of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadroomPeak {
-    /// The switch.
+    /// Switch of the maximum.
     pub node: NodeId,
-    /// When it was reached.
+    /// Time of the maximum.
     pub at: Time,
     /// Bytes in use.
     pub headroom: u64,
-    /// How many queues were told to stop then.
+    /// Number of paused queues at that time.
     pub stopped: u16,
 }
 
-/// What the probe of one switch keeps.
+/// Probe of one switch.
 #[derive(Debug)]
 pub(crate) struct IngressProbe {
     node: NodeId,
     lossless: ClassMask,
     ports: IndexVec<PortIx, IngressPort>,
     peaks: Peaks,
-    /// How many queues are told to stop.
+    /// Number of paused queues.
     stopped: u16,
     findings: IngressFindings,
 }
 
-/// What a probe has seen since the last look.
+/// Findings of a probe since they were last taken.
 #[derive(Debug, Default)]
 pub(crate) struct IngressFindings {
     pub(crate) stops: Vec<Stop>,
@@ -68,7 +71,8 @@ pub(crate) struct IngressFindings {
 #[derive(Debug)]
 struct IngressPort {
     id: PortId,
-    /// Until the last packet comes that its peer sends before it stops: both ways on the link, and two full frames.
+    /// Time until the last packet arrives that the peer sends before it stops: both ways on the
+    /// link, and two full frames.
     window: Duration,
     stopped: ClassMask,
     queues: [IngressQueue; CLASSES],
@@ -76,13 +80,14 @@ struct IngressPort {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct IngressQueue {
-    /// The stop that has not ended.
+    /// Stop without a RESUME so far.
     stop: Option<Stop>,
-    /// One that has, but whose window is not over.
+    /// Stop with a RESUME whose window is still open.
     ended: Option<Stop>,
-    /// What has come and left in the window that is not over, which is that of `ended` or else of `stop`.
+    /// Bytes counted in the open window of `ended`, or else of `stop`.
     count: Option<Count>,
-    /// When a packet last came, and the headroom in use then: a packet that makes a PAUSE may leave in the same instant.
+    /// Time of the last arrival, and the headroom in use then. The packet that triggers a PAUSE may
+    /// depart at the same time.
     arrival: (Time, u64),
 }
 
@@ -94,7 +99,7 @@ struct Count {
 }
 
 impl IngressQueue {
-    /// Ends the window if it is over; the stop that is complete thereby.
+    /// Closes the window if it is over. Returns the stop that is then complete.
     fn close(&mut self, now: Time) -> Option<Stop> {
         let count = self.count.take_if(|count| count.until < now)?;
         let stop = self.ended.as_mut().or(self.stop.as_mut())?;
@@ -123,7 +128,7 @@ impl IngressProbe {
         }
     }
 
-    /// A packet has been admitted.
+    /// Counts a packet that was admitted.
     pub(crate) fn on_arrival(
         &mut self,
         ingress: PortIx,
@@ -141,7 +146,7 @@ impl IngressProbe {
         self.update_peaks(ingress, class, buffer, now);
     }
 
-    /// A packet has left.
+    /// Counts a packet that departed.
     pub(crate) fn on_departure(
         &mut self,
         ingress: PortIx,
@@ -158,7 +163,7 @@ impl IngressProbe {
         self.update_peaks(ingress, class, buffer, now);
     }
 
-    /// A frame has been made that leaves through `port` and tells the neighbour to stop `classes`, or to let them go.
+    /// A frame that will leave through `port` pauses or resumes `classes` upstream.
     pub(crate) fn on_pause_sent(
         &mut self,
         port: PortIx,
@@ -201,14 +206,14 @@ impl IngressProbe {
         }
     }
 
-    /// What is complete by `now`, taken.
+    /// Takes the findings that are complete by `now`.
     pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
         let queues = self.ports.iter_mut().flat_map(|port| &mut port.queues);
         self.findings.stops.extend(queues.filter_map(|queue| queue.close(now)));
         std::mem::take(&mut self.findings)
     }
 
-    /// Stops that are not complete, as far as they have come by `now`.
+    /// Returns the incomplete stops as of `now`.
     pub(crate) fn open_stops(&self, now: Time) -> impl Iterator<Item = Stop> {
         let queues = self.ports.iter().flat_map(|port| port.queues);
         queues.flat_map(move |mut queue| {
@@ -227,7 +232,7 @@ impl IngressProbe {
         self.findings.stops.extend(queue.close(now));
     }
 
-    /// Reads the meters of a queue and of the switch.
+    /// Updates the peak headroom of a queue and of the switch.
     fn update_peaks(&mut self, ingress: PortIx, class: Class, buffer: &AnyBufferPolicy, now: Time) {
         let stopped = self.stopped;
         let port = &mut self.ports[ingress];
@@ -245,19 +250,19 @@ impl IngressProbe {
     }
 }
 
-/// Finds local maxima of a number that goes up and down in small steps: those from which it then falls by `prominence`, or to nothing, before it
-/// rises above.
+/// Finds local maxima of a varying number. A maximum counts if the number then falls by
+/// `prominence`, or to zero, before it exceeds the maximum.
 #[derive(Debug, Default)]
 struct Peaks {
     prominence: u64,
-    /// The highest since it last rose, and what there was to context then; nothing while it falls.
+    /// Highest value since the last rise, with its context; `None` while the number falls.
     high: Option<(u64, (Time, u16))>,
-    /// The lowest since it last fell.
+    /// Lowest value since the last fall.
     low: u64,
 }
 
 impl Peaks {
-    /// The number is `value` now; the maximum that is behind it, if that is certain now.
+    /// Adds `value`. Returns the latest maximum as soon as it is certain.
     fn next(&mut self, value: u64, context: (Time, u16)) -> Option<(u64, (Time, u16))> {
         match self.high {
             Some((high, _)) if value > high => {

@@ -1,5 +1,5 @@
-//! Where nodes push what they do: they never see the event set, a clock, a file or a socket, so that whatever drives them can be a simulator or a
-//! wire.
+//! Sink of a node's actions. Nodes have no access to the event queue, clocks, files or sockets: a
+//! simulator or a real network can drive them.
 
 use crate::contract::report::Report;
 use crate::frame::Frame;
@@ -10,43 +10,45 @@ use crate::model::port::Port;
 use crate::network::fabric::Fabric;
 use backwater_engine::Time;
 
-/// Takes what nodes do.
+/// Receives the actions of nodes.
 pub trait Sink {
-    /// `frame`, whose side record is among `records`, starts on the wire of `port` now and has left when the port is no longer busy.
+    /// Starts `frame` on the wire of `port`. The transmission ends when the port is no longer busy.
+    /// `records` holds the frame's side record.
     fn transmit(&mut self, port: &Port, frame: &Frame, records: &Records);
-    /// Wake the node at `at`. Wake-ups cannot be cancelled: a node ignores those that it no longer waits for.
+    /// Schedules a wake-up of the node. Wake-ups cannot be cancelled: a node ignores obsolete ones.
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time);
-    /// Whether what happens now may be traced: what is told for the trace alone need not be told otherwise.
+    /// Returns true if present events may be traced. Reports for the trace alone may be omitted
+    /// otherwise.
     fn traces(&self) -> bool;
-    /// Something worth telling has happened.
+    /// Reports to the observers.
     fn report(&mut self, report: Report);
 }
 
-/// What a node is woken for.
+/// Reason for a wake-up.
 #[derive(Clone, Copy, Debug)]
 pub enum Wakeup<'a> {
-    /// A flow becomes ready to send.
+    /// Start of a flow.
     FlowStart(NodeId),
-    /// The timer that flow control set for a port.
+    /// Timer of the flow control for a port.
     FlowControl(&'a Port),
-    /// The first of a host's retransmission timers.
+    /// First retransmission timer of a host.
     Retransmission(NodeId),
-    /// A port may have something to send.
+    /// Port that may be able to send.
     Port(&'a Port),
-    /// A mechanism of the node has asked for it, or a packet that it forwards has been delayed until now.
+    /// Timer of a mechanism of the node, or end of a packet's forwarding delay.
     Node(NodeId),
 }
 
-/// What a node works with while it handles one input.
+/// Environment of a node while it handles one input.
 pub struct Env<'a, S> {
-    /// The present.
+    /// Present time.
     pub now: Time,
-    /// What all nodes share.
+    /// Fabric, which all nodes share.
     pub fabric: &'a Fabric,
     /// Side records of frames.
     pub records: &'a mut Records,
-    /// Where the frames of all queues stand.
+    /// Frames of all queues.
     pub frames: &'a mut Frames,
-    /// Where effects go.
+    /// Sink of the node's actions.
     pub sink: &'a mut S,
 }

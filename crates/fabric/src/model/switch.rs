@@ -1,4 +1,5 @@
-//! The shared part of a switch: buffer, congestion point and load balancer. A relaying server has one as well.
+//! Shared part of a switch: buffer, congestion point and load balancer. A relaying server has one
+//! as well.
 
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, HookSet, IngressGauge, LbStat, LoadBalance, Occupancy, PacketContext,
@@ -153,7 +154,8 @@ impl Switch {
         self.probe.as_mut().map(|probe| probe.take_findings(now)).unwrap_or_default()
     }
 
-    /// Informs the probe of a frame, about to leave through `port`, that stops `classes` upstream or releases them.
+    /// Informs the probe of a frame, about to leave through `port`, that pauses or resumes
+    /// `classes` upstream.
     pub(crate) fn on_pause_sent(&mut self, port: PortIx, classes: ClassMask, stop: bool, now: Time) {
         if let Some(probe) = &mut self.probe {
             probe.on_pause_sent(port, classes, stop, &self.buffer, now);
@@ -180,7 +182,7 @@ impl Switch {
         self.buffer.threshold(ingress, class)
     }
 
-    /// Returns the headroom in use by an ingress queue, or by its port where queues share headroom.
+    /// Returns the headroom in use by an ingress queue, or by its port if queues share headroom.
     pub fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
         self.buffer.headroom(ingress, class)
     }

@@ -1,4 +1,5 @@
-//! Tracing and accounting: reports packets and senders to the trace and to the ledger. Nothing here changes a packet's way.
+//! Tracing and accounting: reports packets and senders to the trace and to the ledger. Nothing here
+//! changes a packet's way.
 
 use crate::contract::report::{IngressOccupancy, Report};
 use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
@@ -42,7 +43,8 @@ impl<'a, S: Sink> Tracer<'a, S> {
         }
     }
 
-    /// Reports a packet of this node that joins its queue. An answer continues the journey of the packet that it answers.
+    /// Reports a packet of this node that joins its queue. An ACK or NACK continues the journey of
+    /// the packet that it answers.
     #[inline(never)]
     pub(crate) fn own_enqueued(&mut self, at: &mut PacketContext<'_>) {
         if let (Some(ledger), PacketKind::Ack | PacketKind::Nack) = (&mut self.io.ledger, at.packet().kind)
@@ -191,7 +193,7 @@ impl NodeIo {
         }
     }
 
-    /// Closes the account of a queue pair that is done.
+    /// Closes the account of a queue pair that is finished.
     #[inline(never)]
     pub(crate) fn count_end(&mut self, slot: Slot) {
         if let Some(ledger) = &mut self.ledger {
@@ -199,7 +201,8 @@ impl NodeIo {
         }
     }
 
-    /// Accounts for a data packet on which the receiver gave `verdict`, and keeps the packet's journey for the answer.
+    /// Accounts for a data packet on which the receiver gave `verdict`, and keeps the packet's
+    /// journey for the answer.
     #[inline(never)]
     pub(crate) fn count_delivery(
         &mut self,
@@ -227,8 +230,8 @@ fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
     journey.add(port.id, Term::Propagation, None, port.delay);
 }
 
-/// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's record. Without a gate that
-/// opened since then ([`Port::opened_after`]) there is none.
+/// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's
+/// record. Without a gate that opened since then ([`Port::opened_after`]) there is none.
 #[inline(never)]
 pub(crate) fn charge_pauses<S>(port: &Port, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
     let Body::Packet(packet) = &frame.body else { return };

@@ -1,4 +1,4 @@
-//! What counts for what, by sequences worked out by hand. Times are in ps.
+//! Tests of the ledger: sequences of events with sums calculated by hand. Times are in ps.
 
 use super::*;
 use crate::testing::{fabric, star};
@@ -23,20 +23,21 @@ fn because(root: u32) -> Option<Cause> {
     Some(PortId(root).into())
 }
 
-/// Terms with their roots and lengths.
+/// Returns terms with their roots and lengths.
 fn spans(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
     journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
 }
 
-/// A packet waits in queue 3 from 100 to 1000, while one thing after the other happens; of two at a time, the first that counts.
+/// A packet waits in queue 3 from 100 to 1000. Of several simultaneous reasons, the first in the
+/// expected list counts.
 #[test]
 fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
-    // On the wire when it comes: one of its own queue, until 150.
+    // On the wire at its arrival: a frame of its own queue, until 150.
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(150), at(50));
     let mut journey = Journey::new(at(100));
     ledger.join(PORT, 3, &mut journey, at(100));
-    // The gate closes while it is; from 150 on it is the gate that counts, whatever else is on the wire.
+    // The gate closes meanwhile. From 150 on the gate counts, whatever else is on the wire.
     ledger.gate(PORT, 3, because(7), at(120));
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(9), &[], at(220), at(200));
     ledger.link(PORT, false, at(230));
@@ -47,7 +48,7 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(350), at(330));
     ledger.start(PORT, packet(PacketKind::Cnp, 0), Some(0), &[], at(380), at(350));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(420), at(380));
-    // The gate closes again: for a root, then for order.
+    // The gate closes again: first for a root, then to keep packets in order.
     ledger.gate(PORT, 3, because(8), at(420));
     ledger.gate(PORT, 3, Some(Cause::order(PortId(0))), at(500));
     ledger.gate(PORT, 3, None, at(600));
@@ -67,9 +68,10 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     assert_eq!(journey.until, at(600));
 }
 
-/// What has come through an inner queue counts as of that queue for those who wait there, and not for others.
+/// A frame from an inner queue counts as a frame of that queue for packets that wait there, and as
+/// another's elsewhere.
 #[test]
-fn a_frame_is_of_every_queue_that_it_has_been_in() {
+fn a_frame_counts_for_every_queue_that_it_passed() {
     let mut ledger = ledger();
     let [mut one, mut other] = [Journey::new(at(0)), Journey::new(at(0))];
     ledger.join(PORT, 8, &mut one, at(0));
@@ -80,9 +82,10 @@ fn a_frame_is_of_every_queue_that_it_has_been_in() {
     assert_eq!((spans(&one), spans(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
 }
 
-/// Two packets in a queue: what the first has waited for before the second came is none of its business, nor is time at which the queue was empty.
+/// Two packets in a queue. Waiting before the second one's arrival does not count for it, nor does
+/// time in which the queue was empty.
 #[test]
-fn a_packet_counts_from_when_it_came() {
+fn a_packet_waits_from_its_arrival_on() {
     let mut ledger = ledger();
     let [mut one, mut other, mut late] = [0, 30, 200].map(|start| Journey::new(at(start)));
     ledger.gate(PORT, 3, because(7), at(0));
@@ -108,9 +111,9 @@ fn a_server_takes_time_to_bring_a_packet_to_its_queue() {
     assert_eq!(spans(&ledger.forwarding(PORT, &Journey::new(at(10)), at(25))), [(Term::Forwarding, None, 15)]);
 }
 
-/// A packet that has not left has waited as if it did now, and goes on waiting.
+/// The journey of a waiting packet can be read at any time, and the packet continues to wait.
 #[test]
-fn a_packet_that_waits_can_be_asked() {
+fn the_journey_of_a_waiting_packet_can_be_read() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(0));
     ledger.join(PORT, 3, &mut journey, at(0));
@@ -125,32 +128,35 @@ fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
     PairFacts { flow, class: DATA, port, queue, next, in_flight, window: 1000, departure: at(departure) }
 }
 
-/// A sender from 0 on: one thing after the other, and of two at a time the first that counts.
+/// A sender from 0 on. Of several simultaneous reasons, the first in the order of precedence
+/// counts.
 #[test]
 fn a_sender_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
     ledger.update_pair(Slot(2), facts(Some(0), 0, 0), at(0));
-    // Other data of its class, of another, an ACK, a CNP, a link-local frame: 1, 2, 3, 4, 5 each.
+    // A data frame of its class, one of another class, an ACK, a CNP and a link-local frame take 1,
+    // 2, 3, 4 and 5.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(1), at(0));
     ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(3), at(1));
     ledger.start(PORT, packet(PacketKind::Nack, 3), Some(3), &[], at(6), at(3));
     ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
-    // New data for 20; meanwhile all is sent.
+    // New data for 20. All packets are sent then.
     ledger.send(Slot(2), 0, at(35), at(0), at(15));
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
     ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
-    // Nothing to send for 25, a full window for 30, paced for 35, although the gate is closed all the time.
+    // Nothing to send for 25, a full window for 30, paced for 35. The gate is closed all the time.
     ledger.gate(PORT, 3, because(7), at(20));
     ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
     ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
-    // Behind the gate for 40, then behind that of its class, the link down for 50 of it.
+    // Behind its gate for 40, then behind that of its class for 60; the link is down for 50 of
+    // these.
     ledger.gate(PORT, 3, None, at(165));
     ledger.gate(PORT, 3, because(8), at(165));
     ledger.link(PORT, false, at(175));
     ledger.link(PORT, true, at(225));
     ledger.gate(PORT, 3, None, at(225));
-    // Again, for 60.
+    // Retransmits for 60.
     let journey = ledger.send(Slot(2), 0, at(285), at(0), at(225)).unwrap();
     let expected = [
         (Term::Sending, None, 20),
@@ -173,7 +179,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     assert_eq!(ledger.sending(Slot(2), at(0), at(300)), None);
 }
 
-/// Its own queue is open, that of its class is not.
+/// Its own queue is open, the queue of its class is closed.
 #[test]
 fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     let mut ledger = ledger();
@@ -185,7 +191,7 @@ fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     assert_eq!(spans(&journey), [(Term::Paused, Some(7), 10), (Term::Paused, Some(8), 20)]);
 }
 
-/// A slot that another flow takes over begins anew.
+/// A slot that another flow reuses starts with a new account.
 #[test]
 fn a_slot_belongs_to_one_flow_at_a_time() {
     let mut ledger = ledger();
@@ -194,9 +200,9 @@ fn a_slot_belongs_to_one_flow_at_a_time() {
     assert_eq!(spans(&ledger.sending(Slot(0), at(40), at(50)).unwrap()), [(Term::Unanswered, None, 10)]);
 }
 
-/// Time on the first wire and behind it counts for the packets of a flow, time at its source does not.
+/// Time from the first wire on counts for the packets of a flow; time at the source does not.
 #[test]
-fn an_account_has_the_last_packet_whole_and_the_others_from_their_first_wires_on() {
+fn an_account_covers_the_last_packet_fully_and_others_from_the_first_wire() {
     let mut ledger = ledger();
     let mut journey = Journey::new(at(0));
     let [here, there] = [PortId(1), PortId(2)];
@@ -235,7 +241,8 @@ fn marks_and_notices_count_by_port() {
     assert_eq!(account.signals, SignalSums::from(expected));
 }
 
-/// The telemetry of a packet tells the sender to slow down: that counts for the port of the stamp.
+/// The telemetry of a packet makes the sender slow down: the signal counts for the port of the
+/// stamp.
 #[test]
 fn a_load_counts_for_the_port_that_stamped_it() {
     let mut ledger = ledger();
@@ -249,8 +256,8 @@ fn a_load_counts_for_the_port_that_stamped_it() {
     assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
 }
 
-/// A flow that begins at 100: its packet leaves its source 5 later, waits for 11 at one port, for
-/// nothing at the next; the ACK waits for 13 at a third one.
+/// A flow that starts at 100. Its packet leaves the source 5 later, waits for 11 at one port and
+/// for nothing at the next. The ACK waits for 13 at a third port.
 #[test]
 fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     let mut ledger = ledger();
@@ -272,7 +279,7 @@ fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
 }
 
-/// An ACK counts if the window was full until it came, and is not any more.
+/// An ACK counts if the window was full until it arrived, and is not full any more.
 #[test]
 fn an_ack_counts_that_opens_a_full_window() {
     let mut ledger = ledger();
@@ -287,7 +294,7 @@ fn an_ack_counts_that_opens_a_full_window() {
     assert_eq!([openings(999, 900), openings(1000, 999), openings(1000, 1000), openings(1200, 10)], [0, 1, 1, 2]);
     let account = ledger.account(FlowId(5));
     assert_eq!(account.window[&(PortId(1), Term::Serialisation, None)], Duration::from_ps(14));
-    // Where nothing is left to send, no window holds anything back.
+    // Without a packet to send, the window holds nothing back.
     ledger.update_pair(Slot(0), facts(None, 1000, 0), at(2));
     ledger.update_pair(Slot(0), facts(None, 0, 0), at(3));
     ledger.open_window(Slot(0), &journey);
@@ -311,9 +318,10 @@ fn a_journey_can_be_cut_short() {
     assert_eq!(spans(&journey), []);
 }
 
-/// A sender goes on at another port of its host: what it has waited for counts where it did, the roots of closed gates as well.
+/// A sender moves to another port of its host. Waiting counts at the port where it occurred,
+/// including the roots of closed gates.
 #[test]
-fn what_a_sender_waits_for_counts_at_the_port_that_it_waits_at() {
+fn waiting_of_a_sender_counts_at_the_port_where_it_waits() {
     let fabric = fabric(star(2));
     let ports = fabric.wiring.of(crate::ids::NodeId(2));
     let mut ledger = Ledger::new(ports);
