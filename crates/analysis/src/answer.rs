@@ -1,9 +1,10 @@
-//! Everything that can be asked of a network and its traffic, in one go, with names instead of numbers.
+//! Everything that can be asked of a network and its traffic, in one go, with names instead of
+//! numbers.
 
 use crate::blocking::{Blocking, Cause, Counterexample};
 use crate::case::Case;
 use crate::dependency::Dependencies;
-use crate::graph::{Graph, QueueNumber};
+use crate::graph::{QueueGraph, QueueNumber};
 use crate::network;
 use crate::overflow::{self, overflows};
 use crate::protocol::{self, Protocol};
@@ -18,114 +19,116 @@ use std::collections::BTreeSet;
 /// The word that stands for [`network::congested`] among congested ports.
 pub const AUTO: &str = "auto";
 
-/// What is asked.
+/// A question about a network.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The congested ports, as [`ports_called`] reads them; [`AUTO`], which an empty list means as well, stands for those found.
+    /// Congested ports, as [`ports_called`] reads them. [`AUTO`], or an empty list, selects the
+    /// ports that the flows congest.
     pub congested: Vec<String>,
-    /// Protocols by name; an empty list stands for those of [`protocol::NAMES`] that make sense in the network.
+    /// Protocols by name. An empty list selects all of [`protocol::NAMES`] that suit the network.
     pub protocols: Vec<String>,
-    /// The most flows looked at, those that start first.
+    /// Maximum number of flows, in order of start.
     pub flows: usize,
-    /// Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+    /// True if switches under Pyrrha ignore a PAUSE with one of their own ports as root.
     pub own_root_rule: bool,
-    /// Whether all that each congested port can pause is to be named.
+    /// Name all ports, queues and flows that each congested port can pause.
     pub names: bool,
 }
 
-/// What is known without a simulation.
+/// Answer to a [`Question`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Number of flows looked at.
+    /// Number of analysed flows.
     pub flows: usize,
-    /// The congested ports.
+    /// Congested ports.
     pub congested: Vec<String>,
-    /// Whether switches under Pyrrha ignore a PAUSE because of one of their own ports.
+    /// True if switches under Pyrrha ignore a PAUSE with one of their own ports as root.
     pub own_root_rule: bool,
-    /// What holds under each protocol.
-    pub protocols: Vec<Findings>,
-    /// What a reader should know of the above.
+    /// Answer for each protocol.
+    pub protocols: Vec<ProtocolAnswer>,
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What holds under one protocol.
+/// Answer for one protocol.
 #[derive(Clone, Debug, Serialize)]
-pub struct Findings {
-    /// Its name.
+pub struct ProtocolAnswer {
+    /// Name of the protocol.
     pub protocol: String,
-    /// Whether no congested port can pause a flow that does not pass it (definition 7).
+    /// True if no congested port can pause a flow that does not pass the port (definition 7).
     pub hol_free: bool,
-    /// How a flow can be blocked innocently, if one can.
+    /// Innocent flow that can be blocked, if any.
     pub counterexample: Option<Example>,
-    /// What each congested port does.
-    pub causes: Vec<CauseFindings>,
+    /// Effects of each congested port.
+    pub causes: Vec<CauseAnswer>,
     /// Number of ports where an innocent flow shares a queue that can be paused.
     pub blocked_at: usize,
     /// Queues that are congested or can be paused (section VI-C).
     pub queues: QueueCounts,
-    /// Whether no queues can wait for each other in a cycle (section VII).
+    /// True if no queues can wait for each other in a cycle (section VII).
     pub deadlock_free: bool,
-    /// Queues that can: each waits for the next, the last one for the first. Empty if there are none.
+    /// Queues of such a cycle: each waits for the next, the last for the first. Empty without a
+    /// cycle.
     pub cycle: Vec<QueueName>,
     /// Queues that can overflow.
     pub overflows: Vec<Overflow>,
-    /// Number of traffic classes that the flows need, if classes tell queues apart.
+    /// Number of traffic classes that the flows need, if the protocol has queues per class.
     pub classes: Option<usize>,
 }
 
-/// A queue that can overflow, because what comes to it is not stopped.
+/// A queue that can overflow, since its arrivals are not paused.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overflow {
     /// The queue.
     pub queue: QueueName,
-    /// The queue that feeds it.
+    /// Upstream queue.
     pub feeder: QueueName,
-    /// A flow that comes from there.
+    /// Flow from the upstream queue.
     pub flow: String,
 }
 
-/// A flow that does not pass a congested port, and is paused because of it.
+/// An innocent flow, which can be paused although it does not pass the congested port.
 #[derive(Clone, Debug, Serialize)]
 pub struct Example {
-    /// The innocent flow.
+    /// Innocent flow.
     pub innocent: String,
-    /// Where it is paused.
+    /// Queue in which the flow can be paused.
     pub queue: QueueName,
     /// The congested port.
     pub cause: String,
-    /// A flow in the same queue that passes the congested port.
+    /// Flow in the same queue that passes the congested port.
     pub culprit: String,
 }
 
-/// A queue.
+/// Name of a queue.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueName {
-    /// Its port.
+    /// Port of the queue.
     pub port: String,
-    /// Which of the port's queues, in words.
+    /// Description of the queue within the port.
     pub queue: String,
 }
 
-/// What one congested port does; numbers are of the sets in definitions 3 to 6.
+/// Effects of one congested port: sizes of the sets in definitions 3 to 6.
 #[derive(Clone, Debug, Serialize)]
-pub struct CauseFindings {
+pub struct CauseAnswer {
     /// The congested port.
     pub port: String,
-    /// Flows that pass it.
+    /// Flows through the port.
     pub congested_flows: usize,
-    /// Ports with a queue that it can pause.
+    /// Ports with a queue that the congested port can pause.
     pub paused_ports: usize,
-    /// Queues that it can pause.
+    /// Queues that the congested port can pause.
     pub paused_queues: usize,
-    /// Flows that pass those queues.
+    /// Flows through these queues.
     pub paused_flows: usize,
-    /// Flows among them that do not pass the port.
+    /// Innocent flows: those that do not pass the congested port.
     pub innocent_flows: usize,
-    /// All of these by name, if that is asked for.
+    /// Names of ports, queues and flows, if requested.
     pub paused: Option<Paused>,
 }
 
-/// What one congested port can pause: the sets of definitions 4 to 6.
+/// Ports, queues and flows that one congested port can pause: the sets of definitions 4 to 6.
 #[derive(Clone, Debug, Serialize)]
 pub struct Paused {
     /// Ports.
@@ -139,20 +142,20 @@ pub struct Paused {
 /// Numbers of queues that are congested or can be paused.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueCounts {
-    /// The most of any port.
+    /// Largest number at a port.
     pub most: usize,
-    /// The first port with so many; none if there is no such queue at all.
+    /// First port with that number; `None` if there are no such queues.
     pub most_at: Option<String>,
-    /// Of all ports.
+    /// Number at all ports.
     pub total: usize,
-    /// Those among them that can be paused; under Pyrrha these are the isolation queues.
+    /// Number that can be paused; under Pyrrha, the isolation queues.
     pub paused: usize,
 }
 
-/// Answers `question` about the network of `spec` with `flows`, which come in order of start.
+/// Answers `question` about the network of `spec` with `flows`, which are in order of start.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the question, the network and its flows.
 pub fn analyze(
     spec: NetworkSpec,
     flows: impl IntoIterator<Item = FlowSpec>,
@@ -182,18 +185,18 @@ pub fn analyze(
         return Err(errors);
     }
     let mut flows = flows.into_iter();
-    let looked_at = network::flows(&mut fabric, flows.by_ref().take(question.flows));
-    let looked_at = looked_at.map_err(|error| vec![error])?;
+    let analysed = network::flows(&mut fabric, flows.by_ref().take(question.flows));
+    let analysed = analysed.map_err(|error| vec![error])?;
     let are_all = flows.next().is_none();
     if question.congested.is_empty() || question.congested.iter().any(|name| name == AUTO) {
-        congested.extend(network::congested(&fabric.wiring, &looked_at));
+        congested.extend(network::congested(&fabric.wiring, &analysed));
     }
-    let case = network::case(&fabric, looked_at, congested);
+    let case = network::case(&fabric, analysed, congested);
     Ok(Answer {
         flows: case.flows().len(),
         congested: case.congested().iter().map(|port| case.port(*port).name.clone()).collect(),
         own_root_rule: question.own_root_rule,
-        protocols: protocols.iter().map(|protocol| findings(&case, protocol.as_ref(), question.names)).collect(),
+        protocols: protocols.iter().map(|protocol| protocol_answer(&case, protocol.as_ref(), question.names)).collect(),
         notes: notes(&fabric, &case, are_all),
     })
 }
@@ -214,7 +217,7 @@ fn protocols(question: &Question, errors: &mut Vec<Diagnostic>) -> Vec<Box<dyn P
             Some(protocol) => protocols.push(protocol),
             None => {
                 let message =
-                    format!("must be one of {}; another number may stand for the 32", protocol::NAMES.join(", "));
+                    format!("must be one of {}; 32 may be replaced by another number", protocol::NAMES.join(", "));
                 errors.push(error("protocol", message, name).did_you_mean(name, protocol::NAMES));
             }
         }
@@ -245,7 +248,7 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
         notes.push("no port is congested".into());
     }
     let idle = case.congested().iter().filter(|port| case.through(**port).is_empty());
-    notes.extend(idle.map(|port| format!("no flow passes {}, which is to be congested", case.port(*port).name)));
+    notes.extend(idle.map(|port| format!("no flow passes the congested port {}", case.port(*port).name)));
     let loops = case.flows().iter().filter(|flow| flow.path.closes_at().is_some()).count();
     match loops {
         0 => {}
@@ -258,8 +261,8 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     notes
 }
 
-fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
-    let graph = Graph::new(case, protocol);
+fn protocol_answer(case: &Case, protocol: &dyn Protocol, names: bool) -> ProtocolAnswer {
+    let graph = QueueGraph::new(case, protocol);
     let blocking = Blocking::new(case, protocol, &graph);
     let dependencies = Dependencies::new(case, protocol, &graph);
     let cycle = dependencies.cycle();
@@ -282,7 +285,7 @@ fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
             flows: flows.into_iter().map(|flow| case.flow(*flow).name.clone()).collect(),
         }
     };
-    let cause = |cause: &Cause| CauseFindings {
+    let cause = |cause: &Cause| CauseAnswer {
         port: port(cause.port),
         congested_flows: cause.congested_flows,
         paused_ports: cause.paused_ports.len(),
@@ -297,7 +300,7 @@ fn findings(case: &Case, protocol: &dyn Protocol, names: bool) -> Findings {
         flow: case.flow(found.flow).name.clone(),
     };
     let most = blocking.most_queues();
-    Findings {
+    ProtocolAnswer {
         protocol: protocol.name(),
         hol_free: blocking.is_free(),
         counterexample: blocking.counterexample().map(example),

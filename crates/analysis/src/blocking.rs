@@ -1,60 +1,63 @@
-//! Head-of-line blocking and the queues that a protocol needs: definitions 3 to 7 of the Pyrrha paper, section VI.
+//! Head-of-line blocking and the queues that a protocol needs: definitions 3 to 7 of the Pyrrha
+//! paper, section VI.
 
 use crate::case::Case;
-use crate::graph::{Graph, QueueNumber};
+use crate::graph::{QueueGraph, QueueNumber};
 use crate::protocol::Protocol;
 use backwater_fabric::ids::{FlowId, PortId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whom the congested ports can block, and how many queues are involved.
+/// The flows that congested ports can block, and the number of queues involved.
 #[derive(Clone, Debug)]
 pub struct Blocking {
-    /// What each congested port does, in ascending order.
+    /// Effects of each congested port, in ascending order.
     pub causes: Vec<Cause>,
-    /// Ports where an innocent flow shares a queue that can be paused.
+    /// Ports where an innocent flow shares a potentially paused queue.
     pub blocked_at: BTreeSet<PortId>,
-    /// Per port, the number of queues that are congested or potentially paused; ports without any are left out.
+    /// Number of congested or potentially paused queues of each port; ports without any are left
+    /// out.
     pub queues: BTreeMap<PortId, usize>,
-    /// Number of potentially paused queues; under Pyrrha these are the isolation queues.
+    /// Number of potentially paused queues; under Pyrrha, the isolation queues.
     pub paused_queues: usize,
 }
 
-/// What one congested port does.
+/// Effects of one congested port.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// The congested port.
+    /// Congested port.
     pub port: PortId,
-    /// Number of congested flows: those that pass it (definition 3).
+    /// Number of congested flows, which pass the port (definition 3).
     pub congested_flows: usize,
-    /// Ports that it can pause a queue of (definition 4).
+    /// Ports with a queue that the port can pause (definition 4).
     pub paused_ports: BTreeSet<PortId>,
-    /// Queues that it can pause (definition 5).
+    /// Queues that the port can pause (definition 5).
     pub paused_queues: Vec<QueueNumber>,
-    /// Number of flows that pass those queues (definition 6).
+    /// Number of flows through these queues (definition 6).
     pub paused_flows: usize,
-    /// Number of flows among them that do not pass the port: there is no blocking if there are none (definition 7).
+    /// Number of these flows that do not pass the port. Zero means no blocking (definition 7).
     pub innocent_flows: usize,
-    /// One of those flows.
+    /// Example of such a flow.
     pub counterexample: Option<Counterexample>,
 }
 
-/// How an innocent flow is blocked.
+/// An innocent flow that can be blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// The congested port.
+    /// Congested port.
     pub cause: PortId,
-    /// The innocent flow, which does not pass `cause`.
+    /// Innocent flow, which does not pass `cause`.
     pub innocent: FlowId,
-    /// The queue where it can be paused.
+    /// Queue in which the innocent flow can be paused.
     pub queue: QueueNumber,
-    /// A flow that passes `cause`, because of which the queue is paused. It is in the same queue if any such flow is; if not, the queue obeys the
-    /// signals of another where it is.
+    /// Flow that passes `cause` and makes it pause the queue. It is in the same queue if possible;
+    /// otherwise the queue obeys the signals of a queue with this flow.
     pub culprit: FlowId,
 }
 
 impl Blocking {
-    /// Analyses `case`, whose graph under `protocol` is `graph`. All queues of a congested port count as congested.
-    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &Graph) -> Blocking {
+    /// Analyses `case`, whose queue graph under `protocol` is `graph`. All queues of a congested
+    /// port count as congested.
+    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &QueueGraph) -> Blocking {
         let mut search = Search {
             case,
             protocol,
@@ -76,17 +79,17 @@ impl Blocking {
         Blocking { causes, blocked_at: search.blocked_at, queues, paused_queues }
     }
 
-    /// Whether no congested port can pause a flow that does not pass it.
+    /// True if no congested port can pause a flow that does not pass the port.
     pub fn is_free(&self) -> bool {
         self.causes.iter().all(|cause| cause.innocent_flows == 0)
     }
 
-    /// The counterexample of the first congested port that has one.
+    /// Returns the counterexample of the first congested port that has one.
     pub fn counterexample(&self) -> Option<Counterexample> {
         self.causes.iter().find_map(|cause| cause.counterexample)
     }
 
-    /// The most queues of a port, and the first port that has so many.
+    /// Returns the first port with the most queues, and their number.
     pub fn most_queues(&self) -> Option<(PortId, usize)> {
         let most = self.queues.values().max()?;
         self.queues.iter().find(|(_, queues)| *queues == most).map(|(port, queues)| (*port, *queues))
@@ -96,7 +99,7 @@ impl Blocking {
 struct Search<'a> {
     case: &'a Case,
     protocol: &'a dyn Protocol,
-    graph: &'a Graph,
+    graph: &'a QueueGraph,
     blocked_at: BTreeSet<PortId>,
     is_paused: Vec<bool>,
     through: Marks,
@@ -112,7 +115,7 @@ impl Search<'_> {
         congested_flows.iter().for_each(|flow| {
             self.through.set(flow.0 as usize);
         });
-        // The queues that the port can pause, each with a flow because of which it does: the first that leads from there to the port.
+        // Queues that the port can pause, each with the first flow from the queue to the port.
         let mut paused: Vec<(QueueNumber, FlowId)> = Vec::new();
         let stopped = if protocol.detects(case, port) { congested_flows } else { &[] };
         for flow in stopped {
@@ -124,18 +127,18 @@ impl Search<'_> {
                 }
             }
         }
-        // Those that are told by name as well. What a queue is told because of the port, it passes on.
+        // Queues paused by signals. A queue that is paused because of the port signals in turn.
         let own = graph.of_port.get(&port).filter(|_| protocol.detects(case, port)).into_iter().flatten();
-        let mut telling: Vec<(QueueNumber, FlowId)> = own.map(|queue| (*queue, graph.flows[*queue][0])).collect();
-        telling.extend(&paused);
-        while let Some((holder, culprit)) = telling.pop() {
+        let mut signalling: Vec<(QueueNumber, FlowId)> = own.map(|queue| (*queue, graph.flows[*queue][0])).collect();
+        signalling.extend(&paused);
+        while let Some((holder, culprit)) = signalling.pop() {
             for queue in &graph.signalled[holder] {
                 if self.paused_queues.set(*queue) {
                     self.is_paused[*queue] = true;
                     let passes = |flow: &&FlowId| self.through.has(flow.0 as usize);
                     let found = (*queue, graph.flows[*queue].iter().find(passes).copied().unwrap_or(culprit));
                     paused.push(found);
-                    telling.push(found);
+                    signalling.push(found);
                 }
             }
         }
@@ -168,7 +171,7 @@ impl Search<'_> {
     }
 }
 
-/// A set of small numbers that is emptied in no time.
+/// A set of small numbers with a constant-time `clear`.
 struct Marks {
     round: usize,
     marked_in: Vec<usize>,
@@ -183,7 +186,7 @@ impl Marks {
         self.round += 1;
     }
 
-    /// Whether `index` is new in the set.
+    /// Adds `index`. Returns true if it is new.
     fn set(&mut self, index: usize) -> bool {
         std::mem::replace(&mut self.marked_in[index], self.round) != self.round
     }

@@ -1,54 +1,55 @@
-//! What is analysed, as plain data: flows with their paths, and the ports that are congested.
+//! Input of the analysis as plain data: flows with their paths, and congested ports.
 
 use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, FlowId, NodeId, PortId};
 use backwater_fabric::network::spec::NodeKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A scenario in the sense of the Pyrrha paper, section VI-A: flows, their routes, and the congested ports at one instant.
+/// A scenario in the sense of the Pyrrha paper, section VI-A: flows, their routes, and the ports
+/// that are congested at one instant.
 #[derive(Clone, Debug)]
 pub struct Case {
     ports: BTreeMap<PortId, Port>,
     flows: Vec<Flow>,
     congested: BTreeSet<PortId>,
-    /// Per port, the flows that pass it.
+    /// Flows through each port.
     through: BTreeMap<PortId, Vec<FlowId>>,
-    /// Per node, its ports.
+    /// Ports of each node.
     of_node: BTreeMap<NodeId, Vec<PortId>>,
 }
 
 /// An egress port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// How results call it: `leaf3:5`.
+    /// Name in results: `leaf3:5`.
     pub name: String,
-    /// The node that it belongs to.
+    /// Node of the port.
     pub node: NodeId,
-    /// What that node does.
+    /// Kind of the node.
     pub kind: NodeKind,
-    /// How fast it sends.
+    /// Bit rate.
     pub rate: Rate,
-    /// The port at the other end of its link.
+    /// Port at the other end of the link.
     pub peer: PortId,
 }
 
 /// A flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// How results call it: `flow 12 (h3 -> h7)`.
+    /// Name in results: `flow 12 (h3 -> h7)`.
     pub name: String,
-    /// Its traffic class.
+    /// Traffic class.
     pub class: Class,
-    /// The host that it goes to.
+    /// Destination host.
     pub destination: NodeId,
-    /// The egress ports that it passes.
+    /// Egress ports along the flow's path.
     pub path: Path,
 }
 
-/// The egress ports that a flow passes in order, the network card of its host first.
+/// The egress ports along a flow's path, the NIC of its source host first.
 ///
-/// A path that comes to a port for the second time is a loop. Only its first round is kept, and the port where it closes; whatever would
-/// follow is left out.
+/// A path that reaches a port twice is a loop. Only the first round is kept, with the port where it
+/// closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     ports: Vec<PortId>,
@@ -56,7 +57,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path through `ports`, cut where it comes to one of them for the second time.
+    /// Returns the path through `ports`, cut at the first port that repeats.
     pub fn new(ports: impl IntoIterator<Item = PortId>) -> Path {
         let mut path = Path::default();
         for port in ports {
@@ -69,33 +70,33 @@ impl Path {
         path
     }
 
-    /// Its ports, each once.
+    /// Returns the ports, each once.
     pub fn ports(&self) -> &[PortId] {
         &self.ports
     }
 
-    /// If the path is a loop, the hop to which the last one leads back.
+    /// Returns the hop to which the last hop of a loop leads back.
     pub fn closes_at(&self) -> Option<usize> {
         self.closes_at
     }
 
-    /// The hop at `port`, counted from 0: `R_i(f, p)` of the paper's table I.
+    /// Returns the hop at `port`, counted from 0: `R_i(f, p)` of the paper's table I.
     pub fn position(&self, port: PortId) -> Option<usize> {
         self.ports.iter().position(|passed| *passed == port)
     }
 
-    /// The hop that follows `hop`.
+    /// Returns the hop after `hop`.
     pub fn next(&self, hop: usize) -> Option<usize> {
         if hop + 1 < self.ports.len() { Some(hop + 1) } else { self.closes_at }
     }
 
-    /// The ports that a packet has yet to pass when it leaves `hop`, near ones first. On a loop, `hop` is among them.
+    /// Returns the ports after `hop`, nearest first. On a loop, they include `hop`.
     pub fn ahead(&self, hop: usize) -> impl Iterator<Item = PortId> {
         let again = self.closes_at.filter(|closes_at| hop >= *closes_at).map(|closes_at| closes_at..hop + 1);
         (hop + 1..self.ports.len()).chain(again.into_iter().flatten()).map(|hop| self.ports[hop])
     }
 
-    /// The hops that have `port` ahead of them: its `P_pp` of the paper's definition 4.
+    /// Returns the hops before `port`: its `P_pp` of the paper's definition 4.
     pub fn hops_before(&self, port: PortId) -> std::ops::Range<usize> {
         match (self.position(port), self.closes_at) {
             (None, _) => 0..0,
@@ -105,16 +106,16 @@ impl Path {
     }
 }
 
-/// A path or the list of congested ports names a port that the case does not have.
+/// An error: a path, or the list of congested ports, names an unknown port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("port {} is not among the ports of the case", .0.0)]
 pub struct UnknownPort(pub PortId);
 
 impl Case {
-    /// A case with `flows` through `ports`, of which some are congested.
+    /// Creates a case.
     ///
     /// # Errors
-    /// If a flow passes a port that is not among `ports`, or a congested one is not.
+    /// If `ports` lacks a port of a flow or a congested port.
     pub fn new(
         ports: BTreeMap<PortId, Port>,
         flows: Vec<Flow>,
@@ -137,37 +138,37 @@ impl Case {
         }
     }
 
-    /// The flows, in the order of their ids.
+    /// Returns the flows in order of id.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
-    /// The flow called `id`.
+    /// Returns a flow.
     pub fn flow(&self, id: FlowId) -> &Flow {
         &self.flows[id.0 as usize]
     }
 
-    /// The flows that pass `port`: `N(Q(p))` of the paper.
+    /// Returns the flows through `port`: `N(Q(p))` of the paper.
     pub fn through(&self, port: PortId) -> &[FlowId] {
         self.through.get(&port).map_or(&[], Vec::as_slice)
     }
 
-    /// The congested ports.
+    /// Returns the congested ports.
     pub fn congested(&self) -> &BTreeSet<PortId> {
         &self.congested
     }
 
-    /// What `port` is.
+    /// Returns the properties of `port`.
     pub fn port(&self, port: PortId) -> &Port {
         &self.ports[&port]
     }
 
-    /// The ports of `node` that the case has.
+    /// Returns the ports of `node` that the case contains.
     pub fn of_node(&self, node: NodeId) -> &[PortId] {
         self.of_node.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The ports of the node at the other end of the link of `port`, except the one of that link.
+    /// Returns the ports of the node at the other end of `port`'s link, except the peer port.
     pub fn beyond(&self, port: PortId) -> impl Iterator<Item = PortId> {
         let peer = self.port(port).peer;
         let node = self.ports.get(&peer).map_or(&[][..], |peer| self.of_node(peer.node));
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_knows_what_lies_ahead() {
+    fn paths_have_ports_ahead_and_hops_before() {
         let path = Path::new([4, 7, 2].map(PortId));
         assert_eq!((ports(&path, 0), ports(&path, 2)), (vec![7, 2], vec![]));
         assert_eq!((path.next(0), path.next(2)), (Some(1), None));
@@ -193,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_cut_and_closed() {
-        // In at 1, then round through 2, 3 and 4.
+    fn loops_are_cut_and_closed() {
+        // The loop is entered from 1 and consists of 2, 3 and 4.
         let path = Path::new([1, 2, 3, 4, 2, 9].map(PortId));
         assert_eq!((path.ports().len(), path.closes_at()), (4, Some(1)));
         assert_eq!((ports(&path, 0), ports(&path, 2)), (vec![2, 3, 4], vec![4, 2, 3]));

@@ -1,19 +1,19 @@
-//! Which queue waits for which, and whether they can wait in a cycle: section VII of the Pyrrha paper.
+//! Buffer dependencies between queues, and their cycles: section VII of the Pyrrha paper.
 
 use crate::case::Case;
-use crate::graph::{Graph, QueueNumber};
+use crate::graph::{QueueGraph, QueueNumber};
 use crate::protocol::Protocol;
 
-/// The graph of buffer dependencies: from each queue to those that can hold it back.
+/// The graph of buffer dependencies: from each queue to the queues that can hold it back.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
-    /// Per queue, in ascending order.
+    /// Queues that can hold back each queue, in ascending order.
     holders: Vec<Vec<QueueNumber>>,
 }
 
 impl Dependencies {
-    /// The dependencies of `case`, whose graph under `protocol` is `graph`.
-    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &Graph) -> Dependencies {
+    /// Builds the dependencies of `case`, whose queue graph under `protocol` is `graph`.
+    pub fn new(case: &Case, protocol: &dyn Protocol, graph: &QueueGraph) -> Dependencies {
         let mut holders = vec![Vec::new(); graph.queues.len()];
         for (flow, queues) in case.flows().iter().zip(&graph.of_flow) {
             for (hop, queue) in queues.iter().enumerate() {
@@ -31,16 +31,17 @@ impl Dependencies {
         Dependencies { holders }
     }
 
-    /// The queues that can hold back `queue`, in ascending order.
+    /// Returns the queues that can hold back `queue`, in ascending order.
     pub fn holders(&self, queue: QueueNumber) -> &[QueueNumber] {
         &self.holders[queue]
     }
 
-    /// A cyclic buffer dependency, if there is one: each queue can wait for the next, the last one for the first. It begins at its lowest
-    /// number. Without one, there can be no deadlock.
+    /// Returns a cyclic buffer dependency, lowest number first: each queue can wait for the next,
+    /// the last for the first. Without a cycle, no deadlock is possible.
     pub fn cycle(&self) -> Option<Vec<QueueNumber>> {
-        let is_left = self.strike_out();
-        // Every queue that is left waits for another that is left, so the walk must come back to where it has been.
+        let is_left = self.waiting_forever();
+        // Every remaining queue waits for another remaining queue, so the walk returns to a visited
+        // one.
         let next = |queue: QueueNumber| {
             let left = self.holders[queue].iter().copied().find(|holder| is_left[*holder]);
             left.expect("a queue that waits for none is removed")
@@ -61,8 +62,9 @@ impl Dependencies {
         Some(cycle)
     }
 
-    /// Per queue, whether it is left when those that wait for none are removed, again and again.
-    fn strike_out(&self) -> Vec<bool> {
+    /// Returns, for each queue, whether it remains after repeated removal of queues that wait for
+    /// none.
+    fn waiting_forever(&self) -> Vec<bool> {
         let mut waiting: Vec<Vec<QueueNumber>> = vec![Vec::new(); self.holders.len()];
         for (queue, holders) in self.holders.iter().enumerate() {
             holders.iter().for_each(|holder| waiting[*holder].push(queue));

@@ -1,7 +1,8 @@
-//! Max-min fair rates: which ports are full when every flow sends as fast as the others let it.
+//! Max-min fair rates of flows, and the ports that these rates saturate.
 //!
-//! All arithmetic is in integers of 2^-63 bit/s, and shares are rounded down. What gets lost is far below the 1 bit/s by which a port may
-//! fall short of its rate and still count as full. Exact fractions would grow by some digits with every port that settles.
+//! All arithmetic is in integers of 2^-63 bit/s, and shares are rounded down. The loss is far below
+//! 1 bit/s, the tolerance for a saturated port. Exact fractions would gain digits with every
+//! settled port.
 
 use backwater_engine::Rate;
 use backwater_fabric::ids::{FlowId, PortId};
@@ -13,32 +14,33 @@ type FineRate = u128;
 
 const UNITS_PER_BPS: FineRate = 1 << 63;
 
-/// Max-min fair rates of flows that always have something to send.
+/// Max-min fair rates of flows with unlimited data.
 #[derive(Clone, Debug)]
 pub struct FairShares {
     rates: Vec<FineRate>,
     spare: BTreeMap<PortId, FineRate>,
-    /// Per port, the rate of its fastest flow.
+    /// Rate of the fastest flow of each port.
     fastest: BTreeMap<PortId, FineRate>,
 }
 
-/// A port whose flows are not all settled.
+/// A port with flows whose rates are not settled.
 struct Open {
     spare: FineRate,
-    /// Number of its flows that are not settled.
+    /// Number of flows without a settled rate.
     unsettled: u32,
     flows: Vec<FlowId>,
 }
 
 impl Open {
-    /// What each of its unsettled flows can have; at least one must be left.
+    /// Returns the equal share of each unsettled flow; there must be at least one.
     fn share(&self) -> FineRate {
         self.spare / FineRate::from(self.unsettled)
     }
 }
 
 impl FairShares {
-    /// Fills the ports from below: the one with the least to share settles its flows, and so on. A flow of no port gets nothing.
+    /// Computes the rates by progressive filling: the port with the smallest share settles its
+    /// flows, then the next. A flow without ports has rate zero.
     ///
     /// `paths` are the ports of each flow, each port once; `rate` is the bit rate of a port.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a [PortId]>, rate: impl Fn(PortId) -> Rate) -> FairShares {
@@ -55,7 +57,8 @@ impl FairShares {
             }
         }
         let mut rates: Vec<Option<FineRate>> = vec![None; paths.len()];
-        // Shares only grow while flows settle, so that one taken from the heap is either up to date or too small.
+        // Shares only grow while flows settle. A share from the heap is either up to date or too
+        // small.
         let mut heap: BinaryHeap<_> = ports.iter().map(|(port, open)| Reverse((open.share(), *port))).collect();
         while let Some(Reverse((share, port))) = heap.pop() {
             let open = ports.get_mut(&port).expect("the heap holds ports of the map");
@@ -89,18 +92,18 @@ impl FairShares {
         FairShares { rates, fastest, spare: ports.into_iter().map(|(port, open)| (port, open.spare)).collect() }
     }
 
-    /// The rate of `flow`, to the nearest bit per second.
+    /// Returns the rate of `flow`, to the nearest bit per second.
     pub fn rate(&self, flow: FlowId) -> Rate {
         nearest(self.rates[flow.0 as usize])
     }
 
-    /// Whether flows fill `port`, but for less than 1 bit/s.
+    /// True if flows fill `port` up to less than 1 bit/s.
     pub fn is_saturated(&self, port: PortId) -> bool {
         self.spare.get(&port).is_some_and(|spare| *spare < UNITS_PER_BPS)
     }
 
-    /// The first port on the `path` of `flow` that limits it: a full one where no flow is faster, but for less than 1 bit/s. Only a flow of no
-    /// port has none.
+    /// Returns the first bottleneck on the `path` of `flow`: a saturated port where no flow is
+    /// faster by 1 bit/s or more. Only a flow without ports has none.
     pub fn first_bottleneck(&self, flow: FlowId, path: &[PortId]) -> Option<PortId> {
         let is_fastest = |port: &PortId| self.fastest[port] < self.rates[flow.0 as usize] + UNITS_PER_BPS;
         path.iter().copied().find(|port| self.is_saturated(*port) && is_fastest(port))
@@ -122,7 +125,7 @@ mod tests {
         path.into_iter().map(PortId).collect()
     }
 
-    /// The rates of flows in bit/s, and the full ports.
+    /// Returns the rates of flows in bit/s, and the saturated ports.
     fn shares(paths: &[&[u32]], bps: &[u64]) -> (Vec<u64>, Vec<u32>) {
         let paths: Vec<Vec<PortId>> = paths.iter().map(|path| ports(path.iter().copied())).collect();
         let shares = FairShares::new(paths.iter().map(Vec::as_slice), |port| Rate::from_bps(bps[port.0 as usize]));
@@ -130,13 +133,13 @@ mod tests {
         ((0..paths.len() as u32).map(|flow| shares.rate(FlowId(flow)).bps()).collect(), full.collect())
     }
 
-    /// Three flows through port 0, one of which is held to less by port 1: the others share what it leaves.
+    /// Port 1 limits one of three flows through port 0; the other two share the rest.
     #[test]
-    fn what_one_flow_cannot_use_the_others_get() {
+    fn unused_shares_go_to_other_flows() {
         assert_eq!(shares(&[&[0], &[0], &[0, 1]], &[100, 10, 50]), (vec![45, 45, 10], vec![0, 1]));
     }
 
-    /// Thirds of port 0 leave two thirds of ports 1 to 3 for others; all are full.
+    /// Flows with a third of port 0 leave two thirds of ports 1 to 3; all ports are saturated.
     #[test]
     fn thirds_add_up() {
         let (rates, full) = shares(&[&[0, 1], &[0, 2], &[0, 3], &[1], &[2], &[3]], &[100; 4]);
@@ -158,7 +161,8 @@ mod tests {
     }
 
     proptest! {
-        /// What defines max-min fairness: no port carries more than its rate, and every flow passes a full port on which none is faster.
+        /// The definition of max-min fairness: no port carries more than its rate, and every flow
+        /// passes a saturated port on which no flow is faster.
         #[test]
         fn every_flow_has_a_bottleneck(
             paths in prop::collection::vec(prop::collection::btree_set(0u32..6, 1..4), 1..16),

@@ -5,28 +5,29 @@ use crate::protocol::{Protocol, Queue, QueueId};
 use backwater_fabric::ids::{FlowId, PortId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A queue: index into [`Graph::queues`].
+/// Index of a queue in [`QueueGraph::queues`].
 pub type QueueNumber = usize;
 
-/// Which flow passes which queue under one protocol.
+/// The queues of every flow, and the flows of every queue, under one protocol.
 #[derive(Debug)]
-pub struct Graph {
-    /// The queues that some flow passes, in the order in which flows come to them.
+pub struct QueueGraph {
+    /// Queues with at least one flow, in order of first use.
     pub queues: Vec<Queue>,
-    /// Per flow, its queue at every hop.
+    /// Queue of each flow at every hop.
     pub of_flow: Vec<Vec<QueueNumber>>,
-    /// Per queue, the flows that pass it, in the order of their ids.
+    /// Flows of each queue, in order of id.
     pub flows: Vec<Vec<FlowId>>,
-    /// Per port, its queues in ascending order.
+    /// Queues of each port, in ascending order.
     pub of_port: BTreeMap<PortId, Vec<QueueNumber>>,
-    /// Per queue, those that it can hold back because they obey the signals of its port, whether or not a flow comes from there directly.
+    /// For each queue, the queues that it can hold back by signals of its port, even without a flow
+    /// between the two.
     pub signalled: Vec<Vec<QueueNumber>>,
 }
 
-impl Graph {
-    /// The graph of `case` under `protocol`.
-    pub fn new(case: &Case, protocol: &dyn Protocol) -> Graph {
-        let mut graph = Graph {
+impl QueueGraph {
+    /// Builds the graph of `case` under `protocol`.
+    pub fn new(case: &Case, protocol: &dyn Protocol) -> QueueGraph {
+        let mut graph = QueueGraph {
             queues: Vec::new(),
             of_flow: Vec::with_capacity(case.flows().len()),
             flows: Vec::new(),
@@ -63,7 +64,8 @@ impl Graph {
         graph
     }
 
-    /// How many traffic classes the flows need; `None` if queues are not told apart by class.
+    /// Returns the number of traffic classes that the flows need; `None` if the protocol has no
+    /// queues per class.
     pub fn classes(&self) -> Option<usize> {
         let is_class = |queue: &&Queue| matches!(queue.id, QueueId::Class(_) | QueueId::Raised { .. });
         let classes: BTreeSet<&QueueId> = self.queues.iter().filter(is_class).map(|queue| &queue.id).collect();

@@ -1,7 +1,8 @@
-//! What headroom a switch needs, and what each way of allocating it leaves to share.
+//! Headroom that a switch needs, and the buffer that each allocation scheme leaves to share.
 //!
-//! A switch is given as so many equal ports. Three answers to how much one lossless queue needs are compared: Equation 1 of DSH, the
-//! formula by which SONiC sizes the headroom of NVIDIA Spectrum switches, and the exact need of this model.
+//! A switch has a number of equal ports. Three formulas for the need of one lossless queue are
+//! compared: Equation 1 of DSH, the formula of SONiC for NVIDIA Spectrum switches, and the exact
+//! need of this model.
 
 use backwater_engine::{Bytes, Duration, Rate};
 use backwater_fabric::contract::need::{equation_1, exact_need};
@@ -31,60 +32,60 @@ pub struct Switch {
     pub rate: Rate,
     /// One-way propagation delay of every cable.
     pub delay: Duration,
-    /// Bytes of the largest frame, Ethernet header and check sequence included.
+    /// Bytes of the largest frame, including Ethernet header and check sequence.
     pub mtu: u32,
-    /// Time that the peer takes to obey a PAUSE.
+    /// Response time of the peer to a PAUSE.
     pub response: Duration,
     /// Number of ports.
     pub ports: u32,
     /// Number of lossless classes.
     pub classes: u8,
-    /// Packet buffer.
+    /// Size of the packet buffer.
     pub buffer: Bytes,
     /// Private bytes of every lossless queue.
     pub private: Bytes,
     /// Alpha of the dynamic threshold.
     pub alpha: f64,
-    /// Share of the whole headroom that an oversubscribed pool has.
+    /// Size of an oversubscribed headroom pool, as a share of the whole headroom.
     pub ratio: f64,
 }
 
-/// What one lossless ingress queue needs, in bytes.
+/// Headroom that one lossless ingress queue needs, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Need {
-    /// DSH Equation 1, the response time of the peer added if it is more than the 3840 B that the equation allows for it.
+    /// DSH Equation 1, plus the part of the peer's response time beyond the 3840 B of the equation.
     pub equation_1: u64,
     /// The exact need of this model (docs/mechanisms/headroom.md).
     pub exact: u64,
 }
 
-/// What a scheme sets aside and leaves to share, in bytes.
+/// Bytes that a scheme reserves and leaves to share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scheme {
-    /// Its name in scenarios.
+    /// Name of the scheme in scenarios.
     pub name: &'static str,
     /// Headroom of all queues or ports.
     pub headroom: u64,
     /// Private bytes of all queues.
     pub private: u64,
-    /// What is left to share; nothing if what is set aside does not fit.
+    /// Shared buffer; `None` if the reserved bytes do not fit.
     pub shared: Option<u64>,
-    /// The first threshold T(0) = alpha x shared: what a queue may hold while the switch is empty.
+    /// First threshold T(0) = alpha x shared: limit of a queue while the switch is empty.
     pub threshold: Option<u64>,
-    /// Whether it can drop packets of a lossless class.
+    /// True if the scheme can drop packets of a lossless class.
     pub may_drop: bool,
 }
 
-/// What a switch needs, and what schemes make of its buffer.
+/// Headroom need of a switch, and the buffer under each scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Of one lossless queue.
+    /// Need of one lossless queue.
     pub need: Need,
-    /// The schemes.
+    /// Schemes.
     pub schemes: Vec<Scheme>,
 }
 
-/// Bytes of the pause response that Equation 1 allows for: 60 quanta.
+/// Bytes for the pause response in Equation 1: 60 quanta.
 const RESPONSE_BYTES: u64 = 3840;
 
 impl Switch {
@@ -140,10 +141,10 @@ impl Switch {
     }
 }
 
-/// What `switch` needs, and what schemes make of its buffer.
+/// Returns the headroom need of `switch`, and the buffer under each scheme.
 ///
 /// # Errors
-/// The first field that is out of range.
+/// If a field is out of range. Reports the first such field.
 pub fn plan(switch: &Switch) -> Result<Plan, Diagnostic> {
     switch.check()?;
     let spec = switch.network();
@@ -181,7 +182,8 @@ pub fn plan(switch: &Switch) -> Result<Plan, Diagnostic> {
     Ok(Plan { need, schemes: schemes.into_iter().map(scheme).collect() })
 }
 
-/// What SONiC's formula for NVIDIA Spectrum switches needs to know of a port (swss, `buffer_headroom_mellanox.lua`).
+/// Input of SONiC's formula for a port of an NVIDIA Spectrum switch (swss,
+/// `buffer_headroom_mellanox.lua`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpectrumPort {
@@ -191,30 +193,30 @@ pub struct SpectrumPort {
     pub cable: f64,
     /// Largest frame of the port.
     pub mtu: u32,
-    /// Largest frame of lossless traffic. SONiC's default: 1024.
+    /// Largest frame of lossless traffic. Default of SONiC: 1024.
     pub lossless_mtu: u32,
     /// Share of small packets in lossless traffic, in percent.
     pub small_packets: f64,
-    /// Which chip: Spectrum-1 to -6.
+    /// Generation of the chip: 1 to 6 for Spectrum-1 to Spectrum-6.
     pub generation: u8,
-    /// Whether the port has eight lanes.
+    /// True if the port has eight lanes.
     pub eight_lanes: bool,
-    /// Whether a pool of headroom is shared.
+    /// True if ports share a pool of headroom.
     pub shared_pool: bool,
 }
 
-/// A buffer profile as SONiC makes it, in bytes.
+/// A buffer profile of SONiC, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SpectrumProfile {
     /// Headroom above the threshold.
     pub xoff: u64,
-    /// Bytes below which an upstream is resumed.
+    /// Occupancy below which the upstream is resumed.
     pub xon: u64,
-    /// Bytes set aside for the queue.
+    /// Bytes reserved for the queue.
     pub size: u64,
 }
 
-/// Time that the peer takes, in quanta of 64 B, by speed in Mb/s.
+/// Response time of the peer, in quanta of 64 B, by speed in Mb/s.
 const PEER_QUANTA: [(u32, u32); 10] = [
     (100, 1),
     (1000, 2),
@@ -228,10 +230,10 @@ const PEER_QUANTA: [(u32, u32); 10] = [
     (800_000, 905),
 ];
 
-/// SONiC's headroom for a port of a Spectrum switch.
+/// Returns SONiC's headroom for a port of a Spectrum switch.
 ///
 /// # Errors
-/// A speed or a chip that the formula does not know.
+/// If the formula does not support the speed or the chip, or a value is out of range.
 pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Diagnostic> {
     let known: Vec<String> = PEER_QUANTA.iter().map(|(speed, _)| speed.to_string()).collect();
     let quanta = PEER_QUANTA.iter().find(|(speed, _)| *speed == port.speed).map(|(_, quanta)| *quanta);
@@ -250,16 +252,16 @@ pub fn spectrum(port: &SpectrumPort) -> Result<SpectrumProfile, Diagnostic> {
     if !(0.0..=100.0).contains(&port.small_packets) {
         return Err(Diagnostic::error("small_packets", "must be from 0 to 100 %"));
     }
-    // What a small packet takes of the cells that it is stored in.
+    // Factor by which small packets waste cells of the buffer.
     let worst = if cell > 128.0 { cell / 64.0 } else { 2.0 * cell / (1.0 + cell) };
     let occupancy = (100.0 - port.small_packets + port.small_packets * worst) / 100.0;
-    // 198,000 km/s; the formula's own mixture of thousands and 1024ths.
+    // 198,000 km/s; the formula mixes factors of 1000 and 1024.
     let on_cable = 2.0 * port.cable * f64::from(port.speed) * 1e9 / 198e6 / 8192.0;
     let mac_and_phy = 0.8 * 1024.0;
     let delays = f64::from(port.mtu) + on_cable + mac_and_phy + f64::from(quanta * 64);
     let whole_kib = |bytes: f64| (bytes / 1024.0).ceil() as u64 * 1024;
     let xoff = whole_kib(f64::from(port.lossless_mtu) + occupancy * delays);
-    // Ports with eight lanes have two pipelines' worth, and a frame more.
+    // Ports with eight lanes count two pipelines and one more frame.
     let (xon, extra) = if port.eight_lanes { (2 * pipeline - 1, port.mtu) } else { (pipeline, 0) };
     let xon = xon * 1024;
     let size = if port.shared_pool { xon } else { whole_kib((xoff + xon) as f64 + f64::from(extra)) };

@@ -1,12 +1,18 @@
-//! Static questions about a fabric and its flows, answered without a simulation.
+//! Static analysis of a fabric and its flows, without a simulation.
 //!
-//! A [`Case`] is plain data: paths of flows, and the ports that are congested. Under each [`Protocol`], a [`Graph`] says who shares a queue
-//! with whom, [`Blocking`] who can be paused innocently, [`Dependencies`] whether queues can wait for each other in a cycle, and
-//! [`overflows`](overflow::overflows) which of them nobody keeps from overflowing.
-//! [`analyze`] asks all of it about a network and its traffic. [`mod@tofino`] computes what the tables of a Pyrrha switch take of memory.
+//! A [`Case`] is plain data: paths of flows, and congested ports. [`analyze`] builds the case of a
+//! network and its traffic, and answers four questions for each [`Protocol`]:
 //!
-//! Definitions are those of "Analysis of Pyrrha: Congestion-Root-Based Flow Control Is Most Cost-Effective to Eliminate Head-of-Line Blocking",
-//! sections VI and VII.
+//! * [`QueueGraph`]: the queues that flows share,
+//! * [`Blocking`]: the innocent flows that can be paused,
+//! * [`Dependencies`]: the cycles in which queues can wait for each other,
+//! * [`overflows`](overflow::overflows): the queues that can overflow.
+//!
+//! [`mod@headroom`] compares headroom schemes of a switch. [`mod@tofino`] computes the memory for
+//! the tables of a Pyrrha switch.
+//!
+//! Definitions are those of "Analysis of Pyrrha: Congestion-Root-Based Flow Control Is Most
+//! Cost-Effective to Eliminate Head-of-Line Blocking", sections VI and VII.
 
 #![forbid(unsafe_code)]
 
@@ -26,5 +32,5 @@ pub use answer::{Answer, Question, analyze};
 pub use blocking::{Blocking, Counterexample};
 pub use case::{Case, Flow, Path, Port};
 pub use dependency::Dependencies;
-pub use graph::Graph;
+pub use graph::QueueGraph;
 pub use protocol::Protocol;

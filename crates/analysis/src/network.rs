@@ -1,4 +1,4 @@
-//! From a network and its traffic to a [`Case`]: paths of flows, ports by name, ports that are congested.
+//! Builds the [`Case`] of a network and its traffic: paths of flows, and congested ports.
 
 use crate::case::{Case, Flow, Path, Port};
 use crate::fair::FairShares;
@@ -10,10 +10,10 @@ use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::FlowSpec;
 use std::collections::BTreeSet;
 
-/// `flows` with their paths, numbered in their order: pinned, or by ECMP, just as a simulation sends their packets.
+/// Returns `flows`, numbered in order, with the paths of a simulation: pinned, or chosen by ECMP.
 ///
 /// # Errors
-/// What is wrong with the first flow that cannot run.
+/// The error of the first flow that cannot run.
 pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> Result<Vec<Flow>, Diagnostic> {
     let mut made = Vec::new();
     for (id, spec) in (0..).map(FlowId).zip(flows) {
@@ -31,7 +31,7 @@ pub fn flows(fabric: &mut Fabric, flows: impl IntoIterator<Item = FlowSpec>) -> 
     Ok(made)
 }
 
-/// The case of `flows`, which belong to `fabric`, with `congested` ports of it.
+/// Returns the case of `flows` in `fabric` with the `congested` ports.
 pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> Case {
     let passed = flows.iter().flat_map(|flow| flow.path.ports()).chain(&congested).map(|id| &fabric.wiring.ports[*id]);
     let both_ends = passed.flat_map(|port| [port.id, port.peer]);
@@ -44,9 +44,10 @@ pub fn case(fabric: &Fabric, flows: Vec<Flow>, congested: BTreeSet<PortId>) -> C
     Case::new(ports, flows, congested).expect("the ports of all paths have just been collected")
 }
 
-/// The ports that `flows` congest if each sends as fast as the others let it: those where, at max-min fair rates, some flow first intersects what
-/// limits it. The NIC of its own host does not count: there is no upstream to pause. Where all links have one rate, all of these are fed
-/// through at least two ingress ports, for a single link would have been full before.
+/// Returns the ports that `flows` congest at max-min fair rates: the first bottleneck of any flow.
+/// NICs of source hosts do not count, since they have no upstream to pause. If all links have the
+/// same rate, a congested port has at least two ingress ports, since a single ingress link would be
+/// saturated first.
 pub fn congested(wiring: &Wiring, flows: &[Flow]) -> BTreeSet<PortId> {
     let rate = |port: PortId| wiring.ports[port].rate;
     let shares = FairShares::new(flows.iter().map(|flow| flow.path.ports()), rate);

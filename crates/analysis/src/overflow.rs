@@ -1,8 +1,8 @@
-//! Queues that can overflow: they fill, and what comes to them is not stopped.
+//! Queues that can overflow: they fill, and their arrivals are not paused.
 
 use crate::case::Case;
 use crate::dependency::Dependencies;
-use crate::graph::{Graph, QueueNumber};
+use crate::graph::{QueueGraph, QueueNumber};
 use crate::protocol::Protocol;
 use backwater_fabric::ids::{FlowId, PortId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,18 +12,25 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Overflow {
     /// The queue.
     pub queue: QueueNumber,
-    /// The queue one hop before from which it is fed although it is full.
+    /// Upstream queue that keeps sending although the queue is full.
     pub feeder: QueueNumber,
-    /// The first flow that comes from there.
+    /// First flow from the upstream queue.
     pub flow: FlowId,
 }
 
-/// The queues of `case` that can overflow, in ascending order, each with the first flow that feeds it unhindered.
+/// Returns the queues of `case` that can overflow, in ascending order, each with the first flow
+/// that is not paused.
 ///
-/// Where full queues are noticed, that takes a queue that can fill, because its port is congested or something can hold it back, and that holds back
-/// no queue that the flow passes before it. Where they are not, it takes a port at which packets can come in faster than it sends, whatever waits there:
-/// what the node itself sends is not counted, for it can wait.
-pub fn overflows(case: &Case, protocol: &dyn Protocol, graph: &Graph, dependencies: &Dependencies) -> Vec<Overflow> {
+/// At a node that detects full queues, a queue overflows under two conditions. It can fill, since
+/// its port is congested or another queue can hold it back. And it holds back no earlier queue of
+/// the flow. At other nodes, a queue overflows if packets of other nodes can arrive faster than the
+/// port sends.
+pub fn overflows(
+    case: &Case,
+    protocol: &dyn Protocol,
+    graph: &QueueGraph,
+    dependencies: &Dependencies,
+) -> Vec<Overflow> {
     let feeders = feeders(case);
     let rate = |port: &PortId| u128::from(case.port(*port).rate.bps());
     let is_overrun = |port: PortId| feeders[&port].iter().map(rate).sum::<u128>() > rate(&port);
@@ -47,7 +54,7 @@ pub fn overflows(case: &Case, protocol: &dyn Protocol, graph: &Graph, dependenci
     found.into_values().collect()
 }
 
-/// Per port, those that flows pass directly before it.
+/// Returns, for each port, the previous ports of its flows.
 fn feeders(case: &Case) -> BTreeMap<PortId, BTreeSet<PortId>> {
     let mut feeders: BTreeMap<PortId, BTreeSet<PortId>> = BTreeMap::new();
     for path in case.flows().iter().map(|flow| &flow.path) {

@@ -1,49 +1,52 @@
-//! What the tables of a Pyrrha switch on Tofino2 take of SRAM in a k-ary fat-tree (section V of the Pyrrha paper, "Complexity and overhead").
+//! SRAM for the tables of a Pyrrha switch on Tofino2 in a k-ary fat-tree (section V of the Pyrrha
+//! paper, "Complexity and overhead").
 //!
-//! Tofino2 hands out SRAM in blocks of 16 KiB, and all figures of the paper for k = 36 are whole numbers of blocks: 0.44 MB are 28, 176 KB
-//! are 11, 8.64 MB are 553, 1.88 MB are 120, and their sum, 712 of 1600, is the 44.5 % that it states.
+//! Tofino2 allocates SRAM in blocks of 16 KiB. All figures of the paper for k = 36 are whole
+//! numbers of blocks: 0.44 MB are 28, 176 KB are 11, 8.64 MB are 553, 1.88 MB are 120. Their sum,
+//! 712 of 1600, is the 44.5 % of the paper.
 //!
-//! The paper says what the tables hold, and for the root table how many entries there are; widths are not published. The widths below
-//! reproduce its figures. Only that of a root follows from the text, all others are assumptions.
+//! The paper publishes the contents of the tables, and the number of entries of the root table, but
+//! no widths. The widths below reproduce its figures. Only the width of a root follows from the
+//! text; all others are assumptions.
 
 use serde::Serialize;
 
 /// Bytes of an SRAM block of Tofino2.
 pub const BLOCK_BYTES: u64 = 16 << 10;
 
-/// SRAM blocks of Tofino2: 80 in each of 20 stages. The paper's 44.5 % fit no other number.
+/// SRAM blocks of Tofino2: 80 in each of 20 stages. Only this number gives the paper's 44.5 %.
 pub const BLOCKS: u64 = 1600;
 
-/// Largest k that is computed: with 1024 ports per switch, a fat-tree has 268 million hosts.
+/// Largest supported k: with 1024 ports per switch, a fat-tree has 268 million hosts.
 pub const MAX_K: u64 = 1024;
 
 /// Bits of a next hop in the forwarding table of another switch. Assumed.
 pub const NEXT_HOP_BITS: u64 = 16;
 
-/// Bits that say whether a root has a queue at a port. Assumed.
+/// Bits for whether a root has a queue at a port. Assumed.
 pub const IS_ASSIGNED_BITS: u64 = 1;
 
-/// Bits that say which queue a root has at a port, and in which state. Assumed.
+/// Bits for the queue of a root at a port, and its state. Assumed.
 pub const QUEUE_RECORD_BITS: u64 = 32;
 
-/// Bits of a free queue on the stack of a port: a word of SRAM. Assumed.
+/// Bits of a free queue on a port's stack: a word of SRAM. Assumed.
 pub const FREE_QUEUE_BITS: u64 = 128;
 
-/// SRAM blocks of the processing logic. Published for k = 36; that they do not depend on k is assumed.
+/// SRAM blocks of the processing logic. Published for k = 36, assumed for other k.
 pub const LOGIC_BLOCKS: u64 = 120;
 
 /// One table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// The unit of the paper that it is part of.
+    /// Unit of the paper to which the table belongs.
     pub unit: &'static str,
-    /// What it holds.
+    /// Contents.
     pub name: &'static str,
-    /// Number of entries; none if only the blocks are known.
+    /// Number of entries; `None` if only the blocks are known.
     pub entries: Option<u64>,
     /// Bits per entry.
     pub bits: Option<u64>,
-    /// SRAM blocks of [`BLOCK_BYTES`] that it takes.
+    /// SRAM blocks of [`BLOCK_BYTES`].
     pub blocks: u64,
 }
 
@@ -54,9 +57,9 @@ pub struct Memory {
     pub k: u64,
     /// Hosts of the fat-tree.
     pub hosts: u64,
-    /// Its switches.
+    /// Switches of the fat-tree.
     pub switches: u64,
-    /// The tables, unit by unit.
+    /// Tables, unit by unit.
     pub tables: Vec<Table>,
     /// SRAM blocks of all tables.
     pub blocks: u64,
@@ -66,12 +69,12 @@ pub struct Memory {
     pub chip_blocks: u64,
 }
 
-/// A fat-tree that cannot be.
+/// An error: no fat-tree has this k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("k = {0}: a fat-tree has an even number of ports per switch, 2 to {MAX_K}")]
 pub struct NoFatTree(pub u64);
 
-/// What the tables of a switch in a fat-tree of switches with `k` ports take.
+/// Returns the tables of a switch in a fat-tree of switches with `k` ports.
 ///
 /// # Errors
 /// If there is no such fat-tree.
@@ -88,14 +91,15 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
         let blocks = (entries * bits).div_ceil(BLOCK_BYTES * 8);
         Table { unit, name, entries: Some(entries), bits: Some(bits), blocks }
     };
-    // Paths branch at the first two hops only, and all core switches have the same table: one copy represents them (section IV-B).
+    // Paths branch only at the first two hops, and all core switches have equal tables: one copy is
+    // enough (section IV-B).
     let forwarding = (k / 2 + 1) * hosts;
     let tables = vec![
         table("path calculation", "forwarding of aggregation switches and core", forwarding, NEXT_HOP_BITS),
         table("root table", "congestion roots", roots, root),
         table("queue manager", "IsAssigned", k * roots, IS_ASSIGNED_BITS),
         table("queue manager", "QueueId record", k * roots, QUEUE_RECORD_BITS),
-        // In the extreme, every ToR is the site of a root (section IV-E).
+        // At most, every ToR has a root (section IV-E).
         table("queue manager", "QueueId stack", k * edges, FREE_QUEUE_BITS),
         Table { unit: "processing logic", name: "", entries: None, bits: None, blocks: LOGIC_BLOCKS },
     ];
@@ -103,13 +107,13 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
     Ok(Memory { k, hosts, switches, tables, blocks, block_bytes: BLOCK_BYTES, chip_blocks: BLOCKS })
 }
 
-/// Bits that number `count` things.
+/// Returns the number of bits that number `count` items.
 fn bits_for(count: u64) -> u64 {
     (count - 1).checked_ilog2().map_or(0, |log| u64::from(log) + 1)
 }
 
 impl Memory {
-    /// SRAM blocks of the tables of `unit`.
+    /// Returns the SRAM blocks of the tables of `unit`.
     pub fn blocks_of(&self, unit: &str) -> u64 {
         self.tables.iter().filter(|table| table.unit == unit).map(|table| table.blocks).sum()
     }
@@ -123,7 +127,7 @@ mod tests {
         (blocks * BLOCK_BYTES) as f64 / f64::from(1 << 20)
     }
 
-    /// The figures of section V, to the last digit that the paper prints.
+    /// The figures of section V, to the last printed digit.
     #[test]
     fn the_papers_fat_tree() {
         let memory = memory(36).unwrap();
@@ -140,7 +144,8 @@ mod tests {
         assert_eq!(format!("{:.0}", megabytes(memory.blocks)), "11");
     }
 
-    /// <switch-id, port-id> of 1620 switches with 36 ports takes 11 + 6 bits, 24 in whole bytes, for each of 58,320 ports.
+    /// <switch-id, port-id> of 1620 switches with 36 ports takes 11 + 6 bits, 24 in whole bytes,
+    /// for each of 58,320 ports.
     #[test]
     fn the_width_of_a_root_follows_from_the_text() {
         let memory = memory(36).unwrap();

@@ -1,4 +1,5 @@
-//! The values in force that a scenario does not write: they follow from a profile, from the links, or from other values.
+//! Effective values that differ from the scenario: derived from a profile, from links, or from
+//! other values.
 
 use crate::document::join;
 use crate::scenario::Scenario;
@@ -14,28 +15,30 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A value that holds where the scenario writes none, or another than it writes.
+/// An effective value of an option that is unset, or set to another value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effective {
-    /// The field as a dotted path, `switch.headroom.headroom`.
+    /// Dotted path of the option, `switch.headroom.headroom`.
     pub path: String,
-    /// Its value as the scenario would write it; where it is not the same for all, a table from where it holds (`100 Gbps, 1 us`) to the value.
-    /// What no value says is said in words: `all`.
+    /// Effective value as a scenario would write it. If it varies, a table from place (`100 Gbps, 1
+    /// us`) to value. A string such as `all` describes what no value expresses.
     pub value: Value,
-    /// What it follows from: `profile paper`, `default`, or what was made of the value written.
+    /// Origin of the value: `profile paper`, `default`, or how it was derived from the written
+    /// value.
     pub origin: String,
 }
 
-/// What holds at a field, whatever the scenario writes there.
+/// The effective value of an option, set or not.
 struct Derived {
     value: Value,
-    /// What it follows from where nothing is written.
+    /// Origin if the option is unset.
     origin: String,
-    /// What was made of a value that is written.
+    /// Derivation from a written value.
     made: &'static str,
 }
 
-/// The values of every field that are in force in `fabric`, which was made of `graph`, beside those that `scenario` writes, whose values are `fields`.
+/// Returns the effective values of all options in `fabric`, built from `graph`, that differ from
+/// `fields`, the values of `scenario`.
 pub(crate) fn effective(scenario: &Scenario, fields: &Value, graph: &Graph, fabric: &Fabric) -> Vec<Effective> {
     let mut derived = Derivation { fabric, values: BTreeMap::new() };
     for (key, value) in scenario.topology.effective_values() {
@@ -51,13 +54,13 @@ pub(crate) fn effective(scenario: &Scenario, fields: &Value, graph: &Graph, fabr
     walk.found
 }
 
-/// Values being derived, by path.
+/// Collector of derived values, by path.
 struct Derivation<'f> {
     fabric: &'f Fabric,
     values: BTreeMap<String, Derived>,
 }
 
-/// Values by where they hold.
+/// Values by place.
 type Places<K> = BTreeMap<K, Vec<Value>>;
 
 impl Derivation<'_> {
@@ -112,7 +115,7 @@ impl Derivation<'_> {
         }
     }
 
-    /// What a buffer policy makes of its options at the ports of `switches`.
+    /// Derives the options of a buffer policy at the ports of `switches`.
     fn headroom(&mut self, path: &str, config: &HeadroomConfig, switches: impl IntoIterator<Item = NodeId>) {
         let mut options: BTreeMap<&str, Places<(Rate, Duration)>> = BTreeMap::new();
         for switch in switches {
@@ -175,7 +178,7 @@ impl Derivation<'_> {
         }
     }
 
-    /// What loss recovery makes of its options at the hosts.
+    /// Derives the options of loss recovery at the hosts.
     fn recovery(&mut self, config: &RecoveryConfig) {
         let fabric = self.fabric;
         let mut options: BTreeMap<String, Places<Rate>> = BTreeMap::new();
@@ -212,7 +215,8 @@ fn add<K: Ord>(places: &mut Places<K>, place: K, value: Value) {
     }
 }
 
-/// The value that holds everywhere, or a table from place to value; a list where the place does not decide.
+/// Returns the common value, or a table from place to value; a place with several values has a
+/// list.
 fn by_place<K>(places: Places<K>, name: impl Fn(&K) -> String) -> Value {
     let mut all = places.values().flatten();
     match all.next() {
@@ -227,7 +231,7 @@ fn by_place<K>(places: Places<K>, name: impl Fn(&K) -> String) -> Value {
     }
 }
 
-/// Goes through the fields of a scenario in the order of the schema.
+/// Walks the options of a scenario in the order of the schema.
 struct Walk<'s> {
     root: &'s Value,
     derived: BTreeMap<String, Derived>,
@@ -241,7 +245,7 @@ impl<'s> Walk<'s> {
                 let properties = &table(self.root, schema, fields)["properties"];
                 fields.iter().for_each(|(key, value)| self.node(&properties[key], value, &join(path, key)));
             }
-            // Of longer lists within a section, of links and of flows, every entry is the author's own.
+            // Entries of nested lists, such as links and flows, have no derived values.
             (Value::Array(items), None) if !path.contains(['.', '[']) => {
                 let of_items = &schema["items"];
                 items.iter().enumerate().for_each(|(i, item)| self.node(of_items, item, &format!("{path}[{i}]")));
@@ -249,7 +253,7 @@ impl<'s> Walk<'s> {
             (Value::Null, Some(Derived { value, origin, .. })) => {
                 self.found.push(Effective { path: path.into(), value, origin });
             }
-            // What sizes leave out depends on the alternative that was chosen.
+            // Unset options of sizes depend on the chosen alternative.
             (Value::Null, None) if path.starts_with("traffic") && path.matches('.').count() > 1 => {}
             (Value::Null, None) => {
                 let words = schema["description"].as_str().and_then(default_in_words);
@@ -267,7 +271,8 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The schema of a table, seen through references, options and unions: the alternative with the table's `kind`, or the one with fields.
+/// Returns the schema of a table after resolving references, options and unions: the alternative
+/// with the table's `kind`, or with properties.
 fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) -> &'s Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')))
     {
@@ -281,7 +286,7 @@ fn table<'s>(root: &'s Value, schema: &'s Value, fields: &Map<String, Value>) ->
     alternatives.map(|schema| table(root, schema, fields)).find(is_it).unwrap_or(schema)
 }
 
-/// What a description says of the default: `all` of "Hosts that send. Default: all."
+/// Returns the default in a description: `all` of "Hosts that send. Default: all."
 fn default_in_words(description: &str) -> Option<String> {
     let said = description.split("Default").nth(1)?.trim_start_matches(':').trim_start();
     let end = [". ", ".\n", " (", ";"].iter().filter_map(|mark| said.find(mark)).min().unwrap_or(said.len());

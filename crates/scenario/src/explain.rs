@@ -1,4 +1,4 @@
-//! Every value in force, and where it came from.
+//! Effective values of all options, with their origins.
 
 use crate::document::{Document, join};
 use crate::effective::Effective;
@@ -6,19 +6,20 @@ use crate::plan::Plan;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// One value in force.
+/// The effective value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The field as a dotted path, `traffic[0].load`.
+    /// Dotted path of the option, `traffic[0].load`.
     pub path: String,
-    /// Its value as the scenario would write it; see [`Effective::value`] for what a scenario cannot write.
+    /// Value as a scenario would write it; [`Effective::value`] describes the exceptions.
     pub value: Value,
-    /// Where it came from: `scenario.toml:12`, `--set`, `given` (in Python), `default`, or `profile paper`.
+    /// Origin of the value: `scenario.toml:12`, `--set`, `given` (in Python), `default`, or
+    /// `profile paper`.
     pub origin: String,
 }
 
-/// Every field of the scenario that `plan` was made of and that means something there, in the order of the schema; `document` is what it was
-/// read from.
+/// Returns all options with an effective value, in the order of the schema. `plan` was built from
+/// `document`.
 pub fn explain(document: &Document, plan: &Plan) -> Vec<Setting> {
     let effective = plan.effective.iter().map(|it| (it.path.as_str(), it)).collect();
     let mut explainer = Explainer { document, effective, settings: Vec::new() };

@@ -1,8 +1,8 @@
-//! From a scenario file to a checked plan: parsing, schema, topologies, traffic, routes.
+//! Turns a scenario file into a checked plan: parsing, schema, topologies, traffic, routes.
 //!
-//! A [`Document`] is what was written, and where. A [`Scenario`] is what it says, with the defaults of what it does not say. A [`Plan`] is
-//! what follows for a network and its flows, checked; nothing else can be run. Whatever is wrong on the way is a [`Diagnostic`], and all of
-//! one step come together.
+//! A [`Document`] is a file as written, with the origins of its values. A [`Scenario`] has all
+//! options, with defaults filled in. A [`Plan`] is the checked network with its flows; only plans
+//! can run. Every step reports all of its errors together, as [`Diagnostic`]s.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,7 @@
-//! The scenario: everything a user can say, with the default of what is not said.
+//! The scenario: all options of a file, with their defaults.
 //!
-//! These types are the only description of the file. The JSON Schema, the checks and the option reference are made from them.
+//! These types are the only description of the file. The JSON Schema, the checks and the option
+//! reference are generated from them.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::check::check;
@@ -20,69 +21,71 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A fabric, its traffic and its mechanisms: one experiment.
+/// One experiment: a fabric, its traffic and its mechanisms.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Name of the scenario, for reports. Default: the name of its file.
+    /// Name of the scenario in reports. Default: the name of its file.
     pub name: Option<String>,
-    /// How long, and with which seed.
+    /// Duration and seed of the run.
     #[serde(default)]
     pub run: RunConfig,
-    /// The fabric.
+    /// Hosts, switches and links.
     pub topology: TopologyConfig,
-    /// Names of ports, for whoever reads results; without one, a port goes by its number.
+    /// Names of ports in results. A port without a name is shown by its number.
     #[serde(default)]
     pub interfaces: Vec<InterfacesConfig>,
-    /// Entries of forwarding tables that are set by hand, right or wrong.
+    /// Entries of forwarding tables set by hand, correct or not.
     #[serde(default)]
     pub routes: Vec<RouteConfig>,
     /// Links that fail during the run.
     #[serde(default)]
     pub faults: Vec<FaultConfig>,
-    /// Frames.
+    /// Format of frames, and routing.
     #[serde(default)]
     pub network: NetworkConfig,
-    /// Every switch.
+    /// Options of every switch.
     #[serde(default)]
     pub switch: SwitchConfig,
-    /// Switches that differ from the others, group by group; their hosts go with them.
+    /// Groups of switches with other mechanisms than the rest. Hosts use the flow control of their
+    /// group.
     #[serde(default)]
     pub groups: Vec<GroupConfig>,
-    /// Every host.
+    /// Options of every host.
     #[serde(default)]
     pub host: HostConfig,
     /// Congestion control of every flow. Default `dcqcn`.
     #[serde(default = "default_congestion_control")]
     pub congestion_control: CongestionConfig,
-    /// Path choice. Default `ecmp`.
+    /// Load balancing. Default `ecmp`.
     #[serde(default = "default_load_balance")]
     pub load_balance: LoadBalanceConfig,
     /// Loss recovery of every flow. Default `go-back-n`.
     #[serde(default = "default_recovery")]
     pub recovery: RecoveryConfig,
-    /// The traffic: all parts together.
+    /// Parts of the traffic, which run together.
     #[schemars(length(min = 1))]
     pub traffic: Vec<TrafficConfig>,
-    /// What is measured in addition to flow completion times.
+    /// Measurements in addition to flow completion times.
     #[serde(default)]
     pub probes: ProbesConfig,
 }
 
-/// How long, and with which seed.
+/// Duration and seed of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
     /// Seed of every random stream. Default 1.
     pub seed: u64,
-    /// When traffic stops: no flow starts at or after this time. Default 1 ms.
+    /// End of the traffic: no flow starts at or after this time. Default 1 ms.
     pub until: Time,
-    /// Flows that start before this time are simulated but not measured. Default 0 s.
+    /// Start of measurement: flows that start before this time are simulated but not measured.
+    /// Default 0 s.
     pub warmup: Duration,
-    /// How long after `until` the run waits for unfinished flows. Default 100 ms.
+    /// Longest time after `until` that the run waits for unfinished flows. Default 100 ms.
     pub drain: Duration,
-    /// Largest number of parts that the network is cut into; a thread runs one or more of them. Results do not depend on it. Default: as many
-    /// as the command line's `--threads`.
+    /// Maximum number of shards into which the network is divided; a thread runs one or more of
+    /// them. Results do not depend on the number. Default: the value of `--threads`.
     #[schemars(range(min = 1, max = 1024))]
     pub shards: Option<u32>,
 }
@@ -105,11 +108,11 @@ impl Default for RunConfig {
 pub struct InterfacesConfig {
     /// Hosts and switches by name or pattern.
     pub nodes: NodeList,
-    /// The names of their ports in the order of their numbers. The last one goes on counting by `step` if it ends with a number: `["Ethernet0"]` is
-    /// Ethernet0, Ethernet1 and so on.
+    /// Names of the ports in the order of their numbers. If the last name ends with a number, the
+    /// remaining ports continue it by `step`: `["Ethernet0"]` names Ethernet0, Ethernet1 and so on.
     #[schemars(length(min = 1))]
     pub names: Vec<String>,
-    /// By how much. Default 1.
+    /// Step between continued names. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub step: u32,
@@ -119,7 +122,7 @@ fn one() -> u32 {
     1
 }
 
-/// An entry of the forwarding table of some switches: packets for these hosts go to that neighbour.
+/// An entry in the forwarding tables of some switches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
@@ -127,46 +130,48 @@ pub struct RouteConfig {
     pub at: NodeList,
     /// Destinations by name or pattern.
     pub to: NodeList,
-    /// The neighbour that the packets go to: the name of a node with a link to all of these switches.
+    /// Next hop of the packets: a node with a link to all of these switches.
     pub next: String,
 }
 
-/// Switches that run other mechanisms than `switch` says.
+/// Switches with other mechanisms than `switch` configures.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupConfig {
     /// Switches by name or pattern.
     pub switches: NodeList,
-    /// Their flow control, and that of hosts whose first link leads to them: in a BCube, those of layer 0. Default: as in `switch`.
+    /// Flow control of the switches, and of hosts whose first link leads to one of them (in a
+    /// BCube, the link of layer 0). Default: as in `switch`.
     pub flow_control: Option<FlowControlConfig>,
-    /// Their buffer policy. Default: as in `switch`.
+    /// Buffer policy of the switches. Default: as in `switch`.
     pub headroom: Option<HeadroomConfig>,
 }
 
-/// A link that fails during the run: what is on the wire is lost, what is queued waits.
+/// A link that fails during the run. Frames on the wire are lost, queued packets wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultConfig {
     /// Names of the link's two ends: `["leaf0", "spine1"]`.
     pub link: [String; 2],
-    /// Which of several parallel links, counted from 0. Default: all of them.
+    /// Index of one of several parallel links, counted from 0. Default: all of them.
     pub parallel: Option<u32>,
-    /// When it fails.
+    /// Time of the failure.
     pub down: Time,
-    /// When it comes back. Default: never.
+    /// Time of the repair. Default: never.
     pub up: Option<Time>,
 }
 
-/// Frames.
+/// Format of frames, and routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
-    /// Which headers frames carry. Default `rocev2`.
+    /// Headers of frames. Default `rocev2`.
     pub framing: Framing,
     /// Payload bytes of a full data packet, 1 B to 9000 B. Default 1024 B (the RoCE path MTU).
     pub mtu: Bytes,
-    /// Time from the failure or return of a link (`[[faults]]`) until all routes are computed anew. What waits at the ports of failed links is lost then.
-    /// Default: never, routes stay, and packets wait for the link.
+    /// Time from the failure or repair of a link (`[[faults]]`) until all routes are recomputed.
+    /// Packets queued at failed links are lost then. Default: never; routes do not change, and
+    /// packets wait for the link.
     pub reconvergence: Option<Duration>,
 }
 
@@ -176,51 +181,55 @@ impl Default for NetworkConfig {
     }
 }
 
-/// What is measured in addition to flow completion times.
+/// Measurements in addition to flow completion times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbesConfig {
-    /// Time between two samples of queues and ports; "0 s" switches them off. Default 10 us.
+    /// Time between two samples of queues and ports; "0 s" disables sampling. Default 10 us.
     pub sample_interval: Duration,
-    /// Whether single queues are sampled besides ports: their bytes at egress, and at ingress those that are charged, with threshold and headroom. Default
-    /// true.
+    /// Sample single queues as well as ports: bytes at egress, and charged bytes, threshold and
+    /// headroom at ingress. Default true.
     pub queues: bool,
-    /// Whether every PAUSE is recorded. Default true.
+    /// Record every PAUSE. Default true.
     pub pauses: bool,
-    /// Whether to record, for every ingress queue of a switch whose upstream is told to stop, how much arrives and departs meanwhile and how much
-    /// headroom it uses; and for every switch the local maxima of the headroom in use. Default false.
+    /// Record, for every paused ingress queue of a switch, the bytes that arrive and depart during
+    /// the pause, and the headroom in use; and for every switch the local maxima of the headroom in
+    /// use. Default false.
     pub ingress: bool,
-    /// Whether the payload delivered to flows is sampled, by tag and role. Default false: every sample then looks at every flow that has begun and not ended.
+    /// Sample the payload delivered to flows, by tag and role. Default false, since every sample
+    /// then reads every active flow.
     pub goodput: bool,
-    /// Whether what load balancers know of paths, and how much they hold, is sampled. Default false: every sample then looks at every path that edge switches have
-    /// chosen among.
+    /// Sample the load balancers' state of paths, and the size of that state. Default false, since
+    /// every sample then reads every path from which edge switches have chosen.
     pub paths: bool,
     /// Record a latency breakdown of every flow, to the picosecond, and its congestion signals.
     /// Default false.
     pub flows: bool,
-    /// Which events are written down one by one: what is on wires and in queues, pauses, marks, drops, what senders do. Default: none.
+    /// Trace of single events: frames on wires and in queues, pauses, marks, drops, actions of
+    /// senders. Default: none.
     pub trace: Option<TraceConfig>,
-    /// Time between two searches for cyclic waits; "0 s" switches them off. Default 100 us.
+    /// Time between two searches for cyclic waits; "0 s" disables them. Default 100 us.
     pub deadlock_check: Duration,
-    /// Smallest share of an incast's traffic, 0 to 1, that a port carries for the flows of others through it to count as vulnerable. Default
-    /// 0.1.
+    /// Threshold for vulnerable flows, 0 to 1: other flows through a port are vulnerable if the
+    /// port carries at least this share of an incast's traffic. Default 0.1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub vulnerable_share: f64,
 }
 
-/// Which events are written down one by one.
+/// Selection of events to trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceConfig {
-    /// From when on. Default 0 s.
+    /// Start of the trace. Default 0 s.
     pub from: Time,
-    /// Until when. Default: the end of the run.
+    /// End of the trace. Default: the end of the run.
     pub until: Option<Time>,
-    /// Hosts and switches by name or pattern: what they do. Default: all of them.
+    /// Hosts and switches whose events are traced, by name or pattern. Default: all.
     pub nodes: Option<NodeList>,
-    /// Ports, as "leaf3:5" or "leaf3->h7", instead of nodes: what happens there.
+    /// Ports whose events are traced, such as "leaf3:5" or "leaf3->h7". Excludes `nodes`.
     pub ports: Option<Vec<String>>,
-    /// Flows by their numbers in order of start, from 0, instead of nodes: what happens to their packets, and what their senders do.
+    /// Flows whose packets and senders are traced, by number in order of start, from 0. Excludes
+    /// `nodes`.
     pub flows: Option<Vec<u32>>,
 }
 
@@ -254,7 +263,7 @@ fn default_recovery() -> RecoveryConfig {
 }
 
 impl Scenario {
-    /// The JSON Schema of a scenario (draft 2020-12).
+    /// Returns the JSON Schema of a scenario (draft 2020-12).
     pub fn schema() -> Value {
         schema_for!(Scenario).to_value()
     }
@@ -262,26 +271,26 @@ impl Scenario {
     /// Reads a document.
     ///
     /// # Errors
-    /// Everything that the schema does not allow, in the order of the document.
+    /// All violations of the schema, in the order of the document.
     pub fn from_document(document: &Document) -> Result<Scenario, Vec<Diagnostic>> {
-        let findings = check(&Scenario::schema(), document);
-        if !findings.is_empty() {
-            return Err(findings);
+        let diagnostics = check(&Scenario::schema(), document);
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
         }
         let data = document.to_json();
-        serde_json::from_value(data.clone()).map_err(|error| vec![document.place(blame(&data, &error))])
+        serde_json::from_value(data.clone()).map_err(|error| vec![document.place(locate(&data, &error))])
     }
 
-    /// The scenario with every default filled in, as plain data that [`Document::from_json`] reads back. What follows from other values, and
-    /// what is simply absent, is left out.
+    /// Returns the scenario with every default filled in, as plain data that
+    /// [`Document::from_json`] reads back. Derived values and absent options are left out.
     ///
     /// # Errors
-    /// A mechanism of another crate, which no file can name: it belongs into the plan's network, not into the scenario.
+    /// If a mechanism of another crate is not registered, so that no file can name it.
     pub fn resolved(&self) -> Result<Value, Vec<Diagnostic>> {
         self.fields().map(|fields| without_nulls(&fields))
     }
 
-    /// The same with a null wherever something is left out.
+    /// Like [`Scenario::resolved`], with nulls for values that are left out.
     pub(crate) fn fields(&self) -> Result<Value, Vec<Diagnostic>> {
         let mut fields = serde_json::to_value(self).map_err(|error| vec![Diagnostic::error("", error.to_string())])?;
         for (fields, part) in fields["traffic"].as_array_mut().into_iter().flatten().zip(&self.traffic) {
@@ -291,21 +300,22 @@ impl Scenario {
     }
 }
 
-/// `value` without the fields that are null.
+/// Returns `value` without its null fields.
 pub(crate) fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let said = fields.iter().filter(|(_, value)| !value.is_null());
-            said.map(|(key, value)| (key.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(key, value)| (key.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),
         leaf => leaf.clone(),
     }
 }
 
-/// Finds the part of `data` that serde refused: what a schema cannot say, such as a text that stands for one of several things.
-fn blame(data: &Value, error: &serde_json::Error) -> Diagnostic {
-    fn refusal<T: DeserializeOwned>(data: &Value, path: &str) -> Option<Diagnostic> {
+/// Finds the part of `data` that serde rejected although the schema allows it, such as a malformed
+/// string.
+fn locate(data: &Value, error: &serde_json::Error) -> Diagnostic {
+    fn rejected<T: DeserializeOwned>(data: &Value, path: &str) -> Option<Diagnostic> {
         let part = data.pointer(&keys(path).map(|key| format!("/{key}")).collect::<String>())?;
         serde_json::from_value::<T>(part.clone()).err().map(|error| Diagnostic::error(path, error.to_string()))
     }
@@ -314,17 +324,17 @@ fn blame(data: &Value, error: &serde_json::Error) -> Diagnostic {
     };
     let of_groups = || {
         each("groups").into_iter().find_map(|group| {
-            refusal::<Option<FlowControlConfig>>(data, &format!("{group}.flow_control"))
-                .or_else(|| refusal::<Option<HeadroomConfig>>(data, &format!("{group}.headroom")))
+            rejected::<Option<FlowControlConfig>>(data, &format!("{group}.flow_control"))
+                .or_else(|| rejected::<Option<HeadroomConfig>>(data, &format!("{group}.headroom")))
         })
     };
-    refusal::<TopologyConfig>(data, "topology")
-        .or_else(|| each("traffic").iter().find_map(|part| refusal::<TrafficConfig>(data, part)))
-        .or_else(|| refusal::<FlowControlConfig>(data, "switch.flow_control"))
-        .or_else(|| refusal::<HeadroomConfig>(data, "switch.headroom"))
+    rejected::<TopologyConfig>(data, "topology")
+        .or_else(|| each("traffic").iter().find_map(|part| rejected::<TrafficConfig>(data, part)))
+        .or_else(|| rejected::<FlowControlConfig>(data, "switch.flow_control"))
+        .or_else(|| rejected::<HeadroomConfig>(data, "switch.headroom"))
         .or_else(of_groups)
-        .or_else(|| refusal::<CongestionConfig>(data, "congestion_control"))
-        .or_else(|| refusal::<LoadBalanceConfig>(data, "load_balance"))
-        .or_else(|| refusal::<RecoveryConfig>(data, "recovery"))
+        .or_else(|| rejected::<CongestionConfig>(data, "congestion_control"))
+        .or_else(|| rejected::<LoadBalanceConfig>(data, "load_balance"))
+        .or_else(|| rejected::<RecoveryConfig>(data, "recovery"))
         .unwrap_or_else(|| Diagnostic::error("", error.to_string()))
 }

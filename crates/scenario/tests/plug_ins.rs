@@ -1,8 +1,10 @@
-//! A mechanism of another crate in a scenario: its mistakes are told as those of a built-in are, and what is resolved can be read again.
+//! A mechanism of another crate in a scenario: its mistakes are told as those of a built-in are,
+//! and what is resolved can be read again.
 
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::{
-    CongestionOptions, Findings, FlowControlFacts, FlowControlOptions, Options, SchemeContext, SenderFacts, Shape, Site,
+    CongestionOptions, Diagnostics, FlowControlFacts, FlowControlOptions, Options, SchemeContext, SenderFacts, Shape,
+    Site,
 };
 use backwater_fabric::mechanisms::congestion::{
     AnyCongestionPoint, AnyNotificationPoint, AnyReactionPoint, CongestionConfig,
@@ -50,8 +52,8 @@ impl Default for IdleConfig {
 }
 
 impl Options for IdleConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.ordered([("from", self.from), ("to", self.to)]);
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.ordered([("from", self.from), ("to", self.to)]);
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {
@@ -79,8 +81,8 @@ struct AroundConfig {
 }
 
 impl Options for AroundConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        self.base.options().check(beside, findings);
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        self.base.options().check(beside, diagnostics);
     }
 }
 
@@ -110,7 +112,7 @@ fn planned(topology: &str, options: &str) -> Result<(Document, Plan), Vec<String
     );
     let document = Document::from_toml("s.toml", &text).expect("it is TOML");
     let plan = Plan::from_document(&document, Path::new("."));
-    let told = |findings: Vec<Diagnostic>| findings.iter().map(ToString::to_string).collect();
+    let told = |diagnostics: Vec<Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
     plan.map(|plan| (document, plan)).map_err(told)
 }
 
@@ -178,7 +180,7 @@ fn options_that_contain_a_mechanism_of_their_own_slot_are_read_and_explained() {
         let document = Document::from_toml("s.toml", &text).expect("it is TOML");
         let plan = Plan::from_document(&document, Path::new("."));
         plan.map(|plan| (document, plan))
-            .map_err(|findings| findings.iter().map(ToString::to_string).collect::<Vec<_>>())
+            .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     let (document, plan) = planned(r#"kind = "dcqcn", gain = 0.125"#).unwrap();
     let resolved = plan.resolved();
@@ -199,7 +201,8 @@ fn options_that_contain_a_mechanism_of_their_own_slot_are_read_and_explained() {
     assert!(found.len() == 1 && found[0].contains("congestion_control.base.gain = 2: must be "), "{found:?}");
 }
 
-/// Turns have no effect where all that waits in a host's queues is of the control class: certain with built-in flow controls, not with this one.
+/// Turns have no effect where all that waits in a host's queues is of the control class: certain
+/// with built-in flow controls, not with this one.
 #[test]
 fn turns_at_hosts_are_idle_only_where_it_is_known_what_hosts_send() {
     let topology = format!("{STAR}\n[host]\nscheduler = {{ kind = \"fair\" }}");

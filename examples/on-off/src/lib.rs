@@ -9,8 +9,8 @@
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
-    Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge, Options, PacketContext,
-    PauseScope, Pressure, SchemeContext, Site, View,
+    Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge, Options,
+    PacketContext, PauseScope, Pressure, SchemeContext, Site, View,
 };
 use backwater_fabric::frame::cause::Causes;
 use backwater_fabric::frame::{Control, Protocol, Signal};
@@ -38,9 +38,9 @@ pub struct OnOffConfig {
 }
 
 impl Options for OnOffConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let message = format!("must be at most {}", Duration::from_ms(1));
-        findings.error(self.hold > Duration::from_ms(1), "hold", message);
+        diagnostics.error(self.hold > Duration::from_ms(1), "hold", message);
     }
 }
 

@@ -15,7 +15,7 @@ fn switch() -> Switch {
     }
 }
 
-/// DSH section V-A, with its 56,840 B in place of the 60,000 B that it rounds them to.
+/// DSH section V-A, with the exact 56,840 B, which the paper rounds to 60,000 B.
 #[test]
 fn the_evaluation_of_dsh() {
     let found = plan(&switch()).unwrap();
@@ -48,7 +48,8 @@ fn the_trident_of_dsh() {
     assert_eq!(found.schemes[0].headroom, 5_591_040);
 }
 
-/// With one class, DSH and SIH set aside the same; what does not fit leaves nothing to share.
+/// With one class, DSH and SIH reserve equally many bytes. Reserved bytes that do not fit leave no
+/// shared buffer.
 #[test]
 fn edges() {
     let single = plan(&Switch { classes: 1, ..switch() }).unwrap();
@@ -62,21 +63,18 @@ fn edges() {
 }
 
 #[test]
-fn what_can_not_be_planned_is_refused_by_name() {
-    let refused = |switch: Switch| {
+fn wrong_fields_are_rejected_by_name() {
+    let error = |switch: Switch| {
         let error = plan(&switch).unwrap_err();
         format!("{} {}", error.path, error.message)
     };
-    assert_eq!(refused(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9234 B");
-    assert_eq!(refused(Switch { classes: 9, ..switch() }), "classes must be from 1 to 8");
-    assert_eq!(refused(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
-    assert_eq!(
-        refused(Switch { delay: Duration::ZERO, ..switch() }),
-        "delay must be longer than 0 s and at most 10 ms"
-    );
+    assert_eq!(error(Switch { mtu: 100, ..switch() }), "mtu must be from 256 B to 9234 B");
+    assert_eq!(error(Switch { classes: 9, ..switch() }), "classes must be from 1 to 8");
+    assert_eq!(error(Switch { ports: 0, ..switch() }), "ports must be from 1 to 1024");
+    assert_eq!(error(Switch { delay: Duration::ZERO, ..switch() }), "delay must be longer than 0 s and at most 10 ms");
 }
 
-/// The table that SONiC ships for the SN5610N (Spectrum-4, `pg_profile_lookup.ini`), with 10 % of small packets.
+/// SONiC's table for the SN5610N (Spectrum-4, `pg_profile_lookup.ini`), with 10 % small packets.
 #[test]
 fn sonic_profiles_of_a_spectrum_4() {
     let port = |speed, cable| SpectrumPort {
@@ -100,7 +98,7 @@ fn sonic_profiles_of_a_spectrum_4() {
         let profile = spectrum(&port(speed, cable)).unwrap();
         assert_eq!((profile.xoff, profile.xon, profile.size), (xoff, 19_456, xoff + 19_456), "{speed} {cable} m");
     }
-    // Here the table has 104,448.
+    // SONiC's table has 104,448.
     assert_eq!(spectrum(&port(400_000, 40.0)).unwrap().xoff, 106_496);
     assert_eq!(spectrum(&SpectrumPort { shared_pool: true, ..port(100_000, 5.0) }).unwrap().size, 19_456);
     let error = spectrum(&port(2500, 5.0)).unwrap_err().message;

@@ -1,4 +1,4 @@
-//! Backpressure flow control: a fixed number of queues, which flows are hashed onto.
+//! Backpressure flow control: flows are hashed onto a fixed number of queues.
 
 use super::{Protocol, QueueId};
 use crate::case::Case;
@@ -6,10 +6,10 @@ use backwater_engine::random::mix;
 use backwater_fabric::ids::FlowId;
 use std::num::NonZeroU32;
 
-/// Queues per port that flows share by hash. A full one pauses the queues that its flows come from.
+/// Queues per port that flows share by hash. A full queue pauses the upstream queues of its flows.
 #[derive(Clone, Copy, Debug)]
 pub enum Bfc {
-    /// So many queues per port. A flow has the same number at every port.
+    /// Number of queues per port. A flow has the same queue number at every port.
     Queues(NonZeroU32),
     /// All flows of a port collide in one queue (figure 13b).
     WorstCase,

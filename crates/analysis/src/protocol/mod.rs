@@ -1,4 +1,4 @@
-//! Flow control as an assignment of queues: what the Pyrrha paper's section VI-A reduces a hop-by-hop flow control to.
+//! Hop-by-hop flow control as an assignment of queues (section VI-A of the Pyrrha paper).
 
 mod bfc;
 mod per_destination;
@@ -22,49 +22,51 @@ use std::num::NonZeroU32;
 /// A queue of an egress port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Queue {
-    /// The port.
+    /// Port of the queue.
     pub port: PortId,
-    /// Which of the port's queues.
+    /// Identity within the port.
     pub id: QueueId,
 }
 
-/// What tells the queues of a port apart.
+/// Identity of a queue within its port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueId {
     /// By traffic class.
     Class(Class),
     /// By number.
     Number(u32),
-    /// By the host that packets go to (a virtual output queue of the whole network).
+    /// By destination host (a virtual output queue of the whole network).
     Destination(NodeId),
     /// By flow.
     Flow(FlowId),
-    /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ), all others are isolation queues (IQ).
+    /// By the congested ports ahead, in ascending order. The empty set is the output queue (OQ),
+    /// all others are isolation queues (IQ).
     Roots(Vec<PortId>),
-    /// By traffic class and how many classes the packet has gone up.
+    /// By traffic class, and the number of classes by which the packet was raised.
     Raised {
         /// The class.
         class: Class,
-        /// How many have.
+        /// Number of classes by which the packet was raised.
         times: usize,
     },
-    /// At a switch, packets that the server behind its port relays to this port of another switch (class A of PortFC).
+    /// At a switch, packets that the server at the port relays to this port of another switch
+    /// (class A of PortFC).
     RelayedTo(PortId),
-    /// At a switch, packets for the server behind its port (class B of PortFC).
+    /// At a switch, packets for the server at the port (class B of PortFC).
     Arriving,
     /// At a server, its own packets.
     Own {
-        /// How many switches they pass.
+        /// Number of switches ahead.
         switches: usize,
-        /// The port through which they leave the next one.
+        /// Egress port of the next switch.
         port: PortId,
     },
-    /// At a server, packets that it relays.
+    /// At a server, relayed packets.
     Relay,
 }
 
 impl QueueId {
-    /// The congested ports that the queue is for; none unless queues are distinguished by them.
+    /// Returns the congested ports of the queue, if queues are identified by them.
     pub fn roots(&self) -> &[PortId] {
         match self {
             QueueId::Roots(roots) => roots,
@@ -74,7 +76,7 @@ impl QueueId {
 }
 
 impl Queue {
-    /// The queue in words, without its port.
+    /// Describes the queue, without its port.
     pub fn describe(&self, case: &Case) -> String {
         match &self.id {
             QueueId::Class(class) => format!("the queue of class {}", class.0),
@@ -98,51 +100,52 @@ impl Queue {
     }
 }
 
-/// A hop-by-hop flow control: who shares a queue, and what a full queue stops.
+/// A hop-by-hop flow control: assigns flows to queues, and pauses queues that feed a full queue.
 pub trait Protocol {
-    /// Its name, which [`parse`] understands.
+    /// Returns the name, which [`parse`] reads.
     fn name(&self) -> String;
 
-    /// Why it makes no sense in `fabric`; `None` if it does.
+    /// Returns the reason if the protocol does not suit `fabric`.
     fn unfit(&self, fabric: &Fabric) -> Option<&'static str> {
         let _ = fabric;
         None
     }
 
-    /// Which queue `flow` joins at `hop` of its path.
+    /// Returns the queue of `flow` at `hop` of its path.
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId;
 
-    /// Whether the congested port `cause` can pause `queue`, through which some flow comes to it (definition 5, equation 13).
+    /// True if the congested port `cause` can pause `queue`, which feeds it (definition 5, equation
+    /// 13).
     fn pauses(&self, queue: &Queue, cause: PortId) -> bool {
         let _ = (queue, cause);
         true
     }
 
-    /// The ports whose signals `queue` obeys although no flow need go from it to them directly.
+    /// Returns ports whose signals `queue` obeys even without a flow to them.
     fn signalled_by(&self, case: &Case, queue: &Queue) -> Vec<PortId> {
         let _ = (case, queue);
         Vec::new()
     }
 
-    /// Whether `holder`, when full, can hold back `queue`, from which some flow comes to it directly (section VII), or which obeys the
-    /// signals of its port.
+    /// True if `holder`, when full, can hold back `queue`. The queue is directly upstream of
+    /// `holder` (section VII), or obeys the signals of its port.
     fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
         let _ = (queue, holder);
         true
     }
 
-    /// Whether the node of `port` notices when a queue of the port gets full; if not, it stops nobody on its own account.
+    /// True if the node of `port` detects full queues of the port, and pauses its upstreams.
     fn detects(&self, case: &Case, port: PortId) -> bool {
         let _ = (case, port);
         true
     }
 }
 
-/// Names of protocols; a number of queues may replace the 32.
+/// Names of protocols; 32 stands for any number of queues.
 pub const NAMES: [&str; 9] =
     ["pfc", "bfc-32", "bfc-worst-case", "per-destination", "per-flow", "pyrrha", "pfc-star", "pfc-forward", "port-fc"];
 
-/// The protocol called `name`; `own_root_rule` is for [`Pyrrha`]. `None` if there is none of that name.
+/// Returns the protocol called `name`; `own_root_rule` is for [`Pyrrha`].
 pub fn parse(name: &str, own_root_rule: bool) -> Option<Box<dyn Protocol>> {
     Some(match name {
         "pfc" => Box::new(Pfc),
@@ -160,7 +163,7 @@ pub fn parse(name: &str, own_root_rule: bool) -> Option<Box<dyn Protocol>> {
     })
 }
 
-/// The congested ports ahead of `hop` on `path`.
+/// Returns the congested ports ahead of `hop` on `path`.
 fn congested_ahead(case: &Case, path: &Path, hop: usize) -> impl Iterator<Item = PortId> {
     path.ahead(hop).filter(|port| case.congested().contains(port))
 }
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood() {
+    fn names_are_parsed() {
         for name in NAMES.into_iter().chain(["bfc-1", "bfc-128"]) {
             assert_eq!(parse(name, true).map(|protocol| protocol.name()).as_deref(), Some(name));
         }

@@ -4,7 +4,8 @@ use super::{Protocol, QueueId};
 use crate::case::Case;
 use backwater_fabric::ids::FlowId;
 
-/// A queue per port and destination host. A full one pauses the queues of the same destination that feed it.
+/// A queue per port and destination host. A full queue pauses the upstream queues of the same
+/// destination.
 #[derive(Clone, Copy, Debug)]
 pub struct PerDestination;
 

@@ -4,7 +4,7 @@ use super::{Protocol, QueueId};
 use crate::case::Case;
 use backwater_fabric::ids::FlowId;
 
-/// A queue per port and flow. A full one pauses the flow's queue one hop upstream.
+/// A queue per port and flow. A full queue pauses the flow's queue one hop upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct PerFlow;
 

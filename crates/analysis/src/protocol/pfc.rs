@@ -6,17 +6,18 @@ use backwater_fabric::ids::{FlowId, PortId};
 use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::NodeKind;
 
-/// A queue per port and traffic class. A full one pauses the class on every link that feeds it.
+/// A queue per port and traffic class. A full queue pauses the class on every link that feeds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pfc;
 
-/// PFC with servers that relay and only pass on what they are told: a class that is paused at one of their ports is stopped on the links
-/// to all others, whether its packets would go on by the paused port or end at the server.
+/// PFC with relaying servers that pass PAUSEs on. A class that is paused at one port of a server is
+/// paused on the links of all other ports, whatever the destination of its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PfcForward;
 
-/// PFC with a class per switch on the way, in the manner of Tagger: a packet goes up a class at each server that relays it, and at each switch to which it
-/// comes from another switch. A full queue pauses the class in which its packets came.
+/// PFC with a class per switch on the path, as in Tagger. A packet moves up a class at each server
+/// that relays it, and at each switch that follows a switch. A full queue pauses the ingress class
+/// of its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PfcStar;
 
@@ -71,5 +72,5 @@ impl Protocol for PfcStar {
 
 fn without_relays(fabric: &Fabric) -> Option<&'static str> {
     let any = fabric.spec.nodes.iter().any(|node| node.kind == NodeKind::Relay);
-    (!any).then_some("differs from pfc only where servers relay, as in BCube, and none does here")
+    (!any).then_some("differs from pfc only with relaying servers, as in BCube, and this network has none")
 }

@@ -1,4 +1,5 @@
-//! PortFC: queues by the egress port of the next switch, and PAUSE frames that name it ("PortFC", sections 3.2 and 3.3).
+//! PortFC: queues by the egress port of the next switch, and PAUSE frames with that port ("PortFC",
+//! sections 3.2 and 3.3).
 
 use super::{Protocol, Queue, QueueId};
 use crate::case::Case;
@@ -7,8 +8,9 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::Wiring;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind};
 
-/// For networks in which every link joins a switch and a server, and servers relay, as in BCube. Switches detect congestion at their egress ports,
-/// servers nowhere; what a server relays is never paused there, and goes before what the server sends itself.
+/// For networks with relaying servers and links only between switches and servers, as in BCube.
+/// Switches detect congestion at their egress ports, servers do not. At a server, relayed packets
+/// are never paused and precede the server's own packets.
 #[derive(Clone, Copy, Debug)]
 pub struct PortFc;
 
@@ -24,7 +26,7 @@ impl Protocol for PortFc {
         let relays = nodes().any(|node| node.kind == NodeKind::Relay);
         let is_fit = fabric.spec.links.iter().all(joins)
             && (relays || nodes().filter(|node| node.kind == NodeKind::Switch).count() == 1);
-        (!is_fit).then_some("needs links between switches and servers alone, and servers that relay, as in BCube")
+        (!is_fit).then_some("needs relaying servers, and links only between switches and servers, as in BCube")
     }
 
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {
@@ -50,8 +52,9 @@ impl Protocol for PortFc {
         }
     }
 
-    /// Class B stops own traffic for that port that ends behind it, and class A of it one switch before; class A stops own traffic
-    /// that goes on. All queues of class A of a port are one to those that they stop: what counts is their sum.
+    /// Class B of a port pauses two kinds of traffic for the port: a server's own traffic that ends
+    /// at the next server, and class A of the previous switch. Class A pauses own traffic that is
+    /// relayed further. All queues of class A of a port count together.
     fn holds_back(&self, queue: &Queue, holder: &Queue) -> bool {
         match (&queue.id, &holder.id) {
             (QueueId::Own { switches: 1, port } | QueueId::RelayedTo(port), QueueId::Arriving) => *port == holder.port,
@@ -65,9 +68,9 @@ impl Protocol for PortFc {
     }
 }
 
-/// The queues that `port` of a network that PortFC is for needs for any flows, in the order in which the paper numbers them; the
-/// one for ACKs and other control frames comes on top. In BCube(n, k) that makes k(n-1)+2 at a port of a switch, and (k+1)(n-1)+2 at a
-/// port of a server.
+/// Returns all queues that `port` needs for any flows, in the order of the paper, without the queue
+/// of ACKs and control frames. With that queue, BCube(n, k) needs k(n-1)+2 at a port of a switch,
+/// and (k+1)(n-1)+2 at a port of a server.
 pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
     let Fabric { wiring, spec, .. } = fabric;
     let facts = &wiring.ports[port];
@@ -81,7 +84,7 @@ pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
     }
 }
 
-/// The ports of the node behind `port`, except the one at the other end of its link.
+/// Returns the ports of the node at the other end of `port`'s link, except the peer port.
 fn others(wiring: &Wiring, port: PortId) -> impl Iterator<Item = PortId> {
     let peer = wiring.ports[port].peer;
     let node = wiring.ports[peer].node;

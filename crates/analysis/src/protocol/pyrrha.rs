@@ -1,4 +1,5 @@
-//! Pyrrha with a single tier of isolation queues: a queue per set of congested ports ahead (section VI-C).
+//! Pyrrha with a single tier of isolation queues: a queue per set of congested ports ahead (section
+//! VI-C).
 
 use super::{Protocol, Queue, QueueId, congested_ahead};
 use crate::case::Case;
@@ -7,7 +8,7 @@ use backwater_fabric::ids::{FlowId, PortId};
 /// A queue per port and set of congested ports ahead. The output queue is never paused.
 #[derive(Clone, Copy, Debug)]
 pub struct Pyrrha {
-    /// Whether a switch ignores a PAUSE that names one of its own ports as the root (section IV-E).
+    /// True if a switch ignores a PAUSE with one of its own ports as root (section IV-E).
     pub own_root_rule: bool,
 }
 
@@ -29,7 +30,8 @@ impl Protocol for Pyrrha {
         queue.id.roots().contains(&cause)
     }
 
-    /// An isolation queue waits for the next one of a root that they share, and for the root itself where that is next.
+    /// An isolation queue waits for the next isolation queue of a shared root, and for the root if
+    /// it is next.
     fn holds_back(&self, queue: &Queue, next: &Queue) -> bool {
         let roots = queue.id.roots();
         roots.contains(&next.port) || roots.iter().any(|root| next.id.roots().contains(root))

@@ -1,12 +1,12 @@
-//! What holds in BCube(n, k), whose servers relay, under PFC, PFC* and PortFC.
+//! Analysis of BCube(n, k), whose servers relay, under PFC, PFC* and PortFC.
 
 use crate::common::networks::{Shape, all_to_all, along, bcube, flow, leaf_spine, network_of};
 use crate::common::{blocking, cycle};
-use backwater_analysis::answer::Findings;
+use backwater_analysis::answer::ProtocolAnswer;
 use backwater_analysis::overflow::overflows;
 use backwater_analysis::protocol::port_fc::{self, PortFc};
 use backwater_analysis::protocol::{Pfc, PfcForward, PfcStar, Protocol, QueueId};
-use backwater_analysis::{Case, Dependencies, Graph, Question, analyze, network};
+use backwater_analysis::{Case, Dependencies, Question, QueueGraph, analyze, network};
 use backwater_engine::Rate;
 use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::ids::{Class, NodeId, PortId};
@@ -15,7 +15,7 @@ use backwater_fabric::network::names::ports_called;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec, NodeKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The case of `flows`, all of whose ports are congested.
+/// Returns the case of `flows`, with all ports congested.
 fn case(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (Fabric, Case) {
     let mut fabric = Fabric::new(spec).unwrap();
     let flows = network::flows(&mut fabric, flows).unwrap();
@@ -24,9 +24,9 @@ fn case(spec: NetworkSpec, flows: Vec<FlowSpec>) -> (Fabric, Case) {
     (fabric, case)
 }
 
-/// The queues that can overflow, each with the one that feeds it, as `port: queue`.
+/// Returns the queues that can overflow, each with its upstream queue, as `port: queue`.
 fn overflowing(case: &Case, protocol: &dyn Protocol) -> Vec<[String; 2]> {
-    let graph = Graph::new(case, protocol);
+    let graph = QueueGraph::new(case, protocol);
     let name = |queue: usize| {
         let queue = &graph.queues[queue];
         format!("{}: {}", case.port(queue.port).name, queue.describe(case))
@@ -35,8 +35,8 @@ fn overflowing(case: &Case, protocol: &dyn Protocol) -> Vec<[String; 2]> {
     found.iter().map(|found| [found.queue, found.feeder].map(name)).collect()
 }
 
-/// What `analyze` says of one protocol.
-fn ask(spec: NetworkSpec, flows: Vec<FlowSpec>, protocol: &str, congested: &[&str]) -> Findings {
+/// Returns the answer of `analyze` for one protocol.
+fn ask(spec: NetworkSpec, flows: Vec<FlowSpec>, protocol: &str, congested: &[&str]) -> ProtocolAnswer {
     let question = Question {
         congested: congested.iter().map(|name| (*name).to_owned()).collect(),
         protocols: vec![protocol.into()],
@@ -47,22 +47,24 @@ fn ask(spec: NetworkSpec, flows: Vec<FlowSpec>, protocol: &str, congested: &[&st
     analyze(spec, flows, &question).unwrap().protocols.remove(0)
 }
 
-/// Two flows of four hops, from each of two servers to the other, the opposite ways round the shortest ring of BCube(2, 1).
+/// Two flows of four hops between two servers, in opposite directions around the shortest ring of
+/// BCube(2, 1).
 fn figure_5() -> Vec<FlowSpec> {
     vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[3, 2, 0])]
 }
 
-/// The queues that `flows` join at port `port` of server or switch `node`, by their numbers in the paper.
+/// Returns the queues of `flows` at port `port` of `node`, by their numbers in the paper.
 fn numbers(flows: &[&[u32]], node: &str, port: usize) -> Vec<usize> {
     let (fabric, case) = case(bcube(4, 1), flows.iter().map(|servers| along(4, 1, servers)).collect());
     let [port] = ports_called(&fabric, "", &format!("{node}:{port}")).unwrap()[..] else { panic!("one port") };
-    let (graph, order) = (Graph::new(&case, &PortFc), port_fc::queues(&fabric, port));
+    let (graph, order) = (QueueGraph::new(&case, &PortFc), port_fc::queues(&fabric, port));
     let number = |queue: &usize| order.iter().position(|id| *id == graph.queues[*queue].id).unwrap();
     let at = |queue: &&usize| graph.queues[**queue].port == port;
     graph.of_flow.iter().map(|queues| number(queues.iter().find(at).unwrap())).collect()
 }
 
-/// The example flows of the paper's figure 6 and section 3.2. There is no F5. Switches 16 to 23 of the paper are `s0` to `s7` here.
+/// The example flows of the paper's figure 6 and section 3.2. There is no F5. Switches 16 to 23 of
+/// the paper are `s0` to `s7` here.
 #[test]
 fn figure_6_flows_are_in_the_queues_of_the_paper() {
     // At the port of server 15 to switch 19: F1 to F4, F6 to F8, F9 and F10.
@@ -74,23 +76,23 @@ fn figure_6_flows_are_in_the_queues_of_the_paper() {
     assert_eq!(numbers(&through, "s7", 3), [3, 0, 1, 2, 2, 3]);
 }
 
-/// Server 13 is on port 1 of switch 19: the ports after it count one less.
+/// Server 13 is on port 1 of switch 19; later ports are numbered one lower.
 #[test]
-fn a_server_in_the_middle_shifts_the_numbers() {
+fn numbers_skip_the_own_port_of_a_server() {
     let own: [&[u32]; 6] = [&[13, 12, 0], &[13, 14, 2], &[13, 15, 3], &[13, 12], &[13, 14], &[13, 15]];
     assert_eq!(numbers(&own, "h13", 0), [0, 1, 2, 3, 4, 5]);
     let through: [&[u32]; 4] = [&[9, 13, 12], &[9, 13, 14], &[5, 13, 15], &[5, 13]];
     assert_eq!(numbers(&through, "s5", 3), [0, 1, 2, 3]);
 }
 
-/// k(n-1)+2 queues at a port of a switch, (k+1)(n-1)+2 at one of a server, one of which is for control frames: by the topology, and by the queues that
-/// flows between all servers along all paths join.
+/// k(n-1)+2 queues at a switch port and (k+1)(n-1)+2 at a server port, including one for control
+/// frames. Computed from the topology, and counted for flows between all servers along all paths.
 #[test]
-fn queues_are_as_many_as_the_paper_says() {
+fn numbers_of_queues_match_the_paper() {
     for (n, k) in (2..=8).map(|n| (n, 1)).chain((2..=4).map(|n| (n, 2))) {
         let (fabric, case) = case(bcube(n, k), all_to_all(n, k));
         let mut joined: BTreeMap<PortId, BTreeSet<QueueId>> = BTreeMap::new();
-        for queue in Graph::new(&case, &PortFc).queues {
+        for queue in QueueGraph::new(&case, &PortFc).queues {
             joined.entry(queue.port).or_default().insert(queue.id);
         }
         assert_eq!(joined.len(), fabric.wiring.ports.len());
@@ -104,7 +106,8 @@ fn queues_are_as_many_as_the_paper_says() {
     }
 }
 
-/// All flows along all shortest paths: PFC can deadlock, whatever relays do; PFC* and PortFC cannot, and with k = 1 no queue can overflow.
+/// All flows along all shortest paths. PFC can deadlock with and without passed-on PAUSEs, PFC* and
+/// PortFC cannot. With k = 1 no queue can overflow.
 #[test]
 fn what_holds_in_bcube_n_1() {
     for n in 2..=8 {
@@ -119,8 +122,11 @@ fn what_holds_in_bcube_n_1() {
         for protocol in [&Pfc as &dyn Protocol, &PfcForward, &PfcStar, &PortFc] {
             assert_eq!(overflowing(&case, protocol), Vec::<[String; 2]>::new(), "{}, n = {n}", protocol.name());
         }
-        assert_eq!((Graph::new(&case, &PfcStar).classes(), Graph::new(&case, &Pfc).classes()), (Some(2), Some(1)));
-        // In BCube(2, 1), all that a server sends by way of another goes to one port.
+        assert_eq!(
+            (QueueGraph::new(&case, &PfcStar).classes(), QueueGraph::new(&case, &Pfc).classes()),
+            (Some(2), Some(1))
+        );
+        // In BCube(2, 1), all relayed packets of a server use one port.
         assert_eq!(blocking(&case, &PortFc).is_free(), n == 2);
         assert!(
             [&Pfc as &dyn Protocol, &PfcForward, &PfcStar].iter().all(|blocks| !blocking(&case, *blocks).is_free())
@@ -128,8 +134,8 @@ fn what_holds_in_bcube_n_1() {
     }
 }
 
-/// With k = 2 there is no cycle under PortFC either, but queues overflow: those of relays to a port, which upstream queues of their kind feed unhindered,
-/// and relay queues, which two ports feed.
+/// With k = 2, PortFC has no cycle either, but queues overflow: class A, fed by class A of another
+/// switch, and relay queues, fed by two ports.
 #[test]
 fn what_holds_in_bcube_n_2() {
     for n in [2, 3] {
@@ -140,7 +146,7 @@ fn what_holds_in_bcube_n_2() {
         for free in [&PfcStar as &dyn Protocol, &PortFc] {
             assert_eq!(cycle(&case, free), None, "{}, n = {n}", free.name());
         }
-        assert_eq!(Graph::new(&case, &PfcStar).classes(), Some(3));
+        assert_eq!(QueueGraph::new(&case, &PfcStar).classes(), Some(3));
         assert!(!blocking(&case, &PortFc).is_free());
         let found = overflowing(&case, &PortFc);
         let (relay, class_a): (Vec<_>, Vec<_>) =
@@ -149,21 +155,23 @@ fn what_holds_in_bcube_n_2() {
             |kind: char| fabric.wiring.ports.iter().filter(|port| fabric.port_name(port.id).starts_with(kind)).count();
         assert_eq!(relay.len(), ports_of('h'));
         assert!(relay.iter().all(|[_, feeder]| feeder.contains("the queue of relays to s")));
-        // Every port of a switch has 2(n-1) queues of class A, and each of them can be fed by a relay.
+        // Every switch port has 2(n-1) queues of class A, each possibly fed by a relay.
         assert_eq!(class_a.len(), ports_of('s') * 2 * (n as usize - 1));
         assert!(class_a.iter().all(|[_, feeder]| feeder.ends_with("the relay queue")));
-        // Servers that only pass on PAUSEs do not notice that their relay queues fill. Under PFC and PFC* they do.
+        // Servers that only pass PAUSEs on do not detect full relay queues; under PFC and PFC* they
+        // do.
         assert_eq!(overflowing(&case, &PfcForward).len(), ports_of('h'));
         assert!(overflowing(&case, &Pfc).is_empty() && overflowing(&case, &PfcStar).is_empty());
     }
 }
 
-/// A pause crosses three hops at most: from class B to servers, and past them to class A of the switches before; from there to servers.
+/// A pause crosses at most three hops: from class B to servers, through them to class A of the
+/// previous switches, and from there to servers.
 #[test]
-fn a_pause_goes_no_further_than_three_hops() {
+fn pauses_cross_at_most_three_hops() {
     for (n, k) in [(2, 1), (4, 1), (2, 2)] {
         let (_, case) = case(bcube(n, k), all_to_all(n, k));
-        let graph = Graph::new(&case, &PortFc);
+        let graph = QueueGraph::new(&case, &PortFc);
         let (mut longest, signalled) = (0, |queues: &BTreeSet<usize>| -> BTreeSet<usize> {
             queues.iter().flat_map(|queue| &graph.signalled[*queue]).copied().collect()
         });
@@ -171,12 +179,13 @@ fn a_pause_goes_no_further_than_three_hops() {
         while !front.is_empty() {
             (front, longest) = (signalled(&front), longest + 1);
         }
-        // A queue of class B, one of class A, one of a server. From the first to the second are two hops.
+        // One queue each of class B, class A and a server. The first two are two hops apart.
         assert_eq!(longest, 3);
     }
 }
 
-/// The paper's figure 5: the loop closes only where servers pass on PAUSEs, through the two at the ends of the flows.
+/// Figure 5 of the paper: the loop closes only if servers pass PAUSEs on, through the flows' end
+/// servers.
 #[test]
 fn figure_5_closes_where_servers_pass_pauses_on() {
     let (_, case) = case(bcube(2, 1), figure_5());
@@ -187,17 +196,17 @@ fn figure_5_closes_where_servers_pass_pauses_on() {
     }
 }
 
-/// Four flows, each by way of the next server round the ring, deadlock under PFC as switches do it.
+/// Four flows, each relayed by the next server of the ring, deadlock under ordinary PFC.
 #[test]
-fn four_flows_deadlock_without_that() {
+fn four_relayed_flows_deadlock_under_pfc() {
     let round = [[0, 1, 3], [1, 3, 2], [3, 2, 0], [2, 0, 1]];
     let (_, case) = case(bcube(2, 1), round.iter().map(|servers| along(2, 1, servers)).collect());
     assert_eq!(cycle(&case, &Pfc).unwrap().len(), 8);
     assert!([&PfcStar as &dyn Protocol, &PortFc].iter().all(|free| cycle(&case, *free).is_none()));
 }
 
-/// h0 sends to h8 and to h5, both by way of h2. The port to h8 is congested; what h0 sends to h5 waits for it, because the queues to both count as one
-/// where h2 is next.
+/// h0 sends to h8 and to h5, both relayed by h2. The port to h8 is congested. Packets to h5 wait as
+/// well, since the queues to both count as one at the hop before h2.
 #[test]
 fn port_fc_can_block_innocently() {
     let flows = vec![along(3, 1, &[0, 2, 8]), along(3, 1, &[0, 2, 5]), along(3, 1, &[1, 2, 5])];
@@ -206,7 +215,7 @@ fn port_fc_can_block_innocently() {
     assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("flow 1 (h0 -> h5)", "flow 0 (h0 -> h8)"));
     assert_eq!((example.queue.port.as_str(), example.cause.as_str()), ("h0:0", "s5:2"));
     assert_eq!(example.queue.queue, "the own queue to s0:2, 2 switches to go");
-    // h1 sends nothing by way of the congested port, and is stopped all the same.
+    // h1 sends nothing through the congested port, but is paused.
     let paused = found.causes[0].paused.as_ref().unwrap();
     let queues: Vec<String> = paused.queues.iter().map(|queue| format!("{}: {}", queue.port, queue.queue)).collect();
     let own = "the own queue to s0:2, 2 switches to go";
@@ -215,34 +224,36 @@ fn port_fc_can_block_innocently() {
     assert!(found.deadlock_free && found.overflows.is_empty());
 }
 
-/// What arrives at h0 is stopped when h0 must not send: it passes the PAUSE on to all its other ports.
+/// When h0 is paused, its arrivals are paused as well: h0 passes the PAUSE on to all its other
+/// ports.
 #[test]
 fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     let flows = || vec![along(2, 1, &[0, 1]), along(2, 1, &[3, 1]), along(2, 1, &[2, 0])];
     assert!(ask(bcube(2, 1), flows(), "pfc", &["s0->h1"]).hol_free);
     let example = ask(bcube(2, 1), flows(), "pfc-forward", &["s0->h1"]).counterexample.unwrap();
     assert_eq!((example.innocent.as_str(), example.queue.port.as_str()), ("flow 2 (h2 -> h0)", "s2:0"));
-    // Another class goes on.
+    // Another class is not paused.
     let mut classes = flows();
     classes[2].class = Class(4);
     assert!(ask(bcube(2, 1), classes, "pfc-forward", &["s0->h1"]).hol_free);
-    // What does not go by the congested port of a switch goes on.
+    // Flows that avoid the congested switch port are not paused.
     let apart = vec![along(3, 1, &[0, 1]), along(3, 1, &[1, 2])];
     assert!(ask(bcube(3, 1), apart, "pfc-forward", &["s0->h2"]).hol_free);
-    // Congestion at the port of a server is told to nobody.
+    // Congestion at a server port causes no PAUSE.
     let relayed = || vec![along(2, 1, &[0, 1, 3]), along(2, 1, &[0, 1])];
     assert!(!ask(bcube(2, 1), relayed(), "pfc", &["h1:1"]).hol_free);
     assert!(ask(bcube(2, 1), relayed(), "pfc-forward", &["h1:1"]).hol_free);
 }
 
-/// A PAUSE is not passed back over the link that it came by: two neighbours can send to each other.
+/// A PAUSE is not passed back over its ingress link, so two neighbours can send to each other.
 #[test]
-fn pauses_are_passed_on_to_other_ports_only() {
+fn pauses_are_not_passed_back() {
     let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 1]), along(2, 1, &[1, 0])]);
     assert_eq!(cycle(&case, &PfcForward), None);
 }
 
-/// Round a failed link: class A of one switch feeds class A of another through a relay.
+/// On a detour around a failed link, class A of one switch feeds class A of another through a
+/// relay.
 #[test]
 fn a_detour_overflows_under_port_fc() {
     let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 2, 3, 1])]);
@@ -251,7 +262,8 @@ fn a_detour_overflows_under_port_fc() {
     assert!(overflowing(&case, &PfcStar).is_empty());
 }
 
-/// Past four switches, class A of the second fills only if its port is congested: class A of the third stops it not, and that is held back by class B.
+/// On a path through four switches, class A of the second fills only if its port is congested:
+/// class A of the third, which class B holds back, does not pause it.
 #[test]
 fn class_a_fills_if_its_port_is_congested() {
     let row = Shape { hosts: 5, switches: 4, ends: (0..4).flat_map(|i| [(i, 5 + i), (i + 1, 5 + i)]).collect() };
@@ -265,7 +277,7 @@ fn class_a_fills_if_its_port_is_congested() {
     }
 }
 
-/// A server that relays from a fast layer to a slow one.
+/// A server relays from a fast layer to a slow one.
 #[test]
 fn a_slow_layer_overflows_relay_queues() {
     for (slow, overflows) in [(0, false), (1, true)] {
@@ -280,7 +292,8 @@ fn a_slow_layer_overflows_relay_queues() {
     }
 }
 
-/// By default, what servers that relay make different is analysed where there are some. On request it is refused elsewhere.
+/// By default, protocols for relaying servers are analysed only if a server relays. Requesting them
+/// elsewhere is an error.
 #[test]
 fn protocols_for_relays_need_relays() {
     let question = |protocols: &[&str]| Question {
@@ -299,7 +312,7 @@ fn protocols_for_relays_need_relays() {
     assert_eq!(by_default[6..], ["pfc-star", "pfc-forward", "port-fc"]);
     let tree = || network_of(&leaf_spine(2, 1, 2), 1);
     assert_eq!(asked(tree(), flow(0, 3), &[]).unwrap(), by_default[..7]);
-    // To a single switch, all that a server sends ends behind it.
+    // With a single switch, no packet is relayed.
     let star = network_of(&Shape { hosts: 2, switches: 1, ends: vec![(0, 2), (1, 2)] }, 1);
     assert_eq!(asked(star, flow(0, 1), &["port-fc"]).unwrap(), ["port-fc"]);
     let refused: Vec<Diagnostic> = asked(tree(), flow(0, 3), &names).unwrap_err();
@@ -307,12 +320,13 @@ fn protocols_for_relays_need_relays() {
         refused.iter().filter_map(|refused| refused.value.as_deref()?.split('"').nth(1)).collect::<Vec<_>>(),
         names
     );
-    assert!(refused[1].message.contains("between switches and servers alone"), "{}", refused[1].message);
+    assert!(refused[1].message.contains("only between switches and servers"), "{}", refused[1].message);
 }
 
-/// A ring of four switches with a host each, and flows to the host two switches on: PFC has a cycle, PFC* none, with a class for each of three switches.
+/// A ring of four switches with a host each, and flows to the host two switches ahead. PFC has a
+/// cycle; PFC* has none, with a class for each of three switches.
 #[test]
-fn a_ring_of_switches_needs_a_class_for_each_switch_on_a_way() {
+fn rings_of_switches_need_a_class_per_switch_on_a_path() {
     let ends = (0..4).map(|host| (host, 4 + host)).chain((0..4).map(|switch| (4 + switch, 4 + (switch + 1) % 4)));
     let spec = network_of(&Shape { hosts: 4, switches: 4, ends: ends.collect() }, 1);
     let flows = (0..4).map(|src| {

@@ -1,18 +1,20 @@
-//! The two scenarios of the Pyrrha paper's section VII, and small cases that mark the bounds of its theorems.
+//! The two scenarios of section VII of the Pyrrha paper, and small cases at the limits of its
+//! theorems.
 
 use crate::common::{blocking, case, cycle, protocol};
 use backwater_analysis::overflow::overflows;
 use backwater_analysis::protocol::{Bfc, PerDestination, PerFlow, Pfc, Protocol, Pyrrha, QueueId};
-use backwater_analysis::{Case, Dependencies, Graph};
+use backwater_analysis::{Case, Dependencies, QueueGraph};
 
 const RING: [&str; 3] = ["A1", "B1", "C1"];
 
-/// Figure 12: one flow goes round and round. C1 is congested first.
+/// Figure 12: one flow circulates in a loop. C1 is congested first.
 fn one_flow_in_a_loop() -> Case {
     case(&[&["A1", "B1", "C1", "A1"]], &["C1"])
 }
 
-/// Figure 13: three flows, none of which passes a port twice, close a ring. C1 is congested first, and in the end all three ports are.
+/// Figure 13: three flows, none of which passes a port twice, form a ring. C1 is congested first,
+/// and finally all three ports are.
 fn three_flows_in_a_ring(congested: &[&str]) -> Case {
     case(&[&["A1", "B1", "C2"], &["B1", "C1", "A2"], &["C1", "A1", "B2"]], congested)
 }
@@ -36,20 +38,20 @@ fn figure_12_only_pyrrha_breaks_a_loop() {
 fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
     let case = one_flow_in_a_loop();
     let protocol = Pyrrha { own_root_rule: true };
-    let graph = Graph::new(&case, &protocol);
+    let graph = QueueGraph::new(&case, &protocol);
     let names: Vec<_> = graph.queues.iter().map(|queue| queue.describe(&case)).collect();
     assert_eq!(names, ["the IQ of C1", "the IQ of C1", "the OQ"]);
     let dependencies = Dependencies::new(&case, &protocol, &graph);
     assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
 }
 
-/// What breaks the loop is that C1 goes on sending when A1 is full.
+/// C1 keeps sending when A1 is full, which breaks the loop.
 #[test]
 fn figure_12_the_root_overruns_the_queue_behind_it() {
     let case = one_flow_in_a_loop();
     for (own_root_rule, expected) in [(true, vec![("A1", "C1")]), (false, vec![])] {
         let protocol = Pyrrha { own_root_rule };
-        let graph = Graph::new(&case, &protocol);
+        let graph = QueueGraph::new(&case, &protocol);
         let found = overflows(&case, &protocol, &graph, &Dependencies::new(&case, &protocol, &graph));
         let port = |queue: usize| case.port(graph.queues[queue].port).name.as_str();
         let found: Vec<_> = found.iter().map(|found| (port(found.queue), port(found.feeder))).collect();
@@ -73,11 +75,11 @@ fn figure_13_queues_of_their_own_keep_flows_apart() {
     }
 }
 
-/// The state that the paper's figure 13c ends in: an output queue and one isolation queue at each port of the ring.
+/// The final state of figure 13c: an output queue and one isolation queue at each port of the ring.
 #[test]
 fn figure_13_the_queues_of_pyrrha() {
     let case = three_flows_in_a_ring(&RING);
-    let graph = Graph::new(&case, &Pyrrha { own_root_rule: true });
+    let graph = QueueGraph::new(&case, &Pyrrha { own_root_rule: true });
     let mut names: Vec<String> =
         graph.queues.iter().map(|queue| format!("{}: {}", case.port(queue.port).name, queue.describe(&case))).collect();
     names.sort();
@@ -88,7 +90,7 @@ fn figure_13_the_queues_of_pyrrha() {
     assert_eq!((blocking.queues.values().sum::<usize>(), blocking.paused_queues), (6, 3));
 }
 
-/// An incast to X and a flow to its neighbour Y, which shares port S1 with the incast.
+/// An incast to X, and a flow to its neighbour Y that shares port S1 with the incast.
 fn victim() -> Case {
     case(&[&["H1", "S1", "LX"], &["I1", "L2", "LX"], &["V1", "S1", "LY"]], &["LX"])
 }
@@ -96,7 +98,7 @@ fn victim() -> Case {
 #[test]
 fn an_innocent_flow_is_named() {
     let case = victim();
-    let graph = Graph::new(&case, &Pfc);
+    let graph = QueueGraph::new(&case, &Pfc);
     let found = blocking(&case, &Pfc).counterexample().unwrap();
     assert_eq!(case.port(found.cause).name, "LX");
     assert_eq!((case.flow(found.innocent).name.as_str(), case.flow(found.culprit).name.as_str()), ("F3", "F1"));
@@ -124,7 +126,7 @@ fn sets_and_queues_are_counted() {
     assert_eq!(case.port(per_flow.most_queues().unwrap().0).name, "LX");
 }
 
-/// A port that no flow passes blocks no flow.
+/// A port without flows blocks no flow.
 #[test]
 fn a_congested_port_without_flows_pauses_nothing() {
     let case = case(&[&["H1", "L1"]], &["L9"]);
@@ -132,9 +134,10 @@ fn a_congested_port_without_flows_pauses_nothing() {
     assert!(blocking.is_free() && blocking.queues.is_empty() && blocking.most_queues().is_none());
 }
 
-/// Definition 7 asks whether a flow passes the congested port, not when. Where two flows pass two ports in opposite orders, Lemma 2 and
-/// Theorem 2 do not hold: F2 has left C1 behind when it comes to P1, so Pyrrha keeps it apart from F1, but one queue for both blocks no flow
-/// by the definition.
+/// Definition 7 depends on whether a flow passes the congested port, not on the order of ports. If
+/// two flows pass two ports in opposite orders, Lemma 2 and Theorem 2 do not hold. F2 passes C1
+/// before P1, so Pyrrha separates it from F1, but by the definition one queue for both blocks no
+/// flow.
 #[test]
 fn theorem_2_needs_ports_in_one_order() {
     let case = case(&[&["P1", "C1"], &["C1", "P1"]], &["P1", "C1"]);
@@ -143,34 +146,35 @@ fn theorem_2_needs_ports_in_one_order() {
     assert!(pyrrha.is_free() && pfc.is_free());
 }
 
-/// Three flows to one congested port that come to it by different ways round a ring: the isolation queues of that one root wait for each
-/// other. Section VII argues for two scenarios only, and this is none of them.
+/// Three flows reach one congested port by different paths around a ring: the isolation queues of
+/// this root wait for each other. Section VII covers two other scenarios only.
 #[test]
-fn pyrrha_deadlocks_when_the_ways_to_one_root_form_a_ring() {
+fn pyrrha_deadlocks_if_paths_to_one_root_form_a_ring() {
     let flows: [&[&str]; 3] = [&["A1", "B1", "B2", "D1"], &["B1", "C1", "C2", "D1"], &["C1", "A1", "A2", "D1"]];
     for own_root_rule in [true, false] {
         assert_eq!(cycle(&case(&flows, &["D1"]), &Pyrrha { own_root_rule }).as_deref(), Some(&RING[..]));
     }
-    // With no port congested beyond the ring there is no isolation queue, and no cycle.
+    // Without a congested port outside the ring, there is no isolation queue and no cycle.
     assert_eq!(cycle(&case(&flows, &["C1"]), &Pyrrha { own_root_rule: true }), None);
 }
 
-/// With two congested ports on a loop, each isolation queue of both roots waits for one root or the other all the way round.
+/// With two congested ports on a loop, every isolation queue of both roots waits for one of the
+/// roots, all around the loop.
 #[test]
 fn two_roots_on_a_loop_wait_for_each_other() {
     let case = case(&[&["A1", "B1", "C1", "D1", "A1"]], &["B1", "D1"]);
     let protocol = Pyrrha { own_root_rule: true };
     assert_eq!(cycle(&case, &protocol).as_deref(), Some(&["A1", "B1", "C1", "D1"][..]));
-    let graph = Graph::new(&case, &protocol);
+    let graph = QueueGraph::new(&case, &protocol);
     let roots: Vec<usize> = graph.queues.iter().map(|queue| queue.id.roots().len()).collect();
     assert_eq!(roots, [2, 1, 2, 1]);
     assert!(graph.queues.iter().all(|queue| matches!(queue.id, QueueId::Roots(_))));
 }
 
-/// The own-root rule puts flows that have a port of this switch yet to pass together with flows that have not. On paths that pass a switch
-/// twice, that can close a circle of two roots where there is none without the rule.
+/// The own-root rule merges flows with a port of this switch ahead with other flows. On paths that
+/// pass a switch twice, this can close a cycle of two roots that does not exist without the rule.
 #[test]
-fn the_own_root_rule_can_close_a_circle() {
+fn the_own_root_rule_can_close_a_cycle() {
     let flows: [&[&str]; 4] = [
         &["X2", "P1", "Y1", "X9", "Y9"],
         &["Y1", "P2", "Y2", "X9"],

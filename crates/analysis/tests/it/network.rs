@@ -1,4 +1,4 @@
-//! From a network and its flows to an answer.
+//! Answers for networks and their flows.
 
 use crate::common::networks::{fat_tree, flow, leaf_spine, network_of};
 use backwater_analysis::{Question, analyze, network};
@@ -44,22 +44,23 @@ fn paths_are_those_of_the_simulation() {
     assert_eq!((flows[3].name.as_str(), flows[3].destination), ("flow 3 (h2 -> h5)", NodeId(5)));
 }
 
-/// h4 gets a third of its link from each sender; the uplink of `s0` has two of those thirds, and the last third is for the victim.
+/// Each sender has a third of h4's link. The uplink of `s0` carries two of these thirds; the victim
+/// has the last third.
 #[test]
 fn ports_that_limit_flows_are_congested() {
     assert_eq!(congested(spec(), incast()), ["s0:4", "s1:0"]);
-    // Behind a link of twice the rate, the uplink has room; what limits the victim is the card of its host.
+    // With twice the rate, the uplink is not saturated; the NIC of its host limits the victim.
     let mut fast = spec();
     fast.links.iter_mut().skip(8).for_each(|link| link.rate = Rate::from_gbps(200));
     assert_eq!(congested(fast.clone(), incast()), ["s1:0"]);
-    // Two senders behind one fast link are enough.
+    // Two senders on one fast link suffice.
     assert_eq!(congested(fast, vec![flow(0, 4), flow(1, 4)]), ["s1:0"]);
-    // One sender fills the port that it is alone on, but no flow waits there.
+    // A single sender saturates its own port, but no flow waits there.
     assert_eq!(congested(spec(), vec![flow(0, 4)]), Vec::<String>::new());
 }
 
 proptest! {
-    /// Where all links have one rate, a port that limits a flow gets flows from several sides.
+    /// If all links have the same rate, a bottleneck port has flows from several ingress ports.
     #[test]
     fn congested_ports_have_several_feeders(pairs in prop::collection::vec((0u32..16, 1u32..16), 1..60), seed: u64) {
         let mut fabric = Fabric::new(network_of(&fat_tree(4), seed)).unwrap();
@@ -99,7 +100,7 @@ fn ports_are_called_by_number_or_by_neighbour() {
 }
 
 #[test]
-fn an_answer_names_everything() {
+fn answers_contain_all_names() {
     let question = Question { congested: vec!["s1:0".into()], ..question() };
     let answer = analyze(spec(), incast(), &question).unwrap();
     assert_eq!((answer.flows, answer.congested.as_slice(), answer.notes.len()), (4, &["s1:0".to_owned()][..], 0));
@@ -119,7 +120,7 @@ fn an_answer_names_everything() {
 }
 
 #[test]
-fn auto_adds_to_the_ports_named() {
+fn auto_adds_to_named_ports() {
     let named = |names: &[&str]| {
         let congested = names.iter().map(|name| (*name).to_owned()).collect();
         analyze(spec(), incast(), &Question { congested, ..question() }).unwrap().congested
@@ -130,13 +131,13 @@ fn auto_adds_to_the_ports_named() {
 }
 
 #[test]
-fn what_a_reader_should_know_is_noted() {
+fn notes_describe_exceptions() {
     let notes = |spec, congested: &[&str], flows: usize| {
         let congested = congested.iter().map(|name| (*name).to_owned()).collect();
         analyze(spec, incast(), &Question { congested, flows, ..question() }).unwrap().notes
     };
     assert_eq!(notes(spec(), &[], 1), ["only the first flow was considered; there are more", "no port is congested"]);
-    assert_eq!(notes(spec(), &["s1:3"], 4), ["no flow passes s1:3, which is to be congested"]);
+    assert_eq!(notes(spec(), &["s1:3"], 4), ["no flow passes the congested port s1:3"]);
     let mut sprayed = spec();
     sprayed.load_balance = LoadBalanceConfig::Spray(Default::default());
     assert_eq!(
@@ -165,16 +166,16 @@ fn pinned_loops_are_noted_and_found() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
+fn all_errors_are_reported_together() {
     let (congested, protocols) = (vec!["s9:0".into(), "auto".into()], vec!["pyhrra".into(), "bfc-0".into()]);
     let refused = analyze(spec(), incast(), &Question { congested, protocols, flows: 0, ..question() }).unwrap_err();
-    let said: Vec<_> = refused
+    let reported: Vec<_> = refused
         .iter()
         .map(|error| (error.path.as_str(), error.value.as_deref().map(|value| value.trim_matches('"'))))
         .collect();
     let expected =
         [("protocol", Some("pyhrra")), ("protocol", Some("bfc-0")), ("flows", Some("0")), ("congested", Some("s9:0"))];
-    assert_eq!(said, expected);
+    assert_eq!(reported, expected);
     assert!(refused[0].message.starts_with("must be one of pfc, bfc-32, "), "{}", refused[0].message);
     let to_itself = analyze(spec(), [flow(1, 1)], &question()).unwrap_err();
     assert_eq!((to_itself[0].path.as_str(), to_itself[0].message.contains("h1 to h1")), ("traffic", true));

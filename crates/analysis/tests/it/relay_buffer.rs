@@ -1,5 +1,5 @@
-//! The buffer that a relay queue needs where relayed packets go before a server's own data: what `docs/concepts/relay-buffer.md` derives holds in
-//! simulations, and is needed.
+//! The buffer of a relay queue if relayed packets precede a server's own data. The bound of
+//! `docs/concepts/relay-buffer.md` is sufficient and necessary in simulations.
 
 use crate::common::networks::{along, bcube, flow};
 use backwater_engine::{Bytes, Duration, Time};
@@ -10,20 +10,23 @@ use backwater_fabric::mechanisms::headroom::HeadroomConfig;
 use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 
-/// Wire bytes of a full data frame, the first of a flow, and an ACK; bytes that a full data frame is charged.
+/// Wire bytes of a full data frame, of a flow's first frame, and of an ACK; charged bytes of a full
+/// data frame.
 const FRAME: u64 = 1106;
 const FIRST: u64 = 1122;
 const ACK: u64 = 86;
 const CHARGE: u64 = 1086;
 
-/// What `relayed` full frames at line rate need, if full frames come in through the other port as well.
+/// Returns the buffer for `relayed` full frames at line rate, if the other port receives full
+/// frames as well.
 fn bound(relayed: u64, ack_every: u64) -> u64 {
     let acks = 1 + (relayed - 1) / ack_every;
     CHARGE * (FIRST + ACK * acks).div_ceil(FRAME)
 }
 
-/// In BCube(4, 1), h1 relays `relayed` packets from h0 to h5, receives from h9, and begins to send to h13 just before the first one comes. ACKs for h9
-/// leave h1 through the port by which it relays; those of h5 pass by another server.
+/// In BCube(4, 1), h1 relays `relayed` packets from h0 to h5, receives from h9, and starts to send
+/// to h13 just before the first packet arrives. ACKs for h9 leave h1 through the relay port; the
+/// ACKs of h5 pass another server.
 fn worst_case(relayed: u64) -> Vec<FlowSpec> {
     let ends_at_ns = 20_000 + relayed * 89 + 20_000;
     let starting = |ns: u64, packets: u64, flow| FlowSpec {
@@ -46,7 +49,7 @@ fn run(spec: NetworkSpec, flows: Vec<FlowSpec>) -> Simulation {
     simulation
 }
 
-/// BCube(4, 1) with an ACK for so many packets, under PortFC or without flow control.
+/// Returns BCube(4, 1) with one ACK per `ack_every` packets, under PortFC or without flow control.
 fn spec(flow_control: FlowControlConfig, ack_every: u32) -> NetworkSpec {
     let mut spec = bcube(4, 1);
     spec.host.ack_every = ack_every;
@@ -61,11 +64,11 @@ fn flow_controls() -> [FlowControlConfig; 2] {
     [FlowControlConfig::PortFc(Default::default()), FlowControlConfig::None(Default::default())]
 }
 
-/// Packets that h1 drops if its buffer for relayed packets is of this size.
+/// Returns the packets that h1 drops with a relay buffer of this size.
 fn dropped(flow_control: FlowControlConfig, buffer: u64, ack_every: u32, relayed: u64) -> u64 {
     let mut spec = spec(flow_control, ack_every);
     spec.host.relay.buffer = Some(Bytes(buffer));
-    // All of it is shared.
+    // The whole buffer is shared.
     let (xoff, headroom) = (Bytes(1 << 40), Some(Bytes(0)));
     spec.host.relay.headroom = Some(HeadroomConfig::Static(StaticConfig { xoff, xon: None, headroom }));
     run(spec, worst_case(relayed)).totals().drops.iter().sum()
@@ -83,7 +86,7 @@ fn the_peak_of_a_relay_queue_is_the_bound() {
 }
 
 #[test]
-fn a_packet_is_lost_below_the_bound_and_none_at_it() {
+fn packets_are_lost_only_below_the_bound() {
     for flow_control in flow_controls() {
         for (ack_every, relayed) in [(1, 1000), (4, 10_000)] {
             let bound = bound(relayed, ack_every.into());

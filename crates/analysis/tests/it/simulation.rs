@@ -1,9 +1,9 @@
-//! What is found without a simulation holds in one: no flow is blocked innocently where the theory excludes it, and one is where
-//! it names a victim.
+//! Comparison of the analysis with simulations: no flow is blocked innocently if the analysis
+//! excludes it, and a flow is blocked if the analysis names it as a victim.
 
 use crate::common::networks::{self, flow, leaf_spine, network_of};
-use backwater_analysis::answer::Findings;
-use backwater_analysis::{Dependencies, Graph, Question, analyze, network};
+use backwater_analysis::answer::ProtocolAnswer;
+use backwater_analysis::{Dependencies, Question, QueueGraph, analyze, network};
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::Simulation;
@@ -18,7 +18,8 @@ use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Four hosts at each of three leaves, uplinks four times as fast: only ports to hosts are congested for long.
+/// Four hosts at each of three leaves, with uplinks four times as fast. Only ports to hosts stay
+/// congested.
 const PER_LEAF: u32 = 4;
 const HOSTS: u32 = 3 * PER_LEAF;
 
@@ -38,7 +39,7 @@ fn pyrrha() -> NetworkSpec {
     spec
 }
 
-/// How long each flow was blocked innocently in 500 us, and the ports that caused pauses.
+/// Returns how long each flow was blocked innocently in 500 us, and the ports that caused pauses.
 fn simulate(spec: NetworkSpec, flows: &[FlowSpec]) -> (Vec<Duration>, BTreeSet<String>) {
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_us(500), 1);
@@ -49,13 +50,13 @@ fn simulate(spec: NetworkSpec, flows: &[FlowSpec]) -> (Vec<Duration>, BTreeSet<S
     (outcomes.iter().map(|outcome| outcome.reception.blocked).collect(), causes)
 }
 
-/// What is known beforehand under one protocol, if these ports are congested.
+/// Returns the analysis of one protocol for these congested ports.
 fn theory(
     spec: NetworkSpec,
     flows: &[FlowSpec],
     protocol: &str,
     congested: impl IntoIterator<Item = String>,
-) -> Findings {
+) -> ProtocolAnswer {
     let question = Question {
         congested: congested.into_iter().collect(),
         protocols: vec![protocol.into()],
@@ -69,8 +70,8 @@ fn theory(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..Default::default() })]
 
-    /// Whatever ports turn out to be congested: under Pyrrha no flow waits for one that it does not pass, and under PFC only where the theory
-    /// says that it can be.
+    /// For any congested ports: under Pyrrha no flow waits for a port that it does not pass, and
+    /// under PFC only if the analysis allows it.
     #[test]
     fn nobody_is_blocked_where_the_theory_forbids_it(ends in prop::collection::vec((0..HOSTS, 1..HOSTS), 2..12)) {
         let flows: Vec<FlowSpec> = ends.iter().map(|(src, ahead)| flow(*src, (src + ahead) % HOSTS)).collect();
@@ -84,8 +85,8 @@ proptest! {
         prop_assert!(!somebody || !theory(pfc(), &flows, "pfc", causes).hol_free);
     }
 
-    /// Senders at two leaves to the first host of the third, and from the first leaf a flow to its neighbour: the theory names that flow, and it is
-    /// blocked under PFC.
+    /// Senders at two leaves send to the first host of the third; one flow from the first leaf goes
+    /// to its neighbour. The analysis names this flow, and PFC blocks it.
     #[test]
     fn the_victim_that_the_theory_names_is_blocked(here in 1u32..4, there in 1u32..4, spine in 0u32..2) {
         let root = 2 * PER_LEAF;
@@ -107,7 +108,7 @@ proptest! {
     }
 }
 
-/// A BCube(n, 1) whose switches pause early, under what `protocol` is called in the analysis.
+/// Returns a BCube(n, 1) with early pauses under `protocol`, named as in the analysis.
 fn bcube_under(protocol: &str, n: u32) -> NetworkSpec {
     let mut spec = networks::bcube(n, 1);
     spec.switch.buffer = Bytes(64 << 20);
@@ -129,7 +130,7 @@ fn bcube_under(protocol: &str, n: u32) -> NetworkSpec {
     spec
 }
 
-/// The ports of a deadlock, each waiting for the next, if there is one in the first 2 ms.
+/// Returns the ports of a deadlock within 2 ms, each waiting for the next, if there is one.
 fn deadlock(spec: NetworkSpec, flows: &[FlowSpec]) -> Option<Vec<PortId>> {
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     let found = (1..=100).find_map(|step| {
@@ -139,13 +140,14 @@ fn deadlock(spec: NetworkSpec, flows: &[FlowSpec]) -> Option<Vec<PortId>> {
     Some(found.cycle.into_iter().map(|(port, _)| port).collect())
 }
 
-/// Whether the analysis finds that queues of these ports can wait for each other in this order, the last for the first.
+/// True if, by the analysis, queues of these ports can wait for each other in this order, the last
+/// for the first.
 fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[PortId]) -> bool {
     let mut fabric = Fabric::new(spec).unwrap();
     let flows = network::flows(&mut fabric, flows.to_vec()).unwrap();
     let case = network::case(&fabric, flows, BTreeSet::new());
     let protocol = backwater_analysis::protocol::parse(protocol, true).unwrap();
-    let graph = Graph::new(&case, protocol.as_ref());
+    let graph = QueueGraph::new(&case, protocol.as_ref());
     let dependencies = Dependencies::new(&case, protocol.as_ref(), &graph);
     let waits = |(port, next): (&PortId, &PortId)| {
         let mut queues = (0..graph.queues.len()).filter(|queue| graph.queues[*queue].port == *port);
@@ -154,7 +156,8 @@ fn is_foreseen(spec: NetworkSpec, flows: &[FlowSpec], protocol: &str, ports: &[P
     dependencies.cycle().is_some() && ports.iter().zip(ports.iter().cycle().skip(1)).all(waits)
 }
 
-/// Runs 40 BCubes with random flows, and counts deadlocks: each must be a cycle of the analysis.
+/// Simulates 40 BCubes with random flows and counts deadlocks. Each must be a cycle of the
+/// analysis.
 fn locked(protocol: &str) -> usize {
     let mut draws = Seed(5).stream("test", 0);
     let mut draw = |below: u32| draws.below(below.into()) as u32;
@@ -178,12 +181,12 @@ fn locked(protocol: &str) -> usize {
 }
 
 #[test]
-fn a_deadlock_of_pfc_is_where_the_analysis_has_a_cycle() {
+fn deadlocks_of_pfc_are_cycles_of_the_analysis() {
     assert!(locked("pfc") > 0);
 }
 
 #[test]
-fn a_deadlock_of_pauses_that_are_passed_on_is_where_the_analysis_has_a_cycle() {
+fn deadlocks_of_pfc_forward_are_cycles_of_the_analysis() {
     assert!(locked("pfc-forward") > 0);
 }
 

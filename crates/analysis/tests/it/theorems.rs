@@ -1,10 +1,10 @@
-//! The theorems of the Pyrrha paper as properties of random cases, with the conditions under which they hold.
+//! The theorems of the Pyrrha paper as properties of random cases, with their conditions.
 
 use crate::common::blocking;
 use crate::common::random::{any_paths, shortest_paths};
 use backwater_analysis::overflow::overflows;
 use backwater_analysis::protocol::{Bfc, NAMES, PerFlow, Pfc, Protocol, Pyrrha, Queue, QueueId, parse};
-use backwater_analysis::{Blocking, Case, Dependencies, Graph};
+use backwater_analysis::{Blocking, Case, Dependencies, QueueGraph};
 use backwater_fabric::ids::{FlowId, PortId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -12,16 +12,17 @@ use std::collections::BTreeSet;
 const PYRRHA: Pyrrha = Pyrrha { own_root_rule: true };
 
 fn is_deadlock_free(case: &Case, protocol: &dyn Protocol) -> bool {
-    let graph = Graph::new(case, protocol);
+    let graph = QueueGraph::new(case, protocol);
     Dependencies::new(case, protocol, &graph).cycle().is_none()
 }
 
 fn queues_at(case: &Case, port: PortId) -> Vec<QueueId> {
-    let graph = Graph::new(case, &PYRRHA);
+    let graph = QueueGraph::new(case, &PYRRHA);
     graph.queues.into_iter().filter(|queue| queue.port == port).map(|queue| queue.id).collect()
 }
 
-/// Pyrrha's queues, except that two of one port are one. A PAUSE for any flow in it pauses it (definition 5).
+/// Pyrrha's queues with two queues of a port merged. A PAUSE for any flow in the merged queue
+/// pauses it (definition 5).
 struct Merged<'a> {
     port: PortId,
     one: &'a QueueId,
@@ -40,7 +41,7 @@ impl Protocol for Merged<'_> {
     }
 }
 
-/// What Lemma 2 says of every pair of queues: merging them blocks a flow innocently there.
+/// Checks Lemma 2 for every pair of queues: merging them blocks a flow innocently.
 fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     let ports: BTreeSet<PortId> = case.flows().iter().flat_map(|flow| flow.path.ports()).copied().collect();
     for port in ports {
@@ -55,7 +56,7 @@ fn check_merging(case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What Lemma 2 says of whole protocols: one that has fewer queues at a port blocks a flow innocently there.
+/// Checks Lemma 2 for whole protocols: fewer queues at a port block a flow innocently there.
 fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCaseError> {
     let (pyrrha, other) = (blocking(case, &PYRRHA), blocking(case, protocol));
     for (port, queues) in &pyrrha.queues {
@@ -67,7 +68,8 @@ fn check_fewer_queues(case: &Case, protocol: &dyn Protocol) -> Result<(), TestCa
     Ok(())
 }
 
-/// Whether all flows pass any port and a congested one in the same order, and none comes back to a congested port.
+/// True if all flows pass each port and each congested port in the same order, and none returns to
+/// a congested port.
 fn is_in_one_order(case: &Case) -> bool {
     let comes_before = |flow: FlowId, first: PortId, second: PortId| {
         let path = &case.flow(flow).path;
@@ -83,7 +85,7 @@ fn is_in_one_order(case: &Case) -> bool {
     })
 }
 
-/// Whether the ports that flows pass before they come to `root` can be put in an order in which all of them pass.
+/// True if the ports before `root` on all paths have a common order.
 fn is_ordered_towards(case: &Case, root: PortId) -> bool {
     struct ToRoot(PortId);
     impl Protocol for ToRoot {
@@ -104,7 +106,7 @@ fn is_ordered_towards(case: &Case, root: PortId) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_global_rejects: 100_000, ..Default::default() })]
 
-    /// Theorem 1: Pyrrha blocks no flow innocently, whatever the paths are.
+    /// Theorem 1: Pyrrha blocks no flow innocently on any paths.
     #[test]
     fn theorem_1(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
         let protocol = Pyrrha { own_root_rule };
@@ -124,7 +126,8 @@ proptest! {
         check_merging(&case)?;
     }
 
-    /// Lemma 2 on any paths, if every flow passes a port and a congested one in the same order. The own-root rule is left to its test.
+    /// Lemma 2 on any paths, if every flow passes a port and a congested one in the same order. The
+    /// own-root rule has its own test.
     #[test]
     fn lemma_2_on_ordered_paths(case in any_paths()) {
         prop_assume!(is_in_one_order(&case));
@@ -139,16 +142,16 @@ proptest! {
         check_fewer_queues(&case, &Bfc::Queues(queues.try_into().unwrap()))?;
     }
 
-    /// Under Pyrrha the queues that can be paused are the isolation queues.
+    /// Under Pyrrha, the isolation queues are exactly the queues that can be paused.
     #[test]
     fn paused_queues_are_isolation_queues(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
         let protocol = Pyrrha { own_root_rule };
-        let isolation = Graph::new(&case, &protocol).queues.iter().filter(|queue| !queue.id.roots().is_empty()).count();
+        let isolation = QueueGraph::new(&case, &protocol).queues.iter().filter(|queue| !queue.id.roots().is_empty()).count();
         prop_assert_eq!(blocking(&case, &protocol).paused_queues, isolation);
     }
 
-    /// Section VII, as far as it holds: no isolation queues wait in a circle if the ways to each congested port can be put in an order. The
-    /// own-root rule is left out; the next property says where it makes no difference.
+    /// Section VII, as far as it holds: isolation queues form no cycle if the paths to each
+    /// congested port have a common order. Without the own-root rule; the next property covers it.
     #[test]
     fn pyrrha_waits_in_a_circle_only_if_ways_to_a_root_do(case in any_paths()) {
         prop_assume!(case.congested().iter().all(|root| is_ordered_towards(&case, *root)));
@@ -156,20 +159,22 @@ proptest! {
         prop_assert!(is_deadlock_free(&case, &protocol));
     }
 
-    /// The own-root rule is for paths that pass a switch twice: on others it changes nothing.
+    /// The own-root rule affects only paths that pass a switch twice.
     #[test]
     fn the_own_root_rule_is_for_loops(case in shortest_paths()) {
-        let queues = |own_root_rule| Graph::new(&case, &Pyrrha { own_root_rule }).queues;
+        let queues = |own_root_rule| QueueGraph::new(&case, &Pyrrha { own_root_rule }).queues;
         prop_assert_eq!(queues(true), queues(false));
     }
 
-    /// On shortest paths, every hop to a root brings a flow nearer to the node behind it, so that the ways to it are ordered.
+    /// On shortest paths, every hop towards a root reduces the distance to the next node, so the
+    /// paths are ordered.
     #[test]
     fn pyrrha_never_waits_in_a_circle_on_shortest_paths(case in shortest_paths()) {
         prop_assert!(is_deadlock_free(&case, &PYRRHA));
     }
 
-    /// Where PFC cannot deadlock, no other protocol can: all dependencies are between queues of the ports that PFC's are between.
+    /// If PFC cannot deadlock, no other protocol can: all dependencies are between ports of PFC's
+    /// dependencies.
     #[test]
     fn without_a_ring_nobody_waits_in_a_circle(case in prop_oneof![shortest_paths(), any_paths()], queues in 1u32..6) {
         prop_assume!(is_deadlock_free(&case, &Bfc::WorstCase));
@@ -178,22 +183,22 @@ proptest! {
         }
     }
 
-    /// Flow controls that go from hop to hop stop whatever comes to a full queue.
+    /// Hop-by-hop flow controls pause all arrivals at a full queue.
     #[test]
     fn no_queue_overflows_on_shortest_paths(case in shortest_paths()) {
         for name in &NAMES[..6] {
             let protocol = parse(name, true).unwrap();
-            let graph = Graph::new(&case, &*protocol);
+            let graph = QueueGraph::new(&case, &*protocol);
             let dependencies = Dependencies::new(&case, &*protocol, &graph);
             prop_assert_eq!(overflows(&case, &*protocol, &graph, &dependencies), vec![], "{}", name);
         }
     }
 
-    /// Each queue of a cycle waits for the next, and the last one for the first.
+    /// Each queue of a cycle waits for the next, and the last for the first.
     #[test]
     fn cycles_are_cycles(case in any_paths()) {
         for protocol in [&Pfc as &dyn Protocol, &PerFlow, &Pyrrha { own_root_rule: false }] {
-            let graph = Graph::new(&case, protocol);
+            let graph = QueueGraph::new(&case, protocol);
             let dependencies = Dependencies::new(&case, protocol, &graph);
             let cycle = dependencies.cycle().unwrap_or_default();
             for (queue, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {

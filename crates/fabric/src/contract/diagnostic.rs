@@ -125,20 +125,20 @@ pub fn closest_within<'a>(share: usize, word: &str, known: impl IntoIterator<Ite
 
 /// Collects the diagnostics of a check. Messages are formatted only for actual errors and warnings.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct Diagnostics {
     /// Path of the options under check. Paths of options are relative to it.
     base: String,
     found: Vec<Diagnostic>,
 }
 
-impl Findings {
+impl Diagnostics {
     /// Shortest period of a clock. Every tick costs run time: of a probe as much as a sample of the
     /// network, of a congestion control for every flow.
     pub const FINEST_CLOCK: Duration = Duration::from_ns(100);
 
     /// Returns an empty collection for the options at the path `base`.
-    pub fn at(base: impl Into<String>) -> Findings {
-        Findings { base: base.into(), found: Vec::new() }
+    pub fn at(base: impl Into<String>) -> Diagnostics {
+        Diagnostics { base: base.into(), found: Vec::new() }
     }
 
     fn path(&self, option: &str) -> String {
@@ -182,8 +182,8 @@ impl Findings {
     }
 
     /// Runs the check of a mechanism whose options are in `option` of this mechanism.
-    pub fn within(&mut self, option: &str, check: impl FnOnce(&mut Findings)) {
-        let mut inner = Findings::at(self.path(option));
+    pub fn within(&mut self, option: &str, check: impl FnOnce(&mut Diagnostics)) {
+        let mut inner = Diagnostics::at(self.path(option));
         check(&mut inner);
         self.found.extend(inner.found);
     }
@@ -203,7 +203,7 @@ impl Findings {
     /// `or_zero` is the meaning of 0, if 0 is allowed.
     pub fn clock(&mut self, interval: Option<Duration>, option: &str, or_zero: Option<&str>) {
         let is_off = or_zero.is_some() && interval == Some(Duration::ZERO);
-        let least = Findings::FINEST_CLOCK;
+        let least = Diagnostics::FINEST_CLOCK;
         if !is_off && interval.is_some_and(|interval| interval < least) {
             let or_zero = or_zero.map_or(String::new(), |zero| format!(", or \"0 s\" {zero}"));
             let message = format_args!("must be at least {least}{or_zero}: every flow pays for every tick");

@@ -1,7 +1,7 @@
 //! Slot *flow control*: chooses the queue of each packet, and pauses and resumes the upstream.
 
 use crate::contract::accounts::FlowControlAccounts;
-use crate::contract::diagnostic::Findings;
+use crate::contract::diagnostic::Diagnostics;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{IngressGauge, Pressure};
 use crate::contract::options::{EffectiveValues, Options};
@@ -42,7 +42,7 @@ pub trait FlowControlOptions: Options {
     }
 
     /// Checks the options against the links and against the flow controls of the other switches.
-    fn check_among(&self, _network: &FlowControlContext<'_>, _findings: &mut Findings) {}
+    fn check_among(&self, _network: &FlowControlContext<'_>, _findings: &mut Diagnostics) {}
 
     /// Returns the effective values of the options in a network with this largest base round-trip
     /// time.

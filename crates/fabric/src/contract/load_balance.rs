@@ -1,6 +1,6 @@
 //! Slot *load balancing*: chooses one of several equal-cost ports for a packet.
 
-use crate::contract::diagnostic::Findings;
+use crate::contract::diagnostic::Diagnostics;
 use crate::contract::facts::{SenderFacts, Site};
 use crate::contract::hooks::PipelineHooks;
 use crate::contract::options::Options;
@@ -39,7 +39,7 @@ pub trait LoadBalanceOptions: Options {
 
     /// Checks the options against the facts of one switch. The model calls it for every kind of
     /// switch and reports identical diagnostics once.
-    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Findings) {}
+    fn check_at_switch(&self, _site: &Site<'_>, _findings: &mut Diagnostics) {}
 
     /// Returns true if switches send notices back along the packets' path. Packets then record
     /// their path.

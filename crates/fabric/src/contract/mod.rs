@@ -49,7 +49,7 @@ pub use congestion::{
     AckView, AnswerPath, CongestionOptions, CongestionPoint, CongestionSignal, LossSignal, Notification,
     NotificationPoint, ReactionPoint,
 };
-pub use diagnostic::{Diagnostic, Findings, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{
     AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, QueueChoice, RunningFlowControl, Stage,

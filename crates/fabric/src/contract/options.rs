@@ -1,7 +1,7 @@
 //! Options of mechanisms: checks beyond their schema, effective values, and constraints on the
 //! network.
 
-use crate::contract::diagnostic::Findings;
+use crate::contract::diagnostic::Diagnostics;
 use crate::contract::facts::FlowControlFacts;
 use crate::ids::{Class, ClassMask};
 use backwater_engine::{Bytes, Duration};
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 pub trait Options: Debug + Send + Sync {
     /// Checks relations that a schema cannot express: between options, and to the other mechanisms
     /// of the scheme.
-    fn check(&self, _beside: &SchemeContext<'_>, _findings: &mut Findings) {}
+    fn check(&self, _beside: &SchemeContext<'_>, _findings: &mut Diagnostics) {}
 
     /// Checks that the mechanism supports a network of this shape.
     ///

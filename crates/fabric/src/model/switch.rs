@@ -149,7 +149,7 @@ impl Switch {
         self.probe.as_deref()
     }
 
-    /// Takes the probe's findings since the last call.
+    /// Takes the probe's diagnostics since the last call.
     pub(crate) fn take_findings(&mut self, now: Time) -> IngressFindings {
         self.probe.as_mut().map(|probe| probe.take_findings(now)).unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use crate::common::bcube_of;
 use crate::prelude::*;
-use backwater_fabric::contract::{Findings, PauseScope, SchemeContext};
+use backwater_fabric::contract::{Diagnostics, PauseScope, SchemeContext};
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
 use backwater_fabric::network::spec::{NodeKind, NodeSpec};
@@ -484,9 +484,9 @@ fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
             load_balance: "ecmp",
             recovery: "irn",
         };
-        let mut findings = Findings::default();
-        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&beside, &mut findings);
-        findings.into_vec().is_empty()
+        let mut diagnostics = Diagnostics::default();
+        PortFcConfig { xoff: 6.0, xon, ..Default::default() }.check(&beside, &mut diagnostics);
+        diagnostics.into_vec().is_empty()
     };
     assert_eq!([4.0, 6.0, 6.1, -1.0].map(is_sound), [true, true, false, false]);
     let mut direct = network(4, 1, Default::default());

@@ -1,44 +1,44 @@
-//! Compares a document with a JSON Schema and collects everything that does not fit.
+//! Compares a document with a JSON Schema and collects all violations.
 //!
-//! It knows the schemas that `schemars` derives from serde types: objects, lists, quantities (strings with a `format`), unions distinguished by
-//! a `kind`, enumerations of names, options.
+//! Supports the schemas that `schemars` derives from serde types: objects, lists, quantities
+//! (strings with a `format`), unions distinguished by a `kind`, enumerations of names, and options.
 
-use super::{Content, Document, Entry, Node, Origin, join};
+use super::{Content, Document, Entry, Origin, ValueNode, join};
 use crate::diagnostic::{Diagnostic, allowed_names, closest, unit_meant};
 use backwater_engine::units::{Quantity, UnitError};
 use backwater_engine::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-/// Everything in `document` that `schema` does not allow, in the order of the document.
+/// Returns all violations of `schema` in `document`, in the order of the document.
 pub(crate) fn check(schema: &Value, document: &Document) -> Vec<Diagnostic> {
-    let mut checker = Checker { root: schema, document, findings: Vec::new() };
+    let mut checker = Checker { root: schema, document, errors: Vec::new() };
     checker.node(schema, &document.root, "");
-    checker.findings
+    checker.errors
 }
 
 struct Checker<'s> {
     root: &'s Value,
     document: &'s Document,
-    findings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
-/// What a schema allows, seen through references, options and unions.
+/// Values that a schema allows, after references, options and unions are resolved.
 enum Shape<'s> {
-    /// Tables distinguished by the name under the tag.
+    /// Tables distinguished by the name of their tag.
     Tagged { tag: &'s str, variants: Vec<(&'s str, &'s Value)> },
     /// One of these names.
     Names(Vec<&'s str>),
     /// Any of these.
     Union(Vec<&'s Value>),
-    /// What the schema's own keywords say.
+    /// Values that the schema's own keywords describe.
     Plain(&'s Value),
 }
 
 impl<'s> Checker<'s> {
-    fn report(&mut self, node: &Node, finding: Diagnostic) {
-        let value = finding.value.clone().or_else(|| node.text());
-        let finding = self.document.at(&node.origin, finding);
-        self.findings.push(Diagnostic { value, ..finding });
+    fn report(&mut self, node: &ValueNode, error: Diagnostic) {
+        let value = error.value.clone().or_else(|| node.text());
+        let error = self.document.at(&node.origin, error);
+        self.errors.push(Diagnostic { value, ..error });
     }
 
     fn resolve(&self, schema: &'s Value) -> &'s Value {
@@ -71,13 +71,13 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Whether a value may be left out as null.
+    /// True if null is allowed.
     fn nullable(&self, schema: &Value) -> bool {
         let is_null = |schema: &Value| schema["type"] == "null" || listed(&schema["type"]).any(|name| name == "null");
         is_null(schema) || schema["anyOf"].as_array().is_some_and(|any| any.iter().any(is_null))
     }
 
-    fn node(&mut self, schema: &'s Value, node: &Node, path: &str) {
+    fn node(&mut self, schema: &'s Value, node: &ValueNode, path: &str) {
         if matches!(node.content, Content::Scalar(Value::Null)) && self.nullable(schema) {
             return;
         }
@@ -106,35 +106,33 @@ impl<'s> Checker<'s> {
                 }
             }
         }
-        // A range may stand beside a reference, narrowing it.
+        // A range beside a reference narrows it.
         if let (true, Content::Scalar(value)) = (schema.get("$ref").is_some(), &node.content) {
             self.range(schema, value, node, path);
         }
     }
 
-    fn tagged(&mut self, tag: &'s str, variants: &[(&'s str, &'s Value)], node: &Node, path: &str) {
+    fn tagged(&mut self, tag: &'s str, variants: &[(&'s str, &'s Value)], node: &ValueNode, path: &str) {
         let names: Vec<_> = variants.iter().map(|(name, _)| *name).collect();
         let allowed = names.join(", ");
         let Content::Table(entries) = &node.content else {
-            let finding = Diagnostic::error(path, "must be a table");
+            let error = Diagnostic::error(path, "must be a table");
             return match &node.content {
                 Content::Scalar(Value::String(name)) => {
                     let name = closest(name, names.iter().copied()).unwrap_or(names[0]);
                     let key = path.rsplit('.').next().unwrap_or(path);
                     self.report(
                         node,
-                        finding.hint(format!("write {key} = {{ {tag} = \"{name}\" }} (allowed: {allowed})")),
+                        error.hint(format!("write {key} = {{ {tag} = \"{name}\" }} (allowed: {allowed})")),
                     );
                 }
-                Content::List(_) => {
-                    self.report(node, finding.hint(format!("write [{path}], with one pair of brackets")))
-                }
-                _ => self.report(node, finding),
+                Content::List(_) => self.report(node, error.hint(format!("write [{path}], with one pair of brackets"))),
+                _ => self.report(node, error),
             };
         };
         let Some(Entry { node: name_node, .. }) = entries.iter().find(|entry| entry.key == tag) else {
-            let finding = Diagnostic::error(join(path, tag), "is missing").hint(format!("allowed: {allowed}"));
-            return self.report(node, finding);
+            let error = Diagnostic::error(join(path, tag), "is missing").hint(format!("allowed: {allowed}"));
+            return self.report(node, error);
         };
         let path_of_tag = join(path, tag);
         match &name_node.content {
@@ -154,8 +152,15 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Checks a table; `variants` are the other kinds it could be, to say where a misplaced key belongs.
-    fn table(&mut self, schema: &'s Value, entries: &[Entry], variants: &[(&str, &Value)], node: &Node, path: &str) {
+    /// Checks a table. `variants` are the other kinds, to which a misplaced key may belong.
+    fn table(
+        &mut self,
+        schema: &'s Value,
+        entries: &[Entry],
+        variants: &[(&str, &Value)],
+        node: &ValueNode,
+        path: &str,
+    ) {
         let known = schema["properties"].as_object();
         let known_names: Vec<_> = known.into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
         for entry in entries {
@@ -174,25 +179,25 @@ impl<'s> Checker<'s> {
                         (true, false) => allowed_names(&entry.key, &known_names),
                         (true, true) => "nothing is allowed here".into(),
                     };
-                    let finding = Diagnostic::error(path, "unknown key").hint(hint);
-                    self.findings.push(self.document.at(&entry.key_origin, finding));
+                    let error = Diagnostic::error(path, "unknown key").hint(hint);
+                    self.errors.push(self.document.at(&entry.key_origin, error));
                 }
                 None => {}
             }
         }
         for name in listed(&schema["required"]).filter(|name| entries.iter().all(|entry| entry.key != *name)) {
             let field = &schema["properties"][name];
-            let finding = Diagnostic::error(join(path, name), "is missing");
-            let finding = match self.example(field, name) {
-                Some(example) => finding.hint(format!("write for example {example}")),
-                None => finding,
+            let error = Diagnostic::error(join(path, name), "is missing");
+            let error = match self.example(field, name) {
+                Some(example) => error.hint(format!("write for example {example}")),
+                None => error,
             };
-            let finding = self.document.at(&node.origin, finding);
-            self.findings.push(finding);
+            let error = self.document.at(&node.origin, error);
+            self.errors.push(error);
         }
     }
 
-    fn list(&mut self, schema: &'s Value, items: &[Node], node: &Node, path: &str) {
+    fn list(&mut self, schema: &'s Value, items: &[ValueNode], node: &ValueNode, path: &str) {
         for (i, item) in items.iter().enumerate() {
             let of_item = schema["prefixItems"].get(i).unwrap_or(&schema["items"]);
             self.node(of_item, item, &format!("{path}[{i}]"));
@@ -210,19 +215,19 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn union(&mut self, alternatives: &[&'s Value], node: &Node, path: &str) {
-        let before = self.findings.len();
+    fn union(&mut self, alternatives: &[&'s Value], node: &ValueNode, path: &str) {
+        let before = self.errors.len();
         let mut fewest: Option<Vec<Diagnostic>> = None;
         for alternative in alternatives {
             self.node(alternative, node, path);
-            let findings = self.findings.split_off(before);
-            if findings.is_empty() {
+            let errors = self.errors.split_off(before);
+            if errors.is_empty() {
                 return;
             }
-            // An alternative of the right type reports what is wrong inside; prefer it.
-            let type_fits = findings.iter().all(|it| it.path != path || !it.message.starts_with("must be a"));
+            // Prefer the errors of the alternative that has the right type.
+            let type_fits = errors.iter().all(|it| it.path != path || !it.message.starts_with("must be a"));
             if fewest.is_none() || type_fits {
-                fewest = Some(findings);
+                fewest = Some(errors);
             }
         }
         let words: String = alternatives
@@ -230,28 +235,28 @@ impl<'s> Checker<'s> {
             .filter_map(|schema| names(schema))
             .flatten()
             .fold(String::new(), |words, word| format!("{words}, or \"{word}\""));
-        let or_word = |finding: Diagnostic| match &finding.hint {
-            Some(hint) => Diagnostic { hint: Some(format!("{hint}{words}")), ..finding },
-            None => finding,
+        let or_word = |error: Diagnostic| match &error.hint {
+            Some(hint) => Diagnostic { hint: Some(format!("{hint}{words}")), ..error },
+            None => error,
         };
-        self.findings.extend(fewest.into_iter().flatten().map(or_word));
+        self.errors.extend(fewest.into_iter().flatten().map(or_word));
     }
 
-    fn scalar(&mut self, kind: &str, schema: &'s Value, value: &Value, node: &Node, path: &str) {
+    fn scalar(&mut self, kind: &str, schema: &'s Value, value: &Value, node: &ValueNode, path: &str) {
         match (kind, value) {
             ("string", Value::String(text)) => {
                 let format = schema["format"].as_str();
                 let is_name = format == Some("bytes-or-name") && !text.starts_with(|c: char| c.is_ascii_digit());
                 if let Some(kind) = format.filter(|_| !is_name).and_then(quantity_of)
-                    && let Err(finding) = read_quantity(kind, text)
+                    && let Err(error) = read_quantity(kind, text)
                 {
-                    self.report(node, Diagnostic { path: path.into(), value: None, ..*finding });
+                    self.report(node, Diagnostic { path: path.into(), value: None, ..*error });
                 }
             }
             ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
                 self.range(schema, value, node, path)
             }
-            // Beyond 64 bits, `--set` leaves a text.
+            // `--set` reads a number beyond 64 bits as a string.
             ("integer", Value::String(digits)) if digits.parse::<u128>().is_ok_and(|value| value > u64::MAX.into()) => {
                 self.report(node, Diagnostic::error(path, limits(schema, greatest(schema))));
             }
@@ -261,12 +266,12 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn wrong_type(&mut self, kind: &str, schema: &'s Value, node: &Node, path: &str) {
+    fn wrong_type(&mut self, kind: &str, schema: &'s Value, node: &ValueNode, path: &str) {
         let unit = schema["format"].as_str().and_then(quantity_of).map(usual_unit);
         let quoted = if node.origin == Origin::Set { "" } else { ", in quotes" };
         let wanted = match (kind, unit) {
             ("string", Some(_)) => format!("must be a number with a unit{quoted}"),
-            ("string", None) => "must be a text in quotes".into(),
+            ("string", None) => "must be a string in quotes".into(),
             ("integer" | "number", _) => {
                 let whole = if kind == "integer" { "whole " } else { "" };
                 let limits = limits(schema, None).replace("must be at", ", at").replace("must be from", " from");
@@ -294,11 +299,11 @@ impl<'s> Checker<'s> {
             (Content::Scalar(value), "array", _) => Some(format!("write {key} = [{value}]")),
             _ => None,
         };
-        let finding = Diagnostic::error(path, wanted);
-        self.report(node, Diagnostic { hint, ..finding });
+        let error = Diagnostic::error(path, wanted);
+        self.report(node, Diagnostic { hint, ..error });
     }
 
-    fn range(&mut self, schema: &Value, value: &Value, node: &Node, path: &str) {
+    fn range(&mut self, schema: &Value, value: &Value, node: &ValueNode, path: &str) {
         let Some(number) = value.as_f64() else { return };
         let bound = |keyword: &str| schema[keyword].as_f64();
         let of_type = greatest(schema).filter(|most| number > *most as f64);
@@ -309,7 +314,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// A line that would add a missing field.
+    /// Returns a line that would add a missing option.
     fn example(&self, field: &'s Value, name: &str) -> Option<String> {
         Some(match self.shape(field) {
             Shape::Tagged { tag, variants } => format!("{name} = {{ {tag} = \"{}\" }}", variants.first()?.0),
@@ -327,12 +332,12 @@ impl<'s> Checker<'s> {
     }
 }
 
-/// The strings of a list.
+/// Returns the strings of a list.
 fn listed(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The names that an enumeration allows.
+/// Returns the names that an enumeration allows.
 fn names(schema: &Value) -> Option<Vec<&str>> {
     match (schema["const"].as_str(), schema["enum"].as_array()) {
         (Some(name), _) => Some(vec![name]),
@@ -341,7 +346,7 @@ fn names(schema: &Value) -> Option<Vec<&str>> {
     }
 }
 
-/// The greatest number of an integer type.
+/// Returns the greatest number of an integer type.
 fn greatest(schema: &Value) -> Option<u64> {
     match schema["format"].as_str()? {
         "uint8" => Some(u8::MAX.into()),
@@ -352,7 +357,8 @@ fn greatest(schema: &Value) -> Option<u64> {
     }
 }
 
-/// The range of a number in words, "must be from 0 to 1"; empty if it has none. The greatest number of the type counts if it is `of_type`.
+/// Returns the range of a number in words, "must be from 0 to 1"; empty without a range. `of_type`
+/// is the greatest number of the type, if it limits the range.
 fn limits(schema: &Value, of_type: Option<u64>) -> String {
     let bound = |keyword: &str| schema[keyword].as_f64().map(|bound| bound.to_string());
     let most = bound("maximum").or(of_type.map(|most| most.to_string()));
@@ -364,7 +370,7 @@ fn limits(schema: &Value, of_type: Option<u64>) -> String {
     }
 }
 
-/// The kind of quantity that the schema calls `format`, if it is one.
+/// Returns the kind of quantity that `format` denotes.
 fn quantity_of(format: &str) -> Option<Quantity> {
     match format {
         "bytes" | "bytes-or-name" => Some(Quantity::Size),
@@ -374,7 +380,7 @@ fn quantity_of(format: &str) -> Option<Quantity> {
     }
 }
 
-/// The unit that was probably meant where one is missing.
+/// Returns the most likely unit of a number without a unit.
 fn usual_unit(kind: Quantity) -> &'static str {
     match kind {
         Quantity::Size => "B",
@@ -383,7 +389,8 @@ fn usual_unit(kind: Quantity) -> &'static str {
     }
 }
 
-/// Quantities end where no network is, so that sums and products of a few of them stay far from the limits of their type.
+/// Largest quantities. No network needs larger ones, and sums and products of a few of them do not
+/// overflow.
 const MOST_BYTES: Bytes = Bytes(1 << 40);
 const MOST_RATE: Rate = Rate::from_gbps(1_000_000);
 const MOST_TIME: Duration = Duration::from_ms(1_000_000_000);
@@ -391,7 +398,7 @@ const MOST_TIME: Duration = Duration::from_ms(1_000_000_000);
 /// Reads a quantity in base units: ps, bytes or bits per second.
 ///
 /// # Errors
-/// Why `text` is none, with what is allowed; the finding has no path.
+/// If `text` is not a quantity. The error has no path.
 pub fn read_quantity(kind: Quantity, text: &str) -> Result<u64, Box<Diagnostic>> {
     let (most, written) = match kind {
         Quantity::Size => (MOST_BYTES.get(), MOST_BYTES.to_string()),

@@ -1,17 +1,18 @@
-//! Where the keys of a JSON text stand.
+//! Keys of a JSON text, with their lines.
 
 use super::Lines;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-/// A key of a JSON text: the keys and indices that lead to it, its own last, and its line, counted from 1.
+/// A key of a JSON text: its path of keys and indices, and its line, counted from 1.
 pub type JsonKey = (Vec<String>, u32);
 
-/// All keys of a JSON text in the order of the text. One that a table has twice, which JSON allows, comes twice. Comments and the like are let pass.
+/// Returns all keys of a JSON text in the order of the text, including duplicate keys. Comments and
+/// other extensions of JSON are accepted.
 ///
 /// # Errors
-/// A text that is not JSON, or has more than 512 brackets within each other: what is wrong, and where.
+/// If the text is not JSON, or has more than 512 nested brackets.
 pub fn json_keys(text: &str) -> Result<Vec<JsonKey>, String> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let (lines, mut keys) = (Lines::of(text), Vec::new());
@@ -21,7 +22,7 @@ pub fn json_keys(text: &str) -> Result<Vec<JsonKey>, String> {
     Ok(keys)
 }
 
-/// Adds the keys of a value that is at `path`.
+/// Adds the keys of the value at `path`.
 fn add_keys(value: &Value<'_>, lines: &Lines<'_>, path: &mut Vec<String>, keys: &mut Vec<JsonKey>) {
     match value {
         Value::Object(table) => {
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_the_line_that_it_begins_in() {
+    fn keys_have_lines() {
         let text =
             "{\"a\":\n {\"b.c\": 1,\n\"\\u0064\"\n: \"{\\\"no\\\": 1}\"}, \"é\": [{\"a\": 1}, \n{\"a\": null}]\n}";
         let expected = [("a", 1), ("a|b.c", 2), ("a|d", 3), ("é", 4), ("é|0|a", 4), ("é|1|a", 5)];
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_there_twice_comes_twice() {
+    fn duplicate_keys_are_returned() {
         let expected = [("a", 1), ("a|b", 2), ("a|b", 3), ("a", 4)];
         assert_eq!(
             keys("{\"a\": {\n\"b\": 1,\n\"b\": 2},\n\"a\": 1}").unwrap(),
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_says_where() {
+    fn syntax_errors_have_places() {
         assert_eq!(
             keys("{\n\"a\" 1}"),
             Err("Expected colon after the string or word in object property on line 2 column 5".into())

@@ -1,10 +1,12 @@
-//! A scenario in layers: tables of one document, each written over those before. Every value keeps its place in the file.
+//! A scenario in layers: tables of one document that override each other. Values keep their
+//! origins.
 
-use super::{Content, Document, Entry, Node, Origin};
+use super::{Content, Document, Entry, Origin, ValueNode};
 use crate::diagnostic::Diagnostic;
 
 impl Document {
-    /// Line and column, counted from 1, of the value at `path` or of its key; of what should contain it, if there is none.
+    /// Returns line and column, counted from 1, of the value at `path` or of its key; of the
+    /// innermost table around it if there is no such value.
     pub fn position(&self, path: &[String], of_key: bool) -> (u32, u32) {
         let (mut node, mut origin) = (&self.root, &self.root.origin);
         for key in path {
@@ -23,29 +25,30 @@ impl Document {
         }
     }
 
-    /// The tables at the paths `layers`, each written over those before: tables are joined key by key, anything else is replaced, and so is a
-    /// table by one with another `kind`. Over a list, keys are indices. A path that does not exist adds nothing.
+    /// Merges the tables at the paths `layers`; later ones override earlier ones. Tables are merged
+    /// key by key; other values, and tables with a different `kind`, are replaced. A table merges
+    /// into a list with its keys as indices. Missing paths are skipped.
     ///
     /// # Errors
-    /// An index that a list does not have.
+    /// If an index does not exist.
     pub fn layered(&self, layers: &[Vec<String>]) -> Result<Document, Vec<Diagnostic>> {
-        let mut root = Node { content: Content::Table(Vec::new()), origin: Origin::File { line: 1, column: 1 } };
-        let mut findings = Vec::new();
+        let mut root = ValueNode { content: Content::Table(Vec::new()), origin: Origin::File { line: 1, column: 1 } };
+        let mut diagnostics = Vec::new();
         for layer in layers {
             if let Some(node) = layer.iter().try_fold(&self.root, |node, key| node.child(key)) {
-                root.overlay(node, "", &mut findings);
+                root.overlay(node, "", &mut diagnostics);
             }
         }
-        if findings.is_empty() {
+        if diagnostics.is_empty() {
             return Ok(Document { file: self.file.clone(), root });
         }
-        Err(findings.into_iter().map(|(origin, finding)| self.at(&origin, finding)).collect())
+        Err(diagnostics.into_iter().map(|(origin, finding)| self.at(&origin, finding)).collect())
     }
 }
 
-impl Node {
-    /// Writes `over` over this node, which is at `path`.
-    fn overlay(&mut self, over: &Node, path: &str, findings: &mut Vec<(Origin, Diagnostic)>) {
+impl ValueNode {
+    /// Merges `over` into this value, which is at `path`.
+    fn overlay(&mut self, over: &ValueNode, path: &str, diagnostics: &mut Vec<(Origin, Diagnostic)>) {
         let of_another_kind = match (self.child("kind"), over.child("kind")) {
             (Some(old), Some(new)) => old.to_json() != new.to_json(),
             _ => false,
@@ -54,7 +57,7 @@ impl Node {
             (Content::Table(entries), Content::Table(new)) if !of_another_kind => {
                 for entry in new {
                     match entries.iter_mut().find(|old| old.key == entry.key) {
-                        Some(old) => old.node.overlay(&entry.node, &super::join(path, &entry.key), findings),
+                        Some(old) => old.node.overlay(&entry.node, &super::join(path, &entry.key), diagnostics),
                         None => entries.push(entry.clone()),
                     }
                 }
@@ -64,10 +67,10 @@ impl Node {
                 for Entry { key, key_origin, node } in new {
                     let path = super::join(path, key);
                     match key.parse().ok().and_then(|index: usize| items.get_mut(index)) {
-                        Some(item) => item.overlay(node, &path, findings),
+                        Some(item) => item.overlay(node, &path, diagnostics),
                         None => {
                             let message = format!("a list of {length} has no entry \"{key}\" (entries count from 0)");
-                            findings.push((key_origin.clone(), Diagnostic::error(path, message)));
+                            diagnostics.push((key_origin.clone(), Diagnostic::error(path, message)));
                         }
                     }
                 }
@@ -108,7 +111,7 @@ traffic.2.load = 0.7
     }
 
     #[test]
-    fn tables_are_joined_and_another_kind_replaces() {
+    fn tables_are_merged_unless_their_kinds_differ() {
         let value = layered(&[&["base"], &["axes", "cc", "gain"], &["axes", "load.of", "0.7"]]).unwrap();
         assert_eq!(value["cc"], json!({ "kind": "dcqcn", "gain": 0.25 }));
         assert_eq!(value["traffic"], json!([{ "load": 0.5 }, { "load": 0.7, "tag": "b" }]));
@@ -118,14 +121,14 @@ traffic.2.load = 0.7
     }
 
     #[test]
-    fn an_index_beyond_a_list_is_refused_where_it_stands() {
-        let refused = layered(&[&["base"], &["axes", "other", "beyond"]]);
+    fn indices_beyond_a_list_are_rejected() {
+        let result = layered(&[&["base"], &["axes", "other", "beyond"]]);
         let message = "a.toml:12:9: error: traffic.2: a list of 2 has no entry \"2\" (entries count from 0)";
-        assert_eq!(refused, Err(message.into()));
+        assert_eq!(result, Err(message.into()));
     }
 
     #[test]
-    fn values_keep_their_place() {
+    fn values_keep_their_origins() {
         let document = Document::from_toml("a.toml", TEXT).unwrap();
         let merged = document.layered(&[path(&["base"]), path(&["axes", "load.of", "0.7"])]).unwrap();
         assert_eq!(merged.origin("traffic[1].load"), Some(&Origin::File { line: 10, column: 18 }));

@@ -1,7 +1,7 @@
-//! A scenario as it was written: a tree of values, each with the place it came from.
+//! A scenario as written: a tree of values, each with its origin.
 //!
-//! TOML text and plain data (a Python dict) become the same tree; `--set` writes into it. It knows no field of a scenario: what is allowed
-//! where is the business of [`check`](check::check).
+//! TOML text and plain data (a Python dict) become the same tree; `--set` changes it. The tree does
+//! not depend on the options of a scenario: [`check`](check::check) compares it with the schema.
 
 pub(crate) mod check;
 mod json;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// Where a value was written.
+/// Place where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// In the document's file.
@@ -27,36 +27,36 @@ pub enum Origin {
     },
     /// On the command line, by `--set`.
     Set,
-    /// In data without a file, such as a Python dict.
+    /// In plain data without a file, such as a Python dict.
     Data,
 }
 
-/// A value and where it was written.
+/// A value and its origin.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct ValueNode {
     pub(crate) content: Content,
     pub(crate) origin: Origin,
 }
 
-/// A value: neither list nor table, a list, or a table in the order of its text.
+/// A scalar, a list, or a table in the order of its text.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Scalar(Value),
-    List(Vec<Node>),
+    List(Vec<ValueNode>),
     Table(Vec<Entry>),
 }
 
-/// One line of a table.
+/// One entry of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) key_origin: Origin,
-    pub(crate) node: Node,
+    pub(crate) node: ValueNode,
 }
 
-impl Node {
-    /// The entry of a table, or of a list when `key` is an index.
-    fn child(&self, key: &str) -> Option<&Node> {
+impl ValueNode {
+    /// Returns the entry of a table, or of a list if `key` is an index.
+    fn child(&self, key: &str) -> Option<&ValueNode> {
         match &self.content {
             Content::Scalar(_) => None,
             Content::List(items) => items.get(key.parse::<usize>().ok()?),
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// The value as a scenario writes it; none for lists and tables.
+    /// Returns a scalar as a scenario writes it; `None` for lists and tables.
     pub(crate) fn text(&self) -> Option<String> {
         const LONGEST: usize = 60;
         let Content::Scalar(value) = &self.content else { return None };
@@ -78,7 +78,7 @@ impl Node {
     fn to_json(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),
-            Content::List(items) => items.iter().map(Node::to_json).collect(),
+            Content::List(items) => items.iter().map(ValueNode::to_json).collect(),
             Content::Table(entries) => entries
                 .iter()
                 .map(|entry| (entry.key.clone(), entry.node.to_json()))
@@ -87,33 +87,33 @@ impl Node {
         }
     }
 
-    fn from_json(value: &Value) -> Node {
+    fn from_json(value: &Value) -> ValueNode {
         let content = match value {
-            Value::Array(items) => Content::List(items.iter().map(Node::from_json).collect()),
+            Value::Array(items) => Content::List(items.iter().map(ValueNode::from_json).collect()),
             Value::Object(fields) => {
                 let entry = |(key, value): (&String, &Value)| Entry {
                     key: key.clone(),
                     key_origin: Origin::Data,
-                    node: Node::from_json(value),
+                    node: ValueNode::from_json(value),
                 };
                 Content::Table(fields.iter().map(entry).collect())
             }
             scalar => Content::Scalar(scalar.clone()),
         };
-        Node { content, origin: Origin::Data }
+        ValueNode { content, origin: Origin::Data }
     }
 }
 
-/// A scenario as it was written.
+/// A scenario as written.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Name of its file, for messages.
+    /// Name of the file in messages.
     file: Option<String>,
-    root: Node,
+    root: ValueNode,
 }
 
 impl Document {
-    /// The name of its file without folder and extension; `scenario` if it has none.
+    /// Returns the name of the file without folder and extension; `scenario` without a file.
     pub fn name(&self) -> &str {
         let stem = self.file.as_deref().and_then(|file| Path::new(file).file_stem()?.to_str());
         stem.unwrap_or("scenario")
@@ -122,17 +122,17 @@ impl Document {
     /// Reads a TOML file.
     ///
     /// # Errors
-    /// A file that cannot be read, and everything that is not TOML.
+    /// If the file cannot be read, or all syntax errors.
     pub fn read(path: &Path) -> Result<Document, Vec<Diagnostic>> {
         let name = path.display().to_string();
         let in_file = |diagnostic| vec![Diagnostic { file: Some(name.clone()), ..diagnostic }];
         let bytes =
-            std::fs::read(path).map_err(|error| in_file(Diagnostic::error("", format!("cannot read it: {error}"))))?;
+            std::fs::read(path).map_err(|error| in_file(Diagnostic::error("", format!("cannot be read: {error}"))))?;
         match std::str::from_utf8(&bytes) {
             Ok(text) => Document::from_toml(&name, text),
             Err(error) => {
                 let (line, column) = Lines::of(&String::from_utf8_lossy(&bytes[..error.valid_up_to()])).end();
-                let diagnostic = Diagnostic::error("", "not a text in UTF-8");
+                let diagnostic = Diagnostic::error("", "is not UTF-8 text");
                 Err(in_file(Diagnostic { line: Some(line), column: Some(column), ..diagnostic }))
             }
         }
@@ -141,41 +141,41 @@ impl Document {
     /// Reads TOML text; `file` is its name in messages.
     ///
     /// # Errors
-    /// Everything that is not TOML, or that no scenario can hold (dates, `nan`, `inf`).
+    /// All syntax errors, and values that no scenario can contain (dates, `nan`, `inf`).
     pub fn from_toml(file: &str, text: &str) -> Result<Document, Vec<Diagnostic>> {
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut reader = Reader { lines: Lines::of(text), findings: Vec::new() };
+        let mut reader = Reader { lines: Lines::of(text), errors: Vec::new() };
         for error in errors {
             let span = error.span().unwrap_or(text.len()..text.len());
             let culprit = text.get(span.clone()).filter(|culprit| !culprit.trim().is_empty() && culprit.len() <= 60);
             let culprit = culprit.map_or(String::new(), |culprit| format!(" ({culprit})"));
-            let finding = Diagnostic::error("", format!("not TOML: {}{culprit}", error.message()));
-            reader.findings.push((reader.lines.origin(span.start), finding));
+            let error = Diagnostic::error("", format!("not TOML: {}{culprit}", error.message()));
+            reader.errors.push((reader.lines.origin(span.start), error));
         }
-        let root = if reader.findings.is_empty() {
-            Node { content: reader.table("", table.get_ref()), origin: Origin::File { line: 1, column: 1 } }
+        let root = if reader.errors.is_empty() {
+            ValueNode { content: reader.table("", table.get_ref()), origin: Origin::File { line: 1, column: 1 } }
         } else {
-            Node::from_json(&Value::Null)
+            ValueNode::from_json(&Value::Null)
         };
         let document = Document { file: Some(file.into()), root };
-        if reader.findings.is_empty() {
+        if reader.errors.is_empty() {
             return Ok(document);
         }
-        Err(reader.findings.into_iter().map(|(origin, finding)| document.at(&origin, finding)).collect())
+        Err(reader.errors.into_iter().map(|(origin, error)| document.at(&origin, error)).collect())
     }
 
-    /// Takes plain data, such as a Python dict.
+    /// Reads plain data, such as a Python dict.
     pub fn from_json(data: &Value) -> Document {
-        Document { file: None, root: Node::from_json(data) }
+        Document { file: None, root: ValueNode::from_json(data) }
     }
 
-    /// The values as plain data.
+    /// Returns the values as plain data.
     pub(crate) fn to_json(&self) -> Value {
         self.root.to_json()
     }
 
-    /// Where the value at `path` was written, or a single value that is short for the table it belongs to; none if neither was, and a default
-    /// holds.
+    /// Returns the origin of the value at `path`, or of a scalar that is short for the table around
+    /// it; `None` if neither is written.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
         let mut node = &self.root;
         for key in keys(path) {
@@ -188,11 +188,12 @@ impl Document {
         Some(&node.origin)
     }
 
-    /// Gives findings that know their path alone the place in the document: that of the value, or of what should contain it.
-    pub fn place(&self, finding: Diagnostic) -> Diagnostic {
+    /// Adds to a diagnostic the place of the value at its path, or of the innermost table around
+    /// it.
+    pub fn place(&self, diagnostic: Diagnostic) -> Diagnostic {
         let mut node = &self.root;
         let mut found = true;
-        for key in keys(&finding.path) {
+        for key in keys(&diagnostic.path) {
             match node.child(key) {
                 Some(child) => node = child,
                 None => {
@@ -201,22 +202,22 @@ impl Document {
                 }
             }
         }
-        let value = finding.value.clone().or_else(|| if found { node.text() } else { None });
-        Diagnostic { value, ..self.at(&node.origin, finding) }
+        let value = diagnostic.value.clone().or_else(|| if found { node.text() } else { None });
+        Diagnostic { value, ..self.at(&node.origin, diagnostic) }
     }
 
-    /// The finding at `origin`.
-    fn at(&self, origin: &Origin, finding: Diagnostic) -> Diagnostic {
+    /// Adds `origin` to a diagnostic.
+    fn at(&self, origin: &Origin, diagnostic: Diagnostic) -> Diagnostic {
         match *origin {
             Origin::File { line, column } => {
-                Diagnostic { file: self.file.clone(), line: Some(line), column: Some(column), ..finding }
+                Diagnostic { file: self.file.clone(), line: Some(line), column: Some(column), ..diagnostic }
             }
-            Origin::Set => Diagnostic { file: Some("--set".into()), ..finding },
-            Origin::Data => finding,
+            Origin::Set => Diagnostic { file: Some("--set".into()), ..diagnostic },
+            Origin::Data => diagnostic,
         }
     }
 
-    /// An origin as [`crate::explain`] shows it: `scenario.toml:12`, `--set`.
+    /// Returns an origin as [`crate::explain`] shows it: `scenario.toml:12`, `--set`.
     pub(crate) fn describe(&self, origin: &Origin) -> String {
         match origin {
             Origin::File { line, .. } => format!("{}:{line}", self.file.as_deref().unwrap_or_default()),
@@ -226,12 +227,12 @@ impl Document {
     }
 }
 
-/// The keys and indices of a dotted path: `traffic[0].load`, `traffic.0.load`.
+/// Returns the keys and indices of a dotted path: `traffic[0].load`, `traffic.0.load`.
 pub(crate) fn keys(path: &str) -> impl Iterator<Item = &str> {
     path.split(['.', '[']).map(|key| key.trim_end_matches(']')).filter(|key| !key.is_empty())
 }
 
-/// Where the lines of a text begin.
+/// Offsets of the lines of a text.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -243,7 +244,7 @@ impl Lines<'_> {
         Lines { text, starts }
     }
 
-    /// Line and column, counted from 1, of the byte `offset`.
+    /// Returns line and column, counted from 1, of the byte `offset`.
     fn position(&self, offset: usize) -> (u32, u32) {
         let offset = (0..=offset.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0);
         let line = self.line(offset);
@@ -251,7 +252,7 @@ impl Lines<'_> {
         (line, column as u32 + 1)
     }
 
-    /// The line of the byte `offset`.
+    /// Returns the line of the byte `offset`.
     fn line(&self, offset: usize) -> u32 {
         self.starts.partition_point(|&start| start <= offset) as u32
     }
@@ -269,7 +270,7 @@ impl Lines<'_> {
 /// Turns parsed TOML into nodes.
 struct Reader<'t> {
     lines: Lines<'t>,
-    findings: Vec<(Origin, Diagnostic)>,
+    errors: Vec<(Origin, Diagnostic)>,
 }
 
 impl Reader<'_> {
@@ -287,14 +288,14 @@ impl Reader<'_> {
         Content::Table(entries.into_iter().map(entry).collect())
     }
 
-    fn node(&mut self, path: &str, value: &toml::Spanned<DeValue<'_>>) -> Node {
+    fn node(&mut self, path: &str, value: &toml::Spanned<DeValue<'_>>) -> ValueNode {
         let origin = self.lines.origin(value.span().start);
         let scalar = match value.get_ref() {
             DeValue::Array(items) => {
                 let item = |(i, item)| self.node(&format!("{path}[{i}]"), item);
-                return Node { content: Content::List(items.iter().enumerate().map(item).collect()), origin };
+                return ValueNode { content: Content::List(items.iter().enumerate().map(item).collect()), origin };
             }
-            DeValue::Table(table) => return Node { content: self.table(path, table), origin },
+            DeValue::Table(table) => return ValueNode { content: self.table(path, table), origin },
             DeValue::String(text) => Ok(Value::from(text.as_ref())),
             DeValue::Boolean(truth) => Ok(Value::from(*truth)),
             DeValue::Integer(number) => integer(number.as_str(), number.radix()),
@@ -305,14 +306,13 @@ impl Reader<'_> {
                 .and_then(serde_json::Number::from_f64)
                 .map(Value::Number)
                 .ok_or("must be a finite number".into()),
-            DeValue::Datetime(_) => Err("a date has no place in a scenario".into()),
+            DeValue::Datetime(_) => Err("dates are not supported".into()),
         };
         let scalar = scalar.unwrap_or_else(|message: String| {
-            let finding = Diagnostic::error(path, message);
-            self.findings.push((origin.clone(), finding));
+            self.errors.push((origin.clone(), Diagnostic::error(path, message)));
             Value::Null
         });
-        Node { content: Content::Scalar(scalar), origin }
+        ValueNode { content: Content::Scalar(scalar), origin }
     }
 }
 
@@ -320,10 +320,10 @@ fn integer(digits: &str, radix: u32) -> Result<Value, String> {
     i64::from_str_radix(digits, radix)
         .map(Value::from)
         .or_else(|_| u64::from_str_radix(digits, radix).map(Value::from))
-        .map_err(|_| format!("{digits} does not fit into 64 bits; at most {}", u64::MAX))
+        .map_err(|_| format!("is {digits}, must be at most {}", u64::MAX))
 }
 
-/// The path of `key` under `path`.
+/// Returns the path of `key` below `path`.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.into() } else { format!("{path}.{key}") }
 }
@@ -335,7 +335,7 @@ mod tests {
     const TEXT: &str = "name = \"é\"\n\n[run]\nseed = 0x10\nuntil = \"1 ms\"\n\n[[traffic]]\nload = 0.5\n[[traffic]]\nsizes = [1, 2]\n";
 
     #[test]
-    fn every_value_knows_its_place() {
+    fn values_have_origins() {
         let document = Document::from_toml("a.toml", TEXT).unwrap();
         for (path, line, column) in [
             ("name", 1, 8),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_without_a_value_point_at_what_should_contain_it() {
+    fn missing_values_are_placed_at_the_table_around_them() {
         let document = Document::from_toml("a.toml", TEXT).unwrap();
         let placed = document.place(Diagnostic::error("run.warmup", "too long"));
         assert_eq!(placed.to_string(), "a.toml:3:1: error: run.warmup: too long");
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn all_syntax_errors_come_at_once() {
+    fn all_syntax_errors_are_reported() {
         let errors = Document::from_toml("a.toml", "a = \nb = 1\nb = 2\nc = nan").unwrap_err();
         let places: Vec<_> = errors.iter().map(|error| error.line.unwrap()).collect();
         assert_eq!(places, [1, 3], "{errors:?}");
@@ -368,13 +368,13 @@ mod tests {
     }
 
     #[test]
-    fn data_and_text_are_the_same_tree() {
+    fn data_and_text_give_equal_trees() {
         let document = Document::from_toml("a.toml", TEXT).unwrap();
         assert_eq!(Document::from_json(&document.to_json()).to_json(), document.to_json());
     }
 
     #[test]
-    fn positions_count_characters_and_survive_any_offset() {
+    fn positions_count_characters_for_any_offset() {
         let lines = Lines::of("aé\nb");
         assert_eq!(
             [0, 1, 2, 3, 4, 5, 99].map(|at| lines.position(at)),

@@ -1,20 +1,20 @@
-//! `--set KEY=VALUE`: one value written over the document.
+//! `--set KEY=VALUE`: overrides one value of the document.
 
-use super::{Content, Document, Entry, Lines, Node, Origin, Reader, keys};
+use super::{Content, Document, Entry, Lines, Origin, Reader, ValueNode, keys};
 use crate::diagnostic::Diagnostic;
 use serde_json::Value;
 use toml::de::DeValue;
 
-/// Deeper than any field of a scenario.
+/// Most keys of a path; more than any option has.
 const DEEPEST: usize = 16;
 
 impl Document {
-    /// Writes one value, as `--set` does: `traffic.0.load=0.6`, `congestion_control.kind=hpcc`. Keys are dotted, list entries are named by
-    /// their index; the value is read as TOML, and as a string if it is none. Another `kind` replaces the table it stands in, since the
-    /// fields of one kind mean nothing to the other.
+    /// Overrides one value, as `--set` does: `traffic.0.load=0.6`, `congestion_control.kind=hpcc`.
+    /// Keys are dotted; list entries are named by index. The value is read as TOML, or as a string
+    /// if it is not TOML. A different `kind` clears its table, since kinds have different options.
     ///
     /// # Errors
-    /// An assignment without `=`, an index that does not exist, or a key below something that is no table.
+    /// If the assignment has no `=`, an index does not exist, or a key is below a scalar.
     pub fn set(&mut self, assignment: &str) -> Result<(), Vec<Diagnostic>> {
         const EXAMPLE: &str = "write KEY=VALUE, as in traffic.0.load=0.6";
         let fail =
@@ -40,7 +40,7 @@ impl Document {
     }
 }
 
-/// Whether a path is made of keys with dots between them and of indices in brackets.
+/// True if a path consists of keys joined by dots, and of indices in brackets.
 fn is_well_formed(path: &str) -> bool {
     path.split('.').all(|part| {
         let mut pieces = part.split('[');
@@ -49,11 +49,11 @@ fn is_well_formed(path: &str) -> bool {
     })
 }
 
-impl Node {
-    /// The place called `key` below this node; made if a table lacks it.
-    fn open(&mut self, key: &str) -> Result<&mut Node, String> {
+impl ValueNode {
+    /// Returns the value called `key` below this one. A table inserts a missing key.
+    fn open(&mut self, key: &str) -> Result<&mut ValueNode, String> {
         match &mut self.content {
-            Content::Scalar(_) => Err(format!("there is no \"{key}\" below a single value")),
+            Content::Scalar(_) => Err(format!("\"{key}\" is below a value that is not a table")),
             Content::List(items) => {
                 let length = items.len();
                 let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
@@ -61,7 +61,7 @@ impl Node {
             }
             Content::Table(entries) => {
                 let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
-                    let node = Node { content: Content::Table(Vec::new()), origin: Origin::Set };
+                    let node = ValueNode { content: Content::Table(Vec::new()), origin: Origin::Set };
                     entries.push(Entry { key: key.into(), key_origin: Origin::Set, node });
                     entries.len() - 1
                 });
@@ -74,7 +74,7 @@ impl Node {
         self.origin = Origin::Set;
         match &mut self.content {
             Content::Scalar(_) => {}
-            Content::List(items) => items.iter_mut().for_each(Node::mark_as_set),
+            Content::List(items) => items.iter_mut().for_each(ValueNode::mark_as_set),
             Content::Table(entries) => entries.iter_mut().for_each(|entry| {
                 entry.key_origin = Origin::Set;
                 entry.node.mark_as_set();
@@ -83,13 +83,13 @@ impl Node {
     }
 }
 
-/// `text` as a TOML value, or as the string it is.
-fn value_of(text: &str) -> Node {
-    let mut reader = Reader { lines: Lines::of(text), findings: Vec::new() };
+/// Reads `text` as a TOML value, or else as a string.
+fn value_of(text: &str) -> ValueNode {
+    let mut reader = Reader { lines: Lines::of(text), errors: Vec::new() };
     let parsed = DeValue::parse(text).ok().map(|value| reader.node("", &value));
     let mut node = match parsed {
-        Some(node) if reader.findings.is_empty() => node,
-        _ => Node { content: Content::Scalar(Value::from(text)), origin: Origin::Set },
+        Some(node) if reader.errors.is_empty() => node,
+        _ => ValueNode { content: Content::Scalar(Value::from(text)), origin: Origin::Set },
     };
     node.mark_as_set();
     node
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_toml_or_text() {
+    fn values_are_toml_or_strings() {
         let value =
             after(&["traffic.0.load=0.6", "traffic[0].until = 2 us", "run.seed=7", "switch.lossless=[1, 2]"]).unwrap();
         assert_eq!(value["traffic"][0], json!({ "load": 0.6, "until": "2 us" }));
@@ -120,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_drops_the_fields_of_the_old() {
+    fn a_different_kind_clears_its_table() {
         assert_eq!(after(&["cc.kind=hpcc"]).unwrap()["cc"], json!({ "kind": "hpcc" }));
         assert_eq!(after(&["cc.kind=dcqcn"]).unwrap()["cc"], json!({ "kind": "dcqcn", "gain": 0.5 }));
     }
 
     #[test]
-    fn what_cannot_be_set_says_why() {
+    fn wrong_assignments_are_rejected() {
         for (assignment, message) in [
             ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, as in traffic.0.load=0.6"),
             ("=3", "--set: error: \"\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6"),
@@ -139,7 +139,7 @@ mod tests {
                 "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6",
             ),
             ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
-            ("cc.gain.x=1", "--set: error: cc.gain.x: there is no \"x\" below a single value"),
+            ("cc.gain.x=1", "--set: error: cc.gain.x: \"x\" is below a value that is not a table"),
         ] {
             assert_eq!(after(&[assignment]), Err(message.into()));
         }

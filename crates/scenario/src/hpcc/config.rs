@@ -5,7 +5,7 @@ use crate::diagnostic::{Diagnostic, counted};
 use backwater_engine::{Duration, Rate};
 use std::collections::BTreeMap;
 
-/// A configuration that is being translated: it keeps what is wrong with it, and which of its keys have been asked for.
+/// A configuration under translation, with its errors and the keys read so far.
 pub(super) struct Config<'a> {
     pub(super) errors: Errors<'a>,
     entries: Vec<Entry<'a>>,
@@ -18,7 +18,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Config<'a> {
-    /// Reads `text`, the contents of the file called `name`. Text behind `#` or `{` is a remark, as in the documentation that HPCC ships.
+    /// Reads `text`, the contents of the file called `name`. Text after `#` or `{` is a comment, as
+    /// in HPCC's documentation.
     pub(super) fn read(text: &'a str, name: &'a str) -> Config<'a> {
         let mut errors = Errors::new(name);
         let mut first_line = BTreeMap::new();
@@ -27,7 +28,7 @@ impl<'a> Config<'a> {
             let mut tokens = line.before(&['#', '{']).tokens();
             let Some(key) = tokens.next() else { continue };
             if let Some(first) = first_line.insert(key.text, line.number) {
-                errors.at(key, format!("{} is in line {first} already", key.text));
+                errors.at(key, format!("{} is already set in line {first}", key.text));
             }
             entries.push(Entry { key, values: tokens.collect(), used: false });
         }
@@ -62,7 +63,7 @@ impl<'a> Config<'a> {
         self.integer(key, 0, 1).map(|value| value == 1)
     }
 
-    /// A probability or a share.
+    /// Reads a probability or a share.
     pub(super) fn share(&mut self, key: &str) -> Option<f64> {
         self.one(key, SHARE, share)
     }
@@ -79,7 +80,7 @@ impl<'a> Config<'a> {
         self.one(key, "a number of seconds", |text| ticks(text, 12).map(Duration::from_ps))
     }
 
-    /// A map from link rates in bits per second: `n (rate value)*`.
+    /// Reads a map from link rates in bits per second: `n (rate value)*`.
     pub(super) fn by_rate<T>(&mut self, key: &str, expected: &str, read: Reader<T>) -> Option<BTreeMap<Rate, T>> {
         let (token, values) = self.entry(key)?;
         let (Some((&count, pairs)), errors) = (values.split_first(), &mut self.errors) else {
@@ -99,7 +100,8 @@ impl<'a> Config<'a> {
         pairs.into_iter().collect()
     }
 
-    /// `LINK_DOWN`: microseconds after the start, and the two ends. All zero stands for none.
+    /// Reads `LINK_DOWN`: microseconds after the start, and the two ends. Zeros stand for no
+    /// failure.
     pub(super) fn link_down(&mut self) -> Option<(Duration, u32, u32)> {
         let (token, values) = self.entry("LINK_DOWN")?;
         let [after, a, b] = values[..] else {
@@ -112,7 +114,7 @@ impl<'a> Config<'a> {
         after.filter(|after| *after > 0).map(Duration::from_ps).zip(a.zip(b)).map(|(after, (a, b))| (after, a, b))
     }
 
-    /// Refuses what `key` says.
+    /// Adds an error about the value of `key`.
     pub(super) fn refuse(&mut self, key: &str, message: String) {
         if let Some((token, values)) = self.entry(key) {
             self.errors.at(values.first().copied().unwrap_or(token), message);
@@ -126,7 +128,7 @@ impl<'a> Config<'a> {
         }
     }
 
-    /// The keys that were not used, and everything that is wrong.
+    /// Returns the unused keys and all errors.
     pub(super) fn finish(self) -> (Vec<&'a str>, Vec<Diagnostic>) {
         let unused = self.entries.iter().filter(|entry| !entry.used).map(|entry| entry.key.text).collect();
         (unused, self.errors.into_list())

@@ -1,8 +1,9 @@
-//! From the inputs of an HPCC-family simulator to a scenario.
+//! Converts the inputs of an HPCC-family simulator to a scenario.
 //!
-//! The scenario points at the original files. It carries what `config.txt` says and what the simulator's program fixes: its frame sizes,
-//! its buffer rules (headroom 3 C D per port, 4096 B of private buffer, alpha 1/8 that grows with the rate of a port, 3 KiB between PAUSE
-//! and RESUME), Go-Back-N with a NACK every 500 us and without timeout.
+//! The scenario refers to the original files. It contains the options of `config.txt` and the
+//! constants of the simulator: frame sizes, buffer rules (headroom 3 C D per port, 4096 B of
+//! private buffer, alpha 1/8 that grows with the rate of a port, 3 KiB between PAUSE and RESUME),
+//! Go-Back-N with a NACK every 500 us and without timeout.
 
 use super::config::{Config, SHARE, share};
 use super::text::decimal;
@@ -16,34 +17,35 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// A scenario made from files of another simulator.
+/// A scenario converted from files of another simulator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// The scenario file; the notes are at its head as comments.
+    /// Scenario file, with the notes as comments at the top.
     pub toml: String,
-    /// What was lost, or interpreted in a way that a reader should know of.
+    /// Notes for the user: ignored or reinterpreted options.
     pub notes: Vec<String>,
 }
 
-/// Generators of the family let traffic begin at 2 s; the scenario's time counts from there.
+/// Start of traffic in files of the family's generators, and time zero of the scenario.
 const BASE: Time = Time::from_ps(2_000_000_000_000);
 const MICROSECOND: u64 = 1_000_000;
 
 /// One file of the simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// What errors call it.
+    /// Name in errors.
     pub name: &'a str,
-    /// What the scenario calls it.
+    /// Path in the scenario.
     pub path: &'a str,
-    /// Its contents.
+    /// Contents.
     pub text: &'a str,
 }
 
-/// Reads and translates the three files. Paths in the scenario are relative to `directory`, where it is going to stand.
+/// Reads and converts the three files. Paths in the scenario are relative to `directory`, its
+/// future location.
 ///
 /// # Errors
-/// Everything that is wrong with the files, each with file, line and column.
+/// All errors, each with file, line and column.
 pub fn convert(
     topology: &Path,
     flows: &Path,
@@ -66,10 +68,10 @@ pub fn convert(
     }
 }
 
-/// Translates the three files.
+/// Converts the three files.
 ///
 /// # Errors
-/// Everything that is wrong with the files, each with file, line and column.
+/// All errors, each with file, line and column.
 pub fn convert_texts(
     topology: Source<'_>,
     flows: Source<'_>,
@@ -189,7 +191,7 @@ impl Translation<'_> {
         self.toml.quoted("down", down);
     }
 
-    /// The traffic classes of the flows.
+    /// Returns the traffic classes of the flows.
     fn classes(&mut self) -> BTreeSet<Class> {
         let mut classes: BTreeSet<_> = self.traffic.flows.iter().map(|flow| flow.pg.unwrap_or(DATA)).collect();
         if classes.remove(&Class::CONTROL) {
@@ -272,7 +274,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Whether bytes in flight are limited; the window is that of the longest base RTT, and follows the rate.
+    /// True if bytes in flight are limited. The window follows the rate and the longest base RTT.
     fn has_window(&mut self) -> bool {
         let window = self.config.flag("HAS_WIN").unwrap_or(false);
         if window {
@@ -346,7 +348,8 @@ impl Translation<'_> {
         self.config.pass_over(&["INT_MULTI"]);
     }
 
-    /// K in KB of 1000 B for every link rate; a scenario has one pair, fixed or in proportion to a port's rate.
+    /// Converts K, in KB of 1000 B for every link rate. A scenario has one pair, fixed or in
+    /// proportion to a port's rate.
     fn ecn(&mut self) {
         let expected = "a number of KB";
         let read = |text: &str| decimal(text, 3);
@@ -417,7 +420,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Notes what holds here where `key` is not `value`.
+    /// Adds a note if `key` is not `value`; `here` is the behaviour of the model.
     fn neutral(&mut self, key: &str, value: u32, here: &str) {
         if let Some(other) = self.config.integer(key, 0, u32::MAX).filter(|other| *other != value) {
             self.notes.push(format!("{key} {other} is not available: {here}"));
@@ -429,20 +432,21 @@ impl Translation<'_> {
     }
 }
 
-/// The class of data where a file names none.
+/// Class of data if a file has none.
 const DATA: Class = Class(3);
 
-/// Headroom of a port in HPCC's program: three times C D, which is cut to whole bytes first.
+/// Returns HPCC's headroom of a port: three times C D, rounded down to whole bytes first.
 fn headroom(rate: Rate, delay: Duration) -> u64 {
     3 * rate.bytes_in(delay)
 }
 
-/// ECN thresholds in the unit that `config.txt` has.
+/// Returns an ECN threshold in the unit of `config.txt`.
 fn kilobytes(bytes: u64) -> String {
     if bytes.is_multiple_of(1000) { format!("{} KB", bytes / 1000) } else { Bytes(bytes).to_string() }
 }
 
-/// `path` as seen from `directory`, with `/` between its parts; as it is where the two have nothing in common.
+/// Returns `path` relative to `directory`, with `/` between its parts; unchanged if the two have no
+/// common ancestor.
 fn relative(path: &Path, directory: &Path) -> String {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let seen = || {
@@ -456,7 +460,7 @@ fn relative(path: &Path, directory: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
 
-/// A TOML file being written.
+/// A TOML file under construction.
 #[derive(Default)]
 struct Toml(String);
 

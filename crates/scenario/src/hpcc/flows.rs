@@ -15,39 +15,40 @@ pub struct HpccFlow {
     pub src: NodeId,
     /// Number of the receiving host.
     pub dst: NodeId,
-    /// Priority group, which is the traffic class; `None` where the dialect has none.
+    /// Priority group, which is the traffic class; `None` if the dialect has none.
     pub pg: Option<Class>,
-    /// Destination port; by convention 100, and 200 for incast. `None` where the dialect has none.
+    /// Destination port; by convention 100, and 200 for incast. `None` if the dialect has none.
     pub dport: Option<u16>,
     /// Payload bytes, at least 1.
     pub bytes: u64,
-    /// Start as the file has it; generators of the family begin at 2 s.
+    /// Start time in the file. Generators of the family begin at 2 s.
     pub start: Time,
     /// Line of the file, counted from 1.
     pub line: usize,
 }
 
-/// What a flow file says.
+/// Contents of a flow file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HpccFlows {
-    /// The format that was given or is inferred from the number of columns.
+    /// Format, given or inferred from the number of columns.
     pub dialect: FlowDialect,
-    /// Flows in order of start; those of equal start in the order of the file.
+    /// Flows in order of start; simultaneous flows in the order of the file.
     pub flows: Vec<HpccFlow>,
-    /// What a reader should know: an order that was corrected, text that was not read.
+    /// Notes for the user: corrected order, ignored text.
     pub notes: Vec<String>,
     name: String,
 }
 
-/// As many flows as a file may announce.
+/// Most flows of a file.
 const MOST: u64 = u32::MAX as u64;
 
-/// Reads `text`, the contents of the file called `name`. Without a dialect it is inferred from the first line, where Pyrrha may have a second
-/// number behind that of flows, and from the number of columns: 6 HPCC, 5 ConWeave, 4 Pyrrha (whose form with 6 columns and a single number
-/// must be asked for).
+/// Reads `text`, the contents of the file called `name`. Without `dialect`, it is inferred from the
+/// first line, in which only Pyrrha has a second number, and from the number of columns: 6 HPCC, 5
+/// ConWeave, 4 Pyrrha. Pyrrha's form with 6 columns and a single number in the first line cannot be
+/// inferred.
 ///
 /// # Errors
-/// Everything that is wrong, each with line and column.
+/// All errors, each with line and column.
 pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Result<HpccFlows, Vec<Diagnostic>> {
     let mut errors = Errors::new(name);
     let mut lines = lines(text);
@@ -59,7 +60,7 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
     let dialect = dialect.or_else(|| {
         let has_second = first.tokens().count() == 2;
         has_second.then(|| {
-            notes.push(format!("{name}: two numbers in the first line: taken for a file of the Pyrrha simulator"));
+            notes.push(format!("{name}: read as a file of the Pyrrha simulator, since the first line has two numbers"));
             FlowDialect::Pyrrha
         })
     });
@@ -86,14 +87,14 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
     }
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: what follows the {} announced, from line {}, is not read",
+            "{name}: the text after the {} announced, from line {}, is ignored",
             counted(announced, "flow"),
             line.number
         ));
     }
     if let Some(early) = flows.windows(2).find(|pair| pair[1].start < pair[0].start) {
         notes.push(format!(
-            "{name}: the flow of line {} starts before the one above it; the flows were sorted",
+            "{name}: the flow of line {} starts before the previous flow; the flows were sorted",
             early[1].line
         ));
         flows.sort_by_key(|flow| flow.start);
@@ -102,7 +103,7 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
 }
 
 impl HpccFlows {
-    /// The flows that do not run from host to host of `graph`.
+    /// Returns errors for flows whose ends are not hosts of `graph`.
     pub fn check(&self, graph: &Graph) -> Vec<Diagnostic> {
         let mut errors = Errors::new(&self.name);
         for flow in &self.flows {
@@ -186,7 +187,7 @@ fn read_flow(line: Line<'_>, dialect: FlowDialect, columns: usize, errors: &mut 
     })
 }
 
-/// Reads a column that not every dialect has: `Some(None)` where it is absent, `None` where it is wrong.
+/// Reads a column that only some dialects have: `Some(None)` if absent, `None` if wrong.
 fn optional<T>(token: Option<Token<'_>>, read: impl FnOnce(Token<'_>) -> Option<T>) -> Option<Option<T>> {
     match token {
         Some(token) => read(token).map(Some),
@@ -194,7 +195,7 @@ fn optional<T>(token: Option<Token<'_>>, read: impl FnOnce(Token<'_>) -> Option<
     }
 }
 
-/// Writes `flows` as HPCC reads them, in the order given, which should be that of their starts.
+/// Writes `flows` in HPCC's format. They should be in order of start.
 pub fn write_flows(flows: &[HpccFlow]) -> String {
     let mut text = format!("{}\n", flows.len());
     for flow in flows {

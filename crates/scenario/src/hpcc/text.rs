@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use backwater_engine::{Duration, Rate};
 use std::fmt::Display;
 
-/// A line that is not blank.
+/// A non-blank line.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
@@ -19,7 +19,7 @@ pub(super) struct Token<'a> {
     pub(super) line: Line<'a>,
 }
 
-/// The lines of `text` that are not blank.
+/// Returns the non-blank lines of `text`.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     (1..)
@@ -33,21 +33,21 @@ impl<'a> Line<'a> {
         self.text.split_ascii_whitespace().map(move |text| Token { text, line: self })
     }
 
-    /// The line without what follows the first of `marks`.
+    /// Returns the line up to the first of `marks`.
     pub(super) fn before(self, marks: &[char]) -> Line<'a> {
         Line { text: self.text.split(marks).next().unwrap_or(""), ..self }
     }
 }
 
 impl Token<'_> {
-    /// Character within its line, counted from 1.
+    /// Returns the column within the line, counted from 1.
     pub(super) fn column(self) -> usize {
         let offset = self.text.as_ptr() as usize - self.line.text.as_ptr() as usize;
         self.line.text[..offset].chars().count() + 1
     }
 }
 
-/// Collects what is wrong in one file, up to a readable number.
+/// Collects the errors of one file, up to a readable number.
 pub(super) struct Errors<'a> {
     file: &'a str,
     list: Vec<Diagnostic>,
@@ -73,7 +73,7 @@ impl<'a> Errors<'a> {
         self.push(token.line.number, token.column(), message);
     }
 
-    /// Gives the last error a hint.
+    /// Adds a hint to the last error.
     pub(super) fn hint(&mut self, hint: impl Into<String>) {
         if let Some(error) = self.list.last_mut() {
             error.hint = Some(hint.into());
@@ -92,12 +92,12 @@ impl<'a> Errors<'a> {
         self.list
     }
 
-    /// `value`, unless there were errors.
+    /// Returns `value`, or the errors if there are any.
     pub(super) fn into_result<T>(self, value: T) -> Result<T, Vec<Diagnostic>> {
         if self.is_empty() { Ok(value) } else { Err(self.into_list()) }
     }
 
-    /// What `read` makes of the token; an error names the token, why it is refused, and what `expected`.
+    /// Converts a token by `read`. An error has the token, the reason and the `expected` form.
     pub(super) fn read<T>(&mut self, token: Token<'_>, expected: &str, read: Reader<T>) -> Option<T> {
         match read(token.text) {
             Ok(value) => Some(value),
@@ -108,7 +108,7 @@ impl<'a> Errors<'a> {
         }
     }
 
-    /// A whole number between `low` and `high`.
+    /// Reads a whole number between `low` and `high`.
     pub(super) fn integer<T>(&mut self, token: Token<'_>, what: &str, low: T, high: T) -> Option<T>
     where
         T: TryFrom<u64> + Into<u64> + Display + PartialOrd + Copy,
@@ -130,15 +130,16 @@ fn whole(text: &str) -> Result<u64, &'static str> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { Ok(value) } else { Err("is not a whole number") }
 }
 
-/// Makes a value of a text, or says why not: "is negative".
+/// Converts a text to a value, or returns the reason why not: "is negative".
 pub(super) type Reader<T> = fn(&str) -> Result<T, &'static str>;
 
-/// What an error shows of a token.
+/// Shortens a token for an error.
 fn shorten(text: &str) -> String {
     if text.chars().count() > 40 { format!("{}…", text.chars().take(40).collect::<String>()) } else { text.into() }
 }
 
-/// The decimal number `text` times 10^`scale`, rounded to the nearest integer: exact, whatever the number of digits.
+/// Returns the decimal number `text` times 10^`scale`, rounded to the nearest integer. Exact for
+/// any number of digits.
 pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
     const NOT_A_NUMBER: &str = "is not a number";
     const TOO_LARGE: &str = "is too large";
@@ -153,7 +154,8 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
         return Err(NOT_A_NUMBER);
     }
     let exponent: i32 = exponent.parse().map_err(|_| NOT_A_NUMBER)?;
-    // The position of the point among the digits once the scale is applied; before the first, all of them are less than a tenth.
+    // Position of the point among the digits after scaling. Before the first digit, the number is
+    // below a tenth.
     let Ok(point) = usize::try_from(whole.len() as i64 + i64::from(exponent) + scale) else { return Ok(0) };
     let (kept, cut) = digits.split_at(point.min(digits.len()));
     let kept = kept.trim_start_matches('0');
@@ -164,12 +166,12 @@ pub(super) fn decimal(text: &str, scale: i64) -> Result<u64, &'static str> {
     value.checked_add(u64::from(cut.as_bytes().first() >= Some(&b'5'))).ok_or(TOO_LARGE)
 }
 
-/// A time in units of 10^(`scale` - 12) s, up to 10^6 s.
+/// Reads a time in units of 10^(`scale` - 12) s, up to 10^6 s.
 pub(super) fn ticks(text: &str, scale: i64) -> Result<u64, &'static str> {
     decimal(text, scale).and_then(|ps| if ps <= 1_000_000_000_000_000_000 { Ok(ps) } else { Err("is too large") })
 }
 
-/// A real number of at least zero.
+/// Reads a real number of at least zero.
 pub(super) fn real(text: &str) -> Result<f64, &'static str> {
     let value: f64 = text.parse().map_err(|_| "is not a number")?;
     match value {
@@ -180,7 +182,7 @@ pub(super) fn real(text: &str) -> Result<f64, &'static str> {
     }
 }
 
-/// A bit rate as ns-3 writes it: `100Gbps`, `40Mb/s`, or bits per second without a unit.
+/// Reads a bit rate of ns-3: `100Gbps`, `40Mb/s`, or bits per second without a unit.
 pub(super) fn rate(text: &str) -> Result<Rate, &'static str> {
     let number = text.strip_suffix("bps").or_else(|| text.strip_suffix("b/s")).unwrap_or(text);
     let (number, scale) = match number.char_indices().next_back() {
@@ -193,17 +195,17 @@ pub(super) fn rate(text: &str) -> Result<Rate, &'static str> {
     decimal(number, scale).map(Rate::from_bps)
 }
 
-/// The same, but in Gb/s without a unit (Pyrrha).
+/// Like [`rate`], but in Gb/s without a unit (Pyrrha).
 pub(super) fn rate_or_gbps(text: &str) -> Result<Rate, &'static str> {
     if is_bare(text) { decimal(text, 9).map(Rate::from_bps) } else { rate(text) }
 }
 
-/// Whether `text` is a number without a unit.
+/// True if `text` is a number without a unit.
 fn is_bare(text: &str) -> bool {
     text.ends_with(|last: char| last.is_ascii_digit() || last == '.')
 }
 
-/// A span as ns-3 writes it: `1000ns`, `0.001ms`, or seconds without a unit.
+/// Reads a duration of ns-3: `1000ns`, `0.001ms`, or seconds without a unit.
 pub(super) fn span(text: &str) -> Result<Duration, &'static str> {
     let units = [("ps", 0), ("ns", 3), ("us", 6), ("ms", 9), ("s", 12)];
     let unit = units.into_iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number, scale)));
@@ -211,7 +213,7 @@ pub(super) fn span(text: &str) -> Result<Duration, &'static str> {
     ticks(number, scale).map(Duration::from_ps)
 }
 
-/// The same, but in nanoseconds without a unit (Pyrrha).
+/// Like [`span`], but in nanoseconds without a unit (Pyrrha).
 pub(super) fn span_or_ns(text: &str) -> Result<Duration, &'static str> {
     if is_bare(text) { ticks(text, 3).map(Duration::from_ps) } else { span(text) }
 }

@@ -7,31 +7,33 @@ use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::{LinkSpec, NodeKind, NodeSpec};
 use std::fmt::Write;
 
-/// Whose format a topology file has.
+/// Format of a topology file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopologyDialect {
     /// HPCC and ConWeave: `<nodes> <switches> <links>`.
     Hpcc,
     /// SimAI: `<nodes> <gpus per server> <NVSwitches> <switches> <links> <gpu type>`.
     Simai,
-    /// Pyrrha: `<nodes> <switches> <hosts per rack> <tors> <cores> <links>`; links without error rate, numbers without a unit in Gb/s and ns.
+    /// Pyrrha: `<nodes> <switches> <hosts per rack> <tors> <cores> <links>`; links without error
+    /// rate, numbers without a unit in Gb/s and ns.
     Pyrrha,
 }
 
-/// What a topology file says. A node's number in the file is its index in `nodes`.
+/// Contents of a topology file. A node's number in the file is its index in `nodes`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HpccTopology {
-    /// The format, inferred from the first line.
+    /// Format, inferred from the first line.
     pub dialect: TopologyDialect,
     /// Hosts `h<number>` and switches `s<number>`.
     pub nodes: Vec<NodeSpec>,
-    /// Links in the order of the file, parallel ones included. Error rates that the dialect lacks are 0.
+    /// Links in the order of the file, including parallel ones. Error rates are 0 if the dialect
+    /// has none.
     pub links: Vec<LinkSpec>,
-    /// What a reader should know: text that was not read, NVSwitches.
+    /// Notes for the user: ignored text, NVSwitches.
     pub notes: Vec<String>,
 }
 
-/// As many nodes and links as a file may announce; guards the memory against a misplaced digit.
+/// Most nodes and links of a file. Protects memory from a misplaced digit.
 const MOST: u32 = 1 << 22;
 
 /// The first line.
@@ -46,7 +48,7 @@ struct Header {
 /// Reads `text`, the contents of the file called `name`.
 ///
 /// # Errors
-/// Everything that is wrong, each with line and column.
+/// All errors, each with line and column.
 pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnostic>> {
     let mut errors = Errors::new(name);
     let mut lines = lines(text).peekable();
@@ -78,7 +80,7 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnos
                 break;
             }
             let Some(id) = errors.integer(token, "the number of a switch", 0, header.nodes - 1) else {
-                // What follows is not what it seems to be: nothing more can be said.
+                // The rest of the file cannot be interpreted.
                 return Err(errors.into_list());
             };
             if std::mem::replace(&mut kinds[id as usize], NodeKind::Switch) == NodeKind::Switch {
@@ -95,7 +97,7 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnos
     let links = links.into_iter().filter_map(|line| read_link(line, &header, &mut errors)).collect();
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: what follows the {} announced, from line {}, is not read",
+            "{name}: the text after the {} announced, from line {}, is ignored",
             counted(header.links, "link"),
             line.number
         ));
@@ -150,7 +152,7 @@ fn read_header(line: Line<'_>, errors: &mut Errors<'_>) -> Option<Header> {
     let (nv_switches, switches, links) = (nv_switches?, switches?, links?);
     match count.checked_sub(nv_switches + switches) {
         None | Some(0) => {
-            errors.at(nodes, format!("{count} nodes less {} switches leave no host", nv_switches + switches))
+            errors.at(nodes, format!("{count} nodes without {} switches leave no host", nv_switches + switches))
         }
         Some(hosts) if hosts > 2 * links => {
             errors.at(nodes, format!("{} cannot reach {hosts} hosts", counted(links, "link")))
@@ -200,7 +202,7 @@ fn read_link(line: Line<'_>, header: &Header, errors: &mut Errors<'_>) -> Option
     Some(LinkSpec { a: NodeId(a), b: NodeId(b), rate: rate?, delay: delay?, error_rate: error_rate? })
 }
 
-/// Writes `graph` as HPCC and ConWeave read it. Names are lost: a node becomes its number.
+/// Writes `graph` in the format of HPCC and ConWeave. Node names are replaced by numbers.
 pub fn write_topology(graph: &Graph) -> String {
     let switches: Vec<_> = graph.switches().map(|id| id.0.to_string()).collect();
     let mut text = format!("{} {} {}\n{}\n", graph.nodes.len(), switches.len(), graph.links.len(), switches.join(" "));

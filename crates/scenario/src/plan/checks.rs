@@ -8,7 +8,7 @@ use crate::workload::{FlowConfig, Traffic, TrafficConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::need::unmet;
 use backwater_fabric::contract::{
-    Findings, FlowControlContext, FlowControlFacts, HookSet, Options, PipelineHooks, PortFacts, RunningFlowControl,
+    Diagnostics, FlowControlContext, FlowControlFacts, HookSet, Options, PipelineHooks, PortFacts, RunningFlowControl,
     SchemeContext, Shape,
 };
 use backwater_fabric::frame::Protocol;
@@ -28,27 +28,27 @@ const SMALLEST_QUANTUM: Bytes = Bytes(64);
 
 /// Checks the options that do not depend on the fabric.
 pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let Scenario { run, network, probes, .. } = scenario;
-    findings.extend(timing::clocks(probes));
-    names(scenario, &mut findings);
-    findings.positive(Some(run.until), "run.until");
+    diagnostics.extend(timing::clocks(probes));
+    names(scenario, &mut diagnostics);
+    diagnostics.positive(Some(run.until), "run.until");
     let warmed_up = Time::ZERO + run.warmup;
     let until = run.until;
-    findings.error(
+    diagnostics.error(
         run.until > Time::ZERO && warmed_up >= until,
         "run.warmup",
         format_args!("must be less than run.until, {until}"),
     );
-    findings.error(
+    diagnostics.error(
         network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,
         "network.mtu",
         format_args!("must be from 1 B to {} B", LARGEST_MTU.get()),
     );
-    findings.positive(Some(probes.vulnerable_share), "probes.vulnerable_share");
-    switch(scenario, &mut findings);
-    mechanisms(scenario, &mut findings);
-    findings.warning(
+    diagnostics.positive(Some(probes.vulnerable_share), "probes.vulnerable_share");
+    switch(scenario, &mut diagnostics);
+    mechanisms(scenario, &mut diagnostics);
+    diagnostics.warning(
         scenario.load_balance.reorders() && !scenario.recovery.tolerates_reordering(),
         "load_balance.kind",
         format_args!(
@@ -57,38 +57,38 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
             scenario.recovery.name()
         ),
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Rejects names with control characters, which a terminal would execute.
-fn names(scenario: &Scenario, findings: &mut Findings) {
+fn names(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let wrong = scenario.name.as_deref().and_then(wrong_in_name);
-    wrong.into_iter().for_each(|why| findings.error(true, "name", why));
+    wrong.into_iter().for_each(|why| diagnostics.error(true, "name", why));
     for (i, part) in scenario.traffic.iter().enumerate() {
         let wrong = wrong_in_name(part.common().tag);
-        wrong.into_iter().for_each(|why| findings.error(true, &format!("traffic[{i}].tag"), why));
+        wrong.into_iter().for_each(|why| diagnostics.error(true, &format!("traffic[{i}].tag"), why));
     }
 }
 
-fn switch(scenario: &Scenario, findings: &mut Findings) {
+fn switch(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let switch = &scenario.switch;
     let mut seen = BTreeSet::new();
     for (i, class) in switch.lossless.iter().enumerate() {
         let path = format!("switch.lossless[{i}]");
-        findings.error(
+        diagnostics.error(
             *class == Class::CONTROL,
             &path,
             "is 0, the control class, which is never paused and has no headroom",
         );
-        findings.error(!seen.insert(*class), &path, "is listed twice");
+        diagnostics.error(!seen.insert(*class), &path, "is listed twice");
     }
-    findings.warning(
+    diagnostics.warning(
         switch.flow_control.facts(false).is_lossless && switch.lossless.is_empty(),
         "switch.lossless",
         format_args!("no class is lossless, so {} has no effect", switch.flow_control.name()),
     );
     let rate = scenario.host.relay.rate.and_then(LinkLimits::rate);
-    rate.into_iter().for_each(|why| findings.error(true, "host.relay.rate", why));
+    rate.into_iter().for_each(|why| diagnostics.error(true, "host.relay.rate", why));
     let of_switch = match switch.scheduler {
         SchedulerConfig::Dwrr { quantum } => Some(("switch.scheduler.quantum", quantum)),
         _ => None,
@@ -98,12 +98,12 @@ fn switch(scenario: &Scenario, findings: &mut Findings) {
         _ => None,
     };
     for (path, quantum) in of_switch.into_iter().chain(of_host) {
-        findings.error(quantum < SMALLEST_QUANTUM, path, format_args!("must be at least {SMALLEST_QUANTUM}"));
+        diagnostics.error(quantum < SMALLEST_QUANTUM, path, format_args!("must be at least {SMALLEST_QUANTUM}"));
     }
 }
 
 /// Lets every mechanism check its options.
-fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
+fn mechanisms(scenario: &Scenario, diagnostics: &mut Diagnostics) {
     let Scenario { switch, groups, congestion_control, load_balance, recovery, .. } = scenario;
     let mut check = |options: &dyn Options, path: &str, flow_control: &FlowControlConfig| {
         let beside = SchemeContext {
@@ -116,7 +116,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
             load_balance: load_balance.name(),
             recovery: recovery.name(),
         };
-        findings.within(path, |findings| options.check(&beside, findings));
+        diagnostics.within(path, |diagnostics| options.check(&beside, diagnostics));
     };
     check(switch.headroom.options(), "switch.headroom", &switch.flow_control);
     let at_relays = scenario.host.relay.headroom.iter();
@@ -142,7 +142,7 @@ fn mechanisms(scenario: &Scenario, findings: &mut Findings) {
 /// balancer for switches. Equal diagnostics are reported once.
 pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     let spec = &fabric.spec;
-    let mut own = Findings::at("congestion_control");
+    let mut own = Diagnostics::at("congestion_control");
     let of_hosts = fabric.wiring.ports.iter().filter(|port| !fabric.is_switch(port.node));
     let rates: BTreeSet<Rate> = of_hosts.map(|port| port.rate).collect();
     rates.into_iter().for_each(|rate| spec.congestion.check_at(&fabric.sender(rate), &mut own));
@@ -150,7 +150,7 @@ pub(super) fn places(fabric: &Fabric) -> Vec<Diagnostic> {
     for node in switches(spec).chain(relays) {
         spec.congestion.check_at_switch(&fabric.site(node), &mut own);
     }
-    let mut of_paths = Findings::at("load_balance");
+    let mut of_paths = Diagnostics::at("load_balance");
     for node in switches(spec) {
         spec.load_balance.check_at_switch(&fabric.site(node), &mut of_paths);
     }
@@ -173,8 +173,8 @@ fn nodes(kind: NodeKind, spec: &NetworkSpec) -> impl Iterator<Item = NodeId> {
     (0..).map(NodeId).zip(&spec.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
-/// Returns the path of the options `key` that `node` uses: of relaying hosts or of its group, if these set
-/// them, else of all switches.
+/// Returns the path of the options `key` that `node` uses: of relaying hosts or of its group, if
+/// these set them, else of all switches.
 fn path_of(spec: &NetworkSpec, node: NodeId, key: &str) -> String {
     if spec.nodes[node].kind == NodeKind::Relay && key == "headroom" && spec.host.relay.headroom.is_some() {
         return "host.relay.headroom".into();
@@ -193,8 +193,8 @@ fn neighbours(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     spec.links.iter().map(|link| [link.a, link.b]).filter(move |ends| ends.iter().all(is_switch))
 }
 
-/// Returns pairs of switches with a relaying host between them. The host runs the flow control of the first
-/// one, at its first link.
+/// Returns pairs of switches with a relaying host between them. The host runs the flow control of
+/// the first one, at its first link.
 fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
     let neighbours = |relay: NodeId| {
         let others = spec.links.iter().filter_map(move |link| match relay {
@@ -210,7 +210,7 @@ fn relayed(spec: &NetworkSpec) -> impl Iterator<Item = [NodeId; 2]> {
 
 /// Warns about neighbours whose flow controls do not interoperate.
 pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let foreign = neighbours(spec).chain(relayed(spec)).find_map(|ends| {
         let [one, other] = ends.map(|node| spec.flow_control(node));
         let is_foreign = one.name() != other.name() && !one.facts(false).interoperates_with(&other.facts(false));
@@ -220,9 +220,9 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
         let [a, b] = ends.map(|node| &spec.nodes[node].name);
         let message =
             format_args!("\"{a}\" runs {one} and \"{b}\" {other}: neither pauses the other, so full buffers drop");
-        findings.warning(true, "groups", message);
+        diagnostics.warning(true, "groups", message);
     }
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Lets every flow control check its options against other switches' flow controls and the links.
@@ -238,7 +238,7 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     }
     let lossless = spec.switch.lossless.iter().copied().collect();
     let found = running.iter().zip(options).flat_map(|(here, flow_control)| {
-        let mut own = Findings::at(&here.path);
+        let mut own = Diagnostics::at(&here.path);
         let among =
             FlowControlContext { running: &running, fastest, lossless, relays: relays(spec), sizes: spec.sizes() };
         flow_control.check_among(&among, &mut own);
@@ -247,10 +247,10 @@ pub(super) fn flow_controls(spec: &NetworkSpec) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// Warns about a flow control that bounds queues, in a buffer divided by thresholds of ports, unless all
-/// neighbours use PFC.
+/// Warns about a flow control that bounds queues, in a buffer divided by thresholds of ports,
+/// unless all neighbours use PFC.
 pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let (lossless, buffer) = (spec.switch.lossless.iter().copied().collect(), spec.switch.buffer);
     let is_divided = |switch: &NodeId| !spec.headroom(*switch).shares_buffer(buffer, lossless);
@@ -262,7 +262,7 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     };
     let drops = |switch: &NodeId| wiring.of(*switch).iter().any(|port| !uses_pfc(*switch, port));
     let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
-    let Some(switch) = found else { return findings.into_vec() };
+    let Some(switch) = found else { return diagnostics.into_vec() };
     let remedy = if wiring.of(switch).iter().any(|port| uses_pfc(switch, port)) {
         let node = &spec.nodes[switch].name;
         format!(
@@ -272,12 +272,12 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares the whole buffer")
     };
     let name = spec.flow_control(switch).name();
-    findings.warning(
+    diagnostics.warning(
         true,
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
         format_args!("{name} bounds queues, but not the arrivals at a port, where packets may be dropped: {remedy}"),
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// True if any host relays.
@@ -285,46 +285,47 @@ fn relays(spec: &NetworkSpec) -> bool {
     spec.nodes.iter().any(|node| node.kind == NodeKind::Relay)
 }
 
-/// Warns about bounded buffers of relaying hosts that pass PAUSEs on. Such hosts have no thresholds of
-/// their own, so packets in flight must fit.
+/// Warns about bounded buffers of relaying hosts that pass PAUSEs on. Such hosts have no thresholds
+/// of their own, so packets in flight must fit.
 pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).relays_pauses;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(relays_pauses) {
         let message = "bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets";
-        findings.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
+        diagnostics.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
-        findings.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
+        diagnostics.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
     }
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Warns about options without effect in this network and in a run that ends at `end`.
 pub(super) fn idle(spec: &NetworkSpec, faults: &[FaultConfig], end: Time) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     for (i, fault) in faults.iter().enumerate() {
         let message = format_args!("has no effect: the run ends at {end}");
-        findings.warning(fault.down >= end, &format!("faults[{i}].down"), message);
+        diagnostics.warning(fault.down >= end, &format!("faults[{i}].down"), message);
     }
     let RelayConfig { buffer, headroom, delay, rate, congestion_point } = &spec.host.relay;
     let is_slow = *delay > Duration::ZERO || rate.is_some();
     let is_set = buffer.is_some() || headroom.is_some() || is_slow || *congestion_point;
-    findings.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
+    diagnostics.warning(is_set && !relays(spec), "host.relay", "has no effect: no host of this topology relays");
     let is_idle = spec.reconvergence.is_some() && spec.faults.iter().all(|fault| fault.down >= end);
-    findings.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
+    diagnostics.warning(is_idle, "network.reconvergence", "has no effect: no link fails during the run");
     // A flow control of another crate may send its own frames from a host, in any class.
     let is_known = spec.plug_ins().keys().all(|name| !name.starts_with("flow_control."));
     let takes_turns = spec.host.scheduler != (HostScheduler::RelayFirst {});
-    findings.warning(
+    diagnostics.warning(
         takes_turns && is_known && !relays(spec) && spec.host.ack_class == Class::CONTROL,
         "host.scheduler",
         "has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
-/// Warns about nodes whose flow control cannot keep its lossless guarantee: one node for each reason.
+/// Warns about nodes whose flow control cannot keep its lossless guarantee: one node for each
+/// reason.
 pub(super) fn promises(fabric: &Fabric) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = Vec::new();
     for node in (0..fabric.spec.nodes.len() as u32).map(NodeId) {
@@ -364,29 +365,29 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
 
 /// Warns about a congestion point at relaying hosts that has no hooks.
 pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let Fabric { spec, .. } = fabric;
     let is_idle = |relay| spec.congestion.point(&fabric.site(relay)).hooks() == HookSet::empty();
-    findings.warning(
+    diagnostics.warning(
         spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
         "host.relay.congestion_point",
         format_args!("has no effect: {} does nothing to packets that pass a switch", spec.congestion.name()),
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Warns about a load balancer without a choice of paths.
 pub(super) fn choices(fabric: &Fabric) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let Fabric { spec, .. } = fabric;
     // Recomputed routes may have choices where the first routes have none.
     let may_change = spec.reconvergence.is_some() && !spec.faults.is_empty();
-    findings.warning(
+    diagnostics.warning(
         spec.load_balance.name() != "ecmp" && fabric.shape().choices <= 1 && !may_change,
         "load_balance.kind",
         "has no effect: no switch has a choice of ports on the shortest paths between hosts",
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Buffer that a node needs.
@@ -402,8 +403,8 @@ struct Need {
     option: &'static str,
 }
 
-/// Checks that the buffers of switches and relaying hosts hold the bytes that their policies reserve.
-/// Reports the first node with the largest need.
+/// Checks that the buffers of switches and relaying hosts hold the bytes that their policies
+/// reserve. Reports the first node with the largest need.
 pub(super) fn buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let of_switches = buffers_of(NodeKind::Switch, spec, "switch.buffer");
     of_switches.into_iter().chain(buffers_of(NodeKind::Relay, spec, "host.relay.buffer")).collect()
@@ -416,7 +417,7 @@ fn counts(flow_control: &FlowControlFacts) -> bool {
 
 /// Checks the buffers of nodes of one kind; `option` sets the buffer.
 fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let classes = spec.switch.lossless.len();
     let needs = nodes(kind, spec).map(|node| {
@@ -429,15 +430,15 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
     let needs: Vec<Need> = needs.collect();
     let most = |by: fn(&Need) -> Bytes| needs.iter().rev().max_by_key(|need| by(need));
     let (Some(most_reserved), Some(most_held)) = (most(|need| need.reserved), most(|need| need.with_thresholds)) else {
-        return findings.into_vec();
+        return diagnostics.into_vec();
     };
     let (buffer, name) = (spec.buffer(most_held.node), |need: &Need| &spec.nodes[need.node].name);
     let frame = Bytes(spec.sizes().largest_charge());
     if most_reserved.reserved < frame && buffer < frame {
-        findings.error(true, option, format_args!("must be at least {frame}, one full data frame"));
-        return findings.into_vec();
+        diagnostics.error(true, option, format_args!("must be at least {frame}, one full data frame"));
+        return diagnostics.into_vec();
     }
-    findings.error(
+    diagnostics.error(
         most_reserved.reserved >= buffer,
         option,
         format_args!(
@@ -448,7 +449,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
             counted(classes, "lossless class")
         ),
     );
-    findings.warning(
+    diagnostics.warning(
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
         &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
         format_args!(
@@ -458,12 +459,12 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
             most_held.with_thresholds
         ),
     );
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Checks that switches treat every class of the traffic as its author may expect.
 pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic> {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let (flow_control, lossless) = (scenario.switch.flow_control.facts(false), &scenario.switch.lossless);
     let of_groups = scenario.groups.iter().filter_map(|group| group.flow_control.as_ref());
     let raising =
@@ -472,8 +473,8 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
-        findings.error(class == Class::CONTROL, &path, "is 0, the control class, must be from 1 to 7");
-        findings.warning(
+        diagnostics.error(class == Class::CONTROL, &path, "is 0, the control class, must be from 1 to 7");
+        diagnostics.warning(
             class != Class::CONTROL && flow_control.is_lossless && !lossless.contains(&class),
             &path,
             format_args!("\"{tag}\" is of class {}, which is not in switch.lossless, so full buffers drop it", class.0),
@@ -483,7 +484,7 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
                 "must be {}, the lowest of switch.lossless: {name} moves packets to the next class",
                 lowest.0
             );
-            findings.error(class != lowest && lossless.contains(&class), &path, message);
+            diagnostics.error(class != lowest && lossless.contains(&class), &path, message);
         }
     }
     if let Some((name, lowest)) = raised {
@@ -492,9 +493,9 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
             "must be 0 or {}, the lowest of switch.lossless: {name} moves packets to the next class",
             lowest.0
         );
-        findings.error(class != lowest && lossless.contains(&class), "host.ack_class", message);
+        diagnostics.error(class != lowest && lossless.contains(&class), "host.ack_class", message);
     }
-    findings.into_vec()
+    diagnostics.into_vec()
 }
 
 /// Returns the path of the part of the traffic with this tag.
@@ -519,8 +520,8 @@ fn entry_of(flow: &FlowSpec, spec: &NetworkSpec, scenario: &Scenario) -> Option<
     })
 }
 
-/// Builds the fabric and checks the listed flows; reports one flow of each part. Generated flows need no
-/// check: they run between connected hosts, with checked sizes and classes.
+/// Builds the fabric and checks the listed flows; reports one flow of each part. Generated flows
+/// need no check: they run between connected hosts, with checked sizes and classes.
 pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic) -> Result<Fabric, Vec<Diagnostic>> {
     let mut fabric = Fabric::new(spec.clone())?;
     let rates = spec.links.iter().map(|link| link.rate);
@@ -533,13 +534,13 @@ pub(super) fn network(scenario: &Scenario, spec: &NetworkSpec, traffic: &Traffic
     let refused = traffic.listed().filter_map(|flow| Some((flow, fabric.check_flow(flow).err()?)));
     let first = refused.filter(|(flow, _)| seen.insert(flow.tag));
     let name = |node: NodeId| &spec.nodes[node].name;
-    let findings = first.map(|(flow, error)| {
+    let diagnostics = first.map(|(flow, error)| {
         let message = format!("the flow from \"{}\" to \"{}\": {}", name(flow.src), name(flow.dst), error.message);
         let entry = entry_of(flow, spec, scenario).filter(|_| !error.path.is_empty());
         let path = entry.map(|entry| format!("{entry}.{}", error.path));
         let part = || part_called(&traffic.tags[usize::from(flow.tag)], scenario);
         Diagnostic::error(path.unwrap_or_else(part), message)
     });
-    let findings: Vec<_> = findings.collect();
-    if findings.is_empty() { Ok(fabric) } else { Err(findings) }
+    let diagnostics: Vec<_> = diagnostics.collect();
+    if diagnostics.is_empty() { Ok(fabric) } else { Err(diagnostics) }
 }

@@ -1,4 +1,4 @@
-//! From the names of failing links to their numbers.
+//! Resolves the names of failing links.
 
 use crate::diagnostic::Diagnostic;
 use crate::scenario::FaultConfig;
@@ -7,31 +7,31 @@ use backwater_engine::Time;
 use backwater_fabric::ids::NodeId;
 use backwater_fabric::network::spec::LinkFault;
 
-/// The faults of the links of `graph`, in the order of the scenario.
-pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<LinkFault> {
+/// Returns the faults of links, in the order of the scenario.
+pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut Vec<Diagnostic>) -> Vec<LinkFault> {
     let mut resolved: Vec<LinkFault> = Vec::new();
     for (i, fault) in faults.iter().enumerate() {
         let (down, up) = (fault.down, fault.up.unwrap_or(Time::NEVER));
         if up <= down {
             let message = format!("must be after the link goes down, at {down}");
-            findings.push(Diagnostic::error(format!("faults[{i}].up"), message));
+            diagnostics.push(Diagnostic::error(format!("faults[{i}].up"), message));
         }
         let mut end = |side: usize| {
             let name = &fault.link[side];
             graph.node(name).or_else(|| {
                 let error = Diagnostic::error(format!("faults[{i}].link[{side}]"), "there is no such node");
-                findings.push(error.did_you_mean(name, graph.nodes.iter().map(|node| node.name.as_str())));
+                diagnostics.push(error.did_you_mean(name, graph.nodes.iter().map(|node| node.name.as_str())));
                 None
             })
         };
         let (Some(a), Some(b)) = (end(0), end(1)) else { continue };
-        for link in links(i, fault, (a, b), graph, findings) {
+        for link in links(i, fault, (a, b), graph, diagnostics) {
             if resolved.iter().any(|other| other.link == link && down <= other.up && other.down <= up) {
                 let message = format!(
-                    "the link between \"{}\" and \"{}\" is down already at that time, or comes back just then",
+                    "the link between \"{}\" and \"{}\" is already down at that time, or is repaired at that time",
                     fault.link[0], fault.link[1]
                 );
-                findings.push(Diagnostic::error(format!("faults[{i}].down"), message));
+                diagnostics.push(Diagnostic::error(format!("faults[{i}].down"), message));
             }
             resolved.push(LinkFault { link, down, up });
         }
@@ -39,13 +39,13 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, findings: &mut Vec<
     resolved
 }
 
-/// The links that fault `i` means: all between its two ends, or the one of them that it names.
+/// Returns the links of fault `i`: all between its two ends, or the selected one.
 fn links(
     i: usize,
     fault: &FaultConfig,
     ends: (NodeId, NodeId),
     graph: &Graph,
-    findings: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<usize> {
     let (a, b) = ends;
     let links: Vec<_> = graph.ports(a).iter().filter(|(peer, _)| *peer == b).map(|(_, link)| *link).collect();
@@ -53,7 +53,7 @@ fn links(
     match (links.len(), fault.parallel) {
         (0, _) => {
             let message = format!("there is no link between \"{from}\" and \"{to}\"");
-            findings.push(Diagnostic::error(format!("faults[{i}].link"), message));
+            diagnostics.push(Diagnostic::error(format!("faults[{i}].link"), message));
             links
         }
         (_, None) => links,
@@ -61,7 +61,7 @@ fn links(
             Some(link) => vec![*link],
             None => {
                 let message = format!("must be less than {count}, the number of links between \"{from}\" and \"{to}\"");
-                findings.push(Diagnostic::error(format!("faults[{i}].parallel"), message));
+                diagnostics.push(Diagnostic::error(format!("faults[{i}].parallel"), message));
                 Vec::new()
             }
         },

@@ -1,4 +1,4 @@
-//! The plan: a scenario that was checked against the world, as the plain data that a network is built from.
+//! The plan: a checked scenario as plain data from which a network is built.
 
 mod checks;
 mod faults;
@@ -17,41 +17,42 @@ use backwater_fabric::network::spec::NetworkSpec;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Everything a run needs. Only [`Plan::new`] makes one.
+/// Everything that a run needs. Only [`Plan::new`] creates plans.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
     /// The network.
     pub spec: NetworkSpec,
-    /// Its flows.
+    /// Flows of the network.
     pub traffic: Traffic,
-    /// How long, and with which seed.
+    /// Duration and seed of the run.
     pub run: RunConfig,
-    /// What is measured in addition to flow completion times.
+    /// Measurements in addition to flow completion times.
     pub probes: ProbesConfig,
-    /// Which events are written down one by one.
+    /// Selection of events to trace.
     pub trace: Option<TraceSpec>,
-    /// Every field of the scenario, null where nothing is written and no default stands in.
+    /// All options of the scenario; null if neither a value nor a default exists.
     pub(crate) fields: Value,
-    /// What is in force where nothing is written, or another value.
+    /// Effective values that differ from `fields`.
     pub effective: Vec<Effective>,
-    /// What a reader wants to know of fabric and traffic: sizes, oversubscription, offered load.
+    /// Notes for the user: sizes, oversubscription, offered load.
     pub notes: Vec<String>,
-    /// What is allowed but probably not wanted.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Plan {
-    /// Checks a scenario and builds its network and flows. Relative paths in it start at `base_dir`, its directory.
+    /// Checks a scenario and builds its network and flows. Relative paths start at `base_dir`, the
+    /// scenario's directory.
     ///
     /// # Errors
-    /// Everything that is wrong, each with the path of its field.
+    /// All errors, each with the path of its option.
     pub fn new(scenario: &Scenario, base_dir: &Path) -> Result<Plan, Vec<Diagnostic>> {
-        let mut findings = checks::options(scenario);
-        let graph = collect_errors(scenario.topology.build(base_dir), &mut findings);
-        let fields = collect_errors(scenario.fields(), &mut findings);
-        let (Some(graph), Some(fields)) = (graph, fields) else { return Err(findings) };
-        // What is refused already must not overflow on the way.
+        let mut diagnostics = checks::options(scenario);
+        let graph = collect_errors(scenario.topology.build(base_dir), &mut diagnostics);
+        let fields = collect_errors(scenario.fields(), &mut diagnostics);
+        let (Some(graph), Some(fields)) = (graph, fields) else { return Err(diagnostics) };
+        // An MTU that is rejected already must not overflow in later checks.
         let NetworkConfig { framing, mtu, .. } = scenario.network;
         let mtu = mtu.min(checks::LARGEST_MTU);
         let RunConfig { seed, until, .. } = scenario.run;
@@ -61,44 +62,44 @@ impl Plan {
             mtu,
             nodes: graph.nodes.clone().into(),
             links: graph.links.clone(),
-            interfaces: nodes::interfaces(&scenario.interfaces, &graph, &mut findings),
-            routes: nodes::routes(&scenario.routes, &graph, &mut findings),
-            faults: faults::resolve(&scenario.faults, &graph, &mut findings),
+            interfaces: nodes::interfaces(&scenario.interfaces, &graph, &mut diagnostics),
+            routes: nodes::routes(&scenario.routes, &graph, &mut diagnostics),
+            faults: faults::resolve(&scenario.faults, &graph, &mut diagnostics),
             reconvergence: scenario.network.reconvergence,
             switch: scenario.switch.clone(),
-            groups: nodes::groups(&scenario.groups, &graph, &mut findings),
+            groups: nodes::groups(&scenario.groups, &graph, &mut diagnostics),
             host: scenario.host.clone(),
             congestion: scenario.congestion_control.clone(),
             load_balance: scenario.load_balance.clone(),
             recovery: scenario.recovery.clone(),
         };
-        findings.extend(timing::frames(&spec));
-        findings.extend(checks::buffers(&spec));
-        findings.extend(checks::borders(&spec));
-        findings.extend(checks::flow_controls(&spec));
-        findings.extend(checks::shared_buffers(&spec));
-        findings.extend(checks::relays_that_drop(&spec));
-        findings.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
+        diagnostics.extend(timing::frames(&spec));
+        diagnostics.extend(checks::buffers(&spec));
+        diagnostics.extend(checks::borders(&spec));
+        diagnostics.extend(checks::flow_controls(&spec));
+        diagnostics.extend(checks::shared_buffers(&spec));
+        diagnostics.extend(checks::relays_that_drop(&spec));
+        diagnostics.extend(checks::idle(&spec, &scenario.faults, until + scenario.run.drain));
         let traffic = workload::generate(&scenario.traffic, &graph, framing, mtu, seed, until, base_dir);
-        let traffic = collect_errors(traffic, &mut findings).unwrap_or_default();
-        findings.extend(checks::classes(scenario, &traffic));
-        let is_sound = !has_errors(&findings);
+        let traffic = collect_errors(traffic, &mut diagnostics).unwrap_or_default();
+        diagnostics.extend(checks::classes(scenario, &traffic));
+        let is_sound = !has_errors(&diagnostics);
         let fabric =
-            is_sound.then(|| collect_errors(checks::network(scenario, &spec, &traffic), &mut findings)).flatten();
-        let Some(fabric) = fabric else { return Err(partial::without_consequences(findings)) };
-        findings.extend(checks::places(&fabric));
+            is_sound.then(|| collect_errors(checks::network(scenario, &spec, &traffic), &mut diagnostics)).flatten();
+        let Some(fabric) = fabric else { return Err(partial::without_consequences(diagnostics)) };
+        diagnostics.extend(checks::places(&fabric));
         let trace = scenario
             .probes
             .trace
             .as_ref()
-            .map(|trace| trace::resolve(trace, (&graph, &fabric), &scenario.run, &mut findings));
-        if has_errors(&findings) {
-            return Err(findings);
+            .map(|trace| trace::resolve(trace, (&graph, &fabric), &scenario.run, &mut diagnostics));
+        if has_errors(&diagnostics) {
+            return Err(diagnostics);
         }
-        findings.extend(checks::promises(&fabric));
-        findings.extend(checks::headrooms(&fabric));
-        findings.extend(checks::congestion_points(&fabric));
-        findings.extend(checks::choices(&fabric));
+        diagnostics.extend(checks::promises(&fabric));
+        diagnostics.extend(checks::headrooms(&fabric));
+        diagnostics.extend(checks::congestion_points(&fabric));
+        diagnostics.extend(checks::choices(&fabric));
         Ok(Plan {
             spec,
             run: scenario.run.clone(),
@@ -108,16 +109,17 @@ impl Plan {
             fields,
             notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),
             traffic,
-            warnings: findings,
+            warnings: diagnostics,
         })
     }
 
-    /// The scenario with every default filled in: what `run.json` stores, and [`Document::from_json`] reads back.
+    /// Returns the scenario with every default filled in. `run.json` stores it, and
+    /// [`Document::from_json`] reads it back.
     pub fn resolved(&self) -> Value {
         without_nulls(&self.fields)
     }
 
-    /// The values in force beside those of [`Plan::resolved`], by path.
+    /// Returns the effective values that differ from [`Plan::resolved`], by path.
     pub fn effective(&self) -> Value {
         let values = self.effective.iter().map(|it| (it.path.clone(), it.value.clone()));
         values.collect::<Map<_, _>>().into()
@@ -126,21 +128,21 @@ impl Plan {
     /// Reads and checks a document: [`Scenario::from_document`], then [`Plan::new`].
     ///
     /// # Errors
-    /// Everything that is wrong, each with its place in the document and in that order.
+    /// All errors with their places, in the order of the document.
     pub fn from_document(document: &Document, base_dir: &Path) -> Result<Plan, Vec<Diagnostic>> {
-        let placed = |findings: Vec<Diagnostic>| -> Vec<_> {
-            findings.into_iter().map(|finding| document.place(finding)).collect()
+        let placed = |diagnostics: Vec<Diagnostic>| -> Vec<_> {
+            diagnostics.into_iter().map(|finding| document.place(finding)).collect()
         };
         let plan = match Scenario::from_document(document) {
             Ok(scenario) => Plan::new(&scenario, base_dir).map_err(placed),
-            Err(mut findings) => {
-                findings.extend(placed(partial::findings(document, &findings, base_dir)));
-                Err(findings)
+            Err(mut diagnostics) => {
+                diagnostics.extend(placed(partial::diagnostics(document, &diagnostics, base_dir)));
+                Err(diagnostics)
             }
         };
-        let plan = plan.map_err(|mut findings| {
-            findings.sort_by_key(|finding| (finding.line, finding.column));
-            findings
+        let plan = plan.map_err(|mut diagnostics| {
+            diagnostics.sort_by_key(|finding| (finding.line, finding.column));
+            diagnostics
         })?;
         let mut effective = plan.effective;
         if let Some(name) = effective.iter_mut().find(|it| it.path == "name") {
@@ -150,11 +152,11 @@ impl Plan {
     }
 }
 
-fn has_errors(findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
+fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|finding| finding.severity == Severity::Error)
 }
 
-/// The value of `result`, or none and its errors among `findings`.
-fn collect_errors<T>(result: Result<T, Vec<Diagnostic>>, findings: &mut Vec<Diagnostic>) -> Option<T> {
-    result.map_err(|errors| findings.extend(errors)).ok()
+/// Returns the value of `result`, or adds its errors to `diagnostics`.
+fn collect_errors<T>(result: Result<T, Vec<Diagnostic>>, diagnostics: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|errors| diagnostics.extend(errors)).ok()
 }

@@ -1,4 +1,5 @@
-//! What is said of single switches: routes set by hand, and groups with mechanisms of their own.
+//! Options of single nodes: routes set by hand, names of ports, and groups of switches with their
+//! own mechanisms.
 
 use super::collect_errors;
 use crate::diagnostic::{Diagnostic, counted};
@@ -8,12 +9,13 @@ use backwater_fabric::ids::{NodeId, PortIx};
 use backwater_fabric::network::spec::{RouteSpec, SwitchGroup};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The routes that are set by hand, in the order of the scenario: later ones replace earlier ones.
-pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<RouteSpec> {
+/// Resolves the routes set by hand, in the order of the scenario: later routes replace earlier
+/// ones.
+pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteSpec> {
     let mut resolved = Vec::new();
     for (i, route) in routes.iter().enumerate() {
-        let switches = collect_errors(route.at.switches(&format!("routes[{i}].at"), graph), findings);
-        let hosts = collect_errors(route.to.hosts(&format!("routes[{i}].to"), graph), findings);
+        let switches = collect_errors(route.at.switches(&format!("routes[{i}].at"), graph), diagnostics);
+        let hosts = collect_errors(route.to.hosts(&format!("routes[{i}].to"), graph), diagnostics);
         let (Some(switches), Some(hosts)) = (switches, hosts) else { continue };
         for node in switches {
             let neighbour =
@@ -21,12 +23,12 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
             match neighbour {
                 Some(next) if !graph.nodes[next.0 as usize].kind.forwards() && hosts.iter().any(|to| *to != next) => {
                     let message = format!("host \"{}\" does not forward packets of others", route.next);
-                    findings.push(Diagnostic::error(format!("routes[{i}].next"), message));
+                    diagnostics.push(Diagnostic::error(format!("routes[{i}].next"), message));
                 }
                 Some(next) => resolved.extend(hosts.iter().map(|to| RouteSpec { node, to: *to, next })),
                 None => {
                     let message = format!("there is no link from \"{}\" to \"{}\"", graph.name(node), route.next);
-                    findings.push(Diagnostic::error(format!("routes[{i}].next"), message));
+                    diagnostics.push(Diagnostic::error(format!("routes[{i}].next"), message));
                 }
             }
         }
@@ -34,21 +36,22 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, findings: &mut Vec<D
     resolved
 }
 
-/// The names of ports: those of the topology, and those of the scenario in its order; later ones replace earlier ones.
+/// Resolves the names of ports: of the topology, then of the scenario in its order. Later names
+/// replace earlier ones.
 pub(super) fn interfaces(
     interfaces: &[InterfacesConfig],
     graph: &Graph,
-    findings: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeMap<(NodeId, PortIx), String> {
     let mut names = graph.port_names.clone();
     for (i, config) in interfaces.iter().enumerate() {
-        for node in
-            collect_errors(config.nodes.nodes(&format!("interfaces[{i}].nodes"), graph), findings).unwrap_or_default()
+        for node in collect_errors(config.nodes.nodes(&format!("interfaces[{i}].nodes"), graph), diagnostics)
+            .unwrap_or_default()
         {
             let ports = graph.ports(node).len();
             if config.names.len() > ports {
                 let message = format!("\"{}\" has {}", graph.name(node), counted(ports, "port"));
-                findings.push(Diagnostic::error(format!("interfaces[{i}].names[{ports}]"), message));
+                diagnostics.push(Diagnostic::error(format!("interfaces[{i}].names[{ports}]"), message));
             }
             for (port, name) in (0..ports as PortIx).zip(port_names(config)) {
                 names.insert((node, port), name);
@@ -57,22 +60,22 @@ pub(super) fn interfaces(
         for (j, name) in config.names.iter().enumerate() {
             let wrong =
                 wrong_in_port_name(name).map(|why| Diagnostic::error(format!("interfaces[{i}].names[{j}]"), why));
-            findings.extend(wrong);
+            diagnostics.extend(wrong);
         }
     }
     for ((node, port), name) in &names {
         let ports = names.range((*node, port + 1)..=(*node, PortIx::MAX));
         if let Some(((_, other), _)) = ports.into_iter().find(|(_, other)| *other == name) {
             let node = graph.name(*node);
-            let message = format!("ports {port} and {other} of \"{node}\" would both be called \"{name}\"");
+            let message = format!("ports {port} and {other} of \"{node}\" have the same name, \"{name}\"");
             let path = if interfaces.is_empty() { "topology.links" } else { "interfaces" };
-            findings.push(Diagnostic::error(path, message));
+            diagnostics.push(Diagnostic::error(path, message));
         }
     }
     names
 }
 
-/// The names of ports, one after the other: where the list ends with a number, the last one goes on.
+/// Returns the names of ports. If the last name ends with a number, further names continue it.
 fn port_names(InterfacesConfig { names, step, .. }: &InterfacesConfig) -> impl Iterator<Item = String> {
     let last = names.last().map_or("", String::as_str);
     let stem = last.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -84,21 +87,21 @@ fn port_names(InterfacesConfig { names, step, .. }: &InterfacesConfig) -> impl I
     names.iter().cloned().chain(more)
 }
 
-/// The groups of switches, none in two of them.
-pub(super) fn groups(groups: &[GroupConfig], graph: &Graph, findings: &mut Vec<Diagnostic>) -> Vec<SwitchGroup> {
+/// Resolves the groups of switches. No switch is in two groups.
+pub(super) fn groups(groups: &[GroupConfig], graph: &Graph, diagnostics: &mut Vec<Diagnostic>) -> Vec<SwitchGroup> {
     let (mut resolved, mut taken) = (Vec::new(), BTreeSet::new());
     for (i, group) in groups.iter().enumerate() {
         let path = format!("groups[{i}].switches");
-        let Some(mut switches) = collect_errors(group.switches.switches(&path, graph), findings) else { continue };
+        let Some(mut switches) = collect_errors(group.switches.switches(&path, graph), diagnostics) else { continue };
         switches.sort_unstable();
         let twice = |node: &&NodeId| !taken.insert(**node);
         if let Some(node) = switches.iter().find(twice) {
-            findings.push(Diagnostic::error(path, format!("\"{}\" is in another group already", graph.name(*node))));
+            diagnostics.push(Diagnostic::error(path, format!("\"{}\" is already in another group", graph.name(*node))));
         }
         let (flow_control, headroom) = (group.flow_control.clone(), group.headroom.clone());
         if flow_control.is_none() && headroom.is_none() {
             let message = "has no effect: it sets neither flow_control nor headroom";
-            findings.push(Diagnostic::warning(format!("groups[{i}]"), message));
+            diagnostics.push(Diagnostic::warning(format!("groups[{i}]"), message));
         }
         resolved.push(SwitchGroup { switches, flow_control, headroom });
     }

@@ -1,4 +1,5 @@
-//! What can still be found out about the sound parts of a scenario when other parts are broken, so that all errors come at once.
+//! Checks the valid parts of a scenario with invalid parts, so that all errors are reported at
+//! once.
 
 use super::Plan;
 use crate::diagnostic::{Diagnostic, Severity, closest};
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The fields that what is found in a section also depends on: if one of them is wrong, the finding may follow from that alone.
+/// Returns the options on which diagnostics of a section also depend. If one of them is wrong, such
+/// a diagnostic may be its consequence.
 fn sources(section: &str) -> &'static [&'static str] {
     match section {
         "faults" | "routes" | "groups" => &["topology"],
@@ -18,7 +20,7 @@ fn sources(section: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether one of two paths leads through the other.
+/// True if one of two paths is a prefix of the other.
 fn related(one: &str, other: &str) -> bool {
     let leads_through = |path: &str, prefix: &str| {
         path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -26,9 +28,9 @@ fn related(one: &str, other: &str) -> bool {
     leads_through(one, other) || leads_through(other, one)
 }
 
-/// The findings that do not follow from others of them.
-pub(super) fn without_consequences(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let errors: Vec<_> = findings
+/// Returns the diagnostics that are not consequences of others.
+pub(super) fn without_consequences(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let errors: Vec<_> = diagnostics
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
         .map(|finding| finding.path.clone())
@@ -36,10 +38,11 @@ pub(super) fn without_consequences(findings: Vec<Diagnostic>) -> Vec<Diagnostic>
     let follows = |finding: &Diagnostic| {
         sources(section(&finding.path)).iter().any(|source| errors.iter().any(|error| related(error, source)))
     };
-    findings.into_iter().filter(|finding| !follows(finding)).collect()
+    diagnostics.into_iter().filter(|finding| !follows(finding)).collect()
 }
 
-/// The part of a scenario that a field belongs to: an entry of a list such as `traffic` or `faults`, or a section.
+/// Returns the part of a scenario around an option: an entry of a list such as `traffic` or
+/// `faults`, or a section.
 fn part(path: &str) -> &str {
     match path.find(['.', '[']) {
         Some(end) if path[end..].starts_with('[') => path.find(']').map_or(path, |end| &path[..=end]),
@@ -52,7 +55,7 @@ fn section(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }
 
-/// Something harmless for a section that has no default.
+/// Returns a valid replacement for a section without a default.
 fn stand_in(section: &str) -> Option<Value> {
     match section {
         "topology" => Some(json!({ "kind": "star", "hosts": 2 })),
@@ -64,13 +67,13 @@ fn stand_in(section: &str) -> Option<Value> {
     }
 }
 
-/// What [`Plan::new`] finds in `document` beside the `broken` fields, apart from what may follow from them.
-pub(super) fn findings(document: &Document, broken: &[Diagnostic], base_dir: &Path) -> Vec<Diagnostic> {
+/// Returns the errors of [`Plan::new`] that cannot be consequences of the `broken` options.
+pub(super) fn diagnostics(document: &Document, broken: &[Diagnostic], base_dir: &Path) -> Vec<Diagnostic> {
     let mut broken: BTreeSet<&str> = broken.iter().map(|finding| part(&finding.path)).collect();
     let schema = Scenario::schema();
     let sections: Vec<_> =
         schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
-    // A section under an unknown name counts as not given.
+    // A misspelt section counts as missing.
     let meant =
         |part: &&str| (!sections.contains(&section(part))).then(|| closest(part, sections.iter().copied())).flatten();
     broken.extend(broken.clone().iter().filter_map(meant));
@@ -96,11 +99,11 @@ pub(super) fn findings(document: &Document, broken: &[Diagnostic], base_dir: &Pa
         }
     }
     let Ok(scenario) = serde_json::from_value::<Scenario>(data) else { return Vec::new() };
-    let mut findings = Plan::new(&scenario, base_dir).err().unwrap_or_default();
-    findings.retain(|finding| {
+    let mut diagnostics = Plan::new(&scenario, base_dir).err().unwrap_or_default();
+    diagnostics.retain(|finding| {
         let depends_on = sources(section(&finding.path)).iter().copied().chain([finding.path.as_str()]);
         finding.severity == Severity::Error
             && !depends_on.into_iter().any(|source| broken.iter().any(|part| related(part, source)))
     });
-    findings
+    diagnostics
 }

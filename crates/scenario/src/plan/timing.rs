@@ -1,34 +1,36 @@
-//! What takes so little time that a run would never advance, or be wrong: clocks that tick too often, frames that a coarse clock cuts short.
+//! Checks of times that are too short: clocks that tick too often, and frames that a coarse clock
+//! truncates.
 
 use crate::diagnostic::Diagnostic;
 use crate::scenario::ProbesConfig;
 use backwater_engine::{Duration, Rate};
-use backwater_fabric::contract::Findings;
+use backwater_fabric::contract::Diagnostics;
 use backwater_fabric::network::spec::{LinkSpec, NetworkSpec};
 use std::collections::BTreeMap;
 
-/// The clocks of probes.
+/// Checks the clocks of probes.
 pub(super) fn clocks(probes: &ProbesConfig) -> Vec<Diagnostic> {
-    let least = Findings::FINEST_CLOCK;
+    let least = Diagnostics::FINEST_CLOCK;
     let clocks = [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)];
     let wrong = clocks.into_iter().filter(|(_, interval)| *interval > Duration::ZERO && *interval < least);
     wrong.map(|(path, _)| Diagnostic::error(path, format!("must be at least {least}, or \"0 s\" for off"))).collect()
 }
 
-/// A kind of frame that the network sends.
+/// A kind of frame.
 struct Kind {
     name: String,
     wire: u16,
-    /// The option that its size follows from.
+    /// Option that determines the frame's size.
     path: &'static str,
-    /// Shares of its time that it may be too short by until that is worth a warning, and until it is refused.
+    /// Relative errors of the frame's time above which to warn, and to reject.
     limits: [f64; 2],
 }
 
-/// Frames that take less time than they should, as the clock of the framing cuts times down.
+/// Checks for frames whose times the clock of the framing truncates.
 ///
-/// What a host can send without end must take time, or a run never advances in time: full data frames, which must be nearly right as well,
-/// and what answers them. Frames that come one at a time are never refused: the last of a flow, and those of flow control.
+/// Frames that a host can send without end must take time, or simulated time does not advance: full
+/// data frames, which must also be accurate, and the frames that answer them. Single frames are
+/// never rejected: the last frame of a flow, and frames of flow control.
 pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     const NOTICEABLE: f64 = 0.01;
     const TOO_SHORT: f64 = 0.1;
@@ -66,7 +68,11 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             let advice = format!("framing = \"rocev2\" is exact; {remedy} are less inexact");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
         } else {
-            let lapsed = if here == Duration::ZERO { "; packets lost over such links break no promise" } else { "" };
+            let lapsed = if here == Duration::ZERO {
+                "; packets lost on such links do not violate the lossless guarantee"
+            } else {
+                ""
+            };
             (share > odd).then(|| Diagnostic::warning(path, format!("{message}{lapsed}")))
         }
     };

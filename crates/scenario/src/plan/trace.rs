@@ -1,4 +1,4 @@
-//! Which events are traced, and how many these may be.
+//! Resolves the selection of events to trace, and estimates their number.
 
 use super::collect_errors;
 use crate::diagnostic::Diagnostic;
@@ -11,78 +11,80 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::names::ports_called;
 use std::collections::BTreeSet;
 
-/// Bytes of an event in its file: 9.3 to 10.1 in traces of everything of perm-128, websearch-128 and mix-128.
+/// Bytes of an event in the file. Measured: 9.3 to 10.1 in full traces of perm-128, websearch-128
+/// and mix-128.
 const EVENT_BYTES: f64 = 10.0;
-/// Events of a data packet per link: it joins a queue, leaves it and goes onto the wire, and so does its ACK. That its source has no such queue makes up
-/// for what its sender tells.
+/// Events of a data packet per link: enqueue, dequeue and transmission, for the packet and its ACK.
+/// Missing queue events at the source balance the events of the sender.
 const EVENTS_PER_PACKET: f64 = 6.0;
-/// What is worth a warning.
+/// Bytes of a trace that cause a warning.
 const LARGE: f64 = 1e9;
 
-/// What `config` says of the network of `fabric`.
+/// Resolves `config` for the network of `fabric`.
 pub(super) fn resolve(
     config: &TraceConfig,
     (graph, fabric): (&Graph, &Fabric),
     run: &RunConfig,
-    findings: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> TraceSpec {
     let end = run.until + run.drain;
     let until = config.until.unwrap_or(Time::NEVER);
     if until <= config.from {
         let message = format!("must be after probes.trace.from, {}", config.from);
-        findings.push(Diagnostic::error("probes.trace.until", message));
+        diagnostics.push(Diagnostic::error("probes.trace.until", message));
     } else if config.from >= end {
-        let message = format!("the run ends at {end} at the latest: nothing is traced");
-        findings.push(Diagnostic::error("probes.trace.from", message));
+        let message = format!("must be before {end}, the latest end of the run");
+        diagnostics.push(Diagnostic::error("probes.trace.from", message));
     }
     let given =
         [("nodes", config.nodes.is_some()), ("ports", config.ports.is_some()), ("flows", config.flows.is_some())];
     let given: Vec<&str> = given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect();
     if let [first, second, ..] = given[..] {
-        let message = format!("probes.trace.{first} is given as well: choose one of them");
-        findings.push(Diagnostic::error(format!("probes.trace.{second}"), message));
+        let message = format!("probes.trace.{first} is also set; set only one of them");
+        diagnostics.push(Diagnostic::error(format!("probes.trace.{second}"), message));
     }
-    let scope = scope(config, graph, fabric, findings);
+    let scope = scope(config, graph, fabric, diagnostics);
     let spec = TraceSpec { from: config.from, until, scope };
-    // A run mostly ends with its traffic.
+    // Most runs end with their traffic.
     let span = until.min(run.until.max(config.from)).since(config.from);
     let bytes = most_bytes(&spec, fabric, span);
     if bytes > LARGE && !matches!(spec.scope, TraceScope::Flows(_)) {
         let message = format!(
-            "up to some {:.0} million events, {:.1} GB, if all links that are traced carry full packets until {}",
+            "may record {:.0} million events, {:.1} GB, if all traced links carry full packets until {}",
             bytes / EVENT_BYTES / 1e6,
             bytes / 1e9,
             config.from + span
         );
-        let hint = "from, until, nodes, ports or flows make it less";
-        findings.push(Diagnostic::warning("probes.trace", message).hint(hint));
+        let hint = "reduce it by from, until, nodes, ports or flows";
+        diagnostics.push(Diagnostic::warning("probes.trace", message).hint(hint));
     }
     spec
 }
 
-fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, findings: &mut Vec<Diagnostic>) -> TraceScope {
-    let is_empty = |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "is empty: nothing is traced");
+fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, diagnostics: &mut Vec<Diagnostic>) -> TraceScope {
+    let is_empty =
+        |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "is empty, so nothing would be traced");
     if let Some(flows) = &config.flows {
-        findings.extend(flows.is_empty().then(|| is_empty("flows")));
+        diagnostics.extend(flows.is_empty().then(|| is_empty("flows")));
         return TraceScope::Flows(flows.iter().copied().map(FlowId).collect());
     }
     if let Some(names) = &config.ports {
-        findings.extend(names.is_empty().then(|| is_empty("ports")));
+        diagnostics.extend(names.is_empty().then(|| is_empty("ports")));
         let mut ports: BTreeSet<PortId> = BTreeSet::new();
         for (i, name) in names.iter().enumerate() {
             match ports_called(fabric, &format!("probes.trace.ports[{i}]"), name) {
                 Ok(found) => ports.extend(found),
-                Err(error) => findings.push(error),
+                Err(error) => diagnostics.push(error),
             }
         }
         return TraceScope::Ports(ports);
     }
     let Some(nodes) = &config.nodes else { return TraceScope::All };
-    let nodes = collect_errors(nodes.nodes("probes.trace.nodes", graph), findings).unwrap_or_default();
+    let nodes = collect_errors(nodes.nodes("probes.trace.nodes", graph), diagnostics).unwrap_or_default();
     TraceScope::Nodes(nodes.into_iter().collect())
 }
 
-/// Bytes that the trace takes if every link that it looks at carries full packets for `span`.
+/// Returns the bytes of the trace if every traced link carries full packets for `span`.
 fn most_bytes(spec: &TraceSpec, fabric: &Fabric, span: Duration) -> f64 {
     let frame = fabric.spec.framing.largest(fabric.spec.mtu.get() as u32, fabric.telemetry_bytes).wire;
     let ports = fabric.wiring.ports.iter().filter(|port| match &spec.scope {

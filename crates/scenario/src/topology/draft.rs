@@ -120,8 +120,8 @@ impl Draft {
         }
     }
 
-    /// Returns the ratio of host-link to uplink capacity of `switches`: `"2:1"`, or `"1:1 to 2:1"` if
-    /// switches differ.
+    /// Returns the ratio of host-link to uplink capacity of `switches`: `"2:1"`, or `"1:1 to 2:1"`
+    /// if switches differ.
     pub(super) fn oversubscription(&self, switches: &[NodeId]) -> String {
         let is_host = |node: NodeId| self.nodes[node.0 as usize].kind.has_endpoint();
         let mut rates = vec![[0u64; 2]; self.nodes.len()];
@@ -230,7 +230,8 @@ impl Checks {
         LinkLimits::error_rate(error_rate).into_iter().for_each(|why| self.error(field, why));
     }
 
-    /// Rejects more than [`MAX_LINKS`] links. Every host has a link, so this bounds the nodes as well.
+    /// Rejects more than [`MAX_LINKS`] links. Every host has a link, so this bounds the nodes as
+    /// well.
     pub(super) fn size(&mut self, field: &str, links: u128) {
         if links > u128::from(MAX_LINKS) {
             self.error(field, format!("makes {links} links in all, must be at most {MAX_LINKS}"));

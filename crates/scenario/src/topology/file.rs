@@ -19,7 +19,8 @@ pub struct FileConfig {
     /// Format of the file. Default `hpcc`.
     #[serde(default)]
     pub format: FileFormat,
-    /// Probability that a frame is corrupted on a link for which the file gives 0 or no value. Default 0.
+    /// Probability that a frame is corrupted on a link for which the file gives 0 or no value.
+    /// Default 0.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub error_rate: f64,
@@ -57,8 +58,8 @@ impl TopologyOptions for FileConfig {
             link.error_rate = self.error_rate;
         }
         if !self.relays.0.is_empty() {
-            // Only a graph resolves names. If the graph with some relays is connected, so is the one
-            // in which every host relays.
+            // Only a graph resolves names. If the graph with some relays is connected, so is the
+            // one in which every host relays.
             let mut nodes = draft.nodes.clone();
             nodes.iter_mut().filter(|node| node.kind == NodeKind::Host).for_each(|host| host.kind = NodeKind::Relay);
             let graph = Graph::new(nodes, draft.links.clone(), Vec::new())?;

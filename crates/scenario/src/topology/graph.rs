@@ -26,8 +26,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every node, a
-    /// path between any two hosts.
+    /// Checks `nodes` and `links`: unique names, ends that exist and differ, a link for every node,
+    /// a path between any two hosts.
     ///
     /// # Errors
     /// All errors, with the path `topology`.
@@ -182,19 +182,20 @@ impl Graph {
         self.of_kind(Some(NodeKind::Switch))
     }
 
-    /// Returns the nodes of a kind, or of all kinds, that have not failed, in ascending order of id.
-    /// Hosts that relay count as hosts.
+    /// Returns the nodes of a kind, or of all kinds, that have not failed, in ascending order of
+    /// id. Hosts that relay count as hosts.
     pub fn of_kind(&self, kind: Option<NodeKind>) -> impl Iterator<Item = NodeId> {
         self.alive().filter(move |node| is_of(self.nodes[node.0 as usize].kind, kind))
     }
 
-    /// Returns peer and link (an index into [`Graph::links`]) of each port of `node`, in port order.
+    /// Returns peer and link (an index into [`Graph::links`]) of each port of `node`, in port
+    /// order.
     pub fn ports(&self, node: NodeId) -> &[(NodeId, usize)] {
         &self.ports[node.0 as usize]
     }
 
-    /// Returns the switch at `host`'s first port, or `None` if the peer is a host. Hosts with the same
-    /// first switch form a rack.
+    /// Returns the switch at `host`'s first port, or `None` if the peer is a host. Hosts with the
+    /// same first switch form a rack.
     pub fn rack_of(&self, host: NodeId) -> Option<NodeId> {
         self.ports(host).first().map(|&(peer, _)| peer).filter(|&peer| !self.is_host(peer))
     }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
-/// Two tiers: every leaf (`leaf0`..) has a link to every spine (`spine0`..). Hosts are numbered leaf
-/// by leaf.
+/// Two tiers: every leaf (`leaf0`..) has a link to every spine (`spine0`..). Hosts are numbered
+/// leaf by leaf.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LeafSpineConfig {

@@ -54,7 +54,8 @@ pub struct TierLinks {
     pub host_rate: Rate,
     /// Rate of each link between switches. Default: rate of host links.
     pub uplink_rate: Option<Rate>,
-    /// Propagation delay of every link, unless `host_delay` or `uplink_delay` sets it. Default 1 us.
+    /// Propagation delay of every link, unless `host_delay` or `uplink_delay` sets it. Default 1
+    /// us.
     #[serde(default = "default_delay")]
     pub delay: Duration,
     /// Propagation delay of host links. Default: `delay`.
@@ -112,8 +113,8 @@ impl Exceptions {
 /// Parts that have failed before the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
-    /// Links that are absent during the whole run, each as the names of its two ends. A pair removes
-    /// one of its parallel links.
+    /// Links that are absent during the whole run, each as the names of its two ends. A pair
+    /// removes one of its parallel links.
     #[serde(default)]
     pub failed_links: Vec<[String; 2]>,
     /// Nodes that have failed before the run: they have no links, and failed hosts have no traffic.

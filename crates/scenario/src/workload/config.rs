@@ -22,8 +22,8 @@ pub(super) trait TrafficOptions {
         Role::Other
     }
 
-    /// True if the senders of an incast are drawn uniformly from a set, so that any of them represents
-    /// the others.
+    /// True if the senders of an incast are drawn uniformly from a set, so that any of them
+    /// represents the others.
     fn draws_senders(&self) -> bool {
         false
     }
@@ -39,8 +39,8 @@ pub(super) trait TrafficOptions {
 pub struct CommonConfig {
     /// Name of this part of the traffic in results and of its random streams. Default: its kind.
     pub tag: Option<String>,
-    /// Traffic class of the data, 0 to 7, or a list from which every flow draws one: `[1, 2, 3, 4, 5, 6, 7]`.
-    /// Default 3 (the lossless class of the HPCC family of simulators).
+    /// Traffic class of the data, 0 to 7, or a list from which every flow draws one: `[1, 2, 3, 4,
+    /// 5, 6, 7]`. Default 3 (the lossless class of the HPCC family of simulators).
     #[serde(default = "default_class")]
     pub class: Classes,
     /// Start of this part. Default 0 s.
@@ -48,8 +48,9 @@ pub struct CommonConfig {
     pub start: Time,
     /// End of this part: no flow starts at or after this time. Default: the end of the traffic.
     pub stop: Option<Time>,
-    /// Role of the flows. Flows of other parts that share paths with an incast count as vulnerable, the
-    /// rest as background. Default: `incast` for the kind `incast`, `other` for all other kinds.
+    /// Role of the flows. Flows of other parts that share paths with an incast count as vulnerable,
+    /// the rest as background. Default: `incast` for the kind `incast`, `other` for all other
+    /// kinds.
     pub role: Option<Role>,
 }
 
@@ -70,8 +71,8 @@ pub struct Common<'a> {
     pub stop: Option<Time>,
     /// Role of the flows.
     pub role: Role,
-    /// True if the senders of an incast are drawn uniformly from a set, so that any of them represents
-    /// the others.
+    /// True if the senders of an incast are drawn uniformly from a set, so that any of them
+    /// represents the others.
     pub draws_senders: bool,
 }
 

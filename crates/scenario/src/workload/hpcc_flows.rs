@@ -20,15 +20,15 @@ pub struct HpccFlowsConfig {
     pub common: CommonConfig,
     /// Path of the file, relative to the scenario's directory.
     pub path: PathBuf,
-    /// Columns of the file. Default: derived from their number (6: `hpcc`, 5: `conweave`, 4: `pyrrha`), and
-    /// `pyrrha` if the first line has two numbers.
+    /// Columns of the file. Default: derived from their number (6: `hpcc`, 5: `conweave`, 4:
+    /// `pyrrha`), and `pyrrha` if the first line has two numbers.
     pub dialect: Option<FlowDialect>,
-    /// Time subtracted from every start time in the file, before `start` is added. Default 2 s (start time
-    /// of the family's generators).
+    /// Time subtracted from every start time in the file, before `start` is added. Default 2 s
+    /// (start time of the family's generators).
     #[serde(default = "default_offset")]
     pub offset: Time,
-    /// Tags of flows by destination port (`{ 200 = "incast" }`, the convention of the HPCC scripts). Other
-    /// flows have the tag `tag`.
+    /// Tags of flows by destination port (`{ 200 = "incast" }`, the convention of the HPCC
+    /// scripts). Other flows have the tag `tag`.
     #[serde(default)]
     pub port_tags: BTreeMap<String, String>,
     /// True if the priority group column of the file overrides `class`. Default true.
@@ -52,8 +52,8 @@ pub enum FlowDialect {
     Hpcc,
     /// `src dst pg bytes start_s`.
     Conweave,
-    /// `src dst bytes start_s`, optionally followed by queue pair and message number. The first line may
-    /// have a second number.
+    /// `src dst bytes start_s`, optionally followed by queue pair and message number. The first
+    /// line may have a second number.
     Pyrrha,
 }
 

@@ -30,36 +30,38 @@ pub struct IncastConfig {
     pub common: CommonConfig,
     /// Flows per burst: a number, or `[1, 15]` to draw a number from 1 to 15 for each burst.
     pub degree: Degree,
-    /// Size of each flow: `"64 KB"`, `{ uniform = ["40 KB", "60 KB"] }` or any distribution. Set either
-    /// `size` or `total`.
+    /// Size of each flow: `"64 KB"`, `{ uniform = ["40 KB", "60 KB"] }` or any distribution. Set
+    /// either `size` or `total`.
     pub size: Option<SizesConfig>,
     /// Bytes of a whole burst, split evenly over its flows. Set either `size` or `total`.
     pub total: Option<Bytes>,
-    /// Hosts from which each burst draws its receiver; a single name fixes the receiver. Default: all.
+    /// Hosts from which each burst draws its receiver; a single name fixes the receiver. Default:
+    /// all.
     pub receivers: Option<NodeList>,
     /// Hosts from which the senders of a burst are drawn: `other-racks` (than the receiver's),
-    /// `same-rack`, `any`, or a list. The receiver never sends to itself. Default `other-racks`, or `any`
-    /// if the fabric has a single rack.
+    /// `same-rack`, `any`, or a list. The receiver never sends to itself. Default `other-racks`, or
+    /// `any` if the fabric has a single rack.
     pub senders: Option<NodeList>,
     /// Method of drawing senders. Default `even`.
     #[serde(default)]
     pub pick: Pick,
     /// Mean time between bursts. Set either `period` or `load`, or neither for a single burst.
     pub period: Option<Duration>,
-    /// Offered load as a share of the links of all possible receivers together (payload bytes), 0 to 1.
-    /// With one receiver, a share of its link (Pyrrha section VIII); with all hosts, of the whole fabric
-    /// (DSH section V).
+    /// Offered load as a share of the links of all possible receivers together (payload bytes), 0
+    /// to 1. With one receiver, a share of its link (Pyrrha section VIII); with all hosts, of the
+    /// whole fabric (DSH section V).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub load: Option<f64>,
-    /// Gaps between bursts, equal or exponential. Default `periodic`: the first burst is at `start`.
+    /// Gaps between bursts, equal or exponential. Default `periodic`: the first burst is at
+    /// `start`.
     #[serde(default)]
     pub arrivals: Arrivals,
     /// Maximum number of bursts. Default: as many as fit before `stop`, or one without `period` and
     /// `load`.
     #[schemars(range(min = 1))]
     pub bursts: Option<u32>,
-    /// Longest delay of a flow after the start of its burst; delays are uniform. Default 0 s (Pyrrha's
-    /// code: 100 ns).
+    /// Longest delay of a flow after the start of its burst; delays are uniform. Default 0 s
+    /// (Pyrrha's code: 100 ns).
     #[serde(default)]
     pub jitter: Duration,
 }
@@ -290,8 +292,8 @@ impl IncastConfig {
         }
     }
 
-    /// Returns the sender of flow `i` of a burst. `Even` takes every host of `pool` once, in random order,
-    /// before it starts anew.
+    /// Returns the sender of flow `i` of a burst. `Even` takes every host of `pool` once, in random
+    /// order, before it starts anew.
     fn pick(&self, pool: &mut [NodeId], i: usize, stream: &mut Stream) -> NodeId {
         let count = pool.len();
         match self.pick {
@@ -304,8 +306,8 @@ impl IncastConfig {
         }
     }
 
-    /// Adds notes about the offered load; `offered` is the mean time between bursts and the load, if
-    /// there are several bursts.
+    /// Adds notes about the offered load; `offered` is the mean time between bursts and the load,
+    /// if there are several bursts.
     fn report(&self, part: &mut Part, receivers: &[NodeId], mean: f64, offered: Option<(f64, f64)>, expected: f64) {
         let degree = match self.degree {
             Degree::Fixed(degree) => counted(degree, "flow"),
@@ -362,8 +364,8 @@ struct Generator {
     flows: u64,
     /// Start of the next burst; [`Time::NEVER`] after the last.
     next: Time,
-    /// Generated flows that are not yet returned, by start and order of generation. Jitter interleaves
-    /// the flows of neighbouring bursts.
+    /// Generated flows that are not yet returned, by start and order of generation. Jitter
+    /// interleaves the flows of neighbouring bursts.
     waiting: BinaryHeap<Reverse<(Time, u64, Pending)>>,
 }
 
@@ -518,8 +520,8 @@ mod tests {
         }
     }
 
-    /// 720 flows of 30 to 40 packets at half the load of one host's link, and Poisson traffic at 0.8 between racks
-    /// that excludes the host.
+    /// 720 flows of 30 to 40 packets at half the load of one host's link, and Poisson traffic at
+    /// 0.8 between racks that excludes the host.
     #[test]
     fn incast_mix_of_pyrrha_section_viii() {
         let graph =

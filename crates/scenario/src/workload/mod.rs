@@ -1,8 +1,8 @@
 //! Traffic: options, turned into schedules that generate flows.
 //!
 //! All randomness comes from streams named by the part's tag, the purpose and the host
-//! (`traffic/poisson/sizes/h3`). Another part, host or purpose therefore never changes these draws, and
-//! schemes under comparison have identical traffic.
+//! (`traffic/poisson/sizes/h3`). Another part, host or purpose therefore never changes these draws,
+//! and schemes under comparison have identical traffic.
 
 mod config;
 mod nodes;
@@ -34,9 +34,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Declares the kinds of traffic. For every line `Variant = "kind": file::Config`, a scenario accepts
-/// `kind = "kind"` with the fields of `Config`, a [`TrafficOptions`] of the module `file`. The
-/// documentation of `Config` describes the kind.
+/// Declares the kinds of traffic. For every line `Variant = "kind": file::Config`, a scenario
+/// accepts `kind = "kind"` with the fields of `Config`, a [`TrafficOptions`] of the module `file`.
+/// The documentation of `Config` describes the kind.
 macro_rules! traffic {
     ($($variant:ident = $kind:literal: $module:ident::$config:ident;)+) => {
         $(
@@ -124,14 +124,14 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Returns all flows in order of start. Simultaneous flows are in the order of their parts, then in
-    /// order of generation.
+    /// Returns all flows in order of start. Simultaneous flows are in the order of their parts,
+    /// then in order of generation.
     pub fn flows(&self) -> Flows {
         Flows::new(self.parts.iter().map(|part| part.clone().stream()))
     }
 
-    /// Returns, for incasts whose senders are drawn uniformly from a set, each possible receiver with its
-    /// possible senders.
+    /// Returns, for incasts whose senders are drawn uniformly from a set, each possible receiver
+    /// with its possible senders.
     pub fn fans(&self) -> impl Iterator<Item = (NodeId, Vec<NodeId>)> {
         self.parts.iter().flat_map(|part| part.fans())
     }
@@ -142,8 +142,8 @@ impl Traffic {
     }
 }
 
-/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads follow
-/// from `framing` and `mtu`.
+/// Prepares the flows that start before `until`. Relative paths start at `base_dir`; wire loads
+/// follow from `framing` and `mtu`.
 ///
 /// # Errors
 /// All errors, each with the path of its option below `traffic`.

@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// All-to-all among the experts of a mixture-of-experts model, few of which are popular (Pyrrha
 /// section II, Figure 3).
 ///
-/// In every iteration, each host sends `bytes` to its group, cut into bursts that are `gap` apart. Each
-/// burst draws its expert by popularity, and draws again if the expert is the sending host. If there
-/// are several groups, their flows are tagged `moe.0`, `moe.1` and so on.
+/// In every iteration, each host sends `bytes` to its group, cut into bursts that are `gap` apart.
+/// Each burst draws its expert by popularity, and draws again if the expert is the sending host. If
+/// there are several groups, their flows are tagged `moe.0`, `moe.1` and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MoeConfig {
@@ -33,8 +33,8 @@ pub struct MoeConfig {
     /// Bytes of a burst, which is a flow. Default 80 KB (Pyrrha's generator).
     #[serde(default = "default_burst")]
     pub burst: Bytes,
-    /// Time between two bursts of a host. Default 5.1 us (Pyrrha's generator: the longest base RTT of its
-    /// fabric).
+    /// Time between two bursts of a host. Default 5.1 us (Pyrrha's generator: the longest base RTT
+    /// of its fabric).
     #[serde(default = "default_gap")]
     pub gap: Duration,
     /// Probability of each expert, or any numbers in proportion. Default: probabilities of Pyrrha's
@@ -45,8 +45,8 @@ pub struct MoeConfig {
     #[serde(default = "default_iterations")]
     #[schemars(range(min = 1))]
     pub iterations: u32,
-    /// Time between the starts of two iterations. Required for several iterations. (Pyrrha's generator: 1.5
-    /// times the duration of an isolated iteration.)
+    /// Time between the starts of two iterations. Required for several iterations. (Pyrrha's
+    /// generator: 1.5 times the duration of an isolated iteration.)
     pub interval: Option<Duration>,
     /// Delay of each group after the previous one. Default 0 s: the phases of the groups collide.
     #[serde(default)]
@@ -153,7 +153,8 @@ impl MoeConfig {
     /// Draws an expert other than `own` by popularity.
     fn expert(&self, own: usize, draws: &mut Stream) -> usize {
         let others = || self.popularity.iter().enumerate().filter(|(i, weight)| *i != own && **weight > 0.0);
-        // One draw among the others has the same distribution as drawing until another expert results.
+        // One draw among the others has the same distribution as drawing until another expert
+        // results.
         let mut left = draws.unit() * others().map(|(_, weight)| weight).sum::<f64>();
         let mut chosen = own;
         for (i, weight) in others() {

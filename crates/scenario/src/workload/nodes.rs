@@ -10,8 +10,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Hosts or switches: one string or a list of strings, each a name or a pattern (`"h3"`, `"h[0-15]"`,
-/// `"h*"`). In a pattern, `[0-15]` matches every whole number in the range, and `*` matches any text.
+/// Hosts or switches: one string or a list of strings, each a name or a pattern (`"h3"`,
+/// `"h[0-15]"`, `"h*"`). In a pattern, `[0-15]` matches every whole number in the range, and `*`
+/// matches any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct NodeList(pub Vec<String>);
@@ -51,8 +52,8 @@ impl JsonSchema for NodeList {
 }
 
 impl NodeList {
-    /// Returns the selected hosts without duplicates, in the order written; hosts of one pattern are in
-    /// order of id.
+    /// Returns the selected hosts without duplicates, in the order written; hosts of one pattern
+    /// are in order of id.
     ///
     /// # Errors
     /// Every name of a non-host and every pattern without a match, with paths below `field`.

@@ -78,8 +78,8 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Creates part number `index`. `namesakes` earlier parts have the same tag; the second part with a
-    /// tag uses the random streams of `tag#1`.
+    /// Creates part number `index`. `namesakes` earlier parts have the same tag; the second part
+    /// with a tag uses the random streams of `tag#1`.
     pub(super) fn new(
         scene: &'a Scene<'a>,
         index: usize,
@@ -240,8 +240,8 @@ impl<'a> Part<'a> {
         self.window.end.since(self.window.start)
     }
 
-    /// Returns the properties that the flows of the part share. If flows draw a class, the template has
-    /// the first one.
+    /// Returns the properties that the flows of the part share. If flows draw a class, the template
+    /// has the first one.
     pub(super) fn template(&self) -> Template {
         Template { class: self.class(), tag: self.tag.1, window: self.window.clone() }
     }
@@ -273,7 +273,8 @@ impl<'a> Part<'a> {
         self.made.parts.push(schedule);
     }
 
-    /// Lists a flow unless it starts after the window. The flow draws its class if there are several.
+    /// Lists a flow unless it starts after the window. The flow draws its class if there are
+    /// several.
     pub(super) fn push(&mut self, flow: FlowSpec) {
         let class = draw(&self.classes, &mut self.class_draws).unwrap_or(flow.class);
         self.push_as_is(FlowSpec { class, ..flow });

@@ -18,8 +18,8 @@ pub struct PermutationConfig {
     pub common: CommonConfig,
     /// Sizes of the flows. Default: endless.
     pub sizes: Option<SizesConfig>,
-    /// Distance between source and destination: the i-th host sends to the (i + shift)-th, modulo the number
-    /// of hosts. Default: a uniformly random derangement.
+    /// Distance between source and destination: the i-th host sends to the (i + shift)-th, modulo
+    /// the number of hosts. Default: a uniformly random derangement.
     #[schemars(range(min = 1))]
     pub shift: Option<u32>,
     /// Hosts that take part. Default: all.
@@ -59,8 +59,8 @@ impl TrafficOptions for PermutationConfig {
     }
 }
 
-/// Returns a uniformly random permutation of `0..count` without a fixed point; `count` is at least 2.
-/// One in e tries succeeds.
+/// Returns a uniformly random permutation of `0..count` without a fixed point; `count` is at least
+/// 2. One in e tries succeeds.
 fn derangement(count: usize, stream: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     loop {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// Poisson arrivals at a given load: every source draws exponential gaps between arrivals, a
 /// destination and a size, each from its own random stream.
 ///
-/// Arrival rates follow from the mean size of the sampler. With `load_of = "host-links"`, a source of
-/// rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
+/// Arrival rates follow from the mean size of the sampler. With `load_of = "host-links"`, a source
+/// of rate C starts load x C / (8 x mean size) flows per second (the traffic generators of HPCC and
 /// ConWeave).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -38,12 +38,12 @@ pub struct PoissonConfig {
     /// Bytes that `load` counts. Default `payload` (all public generators).
     #[serde(default)]
     pub load_counts: LoadCounts,
-    /// Share of the flows that stay in the rack of their source, 0 to 1. Default: uniform (every other
-    /// host is equally likely).
+    /// Share of the flows that stay in the rack of their source, 0 to 1. Default: uniform (every
+    /// other host is equally likely).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub intra_rack: Option<f64>,
-    /// Flows that start together at each arrival, each with its own destination and size. The load does
-    /// not change. Default 1.
+    /// Flows that start together at each arrival, each with its own destination and size. The load
+    /// does not change. Default 1.
     #[serde(default = "default_burst")]
     #[schemars(range(min = 1))]
     pub burst: u32,
@@ -78,8 +78,8 @@ pub enum LoadCounts {
     /// Payload only. Small flows then take a larger share of the wire than `load`.
     #[default]
     Payload,
-    /// Bytes of data frames on the wire, including headers, preamble and gap. ACKs and in-band telemetry
-    /// do not count.
+    /// Bytes of data frames on the wire, including headers, preamble and gap. ACKs and in-band
+    /// telemetry do not count.
     Wire,
 }
 

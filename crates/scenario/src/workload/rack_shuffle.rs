@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Shuffle between racks: the hosts of (m-1)/m of the racks send to those of the other racks, all ready
-/// at `start` (Pyrrha section V, Figure 7).
+/// Shuffle between racks: the hosts of (m-1)/m of the racks send to those of the other racks, all
+/// ready at `start` (Pyrrha section V, Figure 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RackShuffleConfig {
     /// Options that all kinds share.
     #[serde(flatten)]
     pub common: CommonConfig,
-    /// The number m: one rack in m receives, the others send. The first rack receives, and every m-th after
-    /// it.
+    /// The number m: one rack in m receives, the others send. The first rack receives, and every
+    /// m-th after it.
     #[schemars(range(min = 2))]
     pub one_in: u32,
     /// Flows of each sending host, to random receiving hosts. Default 40 (Pyrrha section V).
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1))]
     pub flows: u32,
-    /// True if all flows of a sender have the same receiver. Default false (the generator of Pyrrha's
-    /// authors: true).
+    /// True if all flows of a sender have the same receiver. Default false (the generator of
+    /// Pyrrha's authors: true).
     #[serde(default)]
     pub one_receiver: bool,
-    /// Delay of a sender's other flows after its first. Default "0 s" (the generator of Pyrrha's authors:
-    /// one round trip).
+    /// Delay of a sender's other flows after its first. Default "0 s" (the generator of Pyrrha's
+    /// authors: one round trip).
     #[serde(default)]
     pub later: Duration,
     /// Sizes of the flows. Pyrrha's flows have one BDP each.
@@ -182,7 +182,8 @@ mod tests {
         }
     }
 
-    /// As Pyrrha's authors generate it: a sender has one receiver, and all of its flows but the first begin later.
+    /// As Pyrrha's authors generate it: a sender has one receiver, and all of its flows but the
+    /// first begin later.
     #[test]
     fn senders_can_have_one_receiver_and_start_with_one_flow() {
         let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");

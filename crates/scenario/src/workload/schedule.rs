@@ -17,8 +17,8 @@ pub(super) trait Schedule: Debug + Send + Sync {
     /// Returns the flows in order of start. Simultaneous flows are in order of generation.
     fn stream(self: Arc<Self>) -> Stream;
 
-    /// Returns, for an incast whose senders are drawn uniformly from a set, each possible receiver with
-    /// the set of its senders.
+    /// Returns, for an incast whose senders are drawn uniformly from a set, each possible receiver
+    /// with the set of its senders.
     fn fans(&self) -> Box<dyn Iterator<Item = (NodeId, Vec<NodeId>)> + '_> {
         Box::new(std::iter::empty())
     }
@@ -70,8 +70,8 @@ pub(super) fn draw(classes: &[Class], draws: &mut random::Stream) -> Option<Clas
     (classes.len() > 1).then(|| classes[draws.below(classes.len() as u64) as usize])
 }
 
-/// The flows of several parts, merged in order of start. Simultaneous flows are in the order of their
-/// parts.
+/// The flows of several parts, merged in order of start. Simultaneous flows are in the order of
+/// their parts.
 pub struct Flows {
     parts: Vec<Peekable<Stream>>,
     /// Start of the next flow of each part.

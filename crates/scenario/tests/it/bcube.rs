@@ -29,11 +29,12 @@ fn build(n: u32, k: u32, rest: &str) -> Graph {
     try_build(&bcube(n, k, rest)).unwrap()
 }
 
-/// The plan of a scenario with this topology and these parts of the traffic, or all that is said about it.
+/// The plan of a scenario with this topology and these parts of the traffic, or all that is said
+/// about it.
 fn try_plan(topology: &str, traffic: &str) -> Result<Plan, String> {
     let document = Document::from_toml("s.toml", &format!("traffic = [{traffic}]\n[topology]\n{topology}")).unwrap();
     let plan = Plan::from_document(&document, Path::new(DATA));
-    plan.map_err(|findings| findings.iter().map(|finding| format!("{finding}\n")).collect())
+    plan.map_err(|diagnostics| diagnostics.iter().map(|finding| format!("{finding}\n")).collect())
 }
 
 fn names(graph: &Graph, nodes: impl IntoIterator<Item = NodeId>) -> Vec<String> {
@@ -67,7 +68,8 @@ fn path(fabric: &Fabric, id: FlowId, flow: &FlowSpec, direction: Direction) -> V
     std::iter::once(source).chain(fabric.path(id, flow, direction).into_iter().scan(source, onward)).collect()
 }
 
-/// Counts of BCube(n, k): n^(k+1) servers with k + 1 ports, (k + 1) n^k switches with n. With one layer nothing is relayed.
+/// Counts of BCube(n, k): n^(k+1) servers with k + 1 ports, (k + 1) n^k switches with n. With one
+/// layer nothing is relayed.
 #[test]
 fn a_bcube_has_as_many_nodes_and_ports_as_in_the_paper() {
     for (n, k, servers, switches) in [(4, 0, 4, 1), (4, 1, 16, 8), (8, 1, 64, 16), (4, 2, 64, 48), (3, 2, 27, 27)] {
@@ -80,7 +82,8 @@ fn a_bcube_has_as_many_nodes_and_ports_as_in_the_paper() {
     }
 }
 
-/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l joins the servers whose addresses are its name with a digit more at place l.
+/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l joins the servers whose addresses are
+/// its name with a digit more at place l.
 #[test]
 fn names_are_addresses() {
     let graph = build(4, 1, "");
@@ -129,7 +132,8 @@ fn layers_have_rates_and_delays() {
     assert!(build(2, 1, "error_rate = 0.25").links.iter().all(|link| link.error_rate == 0.25));
 }
 
-/// Every path corrects one digit with two links, and ACKs go back in the same way. Over many flows, all orders of digits are about as frequent.
+/// Every path corrects one digit with two links, and ACKs go back in the same way. Over many flows,
+/// all orders of digits are about as frequent.
 #[test]
 fn paths_correct_digits_in_an_order_chosen_by_hash() {
     for (n, k) in [(4, 1), (3, 2)] {
@@ -168,7 +172,8 @@ fn paths_correct_digits_in_an_order_chosen_by_hash() {
     }
 }
 
-/// What is left of BCube(4, 1) reaches all that takes part, in both directions, past what has failed. Ids stay.
+/// What is left of BCube(4, 1) reaches all that takes part, in both directions, past what has
+/// failed. Ids stay.
 #[test]
 fn routes_go_round_what_has_failed() {
     let intact = build(4, 1, "");
@@ -266,7 +271,8 @@ fn flows_are_pinned_to_servers() {
     assert!(said.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{said}");
 }
 
-/// BCube(2, 1) as a topology file: the same nodes and links, and so the same paths, once its hosts relay.
+/// BCube(2, 1) as a topology file: the same nodes and links, and so the same paths, once its hosts
+/// relay.
 #[test]
 fn a_topology_file_describes_servers_that_relay() {
     let file = |relays: &str| format!("kind = \"file\"\npath = \"bcube.txt\"\n{relays}");

@@ -1,7 +1,9 @@
-//! Differential: reference runs of the HPCC ns-3 simulator, matched within a few times that simulator's own sensitivity to a 1-3 ns shift.
+//! Differential: reference runs of the HPCC ns-3 simulator, matched within a few times that
+//! simulator's own sensitivity to a 1-3 ns shift.
 //!
-//! Small runs are in `data/calibration`. Larger ones are beside the repository in `shared/calibration`; where they are absent, a note is
-//! printed. Set-up and tolerances are in `docs/validation.md`.
+//! Small runs are in `data/calibration`. Larger ones are beside the repository in
+//! `shared/calibration`; where they are absent, a note is printed. Set-up and tolerances are in
+//! `docs/validation.md`.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
 use crate::table::table;
@@ -147,8 +149,9 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
     }
 }
 
-/// Seeds that a case is run with. Where switches mark at random, one run is one draw, of ours as of theirs: then ours are averaged over several
-/// seeds, and the scatter of single runs is granted to theirs.
+/// Seeds that a case is run with. Where switches mark at random, one run is one draw, of ours as of
+/// theirs: then ours are averaged over several seeds, and the scatter of single runs is granted to
+/// theirs.
 fn seeds(case: &Path) -> std::ops::RangeInclusive<u64> {
     match spec(case, 1).congestion {
         CongestionConfig::Dcqcn(config) if config.ecn.kmin < config.ecn.kmax => 1..=8,
@@ -193,7 +196,8 @@ fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
     (completion, simulation.totals().pause_frames)
 }
 
-/// Flows of a bin by its name: `lower-upper` in bytes, lower bound exclusive, upper inclusive; `lower-` has no upper bound.
+/// Flows of a bin by its name: `lower-upper` in bytes, lower bound exclusive, upper inclusive;
+/// `lower-` has no upper bound.
 fn in_bin(bin: &str, bytes: u64) -> bool {
     let (lower, upper) = bin.split_once('-').unwrap();
     bytes > lower.parse().unwrap() && (upper.is_empty() || bytes <= upper.parse().unwrap())
@@ -278,7 +282,8 @@ fn deviations(case: &Path, tolerance: &Tolerance) -> Result<Vec<Deviation>, Stri
     Ok(found)
 }
 
-/// Compares the cases of a folder, which are those with a `config.txt`, with ours: what is wrong with the folder, and with us.
+/// Compares the cases of a folder, which are those with a `config.txt`, with ours: what is wrong
+/// with the folder, and with us.
 fn mistakes(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("tolerances.json")).unwrap();
     let tolerances: BTreeMap<String, Tolerance> = serde_json::from_str(&text).unwrap();
@@ -330,7 +335,8 @@ fn reference_runs_beside_the_repository_are_matched() {
     }
 }
 
-/// What is wrong with a folder that holds some of the cases of the repository, with these tolerances.
+/// What is wrong with a folder that holds some of the cases of the repository, with these
+/// tolerances.
 fn mistakes_of(cases: &[&str], tolerances: &str) -> Vec<String> {
     let folder = TempDir::new().unwrap();
     for case in cases {

@@ -122,7 +122,7 @@ fn what_is_lost_is_said() {
         "GLOBAL_T 0 is not available",
         "ECN thresholds that are neither fixed nor in proportion to the rate: those of 100 Gbps were taken",
         "keys without effect here, ignored: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, L2_CHUNK_SIZE",
-        "from line 13, is not read",
+        "from line 13, is ignored",
     ] {
         assert!(notes.contains(expected), "{expected} in\n{notes}");
     }
@@ -148,7 +148,7 @@ fn broken_configurations_say_where() {
         ),
         ("CC_MODE 1", "CC_MODE", "config.txt:12:1: CC_MODE has one value; found 0"),
         ("CC_MODE 1", "CC_MODE 1 3", "config.txt:12:1: CC_MODE has one value; found 2"),
-        ("CC_MODE 1", "CC_MODE 1\nCC_MODE 3", "config.txt:13:1: CC_MODE is in line 12 already"),
+        ("CC_MODE 1", "CC_MODE 1\nCC_MODE 3", "config.txt:13:1: CC_MODE is already set in line 12"),
         (
             "RATE_AI 50Mb/s",
             "RATE_AI fast",

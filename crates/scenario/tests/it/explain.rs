@@ -37,7 +37,7 @@ fn every_value_says_where_it_came_from() {
             ("name", json!("s"), "default"),
             ("run.seed", json!(3), "s.toml:1"),
             ("run.until", json!("1 ms"), "default"),
-            ("run.shards", json!("as many as the command line's `--threads`"), "default"),
+            ("run.shards", json!("the value of `--threads`"), "default"),
             ("topology.hosts", json!(2), "s.toml:2"),
             ("network.mtu", json!("1 KB"), "--set"),
             ("switch.lossless", json!([3]), "default"),
@@ -108,7 +108,8 @@ fn where_links_differ_a_table_says_what_holds_where() {
 
 #[test]
 fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric() {
-    // A packet of 1082 B on the wire and its ACK of 86 B, each over two links of 1 us at 100 Gb/s; with telemetry in both, 1082 B and 128 B.
+    // A packet of 1082 B on the wire and its ACK of 86 B, each over two links of 1 us at 100 Gb/s;
+    // with telemetry in both, 1082 B and 128 B.
     let base_rtt = json!("4186.88 ns");
     for (overrides, expected) in [
         (
@@ -145,7 +146,8 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
             ],
         ),
-        // 8 us above that; five times as much for small windows. 49 packets fill the line in a base round-trip time, 141 in the target.
+        // 8 us above that; five times as much for small windows. 49 packets fill the line in a base
+        // round-trip time, 141 in the target.
         (
             &["congestion_control.kind=swift"],
             vec![
@@ -332,7 +334,8 @@ fn topologies_and_groups_say_what_follows() {
     );
 }
 
-/// Nothing is null, neither in what a run stores nor in what is shown; alternatives that were not chosen are absent.
+/// Nothing is null, neither in what a run stores nor in what is shown; alternatives that were not
+/// chosen are absent.
 #[test]
 fn nothing_is_null() {
     fn has_null(value: &Value) -> bool {

@@ -25,7 +25,7 @@ fn the_hpcc_dialect_may_put_switches_first_and_explain_itself_at_the_end() {
     let link = &topology.links[1];
     assert_eq!((link.a, link.b, link.rate), (NodeId(0), NodeId(2), Rate::from_gbps(25)));
     assert_eq!((link.delay, link.error_rate), (Duration::from_us(1), 0.01));
-    assert_eq!(topology.notes, ["t.txt: what follows the 2 links announced, from line 6, is not read"]);
+    assert_eq!(topology.notes, ["t.txt: the text after the 2 links announced, from line 6, is ignored"]);
 }
 
 #[test]
@@ -49,7 +49,8 @@ fn the_pyrrha_dialect_has_no_error_rates() {
     assert!(topology.notes.is_empty());
 }
 
-/// As the Pyrrha simulator ships them: rates in Gb/s and delays in ns without units, two numbers above six columns.
+/// As the Pyrrha simulator ships them: rates in Gb/s and delays in ns without units, two numbers
+/// above six columns.
 #[test]
 fn the_files_of_the_pyrrha_simulator_are_read() {
     let topology = read_topology(include_str!("../data/pyrrha/topology.txt"), "t.txt").unwrap();
@@ -67,7 +68,7 @@ fn the_files_of_the_pyrrha_simulator_are_read() {
             [(0, 2, 49_640, 2_000_000_099_000), (1, 2, 1460, 2_000_001_000_000), (3, 0, 5_000_000, 2_000_001_000_000)]
         );
         let notes: &[&str] = match dialect {
-            None => &["f.txt: two numbers in the first line: taken for a file of the Pyrrha simulator"],
+            None => &["f.txt: read as a file of the Pyrrha simulator, since the first line has two numbers"],
             Some(_) => &[],
         };
         assert_eq!(flows.notes, notes);
@@ -112,7 +113,7 @@ fn broken_topologies_say_where() {
             "t:1:1: \"9999999\" is out of range; expected the number of nodes, a whole number from 2 to 4194304",
         ),
         ("100 1 2", "t:1:1: 2 links cannot reach 99 hosts"),
-        ("3 2 1 2 2 H100", "t:1:1: 3 nodes less 3 switches leave no host"),
+        ("3 2 1 2 2 H100", "t:1:1: 3 nodes without 3 switches leave no host"),
         ("3 1 2", "t:2:1: the header announces 1 switch number, but the file ends after 0"),
         ("3 1 2\n7\n", "t:2:1: \"7\" is out of range; expected the number of a switch, a whole number from 0 to 2"),
         ("4 2 2\n2 2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0", "t:2:3: switch 2 is listed twice"),
@@ -195,8 +196,8 @@ fn unsorted_flows_are_sorted_and_surplus_lines_left_alone_with_a_note() {
     assert_eq!(
         flows.notes,
         [
-            "f: what follows the 3 flows announced, from line 6, is not read",
-            "f: the flow of line 3 starts before the one above it; the flows were sorted"
+            "f: the text after the 3 flows announced, from line 6, is ignored",
+            "f: the flow of line 3 starts before the previous flow; the flows were sorted"
         ]
     );
 }

@@ -20,7 +20,7 @@ fn every_scenario_is_a_plan() {
     for path in files {
         let document = Document::read(&path).expect("a readable file");
         let plan = Plan::from_document(&document, path.parent().expect("a file stands in a folder"));
-        let plan = plan.unwrap_or_else(|findings| panic!("{findings:#?}"));
+        let plan = plan.unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"));
         assert!(plan.traffic.flows().next().is_some());
         let warnings: Vec<_> = plan.warnings.iter().map(ToString::to_string).collect();
         assert!(warnings.iter().all(|warning| !warning.contains("has no effect")), "{warnings:#?}");

@@ -1,4 +1,5 @@
-//! Differential: an incast mix in the simulator of Pyrrha's authors, under PFC, Pyrrha and BFC, compared group by group.
+//! Differential: an incast mix in the simulator of Pyrrha's authors, under PFC, Pyrrha and BFC,
+//! compared group by group.
 //!
 //! The run is beside the repository in `shared/calibration/pyrrha-incastmix`; where it is absent
 //! the test prints a note and passes. Paths are hashed and not recorded, so means of groups are
@@ -133,7 +134,8 @@ fn an_incast_mix_is_matched_group_by_group() {
         }),
         ..Default::default()
     };
-    // The options of the authors' simulator: no rule against a switch's own roots, no end of the time that a queue is kept.
+    // The options of the authors' simulator: no rule against a switch's own roots, no end of the
+    // time that a queue is kept.
     let pyrrha = PyrrhaConfig {
         relay_metric: RelayMetric::PerIngress,
         feed: Feed::EveryQueue,

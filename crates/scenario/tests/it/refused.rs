@@ -1,4 +1,5 @@
-//! What the properties of the model draw is what a scenario may ask for: planning refuses hardly any of it.
+//! What the properties of the model draw is what a scenario may ask for: planning refuses hardly
+//! any of it.
 
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
@@ -58,7 +59,7 @@ fn assert_few_are_refused(name: &str, strategy: impl Strategy<Value = Case>) {
                 format!("{:?} {:?}", plan.spec, plan.traffic.flows().collect::<Vec<_>>()),
                 format!("{:?} {:?}", case.spec, case.flows)
             ),
-            Err(findings) => refused.extend(findings.first().map(ToString::to_string)),
+            Err(diagnostics) => refused.extend(diagnostics.first().map(ToString::to_string)),
         }
     }
     println!("{name}: {} of {count} scenarios refused", refused.len());

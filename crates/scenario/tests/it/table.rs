@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{Read, read_to_string};
 use std::path::Path;
 
-/// Reads a file of comma-separated numbers below a line of column names, compressed if its name ends in `.gz`. An empty cell has
-/// no value.
+/// Reads a file of comma-separated numbers below a line of column names, compressed if its name
+/// ends in `.gz`. An empty cell has no value.
 pub(crate) fn table<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     let file = File::open(path).unwrap();
     let is_compressed = path.extension().is_some_and(|extension| extension == "gz");

@@ -1,16 +1,17 @@
-//! Cases written down by names of ports, and verdicts by names.
+//! Cases and results in terms of port names.
 
 pub(crate) mod networks;
 pub(crate) mod random;
 
 use backwater_analysis::protocol::{Protocol, parse};
-use backwater_analysis::{Blocking, Case, Dependencies, Flow, Graph, Path, Port};
+use backwater_analysis::{Blocking, Case, Dependencies, Flow, Path, Port, QueueGraph};
 use backwater_engine::Rate;
 use backwater_fabric::ids::{Class, NodeId, PortId};
 use backwater_fabric::network::spec::NodeKind;
 use std::collections::BTreeMap;
 
-/// `flows` by the names of their ports, in which the first letter is the node: `A1` is a port of node `A`. Each has a destination of its own.
+/// Returns a case of `flows`, given by names of ports. The first letter is the node: `A1` is a port
+/// of node `A`. Each flow has its own destination.
 pub(crate) fn case(flows: &[&[&str]], congested: &[&str]) -> Case {
     let names = flows.iter().flat_map(|path| path.iter()).chain(congested);
     let mut ids: BTreeMap<&str, PortId> = names.map(|name| (*name, PortId(0))).collect();
@@ -31,19 +32,19 @@ pub(crate) fn case(flows: &[&[&str]], congested: &[&str]) -> Case {
     Case::new(ports.collect(), (1..).zip(flows).map(flow).collect(), congested).unwrap()
 }
 
-/// The protocol called `name`, with the own-root rule.
+/// Returns the protocol called `name`, with the own-root rule.
 pub(crate) fn protocol(name: &str) -> Box<dyn Protocol> {
     parse(name, true).unwrap()
 }
 
-/// The cycle of buffer dependencies, by names of ports.
+/// Returns the cycle of buffer dependencies, by names of ports.
 pub(crate) fn cycle<'a>(case: &'a Case, protocol: &dyn Protocol) -> Option<Vec<&'a str>> {
-    let graph = Graph::new(case, protocol);
+    let graph = QueueGraph::new(case, protocol);
     let cycle = Dependencies::new(case, protocol, &graph).cycle()?;
     Some(cycle.into_iter().map(|queue| case.port(graph.queues[queue].port).name.as_str()).collect())
 }
 
-/// Who is blocked.
+/// Returns the blocked flows.
 pub(crate) fn blocking(case: &Case, protocol: &dyn Protocol) -> Blocking {
-    Blocking::new(case, protocol, &Graph::new(case, protocol))
+    Blocking::new(case, protocol, &QueueGraph::new(case, protocol))
 }

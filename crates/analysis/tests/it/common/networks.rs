@@ -8,7 +8,7 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
 
-/// Hosts, which come first, switches, and who is linked to whom.
+/// Numbers of hosts (first) and switches, and the links.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) hosts: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Shape {
     pub(crate) ends: Vec<(u32, u32)>,
 }
 
-/// A network of `shape`, all links at 100 Gb/s, hosts `h0` and on, switches `s0` and on.
+/// Returns a network of `shape`, with links at 100 Gb/s, hosts `h0`.. and switches `s0`..
 pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
     let node = |index: u32| match index.checked_sub(shape.hosts) {
         None => NodeSpec { name: format!("h{index}"), kind: NodeKind::Host },
@@ -48,7 +48,7 @@ pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
     }
 }
 
-/// An endless flow of class 3 from host `src` to host `dst`.
+/// Returns an endless flow of class 3 from host `src` to host `dst`.
 pub(crate) fn flow(src: u32, dst: u32) -> FlowSpec {
     FlowSpec {
         src: NodeId(src),
@@ -62,7 +62,7 @@ pub(crate) fn flow(src: u32, dst: u32) -> FlowSpec {
     }
 }
 
-/// `per_leaf` hosts at each leaf, and a link from each leaf to each spine; leaves come before spines.
+/// Returns a leaf-spine with `per_leaf` hosts at each leaf; leaves precede spines.
 pub(crate) fn leaf_spine(leaves: u32, spines: u32, per_leaf: u32) -> Shape {
     let hosts = leaves * per_leaf;
     let access = (0..hosts).map(|host| (host, hosts + host / per_leaf));
@@ -71,7 +71,7 @@ pub(crate) fn leaf_spine(leaves: u32, spines: u32, per_leaf: u32) -> Shape {
     Shape { hosts, switches: leaves + spines, ends: access.chain(up).collect() }
 }
 
-/// The fat-tree of switches with `k` ports.
+/// Returns the fat-tree of switches with `k` ports.
 pub(crate) fn fat_tree(k: u32) -> Shape {
     let (half, hosts) = (k / 2, k * k * k / 4);
     let edge = |pod: u32, i: u32| hosts + pod * half + i;
@@ -85,8 +85,9 @@ pub(crate) fn fat_tree(k: u32) -> Shape {
     Shape { hosts, switches: k * k + half * half, ends: access.chain(links).collect() }
 }
 
-/// BCube(n, k), all links at 100 Gb/s: servers `h0` and on, whose port `l` leads to layer `l`; the switches `s0` and on come layer by layer. Port `i` of a
-/// switch leads to the server with digit `i` in its layer.
+/// Returns BCube(n, k) with links at 100 Gb/s: servers `h0`.., whose port `l` is in layer `l`, and
+/// switches `s0`.., layer by layer. Port `i` of a switch leads to the server with digit `i` in its
+/// layer.
 pub(crate) fn bcube(n: u32, k: u32) -> NetworkSpec {
     let hosts = n.pow(k + 1);
     let layer = |layer| (0..hosts).map(move |server| (server, switch_of(n, k, server, layer)));
@@ -98,13 +99,14 @@ pub(crate) fn bcube(n: u32, k: u32) -> NetworkSpec {
     spec
 }
 
-/// The switch of BCube(n, k) in `layer` that `server` is linked to.
+/// Returns the switch of BCube(n, k) that `server` is linked to in `layer`.
 fn switch_of(n: u32, k: u32, server: u32, layer: u32) -> u32 {
     let place = n.pow(layer);
     n.pow(k + 1) + layer * n.pow(k) + server / (place * n) * place + server % place
 }
 
-/// A flow through BCube(n, k) along `servers`: its source, those that relay it, its destination. Each differs from the next in one digit.
+/// Returns a flow through BCube(n, k) along `servers`: source, relays, destination. Neighbours
+/// differ in one digit.
 pub(crate) fn along(n: u32, k: u32, servers: &[u32]) -> FlowSpec {
     let differs = |a: u32, b: u32, layer: u32| a / n.pow(layer) % n != b / n.pow(layer) % n;
     let mut data_via = Vec::new();
@@ -116,9 +118,9 @@ pub(crate) fn along(n: u32, k: u32, servers: &[u32]) -> FlowSpec {
     FlowSpec { data_via, ..flow(servers[0], servers[servers.len() - 1]) }
 }
 
-/// A flow between every two servers of BCube(n, k) for every order in which the digits that differ can be corrected.
+/// Returns a flow between every two servers of BCube(n, k), for every order of correcting digits.
 pub(crate) fn all_to_all(n: u32, k: u32) -> Vec<FlowSpec> {
-    /// Every way from the last of `servers` to `target`.
+    /// Returns every path from the last of `servers` to `target`.
     fn extend(n: u32, k: u32, servers: &[u32], target: u32, found: &mut Vec<FlowSpec>) {
         let last = servers[servers.len() - 1];
         for layer in 0..=k {

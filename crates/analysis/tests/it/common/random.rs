@@ -1,4 +1,5 @@
-//! Random cases: flows on shortest paths through small fabrics, paths of any kind, any ports congested.
+//! Random cases: flows on shortest or arbitrary paths through small fabrics, with random congested
+//! ports.
 
 use super::networks::{Shape, fat_tree, flow, leaf_spine, network_of};
 use backwater_analysis::{Case, Flow, Path, Port, network};
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 use std::collections::BTreeSet;
 
-/// Switches in a tree with further links among them at random, and a host at each.
+/// A random tree of switches with additional random links, and a host at each.
 fn graph() -> impl Strategy<Value = Shape> {
     let links = |switches: u32| {
         let tree = prop::collection::vec(any::<Index>(), switches as usize - 1);
@@ -37,7 +38,8 @@ fn congested(case: Case, all: bool) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Flows on shortest paths through leaf-spine fabrics, fat-trees and graphs, with any ports congested.
+/// Flows on shortest paths through leaf-spine fabrics, fat-trees and graphs, with random congested
+/// ports.
 pub(crate) fn shortest_paths() -> impl Strategy<Value = Case> {
     let leaf_spine =
         (2u32..5, 1u32..4, 1u32..5).prop_map(|(leaves, spines, per_leaf)| leaf_spine(leaves, spines, per_leaf));
@@ -56,7 +58,8 @@ pub(crate) fn shortest_paths() -> impl Strategy<Value = Case> {
     case.prop_flat_map(|case| congested(case, false))
 }
 
-/// Flows on paths that obey nothing, loops among them, through 12 ports of 4 nodes, with any ports congested.
+/// Flows on arbitrary paths, including loops, through 12 ports of 4 nodes, with random congested
+/// ports.
 pub(crate) fn any_paths() -> impl Strategy<Value = Case> {
     const PORTS: u32 = 12;
     let path = prop::collection::vec((0..PORTS).prop_map(PortId), 1..8).prop_map(Path::new);

@@ -13,7 +13,7 @@ use super::ecn::{EcnConfig, EcnMarker, EcnOptions};
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, EffectiveValues, Findings, Notification, NotificationPoint, Options, ReactionPoint,
+    AckView, CongestionOptions, Diagnostics, EffectiveValues, Notification, NotificationPoint, Options, ReactionPoint,
     SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::Cnp;
@@ -248,27 +248,27 @@ impl DcqcnProfile {
 }
 
 impl Options for DcqcnConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         const AT_ONCE: &str = "to act on every CNP at once";
-        findings.clock(self.alpha_interval, "alpha_interval", None);
-        findings.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
-        findings.clock(self.increase_interval, "increase_interval", None);
+        diagnostics.clock(self.alpha_interval, "alpha_interval", None);
+        diagnostics.clock(self.decrease_interval, "decrease_interval", Some(AT_ONCE));
+        diagnostics.clock(self.increase_interval, "increase_interval", None);
         let is_fine = self.byte_counter.is_some_and(|step| step > Bytes(0) && step < SMALLEST_STEP);
         let message =
             format_args!("must be at least {SMALLEST_STEP}, or \"0 B\" for off: every flow pays for every step");
-        findings.error(is_fine, "byte_counter", message);
+        diagnostics.error(is_fine, "byte_counter", message);
         let ecn = self.thresholds();
-        findings.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
+        diagnostics.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
         let is_idle = self.ecn.rate.is_some() && self.ecn.kmin.is_none() && self.ecn.kmax.is_none();
         let is_idle = is_idle && self.profile.rate().is_some();
-        findings.error(is_idle, "ecn.rate", "has no effect without ecn.kmin or ecn.kmax: the profile has its own");
+        diagnostics.error(is_idle, "ecn.rate", "has no effect without ecn.kmin or ecn.kmax: the profile has its own");
         if self.window {
-            findings.one_ack_per_packet(beside);
+            diagnostics.one_ack_per_packet(beside);
         }
         let is_idle = self.rpg_min_dec_fac.is_some_and(|percent| (1..50).contains(&percent));
-        findings.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: a decrease halves the rate at most");
-        findings.positive(self.min_rate, "min_rate");
-        findings.positive(self.ecn.rate, "ecn.rate");
+        diagnostics.warning(is_idle, "rpg_min_dec_fac", "has no effect below 50: a decrease halves the rate at most");
+        diagnostics.positive(self.min_rate, "min_rate");
+        diagnostics.positive(self.ecn.rate, "ecn.rate");
     }
 
     fn profile(&self, option: &str) -> Option<Value> {
@@ -313,11 +313,11 @@ impl CongestionOptions for DcqcnConfig {
         effective_values(json!({ "ecn.kmin": kmin, "ecn.kmax": kmax, "ecn.pmax": ecn.pmax }))
     }
 
-    fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
+    fn check_at(&self, sender: &SenderFacts, diagnostics: &mut Diagnostics) {
         let (line, made_for) = (sender.line_rate, self.profile.rate());
         let message = format_args!("is a profile for another rate than that of host links of {line}");
-        findings.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
-        findings.warning(
+        diagnostics.warning(made_for.is_some_and(|rate| rate != line), "profile", message);
+        diagnostics.warning(
             self.cnp_interval.is_some() && self.parameters(line).cnp == CnpMode::AckBit,
             "cnp_interval",
             "has no effect: marks come back in ACKs (cnp = \"ack-bit\")",
@@ -326,10 +326,10 @@ impl CongestionOptions for DcqcnConfig {
         let is_idle = |first: Rate| first > Rate::from_bps(0) && (first < least || first >= line);
         let message =
             format_args!("has no effect: it is not between the lowest rate, {least}, and that of host links, {line}");
-        findings.warning(self.rate_to_set_on_first_cnp.is_some_and(is_idle), "rate_to_set_on_first_cnp", message);
+        diagnostics.warning(self.rate_to_set_on_first_cnp.is_some_and(is_idle), "rate_to_set_on_first_cnp", message);
     }
 
-    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+    fn check_at_switch(&self, site: &Site<'_>, diagnostics: &mut Diagnostics) {
         let fastest = site.ports.iter().map(|port| port.rate).max();
         let is_own = self.ecn.kmin.is_some() || self.ecn.kmax.is_some() || self.ecn.rate.is_some();
         let is_fixed = !is_own && self.profile.rate().is_none();
@@ -339,7 +339,7 @@ impl CongestionOptions for DcqcnConfig {
                  overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile of the rate of host links, such \
                  as \"400g\""
             );
-            findings.warning(true, "ecn", message);
+            diagnostics.warning(true, "ecn", message);
         }
     }
 }

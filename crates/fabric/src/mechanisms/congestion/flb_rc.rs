@@ -3,7 +3,7 @@
 //! rate.
 
 use crate::contract::{
-    AckView, CongestionOptions, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext, SenderFacts,
+    AckView, CongestionOptions, Diagnostics, EffectiveValues, Options, ReactionPoint, SchemeContext, SenderFacts,
     effective_values,
 };
 use crate::frame::{Notice, Protocol};
@@ -41,13 +41,13 @@ impl Default for FlbRcConfig {
 }
 
 impl Options for FlbRcConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let message = format_args!("follows the notices of load_balance = \"flb\", which is {}", beside.load_balance);
-        findings.error(beside.load_balance != "flb", "", message);
-        findings.positive(Some(self.timeout), "timeout");
+        diagnostics.error(beside.load_balance != "flb", "", message);
+        diagnostics.positive(Some(self.timeout), "timeout");
         let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
         let message = format_args!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
-        findings.error(self.initial_window.is_some_and(|window| window.get() < needed), "initial_window", message);
+        diagnostics.error(self.initial_window.is_some_and(|window| window.get() < needed), "initial_window", message);
     }
 }
 

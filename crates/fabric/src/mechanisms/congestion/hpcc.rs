@@ -4,7 +4,7 @@
 use super::telemetry::{RateCode, TELEMETRY_BYTES, TelemetryStamper};
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
+    AckView, CongestionOptions, CongestionSignal, Diagnostics, EffectiveValues, Options, ReactionPoint, SchemeContext,
     SenderFacts, Site, effective_values,
 };
 use crate::frame::MAX_HOPS;
@@ -52,10 +52,10 @@ impl Default for HpccConfig {
 }
 
 impl Options for HpccConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.positive(Some(self.min_rate), "min_rate");
-        findings.positive(self.base_rtt, "base_rtt");
-        findings.one_ack_per_packet(beside);
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.positive(Some(self.min_rate), "min_rate");
+        diagnostics.positive(self.base_rtt, "base_rtt");
+        diagnostics.one_ack_per_packet(beside);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::ecn::{EcnConfig, EcnMarker};
 use crate::contract::{
-    AckView, AnswerPath, CongestionOptions, EffectiveValues, Entropy, Findings, LossSignal, Notification,
+    AckView, AnswerPath, CongestionOptions, Diagnostics, EffectiveValues, Entropy, LossSignal, Notification,
     NotificationPoint, Options, ReactionPoint, SchemeContext, SenderFacts, Site, effective_values,
 };
 use crate::frame::{Cnp, Psn};
@@ -97,28 +97,28 @@ impl MarkConfig {
 const RECOVERIES: [&str; 3] = ["mp-rdma", "in-any-order", "irn"];
 
 impl Options for MpRdmaConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.one_ack_per_packet(beside);
-        findings.scenario_error(
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.one_ack_per_packet(beside);
+        diagnostics.scenario_error(
             beside.load_balance != "ecmp",
             "load_balance.kind",
             "must be ecmp: senders of mp-rdma choose the paths of packets themselves, by what switches hash; write load_balance = { kind = \"ecmp\" }",
         );
-        findings.scenario_error(
+        diagnostics.scenario_error(
             !RECOVERIES.contains(&beside.recovery),
             "recovery.kind",
             "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }",
         );
-        findings.scenario_warning(
+        diagnostics.scenario_warning(
             beside.recovery == "irn",
             "recovery.kind",
             "mp-rdma reorders packets, and irn takes each reordering for a loss; mp-rdma and in-any-order do not",
         );
         let ecn = self.ecn.ecn();
-        findings.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
-        findings.positive(self.ecn.rate, "ecn.rate");
+        diagnostics.ordered([("ecn.kmin", ecn.kmin), ("ecn.kmax", ecn.kmax)]);
+        diagnostics.positive(self.ecn.rate, "ecn.rate");
         let is_step = ecn.kmin == ecn.kmax && ecn.pmax != MarkConfig::default().pmax;
-        findings.warning(is_step, "ecn.pmax", "has no effect: kmin and kmax are one threshold");
+        diagnostics.warning(is_step, "ecn.pmax", "has no effect: kmin and kmax are one threshold");
     }
 }
 

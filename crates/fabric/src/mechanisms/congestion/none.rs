@@ -1,7 +1,7 @@
 //! No congestion control: flows send at line rate, limited only by flow control or a fixed window.
 
 use crate::contract::{
-    CongestionOptions, CongestionPoint, EffectiveValues, Findings, NotificationPoint, Options, PipelineHooks,
+    CongestionOptions, CongestionPoint, Diagnostics, EffectiveValues, NotificationPoint, Options, PipelineHooks,
     ReactionPoint, SchemeContext, SenderFacts,
 };
 use crate::{no_congestion_point, no_notification_point};
@@ -33,11 +33,11 @@ pub enum Window {
 }
 
 impl Options for NoneConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let Some(Window::Bytes(window)) = self.window else { return };
         let needed = u64::from(beside.ack_every.saturating_sub(1)) * beside.mtu.get() + 1;
         let message = format_args!("must be at least {}: an ACK answers host.ack_every packets", Bytes(needed));
-        findings.error(window.get() < needed, "window", message);
+        diagnostics.error(window.get() < needed, "window", message);
     }
 }
 

@@ -7,8 +7,8 @@
 
 use super::ecn::EcnConfig;
 use crate::contract::{
-    CongestionOptions, CongestionPoint, EffectiveValues, Findings, HookSet, Notification, NotificationPoint, Options,
-    PacketContext, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View, effective_values,
+    CongestionOptions, CongestionPoint, Diagnostics, EffectiveValues, HookSet, Notification, NotificationPoint,
+    Options, PacketContext, PipelineHooks, ReactionPoint, SchemeContext, SenderFacts, Site, View, effective_values,
 };
 use crate::frame::{Cnp, PacketKind};
 use crate::ids::{PortIx, QueueIx};
@@ -91,15 +91,15 @@ impl Default for PcnConfig {
 }
 
 impl Options for PcnConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.clock(Some(self.period), "period", None);
-        findings.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
-        findings.positive(self.w_min, "w_min");
-        findings.ordered([("w_min", self.w_min()), ("w_max", self.w_max)]);
-        findings.positive(Some(self.min_rate), "min_rate");
-        findings.positive(self.threshold_rate, "threshold_rate");
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.clock(Some(self.period), "period", None);
+        diagnostics.error(self.marked_share >= 1.0, "marked_share", "must be below 1, or no flow is ever congested");
+        diagnostics.positive(self.w_min, "w_min");
+        diagnostics.ordered([("w_min", self.w_min()), ("w_max", self.w_max)]);
+        diagnostics.positive(Some(self.min_rate), "min_rate");
+        diagnostics.positive(self.threshold_rate, "threshold_rate");
         let is_idle = self.threshold_rate.is_some() && self.threshold.is_none();
-        findings.error(is_idle, "threshold_rate", "has no effect without threshold");
+        diagnostics.error(is_idle, "threshold_rate", "has no effect without threshold");
     }
 
     fn profile(&self, option: &str) -> Option<Value> {

@@ -7,7 +7,7 @@
 
 use super::parameters::parameters;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, LossSignal, Options, ReactionPoint,
+    AckView, CongestionOptions, CongestionSignal, Diagnostics, EffectiveValues, LossSignal, Options, ReactionPoint,
     SchemeContext, SenderFacts, effective_values,
 };
 use crate::{no_congestion_point, no_notification_point};
@@ -118,19 +118,19 @@ fn times(one: Duration, factor: u64) -> Duration {
 }
 
 impl Options for SwiftConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.one_ack_per_packet(beside);
-        findings.positive(self.fs_min_cwnd, "fs_min_cwnd");
-        findings.positive(self.min_cwnd, "min_cwnd");
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.one_ack_per_packet(beside);
+        diagnostics.positive(self.fs_min_cwnd, "fs_min_cwnd");
+        diagnostics.positive(self.min_cwnd, "min_cwnd");
         let (low, high) = self.fs_windows();
-        findings.error(low >= high, "fs_min_cwnd", format_args!("must be less than fs_max_cwnd, {high}"));
+        diagnostics.error(low >= high, "fs_min_cwnd", format_args!("must be less than fs_max_cwnd, {high}"));
         let is_off = self.fs_range == Some(Duration::ZERO);
         for (option, window) in [("fs_min_cwnd", self.fs_min_cwnd), ("fs_max_cwnd", self.fs_max_cwnd)] {
-            findings.error(is_off && window.is_some(), option, "has no effect: fs_range is 0 s");
+            diagnostics.error(is_off && window.is_some(), option, "has no effect: fs_range is 0 s");
         }
         let is_set = self.base_target.is_some() || self.profile != SwiftProfile::Fabric;
         let message = "has no effect: base_target is set, by itself or by the profile";
-        findings.error(self.queueing.is_some() && is_set, "queueing", message);
+        diagnostics.error(self.queueing.is_some() && is_set, "queueing", message);
     }
 
     fn profile(&self, _option: &str) -> Option<Value> {
@@ -151,12 +151,12 @@ impl CongestionOptions for SwiftConfig {
         true
     }
 
-    fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
+    fn check_at(&self, sender: &SenderFacts, diagnostics: &mut Diagnostics) {
         let parameters = self.parameters(sender);
         let [least, first, most] = [parameters.min_cwnd, parameters.initial_cwnd, parameters.max_cwnd];
-        findings.ordered([("min_cwnd", least), ("max_cwnd", most)]);
-        findings.ordered([("initial_cwnd", first), ("max_cwnd", most)]);
-        findings.error(first < least, "initial_cwnd", format_args!("must be at least min_cwnd, {least}"));
+        diagnostics.ordered([("min_cwnd", least), ("max_cwnd", most)]);
+        diagnostics.ordered([("initial_cwnd", first), ("max_cwnd", most)]);
+        diagnostics.error(first < least, "initial_cwnd", format_args!("must be at least min_cwnd, {least}"));
         // The longest and the shortest possible path: the target is linear in between.
         for hops in [sender.hops, sender.hops.min(2)] {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
@@ -165,7 +165,7 @@ impl CongestionOptions for SwiftConfig {
                 "over {hops} links the target delay is {target}, and base round-trip times are up to {base_rtt}: packets are late without any queue, and rates \
                  collapse"
             );
-            findings.warning(target <= base_rtt, "base_target", message);
+            diagnostics.warning(target <= base_rtt, "base_target", message);
             if target <= base_rtt {
                 break;
             }

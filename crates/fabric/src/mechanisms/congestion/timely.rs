@@ -7,7 +7,7 @@
 use super::parameters::parameters;
 use super::window::window_at;
 use crate::contract::{
-    AckView, CongestionOptions, CongestionSignal, EffectiveValues, Findings, Options, ReactionPoint, SchemeContext,
+    AckView, CongestionOptions, CongestionSignal, Diagnostics, EffectiveValues, Options, ReactionPoint, SchemeContext,
     SenderFacts, effective_values,
 };
 use crate::{no_congestion_point, no_notification_point};
@@ -101,15 +101,15 @@ impl TimelyProfile {
 }
 
 impl Options for TimelyConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         // Thresholds do not depend on the link.
         let parameters = self.parameters(Rate::from_gbps(100));
-        findings.ordered([("low_rtt", parameters.low_rtt), ("high_rtt", parameters.high_rtt)]);
+        diagnostics.ordered([("low_rtt", parameters.low_rtt), ("high_rtt", parameters.high_rtt)]);
         if self.window {
-            findings.one_ack_per_packet(beside);
+            diagnostics.one_ack_per_packet(beside);
         }
-        findings.positive(self.min_rtt, "min_rtt");
-        findings.positive(self.min_rate, "min_rate");
+        diagnostics.positive(self.min_rtt, "min_rtt");
+        diagnostics.positive(self.min_rate, "min_rate");
     }
 
     fn profile(&self, _option: &str) -> Option<Value> {

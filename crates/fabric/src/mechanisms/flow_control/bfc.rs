@@ -7,7 +7,7 @@
 
 use super::hops::PerHop;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
+    AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
     Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape, Site, Stage,
     StartingFlow, View,
 };
@@ -172,8 +172,8 @@ impl Options for BfcConfig {
         shape.without_relays("bfc")
     }
 
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.warning(
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.warning(
             self.acks != Acks::Wait && beside.ack_class == Class::CONTROL,
             "acks",
             "has no effect: ACKs are in the control class (host.ack_class)",

@@ -8,9 +8,9 @@
 
 use super::pfc_star::Raises;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts, FlowControlOptions,
-    IngressGauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure, Pressure,
-    QueueChoice, RunningFlowControl, Shape, Site, View,
+    AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlContext, FlowControlFacts,
+    FlowControlOptions, IngressGauge, Neighbour, Options, PacketContext, PauseScope, PfcTerms, PortFacts, PortPressure,
+    Pressure, QueueChoice, RunningFlowControl, Shape, Site, View,
 };
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
@@ -390,11 +390,11 @@ fn is_pfc(other: &RunningFlowControl) -> bool {
 /// Checks the refresh of expiring PAUSE frames after half their time. Refreshes are a clock, with
 /// the shortest period at the fastest link. A refresh must arrive within the other half, though it
 /// may have to wait for a data frame and a PFC frame of every class.
-fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, findings: &mut Findings) {
+fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {
     let FlowControlContext { fastest, sizes, .. } = network;
     let classes = network.lossless.iter().count().max(1) as u64;
     let wait = u64::from(sizes.largest().wire) + u64::from(sizes.framing.control().wire) * classes;
-    let finest = Findings::FINEST_CLOCK;
+    let finest = Diagnostics::FINEST_CLOCK;
     let [of_wait, of_clock] = [2 * wait, 2 * fastest.bytes_in(finest)].map(|bytes| bytes.div_ceil(QUANTUM_BYTES));
     let least = of_wait.max(of_clock);
     if u64::from(quanta) < least {
@@ -404,7 +404,7 @@ fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, findings: &mut Fi
             format!("and may wait for {wait} B, a data frame and a PFC frame of every lossless class")
         };
         let message = format_args!("must be at least {least}: a PAUSE is repeated after half its time, {why}");
-        findings.error(true, "quanta", message);
+        diagnostics.error(true, "quanta", message);
     }
 }
 
@@ -422,11 +422,11 @@ impl FlowControlOptions for PfcConfig {
         }
     }
 
-    fn check_among(&self, network: &FlowControlContext<'_>, findings: &mut Findings) {
+    fn check_among(&self, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {
         let is_idle = self.relays == Relaying::Forward && !network.relays;
-        findings.warning(is_idle, "relays", "has no effect: no host of this topology relays");
+        diagnostics.warning(is_idle, "relays", "has no effect: no host of this topology relays");
         if self.pause == PauseModel::Quanta {
-            check_quanta(self.quanta, network, findings);
+            check_quanta(self.quanta, network, diagnostics);
         }
         let Some((first, terms)) =
             network.running.iter().find_map(|other| Some((other, other.facts.pfc.as_ref().filter(|_| is_pfc(other))?)))
@@ -436,14 +436,14 @@ impl FlowControlOptions for PfcConfig {
         let ours = self.terms();
         let agrees = ours.until_resume == terms.until_resume;
         let message = format_args!("must be that of {}: neighbours must agree on how long a PAUSE lasts", first.path);
-        findings.error(!agrees, "pause", message);
+        diagnostics.error(!agrees, "pause", message);
         let at_border = network.running.iter().find(|other| !is_pfc(other) && other.facts.supports(Protocol::PFC));
         if let Some(RunningFlowControl { name, .. }) = at_border.filter(|_| agrees && ours != *terms) {
             let message = format_args!(
                 "must have the options of {}: a switch with {name} uses the same at all its borders",
                 first.path
             );
-            findings.error(true, "", message);
+            diagnostics.error(true, "", message);
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::pfc::{PauseModel, Pfc, PfcConfig};
 use crate::contract::{
-    Findings, FlowControlContext, FlowControlFacts, FlowControlOptions, Neighbour, Options, Shape, Site,
+    Diagnostics, FlowControlContext, FlowControlFacts, FlowControlOptions, Neighbour, Options, Shape, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Duration;
@@ -66,8 +66,8 @@ impl FlowControlOptions for PfcStarConfig {
         FlowControlFacts { raises_classes: true, ..self.pfc().facts(is_host) }
     }
 
-    fn check_among(&self, network: &FlowControlContext<'_>, findings: &mut Findings) {
-        self.pfc().check_among(network, findings);
+    fn check_among(&self, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {
+        self.pfc().check_among(network, diagnostics);
     }
 
     fn build(&self, site: &Site<'_>) -> Box<Pfc> {

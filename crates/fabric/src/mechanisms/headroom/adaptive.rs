@@ -6,7 +6,7 @@ use super::pools::{Pools, reserved};
 use super::sih::Sih;
 use super::threshold::DynamicThreshold;
 use crate::contract::need::exact_need_at;
-use crate::contract::{Findings, HeadroomFacts, HeadroomOptions, Options, SchemeContext, Site};
+use crate::contract::{Diagnostics, HeadroomFacts, HeadroomOptions, Options, SchemeContext, Site};
 use backwater_engine::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,8 @@ impl Default for AdaptiveConfig {
 }
 
 impl Options for AdaptiveConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.positive(Some(self.resolution), "resolution");
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.positive(Some(self.resolution), "resolution");
     }
 }
 

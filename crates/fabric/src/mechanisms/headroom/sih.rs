@@ -5,7 +5,7 @@ use super::options::{effective_values, offset, per_port, resume_offset};
 use super::pools::{Held, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, PortIx};
@@ -44,8 +44,8 @@ impl Default for SihConfig {
 }
 
 impl Options for SihConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.positive(self.alpha_rate, "alpha_rate");
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.positive(self.alpha_rate, "alpha_rate");
     }
 }
 

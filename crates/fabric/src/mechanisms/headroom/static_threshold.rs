@@ -4,7 +4,7 @@ use super::HeadroomConfig;
 use super::options::{effective_values, per_port, resume_offset};
 use super::pools::{Pools, reserved};
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
@@ -41,8 +41,8 @@ impl HeadroomConfig {
 }
 
 impl Options for StaticConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        self.xon.into_iter().for_each(|xon| findings.ordered([("xon", xon), ("xoff", self.xoff)]));
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        self.xon.into_iter().for_each(|xon| diagnostics.ordered([("xon", xon), ("xoff", self.xoff)]));
     }
 }
 

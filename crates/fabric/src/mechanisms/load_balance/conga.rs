@@ -8,7 +8,7 @@
 use super::dre::Dre;
 use super::flowlets::{self, Answers, Flowlets, Gaps, any_of, by_hash, usable};
 use crate::contract::{
-    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour, Options, PacketContext,
+    Choice, Diagnostics, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, Neighbour, Options, PacketContext,
     PipelineHooks, PortFacts, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::Packet;
@@ -70,10 +70,10 @@ impl Default for CongaConfig {
 }
 
 impl Options for CongaConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
-        findings.positive(Some(self.dre_period), "dre_period");
-        findings.positive(Some(self.alpha), "alpha");
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, diagnostics);
+        diagnostics.positive(Some(self.dre_period), "dre_period");
+        diagnostics.positive(Some(self.alpha), "alpha");
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {

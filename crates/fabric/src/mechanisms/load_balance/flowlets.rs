@@ -3,7 +3,7 @@
 //! less than the timeout.
 
 use super::recent::{Recent, Used};
-use crate::contract::{Findings, FlowHash, FlowKey, LbStat, View};
+use crate::contract::{Diagnostics, FlowHash, FlowKey, LbStat, View};
 use crate::frame::PacketKind;
 use crate::ids::PortIx;
 use backwater_engine::random::Stream;
@@ -57,12 +57,12 @@ impl Answers {
 pub(super) const SHORTEST_PUBLISHED: Duration = Duration::from_us(50);
 
 /// Checks the options of a flowlet table.
-pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, findings: &mut Findings) {
-    findings.positive(Some(timeout), "flowlet_timeout");
-    findings.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
+pub(super) fn check(timeout: Duration, gaps: Gaps, aging: Duration, diagnostics: &mut Diagnostics) {
+    diagnostics.positive(Some(timeout), "flowlet_timeout");
+    diagnostics.ordered([("flowlet_timeout", timeout), ("aging", aging)]);
     let is_forgotten = gaps == Gaps::AgeBit && timeout <= aging && aging < timeout * 2;
     let message = "must be two flowlet_timeout at least: with gaps = \"age-bit\" flowlets have gaps of up to that";
-    findings.error(is_forgotten, "aging", message);
+    diagnostics.error(is_forgotten, "aging", message);
 }
 
 /// Last packet of a flow at a switch.

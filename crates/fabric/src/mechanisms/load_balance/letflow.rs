@@ -5,7 +5,7 @@ pub use super::flowlets::{Answers, Gaps};
 
 use super::flowlets::{self, Flowlets, any_of, by_hash, usable};
 use crate::contract::{
-    Choice, Findings, FlowHash, LbStat, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest,
+    Choice, Diagnostics, FlowHash, LbStat, LoadBalance, LoadBalanceOptions, Options, PipelineHooks, RouteRequest,
     SchemeContext, Site, View,
 };
 use backwater_engine::random::Stream;
@@ -42,8 +42,8 @@ impl Default for LetFlowConfig {
 }
 
 impl Options for LetFlowConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
-        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, findings);
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        flowlets::check(self.flowlet_timeout, self.gaps, self.aging, diagnostics);
     }
 }
 

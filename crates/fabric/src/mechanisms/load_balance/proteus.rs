@@ -11,7 +11,7 @@ use super::paths::{
 };
 use super::recent::{Recent, Used};
 use crate::contract::{
-    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
+    Choice, Diagnostics, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
     OutgoingNotice, PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind, Protocol};
@@ -116,18 +116,22 @@ impl Default for ProteusConfig {
 }
 
 impl Options for ProteusConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        super::paths::check_queues(beside, findings);
-        findings.positive(Some(self.flow_timeout), "flow_timeout");
-        findings.positive(Some(self.dre_period), "dre_period");
-        findings.positive(Some(self.alpha), "alpha");
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        super::paths::check_queues(beside, diagnostics);
+        diagnostics.positive(Some(self.flow_timeout), "flow_timeout");
+        diagnostics.positive(Some(self.dre_period), "dre_period");
+        diagnostics.positive(Some(self.alpha), "alpha");
         // Each flow that chooses a path adds a burden to its delay, which must not overflow.
-        findings.error(self.burden > Duration::from_ms(1000), "burden", "must be at most 1 s");
-        findings.clock(self.sample_period, "sample_period", None);
-        findings.clock(self.probe_period, "probe_period", None);
+        diagnostics.error(self.burden > Duration::from_ms(1000), "burden", "must be at most 1 s");
+        diagnostics.clock(self.sample_period, "sample_period", None);
+        diagnostics.clock(self.probe_period, "probe_period", None);
         let both = self.probe_period.is_some() && self.sample_period.is_some();
-        findings.error(both, "sample_period", "has no effect: probe_period is set, and no packet of a flow is stamped");
-        findings.error(
+        diagnostics.error(
+            both,
+            "sample_period",
+            "has no effect: probe_period is set, and no packet of a flow is stamped",
+        );
+        diagnostics.error(
             self.low_delay <= 1.0 || self.low_delay.is_nan(),
             "low_delay",
             "must be more than 1: an idle path has a delay of 1",

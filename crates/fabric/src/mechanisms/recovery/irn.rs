@@ -3,7 +3,7 @@
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, EffectiveValues, Findings, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
+    Answer, Diagnostics, EffectiveValues, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender,
     SchemeContext, SenderFacts, Verdict, effective_values,
 };
 use crate::frame::Psn;
@@ -59,14 +59,14 @@ impl Default for IrnConfig {
 }
 
 impl Options for IrnConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.positive(Some(self.rto_low), "rto_low");
-        findings.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
-        findings.positive(self.bdp_cap, "bdp_cap");
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.positive(Some(self.rto_low), "rto_low");
+        diagnostics.ordered([("rto_low", self.rto_low), ("rto_high", self.rto_high)]);
+        diagnostics.positive(self.bdp_cap, "bdp_cap");
         let most = Bytes(u64::from(self.bitmap) * beside.mtu.get());
         let message = format_args!("comes to what the bitmap holds, {} packets or {most}", self.bitmap);
-        findings.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
-        findings.scenario_error(
+        diagnostics.warning(self.bdp_cap.is_some_and(|cap| cap > most), "bdp_cap", message);
+        diagnostics.scenario_error(
             beside.ack_every > 1,
             "host.ack_every",
             "must be 1: irn answers every packet, and its sender knows by the answers which have come",

@@ -4,8 +4,8 @@
 use super::in_any_order::{self, InAnyOrderConfig};
 use super::scoreboard::Scoreboard;
 use crate::contract::{
-    Answer, Findings, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SchemeContext, SenderFacts,
-    Verdict,
+    Answer, Diagnostics, Options, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, SchemeContext,
+    SenderFacts, Verdict,
 };
 use crate::frame::Psn;
 use backwater_engine::{Duration, Time};
@@ -34,8 +34,8 @@ impl Default for MpRdmaRecoveryConfig {
 }
 
 impl Options for MpRdmaRecoveryConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.scenario_error(
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.scenario_error(
             beside.ack_every > 1,
             "host.ack_every",
             "must be 1: mp-rdma answers every packet, and its sender knows by the answers which have come",

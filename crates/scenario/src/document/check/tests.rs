@@ -40,7 +40,7 @@ enum Size {
     Choice(Vec<Bytes>),
 }
 
-fn findings(text: &str) -> Vec<String> {
+fn diagnostics(text: &str) -> Vec<String> {
     let schema = schemars::schema_for!(Toy).to_value();
     let document = Document::from_toml("a", text).unwrap();
     check(&schema, &document).iter().map(ToString::to_string).collect()
@@ -49,7 +49,7 @@ fn findings(text: &str) -> Vec<String> {
 #[test]
 fn what_fits_is_silent() {
     let text = "rate = \"1 Gbps\"\nload = 1\nmode = \"slow\"\nends = [[1, 2]]\nsize = [\"1 B\"]\nshape = { kind = \"star\", hosts = 3 }";
-    assert_eq!(findings(text), [""; 0]);
+    assert_eq!(diagnostics(text), [""; 0]);
     let nulls = serde_json::json!({ "rate": "1 Gbps", "load": null, "mode": null, "shape": null, "ends": [[1, 2]], "size": null });
     let schema = schemars::schema_for!(Toy).to_value();
     assert_eq!(check(&schema, &Document::from_json(&nulls)), []);
@@ -96,7 +96,7 @@ fn every_misfit_is_named() {
         ("size = [\"1 B\", 2]", "a:3:16: error: size[1] = 2: must be a number with a unit, in quotes; write \"2 B\""),
         ("loud = 1", "a:3:8: error: loud = 1: must be true or false"),
     ] {
-        let found = findings(&format!("{fine}{line}"));
+        let found = diagnostics(&format!("{fine}{line}"));
         assert!(found.len() == 1 && found[0].starts_with(message), "{line}\n{found:#?}\n{message}");
     }
 }
@@ -138,7 +138,7 @@ fn quantities_are_read_in_base_units() {
 #[test]
 fn lists_and_quantities_are_checked() {
     assert_eq!(
-        findings("rate = \"100\"\nends = [[1], [300, 2.5]]"),
+        diagnostics("rate = \"100\"\nends = [[1], [300, 2.5]]"),
         [
             "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)",
             "a:2:9: error: ends[0]: must have exactly 2 entries, has 1",
@@ -147,7 +147,7 @@ fn lists_and_quantities_are_checked() {
         ]
     );
     assert_eq!(
-        findings("ends = []"),
+        diagnostics("ends = []"),
         [
             "a:1:8: error: ends: must have at least 1 entry, has 0",
             "a:1:1: error: rate: is missing; write for example rate = \"100 Gbps\"",

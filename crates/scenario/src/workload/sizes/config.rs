@@ -1,4 +1,4 @@
-//! What a scenario says about sizes of flows, and the sampler that it means.
+//! Options of flow sizes, turned into a sampler.
 
 use super::{Distribution, LIBRARY, MAX_BYTES, SizeTable, library};
 use crate::diagnostic::Diagnostic;
@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Sizes of flows. Exactly one of `name`, `path`, `fixed` and `uniform` is given.
+/// Sizes of flows. Exactly one of `name`, `path`, `fixed` and `uniform` must be set.
 ///
-/// A text is short for a table with one key: `"websearch-dctcp"` for `name`, `"64 KB"` for `fixed`.
+/// A string is short for a table with one key: `"websearch-dctcp"` for `name`, `"64 KB"` for
+/// `fixed`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct SizesConfig(pub SizesTable);
@@ -20,37 +21,42 @@ pub struct SizesConfig(pub SizesTable);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizesTable {
-    /// A distribution of the library, such as `websearch-dctcp`; `data/README.md` lists them.
+    /// Name of a distribution in the library, such as `websearch-dctcp`; `data/README.md` lists
+    /// them.
     pub name: Option<String>,
-    /// A file, relative to the scenario's: lines `<bytes> <cumulative percent>` (HPCC family; Pyrrha's have the mean in line 1), or a
-    /// table in the library's own format (`.toml`).
+    /// Path of a file, relative to the scenario's directory: lines `<bytes> <cumulative percent>`
+    /// (HPCC family; Pyrrha's files have the mean in line 1), or a table in the library's format
+    /// (`.toml`).
     pub path: Option<PathBuf>,
-    /// All flows have this size.
+    /// Size of all flows.
     pub fixed: Option<Bytes>,
-    /// Uniform between two sizes, both included.
+    /// Bounds of a uniform distribution, both included.
     pub uniform: Option<(Bytes, Bytes)>,
-    /// How sizes lie between the points of a table. Default: the table's own rule, `linear` for a file of lines.
+    /// Interpolation between the points of a table. Default: the table's own rule; `linear` for a
+    /// file of lines.
     pub interpolation: Option<Interpolation>,
-    /// Flows above this size never occur; the probabilities of the others grow in proportion. Default: no limit.
+    /// Largest size: larger flows never occur, and the other probabilities grow in proportion.
+    /// Default: no limit.
     pub truncate: Option<Bytes>,
-    /// With `path`: sizes in the file are counts of this many bytes, for files that count packets. With `uniform`: only whole multiples of this
-    /// many bytes occur, each as often as any other; both ends must be some. Default 1 B.
+    /// With `path`: bytes per unit of size in the file, for files that count packets. With
+    /// `uniform`: only whole multiples of the unit occur, equally often; both bounds must be
+    /// multiples. Default 1 B.
     pub unit: Option<Bytes>,
 }
 
-/// Most sizes of a uniform distribution with a unit, each of which is a point of a table.
+/// Most sizes of a uniform distribution with a unit. Each size is a point of a table.
 const MAX_MULTIPLES: u64 = 100_000;
 
-/// How sizes lie between two points of a table of cumulative probabilities.
+/// Interpolation between two points of a table of cumulative probabilities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
-    /// Evenly (the traffic generators of HPCC and ConWeave, ns-3's empirical variable).
+    /// Uniform (the traffic generators of HPCC and ConWeave, ns-3's empirical variable).
     #[default]
     Linear,
-    /// Evenly in the logarithm of the size, as such curves are usually drawn.
+    /// Uniform in the logarithm of the size, as such curves are usually drawn.
     LogLinear,
-    /// Not at all: every size is one of the points.
+    /// None: every size is one of the points.
     Step,
 }
 
@@ -91,22 +97,22 @@ impl JsonSchema for SizesConfig {
 }
 
 impl SizesConfig {
-    /// The sampler that this stands for, its description for the reader, and what the reader should know of it.
+    /// Returns the sampler with its label and notes for the user.
     ///
     /// # Errors
-    /// Everything that is wrong, below the path `field`.
+    /// If options contradict each other or a file cannot be read. Paths are below `field`.
     pub fn resolve(&self, field: &str, base_dir: &Path) -> Result<Sizes, Vec<Diagnostic>> {
         let table = &self.0;
         let error = |key: &str, message: String| vec![Diagnostic::error(format!("{field}{key}"), message)];
         let given = [table.name.is_some(), table.path.is_some(), table.fixed.is_some(), table.uniform.is_some()];
         if given.into_iter().filter(|given| *given).count() != 1 {
-            return Err(error("", "give exactly one of `name`, `path`, `fixed` and `uniform`".into()));
+            return Err(error("", "set exactly one of `name`, `path`, `fixed` and `uniform`".into()));
         }
         if table.unit.is_some() && table.path.is_none() && table.uniform.is_none() {
-            return Err(error(".unit", "goes with `path` and `uniform` only".into()));
+            return Err(error(".unit", "must be set only with `path` or `uniform`".into()));
         }
         if table.interpolation.is_some() && (table.fixed.is_some() || table.uniform.is_some()) {
-            return Err(error(".interpolation", "goes with `name` and `path` only".into()));
+            return Err(error(".interpolation", "must be set only with `name` or `path`".into()));
         }
         let size = |key: &str, Bytes(bytes): Bytes| match bytes {
             1..=MAX_BYTES => Ok(bytes),
@@ -128,7 +134,7 @@ impl SizesConfig {
             if let Some(stated) = known.stated_mean {
                 let (stated, mean) = (bytes(stated * unit as f64), bytes(sizes.mean()));
                 notes.push(format!(
-                    "{label} states a mean of {stated}, its points have {mean}; loads follow from the points"
+                    "{label} states a mean of {stated}, but its points give {mean}; loads are computed from the points"
                 ));
             }
             (label, sizes)
@@ -138,7 +144,7 @@ impl SizesConfig {
             let (low, high) = table.uniform.expect("exactly one of the four is given, and not the other three");
             let (from, to) = (size(".uniform[0]", low)?, size(".uniform[1]", high)?);
             if from > to {
-                return Err(error(".uniform", format!("the lower end {low} is above the upper end {high}")));
+                return Err(error(".uniform", format!("is {low} to {high}, must begin with the smaller size")));
             }
             let label = format!("uniform {low} to {high}");
             if table.unit.is_none() {
@@ -149,20 +155,17 @@ impl SizesConfig {
                     format!("{low} and {high} must be whole multiples of the unit, {}", Bytes(unit)),
                 ));
             } else if to / unit - from / unit >= MAX_MULTIPLES {
-                return Err(error(
-                    ".unit",
-                    format!("there are more than {MAX_MULTIPLES} multiples from {low} to {high}"),
-                ));
+                return Err(error(".unit", format!("gives more than {MAX_MULTIPLES} sizes from {low} to {high}")));
             } else {
                 (format!("{label} in steps of {}", Bytes(unit)), Distribution::multiples(unit, from / unit, to / unit))
             }
         };
         let Some(limit) = table.truncate else { return Ok(Sizes { label, distribution, notes }) };
         let Some(truncated) = distribution.truncate(limit.get()) else {
-            return Err(error(".truncate", format!("no size of {label} is {limit} or smaller")));
+            return Err(error(".truncate", format!("is {limit}, but {label} has no size that small")));
         };
         let lost = 100.0 * (1.0 - distribution.cumulative(limit.get()));
-        notes.push(format!("{label} without its largest {} % of flows, above {limit}", round(lost, 3)));
+        notes.push(format!("{label} without the {} % of flows above {limit}", round(lost, 3)));
         Ok(Sizes { label: format!("{label} up to {limit}"), distribution: truncated, notes })
     }
 }
@@ -170,11 +173,11 @@ impl SizesConfig {
 /// A sampler of sizes, ready for use.
 #[derive(Clone, Debug)]
 pub struct Sizes {
-    /// How the reader knows it.
+    /// Name in notes.
     pub label: String,
-    /// The sampler.
+    /// Sampler.
     pub distribution: Distribution,
-    /// What the reader should know of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -192,14 +195,14 @@ fn read(path: &Path) -> Result<SizeTable, String> {
     table.map_err(|error| error.to_string())
 }
 
-/// A mean number of bytes as the reader likes it: `1.711 MB`.
+/// Returns a mean number of bytes with a decimal unit: `1.711 MB`.
 pub(crate) fn bytes(mean: f64) -> String {
     let (scale, unit) =
         [(1e9, "GB"), (1e6, "MB"), (1e3, "KB")].into_iter().find(|(scale, _)| mean >= *scale).unwrap_or((1.0, "B"));
     format!("{} {unit}", round(mean / scale, 3))
 }
 
-/// `value` with at most `decimals` decimals.
+/// Rounds `value` to `decimals` decimals.
 pub(crate) fn round(value: f64, decimals: i32) -> f64 {
     let scale = libm::pow(10.0, f64::from(decimals));
     (value * scale).round() / scale

@@ -1,19 +1,20 @@
-//! A distribution of flow sizes: points of the cumulative probability, and a rule for what lies between them.
+//! A distribution of flow sizes: points of the cumulative probability, and an interpolation rule.
 
 use super::Interpolation;
 use backwater_engine::random::Stream;
 use backwater_fabric::frame::framing::Framing;
 
-/// Largest size of a table: 1 PB. Sizes up to here are exact in a 64-bit float.
+/// Largest size of a table: 1 PB. Sizes up to it are exact in a 64-bit float.
 pub const MAX_BYTES: u64 = 1_000_000_000_000_000;
 
-/// Segments whose ends differ by less than this factor are too short for a logarithm to tell from a line (relative error below 1e-9).
+/// Factor between the ends of a segment below which logarithmic and linear interpolation are equal
+/// (relative error below 1e-9).
 const SHORT: f64 = 1.0001;
 
 /// One point of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knot {
-    /// A size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// Probability that a flow is not larger.
     pub cumulative: f64,
@@ -21,8 +22,9 @@ pub struct Knot {
 
 /// A distribution of sizes from which flows are drawn.
 ///
-/// A draw inverts the cumulative probability: linear or log-linear between two points, rounded to the nearest byte, at least 1 B. A first
-/// point above probability zero, and two points at the same size, are masses: that size occurs with just that probability.
+/// A draw inverts the cumulative probability: linear or log-linear between two points, rounded to
+/// the nearest byte, at least 1 B. A first point above probability zero, and two points of equal
+/// size, are masses: the size occurs with exactly that probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     knots: Vec<Knot>,
@@ -30,69 +32,66 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// A table of at least two points.
+    /// Creates a distribution from at least two points.
     ///
     /// # Errors
-    /// The index of the offending point and what is wrong with it.
+    /// The index of the first wrong point, and a message.
     pub fn new(knots: Vec<Knot>, rule: Interpolation) -> Result<Distribution, (usize, String)> {
         for (i, knot) in knots.iter().enumerate() {
             let Knot { bytes, cumulative } = *knot;
             if !(0.0..=1.0 + 1e-9).contains(&cumulative) {
-                return Err((i, format!("the probability {cumulative} is not between 0 and 1 (0 and 100 in percent)")));
+                return Err((
+                    i,
+                    format!("the probability is {cumulative}, must be between 0 and 1 (0 and 100 in percent)"),
+                ));
             }
             if bytes > MAX_BYTES {
-                return Err((i, format!("the size {bytes} is larger than {MAX_BYTES} B (1 PB)")));
+                return Err((i, format!("the size is {bytes}, must be at most {MAX_BYTES} B (1 PB)")));
             }
             let Some(before) = i.checked_sub(1).map(|before| knots[before]) else { continue };
             if bytes < before.bytes {
-                return Err((
-                    i,
-                    format!("the size {bytes} is smaller than {} before it; sizes must increase", before.bytes),
-                ));
+                return Err((i, format!("the size is {bytes}, must be at least the previous size, {}", before.bytes)));
             }
             if cumulative < before.cumulative {
                 let before = before.cumulative;
                 return Err((
                     i,
-                    format!(
-                        "the probability {cumulative} is smaller than {before} before it; cumulative probabilities must not decrease"
-                    ),
+                    format!("the probability is {cumulative}, must be at least the previous probability, {before}"),
                 ));
             }
             if *knot == before {
-                return Err((i, format!("repeats the point before it (size {bytes}, probability {cumulative})")));
+                return Err((i, format!("repeats the previous point (size {bytes}, probability {cumulative})")));
             }
         }
         let last = knots.len().saturating_sub(1);
         if knots.len() < 2 {
-            return Err((last, format!("a table needs at least 2 points, this has {}", knots.len())));
+            return Err((last, format!("has {} points, must have at least 2", knots.len())));
         }
         if (knots[last].cumulative - 1.0).abs() > 1e-9 {
-            return Err((
-                last,
-                format!("the last probability is {}, it must be 1 (100 percent)", knots[last].cumulative),
-            ));
+            return Err((last, format!("the last probability is {}, must be 1 (100 percent)", knots[last].cumulative)));
         }
         if knots[last].bytes == 0 {
-            return Err((last, "the largest size is 0, it must be at least 1".into()));
+            return Err((last, "the largest size is 0, must be at least 1".into()));
         }
         let mut knots = knots;
         knots[last].cumulative = 1.0;
         Ok(Distribution { knots, rule })
     }
 
-    /// Always `bytes`.
+    /// Returns the distribution with the single size `bytes`.
     pub fn fixed(bytes: u64) -> Distribution {
         Distribution { knots: vec![Knot { bytes, cumulative: 1.0 }], rule: Interpolation::Step }
     }
 
-    /// Uniform between `low` and `high`, both included; `low` must not be larger.
+    /// Returns the uniform distribution between `low` and `high`, both included, with `low <=
+    /// high`.
     pub fn uniform(low: u64, high: u64) -> Distribution {
         let knots = vec![Knot { bytes: low, cumulative: 0.0 }, Knot { bytes: high, cumulative: 1.0 }];
         Distribution { knots, rule: Interpolation::Linear }
     }
 
-    /// Uniform over the multiples of `unit` from `first` to `last` times, both included; `first` must not be larger.
+    /// Returns the uniform distribution over the multiples of `unit` from `first` to `last` times,
+    /// both included, with `first <= last`.
     pub fn multiples(unit: u64, first: u64, last: u64) -> Distribution {
         let count = (last - first + 1) as f64;
         let knot = |i: u64| Knot { bytes: i * unit, cumulative: (i - first + 1) as f64 / count };
@@ -104,7 +103,7 @@ impl Distribution {
         self.quantile(stream.unit())
     }
 
-    /// The size below which a share `u` of the flows lies; `u` in `[0, 1)`.
+    /// Returns the `u`-quantile of the sizes, with `u` in `[0, 1)`.
     pub fn quantile(&self, u: f64) -> u64 {
         let next = self.knots.partition_point(|knot| knot.cumulative <= u).min(self.knots.len() - 1);
         let end = self.knots[next];
@@ -121,12 +120,12 @@ impl Distribution {
         (bytes.round() as u64).clamp(start.bytes, end.bytes).max(1)
     }
 
-    /// The mean of the sizes drawn, in bytes, rounding included.
+    /// Returns the mean of the drawn, rounded sizes, in bytes.
     pub fn mean(&self) -> f64 {
         self.mean_packets(1)
     }
 
-    /// The mean number of packets of at most `payload` bytes that a flow takes.
+    /// Returns the mean number of packets per flow, with at most `payload` bytes per packet.
     pub fn mean_packets(&self, payload: u64) -> f64 {
         let payload = payload as f64;
         let mass = |bytes: u64| (bytes.max(1) as f64 / payload).ceil();
@@ -146,8 +145,8 @@ impl Distribution {
         first + segments.sum::<f64>()
     }
 
-    /// Mean bytes that the data frames of a flow take on the wire, without in-band telemetry. Padding of the last frame to the minimum
-    /// (at most 1 B) is left out.
+    /// Returns the mean bytes of a flow's data frames on the wire, without in-band telemetry.
+    /// Padding of the last frame (at most 1 B) is left out.
     pub fn mean_wire(&self, framing: Framing, payload: u64) -> f64 {
         let mtu = payload as u32;
         let overhead = f64::from(framing.data(mtu, false, 0).wire) - f64::from(mtu);
@@ -155,7 +154,7 @@ impl Distribution {
         self.mean() + first + overhead * self.mean_packets(payload)
     }
 
-    /// The share of flows that are not larger than `bytes`, before rounding.
+    /// Returns the share of flows of at most `bytes`, before rounding.
     pub fn cumulative(&self, bytes: u64) -> f64 {
         let next = self.knots.partition_point(|knot| knot.bytes <= bytes);
         if next == 0 {
@@ -175,7 +174,7 @@ impl Distribution {
         start.cumulative + share.clamp(0.0, 1.0) * (end.cumulative - start.cumulative)
     }
 
-    /// The distribution of the flows that are not larger than `limit`; `None` if there are none.
+    /// Returns the distribution of the flows of at most `limit` bytes; `None` if there are none.
     pub fn truncate(&self, limit: u64) -> Option<Distribution> {
         let kept = self.cumulative(limit);
         if kept <= 0.0 {
@@ -190,16 +189,17 @@ impl Distribution {
         Some(Distribution { knots, rule: self.rule })
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub fn largest(&self) -> u64 {
         self.knots[self.knots.len() - 1].bytes.max(1)
     }
 }
 
-/// Mean of ceil(round(X) / payload), at least 1, for X uniform in `[low, high]`.
+/// Returns the mean of ceil(round(X) / payload), at least 1, for X uniform in `[low, high]`.
 ///
-/// A size rounds up past a whole packet half a byte late, so this is the mean of ceil(y / payload) for y = X - 1/2, which is that of
-/// y / payload + 1/2 but for a part of period `payload` whose integral `ripple` is.
+/// Rounding shifts each step of ceil by half a byte. The result is therefore the mean of ceil(y /
+/// payload) for y = X - 1/2. It equals the mean of y / payload + 1/2, plus a part of period
+/// `payload` with the integral `ripple`.
 fn packets_linear(low: f64, high: f64, payload: f64) -> f64 {
     let ripple = |y: f64| {
         let rest = y.rem_euclid(payload);
@@ -207,12 +207,13 @@ fn packets_linear(low: f64, high: f64, payload: f64) -> f64 {
     };
     let (from, to) = (low - 0.5, high - 0.5);
     let mean = (from + to) / 2.0 / payload + 0.5 + (ripple(to) - ripple(from)) / (high - low);
-    // What rounds to zero is sent as one byte.
+    // Sizes that round to zero are sent as one byte.
     mean + (0.5 - low).max(0.0) / (high - low)
 }
 
-/// The same for a uniform logarithm: the sum over k >= 0 of the probability that X > k payload + 1/2, for which the sum of the logarithms
-/// of an arithmetic series is a difference of two log-gammas.
+/// Like [`packets_linear`], for a uniform logarithm of X. The result is the sum over k >= 0 of the
+/// probability that X > k payload + 1/2. The sum of the logarithms of an arithmetic series is a
+/// difference of two log-gammas.
 fn packets_log_linear(low: f64, high: f64, payload: f64) -> f64 {
     let offset = 0.5 / payload;
     let certain = (low / payload - offset).ceil().max(0.0);

@@ -1,4 +1,4 @@
-//! The library of published size distributions, in the binary.
+//! The embedded library of published size distributions.
 
 use super::SizeTable;
 
@@ -35,7 +35,7 @@ library! {
     "google-allrpc",
 }
 
-/// The table called `name`.
+/// Returns the table called `name`.
 pub fn library(name: &str) -> Option<SizeTable> {
     let (_, text) = LIBRARY.iter().find(|(known, _)| *known == name)?;
     Some(SizeTable::from_toml(text).expect("a test reads every table of the library"))

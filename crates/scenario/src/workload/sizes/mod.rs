@@ -1,4 +1,4 @@
-//! Sizes of flows: what a scenario says, the library of published tables, and the sampler.
+//! Sizes of flows: options, the library of published tables, and the sampler.
 
 mod config;
 mod distribution;

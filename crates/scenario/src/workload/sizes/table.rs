@@ -1,38 +1,39 @@
-//! Files of size distributions: the library's own format and the lines of the HPCC family.
+//! Files of size distributions: the library's format, and the lines of the HPCC family.
 
 use super::{Distribution, Interpolation, Knot, MAX_BYTES};
 use serde::Deserialize;
 
-/// A size distribution and where it comes from.
+/// A size distribution and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeTable {
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// Who measured it, and who published the points.
+    /// Authors of the measurement, and of the published points.
     pub source: String,
-    /// Its points and its own rule of interpolation.
+    /// Points of the cumulative probability.
     pub knots: Vec<Knot>,
-    /// The rule of interpolation that its source uses.
+    /// Interpolation rule of the source.
     pub interpolation: Interpolation,
-    /// The mean that the file itself states, in its own unit (Pyrrha's files do, in line 1).
+    /// Mean stated in the file, in the file's unit (line 1 of Pyrrha's files).
     pub stated_mean: Option<f64>,
 }
 
-/// What is wrong with a file of sizes.
+/// An error in a file of sizes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct TableError {
-    /// The line, counted from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// What is wrong there, and what is allowed.
+    /// The value and the rule that it breaks.
     pub message: String,
 }
 
 impl SizeTable {
-    /// Reads the library's own format: TOML with `title`, `source`, `interpolation` and `knots = [[bytes, cumulative probability], ...]`.
+    /// Reads the library's format: TOML with `title`, `source`, `interpolation` and
+    /// `knots = [[bytes, cumulative probability], ...]`.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn from_toml(text: &str) -> Result<SizeTable, TableError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -56,11 +57,12 @@ impl SizeTable {
         Ok(SizeTable { title, source, knots, interpolation, stated_mean: None })
     }
 
-    /// Reads lines `<bytes> <cumulative probability>`, the latter in percent or as a fraction, told apart by the last line, which must be
-    /// 100 or 1. A first line of one number states the mean (Pyrrha and Homa). Empty lines, and what follows a `#`, are skipped.
+    /// Reads lines `<bytes> <cumulative probability>`. Probabilities are percentages if the last
+    /// one is 100, fractions if it is 1. A first line of one number states the mean (Pyrrha and
+    /// Homa). Empty lines and text after a `#` are skipped.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn from_lines(text: &str) -> Result<SizeTable, TableError> {
         let (mut knots, mut lines, mut stated_mean) = (Vec::new(), Vec::new(), None);
         for (i, line) in text.lines().enumerate() {
@@ -72,13 +74,13 @@ impl SizeTable {
                 [bytes, cumulative] => {
                     let size = number(bytes).map_err(at)?;
                     if size.fract() != 0.0 || !(0.0..=MAX_BYTES as f64).contains(&size) {
-                        return Err(at(format!("the size {bytes} is not a whole number from 0 to {MAX_BYTES}")));
+                        return Err(at(format!("the size is {bytes}, must be a whole number from 0 to {MAX_BYTES}")));
                     }
                     knots.push(Knot { bytes: size as u64, cumulative: number(cumulative).map_err(at)? });
                     lines.push(i + 1);
                 }
                 _ => {
-                    let message = format!("has {} columns, a line is `<bytes> <cumulative percent>`", words.len());
+                    let message = format!("has {} columns, must be `<bytes> <cumulative percent>`", words.len());
                     return Err(at(message));
                 }
             }
@@ -89,7 +91,7 @@ impl SizeTable {
                 knot.cumulative /= 100.0;
             }
         } else if !knots.is_empty() && (last - 1.0).abs() > 1e-9 {
-            let message = format!("the last probability is {last}, it must be 100 (percent) or 1");
+            let message = format!("the last probability is {last}, must be 100 (percent) or 1");
             return Err(TableError { line: lines[lines.len() - 1], message });
         }
         let knots = checked(knots, &lines)?;
@@ -97,7 +99,8 @@ impl SizeTable {
         Ok(SizeTable { title, source, knots, interpolation: Interpolation::Linear, stated_mean })
     }
 
-    /// The distribution, sizes counted in `unit` bytes, with the given rule of interpolation or its own.
+    /// Returns the distribution with sizes in units of `unit` bytes, interpolated by `rule` or by
+    /// the table's own rule.
     ///
     /// # Errors
     /// If `unit` makes the sizes too large.

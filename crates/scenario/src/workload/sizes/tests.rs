@@ -5,7 +5,8 @@ use backwater_fabric::frame::framing::Framing;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Name, mean in bytes, and per cent of flows up to 100 KB, up to 1 MB, and above, worked out independently from the sources.
+/// Name, mean in bytes, and per cent of flows up to 100 KB, up to 1 MB, and above, worked out
+/// independently from the sources.
 const REFERENCE: &[(&str, f64, [f64; 3])] = &[
     ("websearch-dctcp", 1_711_250.1, [54.2, 15.8, 30.0]),
     ("websearch-abm", 1_711_222.5, [54.2, 15.8, 30.0]),
@@ -121,7 +122,8 @@ fn masses_occur_with_just_their_probability() {
 
 #[test]
 fn wire_bytes_count_every_frame() {
-    // 2500 B are frames of 1000, 1000 and 500 B with 82 B around each, and 16 B of RETH in the first.
+    // 2500 B are frames of 1000, 1000 and 500 B with 82 B around each, and 16 B of RETH in the
+    // first.
     let sizes = Distribution::fixed(2500);
     assert!((sizes.mean_wire(Framing::Rocev2, 1000) - (2500.0 + 3.0 * 82.0 + 16.0)).abs() < 1e-9);
     assert!((sizes.mean_wire(Framing::HpccNs3, 1000) - (2500.0 + 3.0 * 48.0)).abs() < 1e-9);
@@ -143,27 +145,27 @@ fn lines_are_read_in_all_dialects() {
 #[test]
 fn what_is_no_table_says_where_and_why() {
     for (text, expected) in [
-        ("", "line 1: a table needs at least 2 points, this has 0"),
-        ("5000\n", "line 1: a table needs at least 2 points, this has 0"),
-        ("64 100", "line 1: a table needs at least 2 points, this has 1"),
-        ("0 0\n64 0.9", "line 2: the last probability is 0.9, it must be 100 (percent) or 1"),
-        ("0 0\n64 99", "line 2: the last probability is 99, it must be 100 (percent) or 1"),
-        ("0 0\n64 50\n32 100", "line 3: the size 32 is smaller than 64 before it; sizes must increase"),
+        ("", "line 1: has 0 points, must have at least 2"),
+        ("5000\n", "line 1: has 0 points, must have at least 2"),
+        ("64 100", "line 1: has 1 points, must have at least 2"),
+        ("0 0\n64 0.9", "line 2: the last probability is 0.9, must be 100 (percent) or 1"),
+        ("0 0\n64 99", "line 2: the last probability is 99, must be 100 (percent) or 1"),
+        ("0 0\n64 50\n32 100", "line 3: the size is 32, must be at least the previous size, 64"),
         (
             "0 0\n64 0.5\n\n96 0.4\n128 1",
-            "line 4: the probability 0.4 is smaller than 0.5 before it; cumulative probabilities must not decrease",
+            "line 4: the probability is 0.4, must be at least the previous probability, 0.5",
         ),
-        ("0 0\n64 0.5\n64 0.5\n128 1", "line 3: repeats the point before it (size 64, probability 0.5)"),
-        ("0 -1\n64 100", "line 1: the probability -0.01 is not between 0 and 1 (0 and 100 in percent)"),
-        ("0 0\n64 150\n128 100", "line 2: the probability 1.5 is not between 0 and 1 (0 and 100 in percent)"),
+        ("0 0\n64 0.5\n64 0.5\n128 1", "line 3: repeats the previous point (size 64, probability 0.5)"),
+        ("0 -1\n64 100", "line 1: the probability is -0.01, must be between 0 and 1 (0 and 100 in percent)"),
+        ("0 0\n64 150\n128 100", "line 2: the probability is 1.5, must be between 0 and 1 (0 and 100 in percent)"),
         ("0 0\n64 NaN\n128 1", "line 2: \"NaN\" is not a number"),
         ("0 0\nlarge 1", "line 2: \"large\" is not a number"),
-        ("0 0\n-64 1", "line 2: the size -64 is not a whole number from 0 to 1000000000000000"),
-        ("0 0\n64.5 1", "line 2: the size 64.5 is not a whole number from 0 to 1000000000000000"),
-        ("0 0\n1e30 1", "line 2: the size 1e30 is not a whole number from 0 to 1000000000000000"),
-        ("6 1 0.15\n20 1 1", "line 1: has 3 columns, a line is `<bytes> <cumulative percent>`"),
-        ("0 0\n64\n128 1", "line 2: has 1 columns, a line is `<bytes> <cumulative percent>`"),
-        ("0 0\n0 1", "line 2: the largest size is 0, it must be at least 1"),
+        ("0 0\n-64 1", "line 2: the size is -64, must be a whole number from 0 to 1000000000000000"),
+        ("0 0\n64.5 1", "line 2: the size is 64.5, must be a whole number from 0 to 1000000000000000"),
+        ("0 0\n1e30 1", "line 2: the size is 1e30, must be a whole number from 0 to 1000000000000000"),
+        ("6 1 0.15\n20 1 1", "line 1: has 3 columns, must be `<bytes> <cumulative percent>`"),
+        ("0 0\n64\n128 1", "line 2: has 1 columns, must be `<bytes> <cumulative percent>`"),
+        ("0 0\n0 1", "line 2: the largest size is 0, must be at least 1"),
     ] {
         assert_eq!(SizeTable::from_lines(text).unwrap_err().to_string(), expected, "{text:?}");
     }
@@ -171,7 +173,7 @@ fn what_is_no_table_says_where_and_why() {
         ("title = \"t\"\nknots = [[1, 0.0], [2, 1.0]]", "line 1: missing field `source`"),
         (
             "title = \"t\"\nsource = \"s\"\nknots = [\n[1, 0.0],\n[2, 1.5]]",
-            "line 5: the probability 1.5 is not between 0 and 1",
+            "line 5: the probability is 1.5, must be between 0 and 1",
         ),
         ("title = \"t\"\nsource = \"s\"\nmean = 3", "line 3: unknown field `mean`"),
         (
@@ -221,32 +223,35 @@ fn what_a_scenario_may_not_say_of_sizes() {
         ("\"xyz\"", "traffic[0].sizes: there is no size distribution \"xyz\"; the library has websearch-dctcp, "),
         ("\"64\"", "\"64\" has no unit; write for example \"64 KB\""),
         ("\"64 kilos\"", "\"kilos\" is not one of the units"),
-        ("{}", "traffic[0].sizes: give exactly one of `name`, `path`, `fixed` and `uniform`"),
-        ("{ name = \"alistorage\", fixed = \"1 KB\" }", "traffic[0].sizes: give exactly one of"),
+        ("{}", "traffic[0].sizes: set exactly one of `name`, `path`, `fixed` and `uniform`"),
+        ("{ name = \"alistorage\", fixed = \"1 KB\" }", "traffic[0].sizes: set exactly one of"),
         ("{ nam = \"alistorage\" }", "unknown field `nam`, expected one of"),
         ("{ fixed = \"0 B\" }", "traffic[0].sizes.fixed: is 0 B, must be between 1 B and 1 PB"),
         (
             "{ uniform = [\"2 KB\", \"1 KB\"] }",
-            "traffic[0].sizes.uniform: the lower end 2 KB is above the upper end 1 KB",
+            "traffic[0].sizes.uniform: is 2 KB to 1 KB, must begin with the smaller size",
         ),
         ("{ uniform = [\"0 B\", \"1 KB\"] }", "traffic[0].sizes.uniform[0]: is 0 B, must be"),
         ("{ path = \"no.cdf\" }", "traffic[0].sizes.path: no.cdf: No such file"),
-        ("{ name = \"alistorage\", unit = \"1 KB\" }", "traffic[0].sizes.unit: goes with `path` and `uniform` only"),
+        (
+            "{ name = \"alistorage\", unit = \"1 KB\" }",
+            "traffic[0].sizes.unit: must be set only with `path` or `uniform`",
+        ),
         (
             "{ uniform = [\"1 KB\", \"5 KB\"], unit = \"2 KB\" }",
             "traffic[0].sizes.uniform: 1 KB and 5 KB must be whole multiples of the unit, 2 KB",
         ),
         (
             "{ uniform = [\"1 B\", \"1 GB\"], unit = \"1 B\" }",
-            "traffic[0].sizes.unit: there are more than 100000 multiples from 1 B to 1 GB",
+            "traffic[0].sizes.unit: gives more than 100000 sizes from 1 B to 1 GB",
         ),
         (
             "{ fixed = \"1 KB\", interpolation = \"linear\" }",
-            "traffic[0].sizes.interpolation: goes with `name` and `path` only",
+            "traffic[0].sizes.interpolation: must be set only with `name` or `path`",
         ),
         (
             "{ name = \"cache-fb\", truncate = \"10 B\" }",
-            "traffic[0].sizes.truncate: no size of cache-fb is 10 B or smaller",
+            "traffic[0].sizes.truncate: is 10 B, but cache-fb has no size that small",
         ),
         (
             "17",
@@ -291,7 +296,8 @@ fn tables() -> impl Strategy<Value = Distribution> {
 }
 
 proptest! {
-    /// The mean number of packets is the average over evenly spaced quantiles, within what a monotone function allows.
+    /// The mean number of packets is the average over evenly spaced quantiles, within what a
+    /// monotone function allows.
     #[test]
     fn means_are_those_of_the_draws(sizes in tables(), payload in prop::sample::select(vec![1u64, 7, 64])) {
         const POINTS: u32 = 100_000;

@@ -1,4 +1,5 @@
-//! Broken scenarios and what is said about them: the whole message, with file, line, column, field, value, limit and advice.
+//! Broken scenarios and what is said about them: the whole message, with file, line, column, field,
+//! value, limit and advice.
 
 mod cases;
 
@@ -64,14 +65,15 @@ fn messages(text: &str) -> Vec<String> {
         Document::from_toml("s.toml", text).and_then(|document| Plan::from_document(&document, Path::new(".")));
     match result {
         Ok(plan) => plan.warnings.iter().map(ToString::to_string).collect(),
-        Err(findings) => {
-            assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "{findings:?}");
-            findings.iter().map(ToString::to_string).collect()
+        Err(diagnostics) => {
+            assert!(diagnostics.iter().any(|finding| finding.severity == Severity::Error), "{diagnostics:?}");
+            diagnostics.iter().map(ToString::to_string).collect()
         }
     }
 }
 
-/// [`SOUND`] with the first `from` replaced by `to`. In a BCube, whose servers are called by address, its traffic names another host.
+/// [`SOUND`] with the first `from` replaced by `to`. In a BCube, whose servers are called by
+/// address, its traffic names another host.
 fn broken(from: &str, to: &str) -> String {
     assert!(SOUND.contains(from), "{from}");
     let receiver = match to {
@@ -99,15 +101,16 @@ fn every_broken_scenario_is_told_what_is_wrong() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million frames a direction, 6 events of each.
+/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million
+/// frames a direction, 6 events of each.
 #[test]
 fn a_large_trace_is_told_before_it_is_written() {
     let text = broken("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
     let [said] = &messages(&text)[..] else { panic!("one message") };
     assert_eq!(
         said,
-        "s.toml:38:9: warning: probes.trace: up to some 1639 million events, 16.4 GB, if all links that are traced carry full packets \
-         until 1 s; from, until, nodes, ports or flows make it less"
+        "s.toml:38:9: warning: probes.trace: may record 1639 million events, 16.4 GB, if all traced links carry full packets \
+         until 1 s; reduce it by from, until, nodes, ports or flows"
     );
     assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);
     assert_eq!(messages(&text.replace("trace = {}", "trace = { flows = [3] }")), [""; 0]);
@@ -127,7 +130,7 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     };
     let advice = |remedy: &str| format!("; framing = \"rocev2\" is exact; {remedy} are less inexact");
     let (framing, mtu) = ("24:11", "23:7");
-    let lapsed = "; packets lost over such links break no promise";
+    let lapsed = "; packets lost on such links do not violate the lossless guarantee";
     let odd = "warning: network.framing = \"hpcc-ns3\"";
     let (ack, short) = ("an ACK, 60 B, takes", "a data frame with 1 B, 49 B, takes");
     assert_eq!(
@@ -194,7 +197,8 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     );
 }
 
-/// Whether a congestion control does something at switches, and so at hosts that relay, is for its congestion point to say.
+/// Whether a congestion control does something at switches, and so at hosts that relay, is for its
+/// congestion point to say.
 #[test]
 fn a_congestion_point_at_relays_that_does_nothing_is_told() {
     let said = |topology: &str, congestion_control: &str| {
@@ -329,7 +333,8 @@ fn all_errors_of_a_file_come_at_once() {
     );
 }
 
-/// Sections that are sound are checked even where others are broken, but nothing is said that may follow from what is broken.
+/// Sections that are sound are checked even where others are broken, but nothing is said that may
+/// follow from what is broken.
 #[test]
 fn sound_sections_are_checked_beside_broken_ones() {
     let text = broken("until = \"1 ms\"", "until = \"1 ms\"\nshard = 2").replace("\"spine1\"", "\"spine9\"");
@@ -356,7 +361,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
     for assignment in ["traffic.0.load=2", "faults.0.up=100 us", "run.sed=3"] {
         document.set(assignment).expect("an assignment");
     }
-    let findings = |document: &Document| -> Vec<String> {
+    let diagnostics = |document: &Document| -> Vec<String> {
         Plan::from_document(document, Path::new("."))
             .expect_err("a broken scenario")
             .iter()
@@ -364,7 +369,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
             .collect()
     };
     assert_eq!(
-        findings(&document),
+        diagnostics(&document),
         [
             "--set: error: run.sed: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
             "--set: error: traffic[0].load = 2: must be from 0 to 1",
@@ -383,7 +388,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
         document.set(assignment).expect("an assignment");
     }
     assert_eq!(
-        findings(&document),
+        diagnostics(&document),
         [
             "--set: error: run.seed = \"18446744073709551616\": must be from 0 to 18446744073709551615",
             "--set: error: run.until = 5: must be a number with a unit; write \"5 us\"",
@@ -395,7 +400,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
     );
     let data = serde_json::json!({ "topology": { "kind": "star", "hosts": 4.5 }, "traffic": [] });
     assert_eq!(
-        findings(&Document::from_json(&data)),
+        diagnostics(&Document::from_json(&data)),
         [
             "error: topology.hosts = 4.5: must be a whole number, at least 1",
             "error: traffic: must have at least 1 entry, has 0"
@@ -406,12 +411,12 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
 #[test]
 fn files_that_cannot_be_read_are_named() {
     let missing = Document::read(Path::new("nowhere/s.toml")).expect_err("a missing file");
-    assert_eq!(missing[0].to_string(), "nowhere/s.toml: error: cannot read it: No such file or directory (os error 2)");
+    assert_eq!(missing[0].to_string(), "nowhere/s.toml: error: cannot be read: No such file or directory (os error 2)");
     let path = std::env::temp_dir().join(format!("backwater-bad-input-{}.toml", std::process::id()));
     std::fs::write(&path, b"name = \"\xff\"").expect("a writable directory");
     let garbled = Document::read(&path).expect_err("not UTF-8");
     std::fs::remove_file(&path).expect("the file just written");
-    assert_eq!(garbled[0].to_string(), format!("{}:1:9: error: not a text in UTF-8", path.display()));
+    assert_eq!(garbled[0].to_string(), format!("{}:1:9: error: is not UTF-8 text", path.display()));
 }
 
 /// Any text is a plan or a list of errors.
@@ -419,7 +424,7 @@ fn survives(text: &str) {
     if let Ok(document) = Document::from_toml("s.toml", text) {
         match Plan::from_document(&document, Path::new(".")) {
             Ok(plan) => assert!(!explain(&document, &plan).is_empty()),
-            Err(findings) => assert!(findings.iter().all(|finding| !finding.to_string().is_empty())),
+            Err(diagnostics) => assert!(diagnostics.iter().all(|finding| !finding.to_string().is_empty())),
         }
     }
 }

@@ -17,7 +17,7 @@ use self::base::{Base, BaseNotification, BasePoint};
 use self::detector::Detector;
 use self::reaction::Srcc;
 use crate::contract::{
-    AnswerPath, CongestionOptions, CongestionPoint, EffectiveValues, Findings, HookSet, Options, PacketContext,
+    AnswerPath, CongestionOptions, CongestionPoint, Diagnostics, EffectiveValues, HookSet, Options, PacketContext,
     PipelineHooks, SchemeContext, SenderFacts, Shape, Site, Sizes, View,
 };
 use crate::frame::Protocol;
@@ -207,18 +207,18 @@ impl Default for SrccConfig {
 }
 
 impl Options for SrccConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.within("base", |findings| self.base.options().check(beside, findings));
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.within("base", |diagnostics| self.base.options().check(beside, diagnostics));
 
-        findings.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
+        diagnostics.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
         let is_static = self.threshold == Threshold::Static;
-        findings.error(
+        diagnostics.error(
             is_static && self.static_threshold.is_none(),
             "static_threshold",
             "must be set: threshold is static",
         );
         let unused = |threshold| format!("has no effect: threshold is not {threshold}");
-        findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", unused("static"));
+        diagnostics.error(!is_static && self.static_threshold.is_some(), "static_threshold", unused("static"));
         let without_equation = [
             ("floor", self.floor.is_some()),
             ("q_pfc", self.q_pfc.is_some()),
@@ -226,25 +226,25 @@ impl Options for SrccConfig {
             ("two_way", self.two_way),
         ];
         for (option, is_set) in without_equation {
-            findings.error(is_static && is_set, option, "has no effect: threshold is static");
+            diagnostics.error(is_static && is_set, option, "has no effect: threshold is static");
         }
         let is_idle = self.threshold != Threshold::Eq5 && self.rate_interval.is_some();
-        findings.error(is_idle, "rate_interval", unused("eq5"));
+        diagnostics.error(is_idle, "rate_interval", unused("eq5"));
         let is_idle = self.threshold != Threshold::Eq6 && self.arrivals != Arrivals::default();
-        findings.error(is_idle, "arrivals", unused("eq6"));
+        diagnostics.error(is_idle, "arrivals", unused("eq6"));
         let is_idle = !self.uses_delay() && self.link_delay.is_some();
-        findings.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
+        diagnostics.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
         let (flow_control, facts) = &beside.flow_control;
         let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
-        findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
+        diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let is_idle = !matches!(self.base, Base::None(_)) && self.additive_increase.is_some();
-        findings.error(is_idle, "additive_increase", "has no effect: the base is not none");
+        diagnostics.error(is_idle, "additive_increase", "has no effect: the base is not none");
         let is_idle = !matches!(self.base, Base::Dcqcn(_)) && self.adjustment == Adjustment::Cut;
-        findings.error(is_idle, "adjustment", "has no effect: the base is not dcqcn");
+        diagnostics.error(is_idle, "adjustment", "has no effect: the base is not dcqcn");
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
-            findings.positive(bytes, option);
+            diagnostics.positive(bytes, option);
         }
         for (option, time) in [
             ("window", self.window),
@@ -252,9 +252,9 @@ impl Options for SrccConfig {
             ("rate_interval", self.rate_interval),
             ("link_delay", self.link_delay),
         ] {
-            findings.positive(time, option);
+            diagnostics.positive(time, option);
         }
-        findings.positive(self.additive_increase, "additive_increase");
+        diagnostics.positive(self.additive_increase, "additive_increase");
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {
@@ -326,35 +326,35 @@ impl CongestionOptions for SrccConfig {
         self.base.options().window(sender)
     }
 
-    fn check_at(&self, sender: &SenderFacts, findings: &mut Findings) {
-        findings.within("base", |findings| self.base.options().check_at(sender, findings));
+    fn check_at(&self, sender: &SenderFacts, diagnostics: &mut Diagnostics) {
+        diagnostics.within("base", |diagnostics| self.base.options().check_at(sender, diagnostics));
         if let Some(lowest) = self.base.lowest_rate(sender) {
             let flows = sender.line_rate.bps() / lowest.bps().max(1);
             let message = format_args!(
                 "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices say; lower base.min_rate",
                 sender.line_rate
             );
-            findings.warning(flows < FLOWS_TO_REACH, "base", message);
+            diagnostics.warning(flows < FLOWS_TO_REACH, "base", message);
         }
         let option = if self.count_window.is_some() { "count_window" } else { "window" };
         let message = format_args!(
             "is shorter than the longest base round-trip time, {}: flows that wait for an answer count as gone",
             sender.base_rtt
         );
-        findings.warning(self.count_window(self.window(sender.base_rtt)) < sender.base_rtt, option, message);
+        diagnostics.warning(self.count_window(self.window(sender.base_rtt)) < sender.base_rtt, option, message);
     }
 
-    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
-        findings.within("base", |findings| self.base.options().check_at_switch(site, findings));
+    fn check_at_switch(&self, site: &Site<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.within("base", |diagnostics| self.base.options().check_at_switch(site, diagnostics));
         for (option, bytes) in
             [("static_threshold", self.static_threshold), ("floor", self.floor), ("q_pfc", self.q_pfc)]
         {
             let message = format_args!("must be at most the buffer, {}", Bytes(site.buffer));
-            findings.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
+            diagnostics.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
         }
         let lacks_bound = self.threshold != Threshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;
         let message = "must be set: there is a buffer policy without thresholds of its own for ingress queues";
-        findings.error(lacks_bound, "q_pfc", message);
+        diagnostics.error(lacks_bound, "q_pfc", message);
     }
 
     fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {

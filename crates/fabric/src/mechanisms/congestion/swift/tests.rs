@@ -283,9 +283,9 @@ fn single_parameters_override_the_profile_and_what_follows_from_them() {
 
 /// What is said about the target.
 fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
-    let mut findings = Findings::default();
-    config.check_at(sender, &mut findings);
-    findings.into_vec().into_iter().map(|finding| finding.message).collect()
+    let mut diagnostics = Diagnostics::default();
+    config.check_at(sender, &mut diagnostics);
+    diagnostics.into_vec().into_iter().map(|finding| finding.message).collect()
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod switch;
 use self::server::Server;
 use self::switch::Switch;
 use crate::contract::{
-    AddedQueues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
+    AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
     Options, PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
 };
 use crate::frame::cause::{Cause, Causes};
@@ -72,10 +72,10 @@ impl PortFcConfig {
 }
 
 impl Options for PortFcConfig {
-    fn check(&self, _beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, _beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         for (value, option) in [(Some(self.xoff), "xoff"), (self.last_xoff, "last_xoff")] {
             let is_sound = value.is_none_or(|value| value > 0.0 && value <= MOST_BDPS);
-            findings.error(!is_sound, option, format_args!("must be greater than zero and at most {MOST_BDPS}"));
+            diagnostics.error(!is_sound, option, format_args!("must be greater than zero and at most {MOST_BDPS}"));
         }
         let [of_a, of_b] = self.thresholds();
         let option_of_b = if self.last_xon.is_some() { "last_xon" } else { "last_xoff" };
@@ -84,7 +84,7 @@ impl Options for PortFcConfig {
             let message = format_args!(
                 "a port must be resumed at {xon} BDPs, which must be from 0 to {xoff}, where it is paused"
             );
-            findings.error(!(0.0..=xoff).contains(&xon), option, message);
+            diagnostics.error(!(0.0..=xoff).contains(&xon), option, message);
         }
     }
 

@@ -25,7 +25,7 @@ pub use queues::State;
 use self::frames::PYRRHA;
 use super::pfc::{Pfc, PfcConfig};
 use crate::contract::{
-    AddedQueues, EffectiveValues, Findings, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
+    AddedQueues, Diagnostics, EffectiveValues, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions,
     IngressGauge, Neighbour, Options, PacketContext, PauseScope, PortView, Pressure, QueueChoice, SchemeContext, Shape,
     Site, Stage, StartingFlow, View, effective_values,
 };
@@ -303,9 +303,9 @@ impl Options for PyrrhaConfig {
         if has_pfc { shape.few_ports("pyrrha") } else { Ok(()) }
     }
 
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.ordered([("resume", self.resume), ("pause", self.pause)]);
-        findings.warning(
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.ordered([("resume", self.resume), ("pause", self.pause)]);
+        diagnostics.warning(
             self.hosts == HostReaction::Pfc && beside.lossless.is_empty(),
             "hosts",
             "PFC stops lossless classes only, and switch.lossless is empty: hosts are never stopped",

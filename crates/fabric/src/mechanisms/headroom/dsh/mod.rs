@@ -15,7 +15,7 @@ use super::pools::{of_all_ports, private_bytes};
 use super::threshold::DynamicThreshold;
 use crate::contract::report::DropCause;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, Findings, HeadroomFacts, HeadroomOptions, Occupancy, Options,
+    Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, PortPressure, Pressure, SchemeContext, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
@@ -91,9 +91,9 @@ impl Default for DshConfig {
 }
 
 impl Options for DshConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
         let (name, flow_control) = &beside.flow_control;
-        findings.warning(
+        diagnostics.warning(
             !flow_control.pauses_ports() && !beside.lossless.is_empty(),
             "",
             format_args!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{name}\" does not"),
@@ -105,7 +105,7 @@ impl Options for DshConfig {
         ];
         for (key, weight, in_range, bound) in weights {
             let is_power = weight.log2().fract() == 0.0;
-            findings.error(
+            diagnostics.error(
                 self.estimator == EstimatorKind::Hardware && !(in_range && is_power),
                 key,
                 format_args!("must be a power of two, {bound}: the hardware estimator has shifts, not products"),

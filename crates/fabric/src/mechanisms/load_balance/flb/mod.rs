@@ -17,8 +17,8 @@ use self::edge::Edge;
 use super::flowlets::by_hash;
 use super::paths::{is_edge, stamp_departure};
 use crate::contract::{
-    Choice, Findings, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options, PacketContext,
-    PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
+    Choice, Diagnostics, FlowHash, HookSet, LbStat, LoadBalance, LoadBalanceOptions, NoticeAction, Options,
+    PacketContext, PipelineHooks, RouteRequest, SchemeContext, Shape, Site, View,
 };
 use crate::frame::{Notice, PacketKind};
 use crate::ids::{NodeId, PortIx};
@@ -217,30 +217,30 @@ impl Default for FlbConfig {
 }
 
 impl Options for FlbConfig {
-    fn check(&self, beside: &SchemeContext<'_>, findings: &mut Findings) {
-        findings.positive(Some(self.flow_timeout), "flow_timeout");
-        findings.clock(self.sample_period, "sample_period", None);
-        findings.clock(self.check_period, "check_period", None);
-        findings.positive(self.gap_unit, "gap_unit");
-        findings.positive(self.link_delay, "link_delay");
-        findings.positive(self.n_timeout, "n_timeout");
+    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        diagnostics.positive(Some(self.flow_timeout), "flow_timeout");
+        diagnostics.clock(self.sample_period, "sample_period", None);
+        diagnostics.clock(self.check_period, "check_period", None);
+        diagnostics.positive(self.gap_unit, "gap_unit");
+        diagnostics.positive(self.link_delay, "link_delay");
+        diagnostics.positive(self.n_timeout, "n_timeout");
         let message =
             format_args!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
-        findings.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
+        diagnostics.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
         let is_static = self.threshold == Threshold::Static;
-        findings.error(
+        diagnostics.error(
             is_static && self.static_threshold.is_none(),
             "static_threshold",
             "must be set: threshold is static",
         );
         let message = "has no effect: threshold is not static";
-        findings.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
-        findings.positive(self.static_threshold, "static_threshold");
+        diagnostics.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
+        diagnostics.positive(self.static_threshold, "static_threshold");
         let message = "is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay";
-        findings.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
+        diagnostics.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
         let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
-        findings.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");
-        findings.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
+        diagnostics.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");
+        diagnostics.error(is_static && self.link_delay.is_some(), "link_delay", "has no effect: threshold is static");
         let default = FlbConfig::default();
         let of_isolation = [
             ("threshold", self.threshold != default.threshold),
@@ -254,20 +254,20 @@ impl Options for FlbConfig {
             ("moves", self.moves != default.moves),
         ];
         for (option, is_set) in of_isolation {
-            findings.error(!self.isolation && is_set, option, "has no effect: isolation is off");
+            diagnostics.error(!self.isolation && is_set, option, "has no effect: isolation is off");
         }
         let message = "must be true: flb-rc follows the notices";
-        findings.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
+        diagnostics.error(!self.isolation && beside.congestion == "flb-rc", "isolation", message);
         let (flow_control, facts) = &beside.flow_control;
         let message = format_args!("has no effect under flow control {flow_control}: no PAUSE stops a queue");
-        findings.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
+        diagnostics.warning(!self.notify_while_paused && facts.protocols.is_empty(), "notify_while_paused", message);
         let message = "releases flows by time-out alone that are congested in queues of pyrrha's own";
-        findings.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
+        diagnostics.warning(self.isolation && *flow_control == "pyrrha", "isolation", message);
         if self.stamp == StampPoint::DepartureAndQueue {
-            super::paths::check_queues(beside, findings);
+            super::paths::check_queues(beside, diagnostics);
         }
         let message = "isolates no flow: no class is lossless";
-        findings.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
+        diagnostics.warning(self.isolation && beside.lossless.is_empty(), "isolation", message);
     }
 
     fn applies(&self, shape: &Shape) -> Result<(), String> {
@@ -282,14 +282,14 @@ impl LoadBalanceOptions for FlbConfig {
         true
     }
 
-    fn check_at_switch(&self, site: &Site<'_>, findings: &mut Findings) {
+    fn check_at_switch(&self, site: &Site<'_>, diagnostics: &mut Diagnostics) {
         let is_never = self.static_threshold.is_some_and(|bytes| bytes.get() >= site.buffer);
         let message = format_args!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
-        findings.warning(is_never, "static_threshold", message);
+        diagnostics.warning(is_never, "static_threshold", message);
         let lacks_bound = self.isolation && self.threshold == Threshold::Adaptive && !site.headroom.has_thresholds;
         let message =
             "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
-        findings.warning(lacks_bound, "threshold", message);
+        diagnostics.warning(lacks_bound, "threshold", message);
     }
 
     fn build(&self, site: &Site<'_>) -> Box<Flb> {

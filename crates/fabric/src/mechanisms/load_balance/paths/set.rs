@@ -2,7 +2,7 @@
 
 use super::delay::Delay;
 use super::echo::PathIx;
-use crate::contract::{Choice, Findings, SchemeContext, Shape, View};
+use crate::contract::{Choice, Diagnostics, SchemeContext, Shape, View};
 use crate::frame::{MAX_HOPS, Route};
 use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
@@ -40,13 +40,13 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 }
 
 /// Warns of a flow control that queues packets outside the class queues, which edges measure.
-pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, findings: &mut Findings) {
+pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
     let (flow_control, facts) = &beside.flow_control;
     let message = format_args!(
         "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
          queues of its own"
     );
-    findings.warning(facts.bypasses_class_queues, "", message);
+    diagnostics.warning(facts.bypasses_class_queues, "", message);
 }
 
 /// Paths from an edge to other edges.

@@ -30,7 +30,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
         &[
-            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is down already at that time, or comes back just then",
+            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is already down at that time, or is repaired at that time",
         ],
     ),
     (
@@ -68,7 +68,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:33:53: error: groups[0].headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
             "s.toml:34:1: warning: groups[1]: has no effect: it sets neither flow_control nor headroom",
-            "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is in another group already",
+            "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is already in another group",
         ],
     ),
     // Headroom by hand, at 100 Gb/s over 1 us with frames of 1098 B, of which 20 B are not charged:
@@ -172,7 +172,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
         &[
-            "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is down already at that time, or comes back just then",
+            "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is already down at that time, or is repaired at that time",
         ],
     ),
     // BCube: how large it may be, what its layers have, and what has failed.
@@ -222,7 +222,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
         &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
     ),
-    // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and groups of one layer border on the other's.
+    // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and
+    // groups of one layer border on the other's.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"\nerror_rate = 1.0",

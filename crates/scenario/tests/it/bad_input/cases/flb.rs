@@ -1,4 +1,5 @@
-//! FLB, its rate control and Proteus: thresholds, options that have no effect, and fabrics that they are not for.
+//! FLB, its rate control and Proteus: thresholds, options that have no effect, and fabrics that
+//! they are not for.
 
 use super::Case;
 

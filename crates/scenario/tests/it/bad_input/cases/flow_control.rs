@@ -3,7 +3,8 @@
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // PortFC where no server relays, and with thresholds that cross; PFC* with too few classes, or with traffic in another than the lowest.
+    // PortFC where no server relays, and with thresholds that cross; PFC* with too few classes, or
+    // with traffic in another than the lowest.
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\"",

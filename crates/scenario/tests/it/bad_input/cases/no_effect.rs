@@ -223,7 +223,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "sizes = \"websearch-dctcp\"",
         "sizes = { fixed = \"1 KB\", name = \"x\" }",
-        &["s.toml:41:9: error: traffic[0].sizes: give exactly one of `name`, `path`, `fixed` and `uniform`"],
+        &["s.toml:41:9: error: traffic[0].sizes: set exactly one of `name`, `path`, `fixed` and `uniform`"],
     ),
     (
         "sizes = \"websearch-dctcp\"",

@@ -11,14 +11,12 @@ pub(super) const CASES: &[Case] = &[
     (
         "pauses = true",
         "pauses = true\ntrace = { from = \"200 ms\" }",
-        &[
-            "s.toml:38:18: error: probes.trace.from = \"200 ms\": the run ends at 101 ms at the latest: nothing is traced",
-        ],
+        &["s.toml:38:18: error: probes.trace.from = \"200 ms\": must be before 101 ms, the latest end of the run"],
     ),
     (
         "pauses = true",
         "pauses = true\ntrace = { nodes = \"leaf*\", ports = [\"leaf0:1\"], flows = [1] }",
-        &["s.toml:38:36: error: probes.trace.ports: probes.trace.nodes is given as well: choose one of them"],
+        &["s.toml:38:36: error: probes.trace.ports: probes.trace.nodes is also set; set only one of them"],
     ),
     (
         "pauses = true",
@@ -33,12 +31,12 @@ pub(super) const CASES: &[Case] = &[
     (
         "pauses = true",
         "pauses = true\ntrace = { ports = [] }",
-        &["s.toml:38:19: error: probes.trace.ports: is empty: nothing is traced"],
+        &["s.toml:38:19: error: probes.trace.ports: is empty, so nothing would be traced"],
     ),
     (
         "pauses = true",
         "pauses = true\ntrace = { flows = [] }",
-        &["s.toml:38:19: error: probes.trace.flows: is empty: nothing is traced"],
+        &["s.toml:38:19: error: probes.trace.flows: is empty, so nothing would be traced"],
     ),
     (
         "pauses = true",
@@ -78,7 +76,7 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"a\", \"a\", \"\"]\n[network]",
         &[
-            "s.toml:21:1: error: interfaces: ports 0 and 1 of \"leaf0\" would both be called \"a\"",
+            "s.toml:21:1: error: interfaces: ports 0 and 1 of \"leaf0\" have the same name, \"a\"",
             "s.toml:23:20: error: interfaces[0].names[2] = \"\": is empty",
         ],
     ),
