@@ -68,11 +68,13 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
         let queued: u64 = node.ports().iter().map(|port| port.total_bytes(frames)).sum();
         let held = queued + node.switch().map_or(0, |switch| switch.transit.bytes());
         let sent: u64 = node.ports().iter().map(Port::sent_bytes).sum();
-        let (came, went) = (counters.received + counters.created, sent + counters.consumed + node.losses().bytes);
-        if came != went + held {
-            report(node.id, format!("{came} B came in or were made, but {went} B left and {held} B are held"));
+        let (added, removed) = (counters.received + counters.created, sent + counters.consumed + node.losses().bytes);
+        if added != removed + held {
+            let balance =
+                format!("{added} B received or created, but {removed} B sent, consumed or lost, and {held} B held");
+            report(node.id, balance);
         }
-        check_buffer(node, simulation.frames(node.id), &mut report);
+        check_buffer(node, frames, &mut report);
         if quiet {
             let leftover = node.flow_control().leftover().filter(|_| is_whole);
             if let Some(what) = leftover {
@@ -80,20 +82,17 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
             }
             for port in fabric.wiring.of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer];
-                let stopping = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
-                let told: BTreeSet<PauseScope> = stopping.map(|(_, scope)| scope).collect();
+                let pauses = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
+                let sent: BTreeSet<PauseScope> = pauses.map(|(_, scope)| scope).collect();
                 let upstream = simulation.node(peer.node);
-                let its_port = &upstream.ports()[peer.ix];
-                if its_port.is_down() {
+                let upstream_port = &upstream.ports()[peer.ix];
+                if upstream_port.is_down() {
                     continue;
                 }
                 let obeyed: BTreeSet<PauseScope> =
-                    upstream.flow_control().obeyed_pauses(peer.ix, its_port).into_iter().collect();
-                if told != obeyed {
-                    report(
-                        node.id,
-                        format!("port {} told its peer to stop {told:?}, which has stopped {obeyed:?}", port.ix),
-                    );
+                    upstream.flow_control().obeyed_pauses(peer.ix, upstream_port).into_iter().collect();
+                if sent != obeyed {
+                    report(node.id, format!("port {} paused {sent:?}, but its peer keeps {obeyed:?} paused", port.ix));
                 }
             }
         }
@@ -103,28 +102,28 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
 
 /// Checks that the bytes charged to each ingress queue are in egress queues or in transit to them.
 fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(NodeId, String)) {
-    let Some(pipeline) = node.switch() else { return };
-    let mut standing: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();
+    let Some(switch) = node.switch() else { return };
+    let mut queued_bytes: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();
     let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
-    let queued = node.ports().iter().flat_map(in_queues).chain(pipeline.transit.packets());
+    let queued = node.ports().iter().flat_map(in_queues).chain(switch.transit.packets());
     for Queued { frame, ingress, ingress_class, .. } in queued {
         if *ingress_class != Class::CONTROL && *ingress != NO_PORT {
-            standing[*ingress][ingress_class.index()] += u64::from(frame.size.charge);
+            queued_bytes[*ingress][ingress_class.index()] += u64::from(frame.size.charge);
         }
     }
-    for (ingress, classes) in (0u16..).zip(&standing) {
+    for (ingress, classes) in (0u16..).zip(&queued_bytes) {
         for (class, bytes) in (0u8..).map(Class).zip(classes) {
-            let charged = pipeline.ingress_occupancy(ingress, class);
+            let charged = switch.ingress_occupancy(ingress, class);
             if charged != *bytes {
                 let what = format!("ingress {ingress} class {}: {charged} B charged, {bytes} B in queues", class.0);
                 report(node.id, what);
             }
         }
     }
-    let total: u64 = standing.iter().flatten().sum();
-    let used = pipeline.occupancy().used;
+    let total: u64 = queued_bytes.iter().flatten().sum();
+    let used = switch.occupancy().used;
     if total != used {
-        report(node.id, format!("the buffer counts {used} B in use, {total} B are in queues"));
+        report(node.id, format!("{used} B of the buffer in use, {total} B in queues"));
     }
 }
 

@@ -5,9 +5,9 @@
 //! dead. The dead queues are those that are left after all others have been removed. Every dead
 //! queue waits for another dead queue, so there is a cycle.
 //!
-//! Flow control tells which packets keep a queue paused ([`FlowControlAccounts::sustains_pause`]). If
-//! a node relays PAUSEs, a queue waits for closed queues of the node's other ports, even if these
-//! are empty ([`FlowControlAccounts::relayed_pauses`]).
+//! Flow control tells which packets keep a queue paused ([`FlowControlAccounts::sustains_pause`]).
+//! If a node relays PAUSEs, a queue waits for closed queues of the node's other ports, even if
+//! these are empty ([`FlowControlAccounts::relayed_pauses`]).
 //!
 //! A threshold that depends on the whole buffer may resume a queue whose packets do not move.
 //! [`Simulation::is_still_dead`] confirms a deadlock later.

@@ -245,7 +245,7 @@ impl Handler<'_> {
     #[inline(never)]
     fn handle_rare(&mut self, kind: Kind, id: u32) {
         match kind {
-            Kind::Arrive | Kind::Port => unreachable!("these happen for every packet"),
+            Kind::Arrive | Kind::Port => unreachable!("handled by `handle`"),
             Kind::FlowControl => self.at_port(id, |node, ix, env| node.flow_control_timer(ix, env)),
             Kind::FlowStart => self.at_node(NodeId(id), |node, env| node.start_flows(env)),
             Kind::Retransmission => self.at_node(NodeId(id), |node, env| node.retransmission_timer(env)),

@@ -9,15 +9,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
-    /// Real RoCEv2 over Ethernet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, RETH 16 on a flow's first packet, AETH 4 on ACKs,
-    /// ICRC 4, FCS 4, gap 12; at least 64 B from Ethernet header to FCS. Buffers are charged without preamble and gap.
+    /// Real RoCEv2 over Ethernet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, RETH 16 on a
+    /// flow's first packet, AETH 4 on ACKs, ICRC 4, FCS 4, gap 12; at least 64 B from Ethernet
+    /// header to FCS. Buffers are charged without preamble and gap.
     #[default]
     Rocev2,
-    /// The sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC frames, no preamble, no gap; and their
-    /// clock: serialisation and pacing times are cut down to whole nanoseconds.
+    /// Sizes of the HPCC family of ns-3 simulators: 48 B of headers on data, 60 B ACKs, 43 B PFC
+    /// frames, no preamble, no gap. Serialisation and pacing times are cut to whole nanoseconds, as
+    /// in these simulators.
     HpccNs3,
-    /// The sizes of the simulator of Pyrrha's authors: 76 B of headers on data, preamble and gap
-    /// included, 84 B ACKs, and PAUSEs of 70 B. Buffers are charged as much.
+    /// Sizes of the simulator of Pyrrha's authors: 76 B of headers on data, 84 B ACKs and 70 B
+    /// PAUSEs, preamble and gap included. Buffers are charged as much.
     PyrrhaNs3,
 }
 
@@ -37,7 +39,7 @@ const IPV4_UDP: u32 = 20 + 8;
 const BTH_ICRC: u32 = 12 + 4;
 const RETH: u32 = 16;
 const AETH: u32 = 4;
-/// A CNP carries 16 reserved bytes behind its BTH.
+/// Reserved bytes of a CNP after its BTH.
 const CNP_RESERVED: u32 = 16;
 
 impl Framing {

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_stamp_starts_anew_without_harm() {
+    fn timestamps_wrap() {
         let sent = Time::from_ps(u64::from(u32::MAX) * 1000 + 999);
         let stamp = Timestamp::of(sent);
         assert_eq!(stamp.elapsed(sent + Duration::from_us(12)), Duration::from_us(12));

@@ -457,7 +457,7 @@ mod tests {
 
     /// A record moves to another shard with all its fields and leaves nothing behind.
     #[test]
-    fn a_record_that_is_taken_out_has_every_part() {
+    fn taken_records_have_every_field() {
         let (mut here, mut there) = (Records::default(), Records::default());
         let record = here.insert(whole());
         let taken = here.take(record).expect("it has just been put in");
@@ -480,7 +480,7 @@ mod tests {
 
     /// A field takes memory once a record has it.
     #[test]
-    fn every_part_of_the_records_is_counted() {
+    fn heap_size_counts_every_field() {
         let only: [fn(Record) -> Record; 9] = [
             |_| Record::default(),
             |record| Record { telemetry: record.telemetry, ..Record::default() },

@@ -155,7 +155,7 @@ mod tests {
     /// A fixed route assigned on the way follows the trail. A trail alone is the whole path. Either
     /// may be too long to be recorded.
     #[test]
-    fn the_whole_way_is_that_of_the_route_and_the_trail() {
+    fn the_full_route_joins_route_and_trail() {
         let arrived = |ports: &[PortIx]| Route::completed(ports).expect("few hops fit");
         let onward = Route::fixed(&[4, 5]).expect("two hops fit");
         assert_eq!(arrived(&[1, 4, 5]).full_route(Some(&[1])), Some(arrived(&[1, 4, 5])));

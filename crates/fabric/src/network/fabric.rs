@@ -1,4 +1,5 @@
-//! What all nodes of a running network share and none changes: wiring, routes, the active flows, sizes.
+//! State that all nodes of a running network share and none changes: wiring, routes, active flows,
+//! sizes.
 
 use crate::contract::need::unmet;
 use crate::contract::{
@@ -17,63 +18,68 @@ use backwater_engine::random::{Seed, mix};
 use backwater_engine::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
 
-/// The shared part of a network.
+/// Shared state of a network.
 #[derive(Debug)]
 pub struct Fabric {
-    /// What it was made from.
+    /// Specification of the network.
     pub spec: NetworkSpec,
-    /// Who is connected to whom.
+    /// Ports and links.
     pub wiring: Wiring,
-    /// Shortest paths.
+    /// Current routes.
     pub routes: Routes,
-    /// What these were at first, once they have been computed anew.
+    /// Initial routes, if routes have been recomputed.
     first_routes: Option<Box<Routes>>,
-    /// How often they have been computed anew.
+    /// Number of recomputations of routes.
     epoch: u32,
-    /// The active flows.
+    /// Active flows.
     pub flows: Flows,
     /// Longest base round-trip time of any pair of hosts.
     pub base_rtt: Duration,
-    /// The links between that pair, and what a link adds.
+    /// Links between that pair, and the round-trip increment per link.
     hops: (u8, Duration),
-    /// What the network is like.
+    /// Summary of the topology and configuration.
     shape: Shape,
     /// Bytes of in-band headers on data packets.
     pub telemetry_bytes: u32,
-    /// Whether answers tell more than their headers do: which packet has come, and how far.
+    /// True if answers echo the number of the packet that arrived and the number of links that it
+    /// passed.
     pub echoes: bool,
-    /// Whether hosts choose the paths of packets.
+    /// True if hosts choose the paths of packets.
     pub(crate) chooses_paths: bool,
-    /// Path of answers, where hosts choose the paths of packets and answers follow these.
+    /// Path of answers, if hosts choose paths and answers depend on them.
     pub(crate) answer_path: Option<AnswerPath>,
-    /// Whether reaction points ask to be called by the clock.
+    /// True if reaction points use timers.
     pub(crate) reactions_wake: bool,
     /// True if notification points use timers.
     pub(crate) receiver_timers: bool,
-    /// What becomes of a lossless class at every ingress port, by [`PortId`].
+    /// Lossless guarantee of every ingress port.
     guarantees: IndexVec<PortId, Guarantee>,
     hashes: IndexVec<NodeId, FlowHash>,
 }
 
-/// What a switch promises of the packets that come in at a port, if its buffer is full.
+/// Guarantee that a switch gives packets that arrive on a port, if its buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// No packet of a lossless class is dropped: flow control stops the neighbour, and headroom holds what comes until then.
+    /// No packet of a lossless class is dropped: flow control pauses the neighbour, and headroom
+    /// absorbs packets in flight.
     Lossless,
-    /// Packets of a lossless class may be dropped; `any_class`: flow control is to prevent drops of every class, and does not promise to.
+    /// Best effort: packets of a lossless class may be dropped.
     BestEffort {
-        /// Whether that goes for classes that are not listed as lossless as well.
+        /// True if flow control tries to prevent drops of all classes, not only of lossless ones.
         any_class: bool,
     },
 }
 
 impl Guarantee {
-    /// What is promised of the packets that come in at `port`, one of those of `site`, from `neighbour`: no drops under a flow control and a buffer
-    /// policy that promise it, as long as the neighbour obeys, the link corrupts no frame of flow
-    /// control, every frame takes time, and headroom that is set by hand is enough.
+    /// Returns the guarantee for packets that arrive on `port` of `site` from `neighbour`.
+    ///
+    /// It is lossless if flow control and buffer policy guarantee so, the neighbour obeys, the link
+    /// never corrupts frames of the flow control, all frames take time, and headroom set by hand
+    /// suffices.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Guarantee {
         let ours = &site.flow_control;
-        // What has been on its way when a PAUSE is passed on has to find room, whatever else is there: it is not counted.
+        // Packets in flight when a PAUSE is relayed are not counted, so a bounded buffer may lack
+        // room for them.
         let is_bounded = site.buffer < RelayConfig::UNLIMITED.get() || site.headroom.bounds_ingress;
         let holds = !(ours.relays_pauses && site.relays && is_bounded);
         let obeys = ours.interoperates_with(&neighbour.flow_control);
@@ -139,7 +145,7 @@ impl Paths for Fabric {
             node = port.node;
         }
         back.reverse();
-        // Where a trail is cut off, or there is none, any way will do.
+        // Without a complete trail, any path will do.
         let is_whole = node == self.wiring.ports[ingress].node && !back.is_empty();
         let fixed = if is_whole { Route::fixed(&back) } else { None };
         fixed.map_or(Route::towards(source), Route::after_first)
@@ -155,10 +161,10 @@ impl Paths for Fabric {
 }
 
 impl Fabric {
-    /// The fabric of `spec`, without flows.
+    /// Creates the fabric of `spec`, without flows.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All errors of the specification.
     pub fn new(spec: NetworkSpec) -> Result<Fabric, Vec<Diagnostic>> {
         spec.check()?;
         let wiring = Wiring::new(&spec.nodes, &spec.links);
@@ -205,7 +211,7 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// What is promised of the packets that come in at each port.
+    /// Returns the guarantee of each ingress port.
     fn all_guarantees(&self) -> IndexVec<PortId, Guarantee> {
         let of_node = |node| {
             let (site, is_kept) = (self.site(node), self.check_guarantee(node).is_ok());
@@ -214,16 +220,17 @@ impl Fabric {
         self.spec.node_ids().flat_map(of_node).collect()
     }
 
-    /// Whether the flow control of `node` keeps what it promises.
+    /// Checks the conditions for the flow control's lossless guarantee at `node`.
     ///
     /// # Errors
-    /// What stands against it.
+    /// The first condition that does not hold.
     pub fn check_guarantee(&self, node: NodeId) -> Result<(), String> {
         self.spec.flow_control_of(node, &self.wiring).check_guarantee(&self.site(node))
     }
 
-    /// The port through which a packet that is routed hop by hop leaves the node behind `port`, where that is known beforehand; otherwise the next
-    /// one that it passes for certain: that of the only switch of its destination.
+    /// Returns the port through which a packet that is routed hop by hop leaves the neighbour of
+    /// `port`, if it is known in advance. Otherwise returns the next port that the packet certainly
+    /// passes: the one at its destination's only switch.
     fn predicted_port(&self, port: PortId, destination: NodeId, key: FlowKey) -> Option<PortId> {
         let node = self.wiring.peer(&self.wiring.ports[port]);
         if destination == node {
@@ -243,12 +250,12 @@ impl Fabric {
         }
     }
 
-    /// What is promised of the packets that come in at `ingress`.
+    /// Returns the guarantee for packets that arrive on `ingress`.
     pub fn guarantee(&self, ingress: PortId) -> Guarantee {
         self.guarantees[ingress]
     }
 
-    /// Checks that every switch's buffer holds what its policy sets aside.
+    /// Checks that every switch's buffer holds the reserved bytes of its buffer policy.
     pub(crate) fn check_buffers(&self) -> Result<(), Vec<Diagnostic>> {
         let switches = (0..).map(NodeId).zip(&self.spec.nodes).filter(|(_, node)| node.kind.forwards());
         let reserved = switches.map(|(id, node)| (self.spec.headroom(id).reserved(&self.site(id)), id, node));
@@ -266,7 +273,7 @@ impl Fabric {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Checks that `flow` can run. Computes the routes to the nodes that pin it; long pinned paths can
+    /// Checks that `flow` can run. Computes the routes to the nodes that pin it. Long pinned paths can
     /// weaken guarantees.
     ///
     /// # Errors
@@ -282,13 +289,13 @@ impl Fabric {
         Ok(())
     }
 
-    /// The same, without its ways.
+    /// Checks everything but the flow's paths.
     fn check_endpoints(&self, flow: &FlowSpec) -> Result<(), String> {
         let kind = |node: NodeId| self.spec.nodes.get(node.0 as usize).map(|node| node.kind);
         let name = |node: NodeId| self.spec.nodes.get(node.0 as usize).map_or("?", |node| &node.name);
         let is_host = |node: NodeId| kind(node).is_some_and(NodeKind::has_endpoint);
         if !is_host(flow.src) || !is_host(flow.dst) || flow.src == flow.dst {
-            return Err(format!("{} to {}: flows go from one host to another", name(flow.src), name(flow.dst)));
+            return Err(format!("{} to {}: a flow needs two different hosts", name(flow.src), name(flow.dst)));
         }
         if flow.bytes == 0 {
             return Err("it has no bytes".into());
@@ -305,23 +312,22 @@ impl Fabric {
         Ok(())
     }
 
-    /// Checks the way from `source` to `target` past the nodes `via`, to which the ways are known.
+    /// Checks the path from `source` to `target` through `via`, to which routes must exist.
     fn check_path(&mut self, source: NodeId, via: &[NodeId], target: NodeId) -> Result<(), String> {
         match self.routes.path(&self.wiring, source, via, target, |_, ports| ports[0]) {
             None if via.is_empty() => {
-                Err(format!("there is no way from {} to {}", self.name(source), self.name(target)))
+                Err(format!("there is no path from {} to {}", self.name(source), self.name(target)))
             }
-            None => Err("there is no way along its pinned path".into()),
+            None => Err("there is no path through the switches of its pinned path".into()),
             Some(_) if via.is_empty() => Ok(()),
             Some(path) if path.len() > MAX_HOPS => Err(format!("its pinned path has more than {MAX_HOPS} hops")),
-            Some(path) if Route::fixed(&path).is_none() => {
-                Err(format!("its pinned path has a port beyond {}", u8::MAX))
-            }
+            Some(path) if Route::fixed(&path).is_none() => Err(format!("its pinned path has a port above {}", u8::MAX)),
             Some(path) => self.account_for_path(source, &path),
         }
     }
 
-    /// A flow is pinned to this path from `source` on, which may have more stages than any other.
+    /// Updates the network's shape and guarantees for a pinned path from `source`, which may have
+    /// more stages than any other path.
     fn account_for_path(&mut self, source: NodeId, path: &[PortIx]) -> Result<(), String> {
         let (mut node, mut stages) = (source, 1);
         for ix in &path[..path.len() - 1] {
@@ -339,18 +345,19 @@ impl Fabric {
         Ok(())
     }
 
-    /// What the network is like.
+    /// Returns the summary of the topology and configuration.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Adds a flow, which gets the next number. It must pass [`Fabric::check_flow`] and start no earlier than those before it.
+    /// Adds a flow under the next number. The flow must pass [`Fabric::check_flow`] and start no
+    /// earlier than flows before it.
     pub fn admit(&mut self, flow: FlowSpec) -> FlowId {
         self.learn_waypoints(&flow);
         self.flows.admit(flow)
     }
 
-    /// Computes the routes anew, as `links` are down.
+    /// Recomputes the routes without `links`, which are down.
     pub(crate) fn reroute(&mut self, links: &BTreeSet<usize>) {
         let down = links.iter().flat_map(|link| self.wiring.links[*link]).collect();
         let first = self.routes.clone();
@@ -359,42 +366,42 @@ impl Fabric {
         self.first_routes.get_or_insert_with(|| Box::new(first));
     }
 
-    /// Finds the ways to the switches that pin `flow`.
+    /// Computes the routes to the switches that pin `flow`.
     pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
         }
     }
 
-    /// The specification of the active flow `id`.
+    /// Returns the specification of the active flow `id`.
     #[inline]
     pub fn flow(&self, id: FlowId) -> &FlowSpec {
         &self.live_flow(id).spec
     }
 
-    /// The active flow `id`.
+    /// Returns the active flow `id`.
     #[inline]
     pub(crate) fn live_flow(&self, id: FlowId) -> &Flow {
-        self.flows.get(id).expect("a flow stays until it is acknowledged and none of its packets is on its way")
+        self.flows.get(id).expect("a flow is live until its last packet has left the network")
     }
 
-    /// What a hash over the addresses of a flow's packets sees.
+    /// Returns the hash key of a flow's packets, which stands for their addresses.
     pub fn key(&self, flow: FlowId, direction: Direction) -> FlowKey {
         FlowKey(mix(u64::from(flow.0) << 1 | u64::from(direction == Direction::Ack)))
     }
 
-    /// Number of packets of a flow.
+    /// Returns the number of packets of a flow.
     pub fn packets(&self, flow: &FlowSpec) -> u32 {
         if flow.bytes == FlowSpec::ENDLESS { u32::MAX } else { flow.bytes.div_ceil(self.spec.mtu.get()) as u32 }
     }
 
-    /// Payload bytes in the first `packets` packets of a flow of `bytes`.
+    /// Returns the payload bytes of the first `packets` packets of a flow of `bytes`.
     #[inline]
     pub fn payload_before(&self, packets: u32, bytes: u64) -> u64 {
         (u64::from(packets) * self.spec.mtu.get()).min(bytes)
     }
 
-    /// The port that a flow's packets leave their host through, and the route that they carry.
+    /// Returns the host port and the route of a flow's packets.
     pub fn route(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> (PortIx, Route) {
         let path = self.path(id, flow, direction);
         (path[0], self.route_along(&path, flow, direction))
@@ -418,8 +425,8 @@ impl Fabric {
         self.route_along(&path, flow, direction)
     }
 
-    /// Returns the port and the route of the answer to a data packet of a flow, which came in
-    /// through `ingress` with path number `path`; by default answers leave through `egress`.
+    /// Returns the port and the route of the answer to a data packet, which arrived on `ingress`
+    /// with path number `path`. By default answers leave through `egress`.
     #[inline(never)]
     pub(crate) fn answer_route(
         &self,
@@ -440,36 +447,40 @@ impl Fabric {
         (ix(egress), self.route_by(packet.flow, flow, Direction::Ack, ix(egress), path))
     }
 
-    /// The route of packets that take `path`, one of the flow's.
+    /// Returns the route of packets on `path`, a path of the flow.
     fn route_along(&self, path: &[PortIx], flow: &FlowSpec, direction: Direction) -> Route {
         let target = if direction == Direction::Data { flow.dst } else { flow.src };
         let fixed = if self.carries_its_route(flow, direction) { Route::fixed(path) } else { None };
         fixed.map_or(Route::towards(target), Route::after_first)
     }
 
-    /// What can be said of the ways of all data packets of a flow when it starts, whose own route from its host on is `route`.
+    /// Returns the part of the route that all data packets of a flow share, where `route` is the
+    /// flow's own route from its host on.
     pub(crate) fn common_route(&self, flow: &FlowSpec, route: Route) -> Route {
         let is_chosen = self.chooses_paths && flow.data_via.is_empty();
         if is_chosen { Route::towards(flow.dst) } else { route }
     }
 
-    /// Whether all data packets of a flow go the same way, and it is known from the start.
+    /// Returns true if all data packets of a flow take one path that is known at its start.
     pub fn carries_route(&self, flow: &FlowSpec) -> bool {
         self.carries_its_route(flow, Direction::Data) && !self.chooses_paths
     }
 
-    /// Whether packets of a flow carry their route: it is pinned, or a pure function of the flow.
+    /// Returns true if packets of a flow carry a fixed route: it is pinned, or a pure function of
+    /// the flow.
     fn carries_its_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
         !via.is_empty() || self.spec.load_balance.is_static()
     }
 
-    /// The egress ports of a flow's packets from their host on: pinned, or by ECMP (which stands for every equal-cost path).
+    /// Returns the path of a flow's packets: pinned, or chosen by ECMP, which represents all
+    /// equal-cost paths.
     pub fn path(&self, id: FlowId, flow: &FlowSpec, direction: Direction) -> PortPath {
         self.path_with_key(self.key(id, direction), flow, direction, None)
     }
 
-    /// The same for a packet of which hashes see `key`, and which leaves its host through port `first`, if that is given.
+    /// Returns the path of a packet with hash key `key` that leaves its host through port `first`,
+    /// if given.
     fn path_with_key(&self, key: FlowKey, flow: &FlowSpec, direction: Direction, first: Option<PortIx>) -> PortPath {
         let (source, via, target) = match direction {
             Direction::Data => (flow.src, &flow.data_via, flow.dst),
@@ -482,12 +493,13 @@ impl Fabric {
                 None => hashed(node, ports),
             };
         let path = |routes: &Routes| routes.path(&self.wiring, source, via, target, choose);
-        // Where links are down there may be no way left: then the old one leads to where the packets are lost.
+        // If failed links leave no path, the initial path leads to the node where packets are lost.
         let path = path(&self.routes).or_else(|| path(self.first_routes.as_ref()?));
         path.expect("Fabric::check_flow found every flow a path")
     }
 
-    /// The ports that a packet of `flow` passes behind `egress`, where its route goes on with `route`.
+    /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest
+    /// of its route.
     #[inline]
     pub fn remaining_hops(
         &self,
@@ -509,23 +521,24 @@ impl Fabric {
         })
     }
 
-    /// Whether `packet`, which is leaving through `egress`, passes `port` on its way from source to destination.
+    /// Returns true if `packet`, which departs through `egress`, passes `port` anywhere on its
+    /// path.
     pub fn passes(&self, packet: &Packet, egress: PortId, port: PortId) -> bool {
         let (egress, port) = (&self.wiring.ports[egress], &self.wiring.ports[port]);
         let (here, route) = (self.wiring.neighbour(egress.node, egress.ix), &packet.route);
         if let Some(destination) = packet.route.destination() {
             return egress.id == port.id || self.routes.may_meet(&self.wiring, here, destination, port);
         }
-        // What is congested mostly lies ahead.
+        // Test the ports ahead first: most congestion is there.
         self.wiring.intersects(here, route.remaining(), port)
             || self.wiring.intersects(self.flow(packet.flow).src, route.passed(), port)
     }
 
-    /// Time from start to last byte at the receiver on an idle fabric, along `path` and with this
-    /// many bytes of telemetry in every data packet; `None` for an endless flow, and for one in a
-    /// routing loop.
+    /// Returns the time from the flow's start to its last byte at the receiver on an idle network,
+    /// along `path`, with `telemetry` bytes in every data packet. `None` for an endless flow and
+    /// for a routing loop.
     ///
-    /// Every packet leaves its host as soon as the one before has left, and is stored and forwarded at every hop.
+    /// Packets leave the host back to back and are stored and forwarded at every hop.
     pub fn ideal_fct(&self, flow: &FlowSpec, path: &[PortIx], telemetry: u32) -> Option<Duration> {
         if flow.bytes == FlowSpec::ENDLESS {
             return None;
@@ -541,7 +554,7 @@ impl Fabric {
             let payload = (flow.bytes - u64::from(packet) * mtu).min(mtu) as u32;
             u32::from(self.spec.framing.data(payload, packet == 0, telemetry).wire)
         };
-        // `free[h]`: when hop h has sent the last packet so far.
+        // Time at which hop `h` has sent the latest packet.
         let mut free = vec![Duration::ZERO; hops.len()];
         let mut steps: Option<Vec<Duration>> = None;
         let mut packet = 0;
@@ -553,7 +566,8 @@ impl Fabric {
                 ready = *free + *delay;
             }
             packet += 1;
-            // Between the first packet and the last, all are alike: once every hop keeps step, the rest is a multiple.
+            // All packets between the first and the last have one size. Once every hop advances in
+            // step, the rest is a multiple of the step.
             let step: Vec<Duration> = free.iter().zip(&before).map(|(now, before)| *now - *before).collect();
             let alike = step.windows(2).all(|pair| pair[0] == pair[1]) && steps.as_ref() == Some(&step);
             if alike && packet > 2 && packet + 1 < packets {
@@ -568,12 +582,13 @@ impl Fabric {
         Some(*free.last()? + hops.last()?.1)
     }
 
-    /// What a mechanism may know about `node`.
+    /// Returns the static environment of mechanisms at `node`.
     pub fn site(&self, node: NodeId) -> Site<'_> {
         self.spec.site(node, &self.wiring, self.shape, self.base_rtt)
     }
 
-    /// What a mechanism may know at a sender whose port has rate `line_rate`, of the first flow or whichever the caller fills in.
+    /// Returns the facts of a sender whose port has rate `line_rate`. Their flow is flow 0, which
+    /// callers may replace.
     pub fn sender(&self, line_rate: Rate) -> SenderFacts {
         let (hops, hop_rtt) = self.hops;
         SenderFacts {
@@ -587,24 +602,24 @@ impl Fabric {
         }
     }
 
-    /// Bytes that nodes hold on the heap, with the routes between them, and those that ports do.
+    /// Returns the heap sizes of nodes with routes, and of ports, in bytes.
     pub(crate) fn heap_bytes(&self) -> (u64, u64) {
         let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
         let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
         (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())
     }
 
-    /// Whether `node` is a switch.
+    /// Returns true if `node` is a switch.
     pub fn is_switch(&self, node: NodeId) -> bool {
         self.spec.nodes[node].kind == NodeKind::Switch
     }
 
-    /// The name of `node`.
+    /// Returns the name of `node`.
     pub fn name(&self, node: NodeId) -> &str {
         &self.spec.nodes[node].name
     }
 
-    /// `port` in words: `leaf3:5`.
+    /// Returns the name of `port`, such as `leaf3:5`.
     pub fn port_name(&self, port: PortId) -> String {
         let facts = &self.wiring.ports[port];
         let node = self.name(facts.node);
@@ -624,9 +639,9 @@ mod tests {
     use crate::network::spec::RouteSpec;
     use crate::testing::{fabric, flow, network};
 
-    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7: which spine is chosen packet by packet.
+    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7. The spine is chosen per packet.
     #[test]
-    fn where_paths_part_only_the_last_port_is_known() {
+    fn only_the_last_port_is_known_if_switches_choose_per_packet() {
         let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
@@ -643,9 +658,10 @@ mod tests {
         assert_eq!(remaining_hops(port(5, 3)), []);
     }
 
-    /// The same network, where the sender chooses the spine, unless its flow is pinned.
+    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7. Senders choose the spine, except
+    /// for pinned flows.
     #[test]
-    fn where_senders_choose_paths_only_the_last_port_is_known_beforehand() {
+    fn only_the_last_port_is_known_if_senders_choose_paths() {
         let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
         let known = |spec: &NetworkSpec, via: &[u32]| {
             let fabric = fabric(spec.clone());
@@ -662,14 +678,14 @@ mod tests {
         assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(1, false), (3, false)]);
     }
 
-    /// Hosts 0 and 1 at the ends of a line of switches from 2 on.
+    /// Returns a line of switches, from 2 on, with hosts 0 and 1 at its ends.
     fn line(switches: u32) -> NetworkSpec {
         let between = (2..switches + 1).map(|switch| (switch, switch + 1));
         network(2, switches, &[(0, 2), (switches + 1, 1)].into_iter().chain(between).collect::<Vec<_>>())
     }
 
     #[test]
-    fn a_pinned_path_is_a_way_of_seven_hops_at_most() {
+    fn pinned_paths_have_at_most_seven_hops() {
         let refusal = |spec: NetworkSpec, via: &[u32]| {
             let mut flow = flow(0, 1, 1000, 0);
             flow.data_via = via.iter().copied().map(NodeId).collect();
@@ -679,11 +695,14 @@ mod tests {
         let too_long = Some("its pinned path has more than 7 hops".to_owned());
         assert_eq!(refusal(line(7), &[2, 3, 4, 5, 6, 7, 8]), too_long);
         let no_way = network(3, 4, &[(0, 3), (1, 3), (2, 4), (4, 5), (5, 6)]);
-        assert_eq!(refusal(no_way, &[3, 4]), Some("there is no way along its pinned path".to_owned()));
+        assert_eq!(
+            refusal(no_way, &[3, 4]),
+            Some("there is no path through the switches of its pinned path".to_owned())
+        );
     }
 
     #[test]
-    fn a_route_leads_to_a_switch_or_to_the_host_itself() {
+    fn routes_set_by_hand_lead_to_a_switch_or_to_the_destination() {
         let is_fine = |to, next| {
             let routes = vec![RouteSpec { node: NodeId(2), to: NodeId(to), next: NodeId(next) }];
             Fabric::new(NetworkSpec { routes, ..line(2) }).is_ok()
@@ -693,7 +712,7 @@ mod tests {
 
     /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.
     #[test]
-    fn of_a_host_with_two_links_the_last_port_is_not_known() {
+    fn the_last_port_to_a_host_with_two_links_is_unknown() {
         let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);

@@ -1,7 +1,8 @@
-//! The active flows.
+//! Active flows.
 //!
-//! Flows are numbered in order of start. Their entries live in small pages, and a page goes when the last of its flows is forgotten: a run
-//! needs the memory of its live flows, however many there have been.
+//! Flows are numbered in order of start and stored in small pages. A page is freed when its last
+//! flow is forgotten, so that memory grows with the number of live flows, not with the length of a
+//! run.
 
 use crate::ids::{FlowId, Slot};
 use crate::network::spec::FlowSpec;
@@ -10,22 +11,23 @@ use backwater_engine::prefetch::prefetch;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Flows per page: few enough that a flow which outlives its neighbours does not hold much.
+/// Flows per page. Small, because a flow that outlives its neighbours holds the whole page.
 const PAGE: usize = 64;
 
-/// An active flow. What every packet needs comes first.
+/// An active flow. Fields that every packet needs come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Flow {
-    /// Where its source keeps its queue pair.
+    /// Slot of the queue pair at the source.
     pub(crate) sender: SlotCell,
-    /// Where its destination keeps its receiver.
+    /// Slot of the receiver at the destination.
     pub(crate) receiver: SlotCell,
-    /// What it is.
+    /// Specification of the flow.
     pub spec: FlowSpec,
 }
 
-/// An index into a host's table, or none. Written by the host that owns the table alone, while others look at the flow.
+/// Optional index into a host's table. Only that host writes it; others may read it at the same
+/// time.
 #[derive(Debug)]
 pub(crate) struct SlotCell(AtomicU32);
 
@@ -53,18 +55,18 @@ struct Page {
     live: usize,
 }
 
-/// The flows of a run that have been admitted and not yet been forgotten.
+/// Flows that have been admitted and not yet forgotten.
 #[derive(Debug, Default)]
 pub struct Flows {
     pages: VecDeque<Option<Box<Page>>>,
-    /// Number of pages that are gone from the front.
+    /// Number of pages removed from the front.
     gone: usize,
     admitted: u32,
     live: usize,
 }
 
 impl Flows {
-    /// The flow called `id`, unless it is forgotten or yet to come.
+    /// Returns flow `id`, if it has been admitted and not forgotten.
     #[inline]
     pub fn get(&self, id: FlowId) -> Option<&Flow> {
         let index = id.0 as usize;
@@ -72,7 +74,7 @@ impl Flows {
         page.as_ref()?.flows[index % PAGE].as_ref()
     }
 
-    /// Asks for what is known of the flow called `id`.
+    /// Prefetches flow `id`.
     #[inline]
     pub(crate) fn prefetch(&self, id: FlowId) {
         let index = id.0 as usize;
@@ -82,17 +84,17 @@ impl Flows {
         }
     }
 
-    /// Number of flows admitted so far.
+    /// Returns the number of flows admitted so far.
     pub fn admitted(&self) -> u32 {
         self.admitted
     }
 
-    /// Number of flows admitted and not forgotten.
+    /// Returns the number of flows admitted and not forgotten.
     pub fn live(&self) -> usize {
         self.live
     }
 
-    /// All flows that are not forgotten, in order of start.
+    /// Returns the flows that are not forgotten, in order of start.
     pub fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         let first = (self.gone * PAGE) as u32;
         let slots = self
@@ -102,15 +104,15 @@ impl Flows {
         (first..).map(FlowId).zip(slots).filter_map(|(id, flow)| Some((id, flow?)))
     }
 
-    /// Bytes that the flows hold on the heap.
+    /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.pages.heap_bytes() + (self.pages.iter().flatten().count() * size_of::<Page>()) as u64
     }
 
-    /// Adds a flow, which gets the next number.
+    /// Adds a flow under the next number.
     ///
     /// # Panics
-    /// There have been 2^32 - 1 flows: there are no more numbers.
+    /// After 2^32 - 1 flows, when no number is left.
     pub(crate) fn admit(&mut self, spec: FlowSpec) -> FlowId {
         let index = self.admitted as usize;
         let page = index / PAGE - self.gone;
@@ -125,7 +127,7 @@ impl Flows {
         FlowId(index as u32)
     }
 
-    /// Forgets a flow.
+    /// Removes a flow.
     pub(crate) fn forget(&mut self, id: FlowId) -> Option<Flow> {
         let index = id.0 as usize;
         let slot = self.pages.get_mut((index / PAGE).checked_sub(self.gone)?)?;
@@ -152,9 +154,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn what_is_forgotten_in_any_order_leaves_nothing_behind() {
+    fn forgotten_flows_free_their_pages() {
         let (mut flows, mut known) = (Flows::default(), BTreeSet::new());
-        // Flow 5 outlives all others; of the rest, each is forgotten 100 flows later, out of order.
+        // Flow 5 outlives all others. The rest are forgotten 100 flows later, out of order.
         for number in 0..10_000u32 {
             let id = flows.admit(flow(0, 1, u64::from(number) + 1, 0));
             assert_eq!(id, FlowId(number));

@@ -1,4 +1,4 @@
-//! What all nodes share and none changes: the network as specified, its wiring, its routes, the active flows.
+//! State that all nodes share and none changes: specification, wiring, routes, active flows.
 
 pub mod fabric;
 pub mod flows;

@@ -1,11 +1,11 @@
-//! Port names of users, resolved.
+//! Resolution of port names.
 
 use crate::contract::{Diagnostic, PortFacts};
 use crate::ids::{NodeId, PortId};
 use crate::network::fabric::Fabric;
 
-/// Returns the ports called `name`: `leaf3:5`, `leaf3:Ethernet20` if ports have names, or all ports from
-/// one node to another, `leaf3->h7`.
+/// Returns the ports called `name`: `leaf3:5`, `leaf3:Ethernet20` if ports have names, or all ports
+/// from one node to another, `leaf3->h7`.
 ///
 /// # Errors
 /// If there is no such port. The error's path is `path`.

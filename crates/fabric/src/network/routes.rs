@@ -1,4 +1,4 @@
-//! Shortest-path routes over the links of a network, equal-cost ports in port order.
+//! Wiring and shortest-path routes. Equal-cost ports are in port order.
 
 use crate::contract::{Links, PortFacts};
 use crate::frame::TIME_TO_LIVE;
@@ -11,18 +11,19 @@ use backwater_engine::memory::HeapBytes;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// The ports of a network: who is connected to whom.
+/// Ports and links of a network.
 #[derive(Debug)]
 pub struct Wiring {
     /// All ports, node by node.
     pub ports: IndexVec<PortId, PortFacts>,
-    /// Per link, its two ports.
+    /// Ports of each link.
     pub links: Vec<[PortId; 2]>,
-    /// Per node, the range of its ports in `ports`.
+    /// First port of each node in `ports`, then the number of ports.
     first: IndexVec<NodeId, u32>,
-    /// Per port, the first port of the node at the other end: all that the way of a packet from node to node takes.
+    /// First port of the node at the other end of each port's link. Following a packet from node to
+    /// node needs nothing else.
     peer_first: IndexVec<PortId, u32>,
-    /// Per node, how many links it is away from the nearest host.
+    /// Distance of each node from the nearest host, in links.
     layers: IndexVec<NodeId, u32>,
 }
 
@@ -78,55 +79,55 @@ impl Wiring {
         wiring
     }
 
-    /// Bytes that the wiring holds on the heap.
+    /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let of_nodes = self.first.heap_bytes() + self.layers.heap_bytes();
         self.ports.heap_bytes() + self.links.heap_bytes() + self.peer_first.heap_bytes() + of_nodes
     }
 
-    /// The ports of `node`.
+    /// Returns the ports of `node`.
     #[inline]
     pub fn of(&self, node: NodeId) -> &[PortFacts] {
         let end = NodeId(node.0 + 1);
         &self.ports.as_slice()[self.first[node] as usize..self.first[end] as usize]
     }
 
-    /// How many links `node` is away from the nearest host: 0 for a host, 1 for a switch with hosts, 2 for the layer above. A switch without
-    /// a way to any host gets 0.
+    /// Returns the distance of `node` from the nearest host, in links: 0 for a host, 1 for a switch
+    /// with hosts, 2 for the layer above. A switch that reaches no host is in layer 0.
     pub fn layer(&self, node: NodeId) -> u32 {
         self.layers[node]
     }
 
-    /// The node at the other end of the link of `port`.
+    /// Returns the neighbour of `port`.
     #[inline]
     pub fn peer(&self, port: &PortFacts) -> NodeId {
         self.ports[port.peer].node
     }
 
-    /// Port `ix` of the node at the other end of the link of `port`.
+    /// Returns port `ix` of the neighbour of `port`.
     #[inline]
     pub(crate) fn port_of_peer(&self, port: PortId, ix: PortIx) -> PortId {
         PortId(self.peer_first[port] + u32::from(ix))
     }
 
-    /// The number, in its node, of the port at the other end of the link of `port`.
+    /// Returns the index, within its node, of the port at the other end of `port`'s link.
     pub(crate) fn peer_ix(&self, port: PortId) -> PortIx {
         self.ports[self.ports[port].peer].ix
     }
 
-    /// Port `ix` of `node`.
+    /// Returns port `ix` of `node`.
     #[inline]
     pub fn port_at(&self, node: NodeId, ix: PortIx) -> &PortFacts {
         &self.ports[PortId(self.first[node] + u32::from(ix))]
     }
 
-    /// The node behind port `ix` of `node`.
+    /// Returns the neighbour at port `ix` of `node`.
     #[inline]
     pub fn neighbour(&self, node: NodeId, ix: PortIx) -> NodeId {
         self.peer(self.port_at(node, ix))
     }
 
-    /// Whether the way from `start` through `hops` leads out of `port`.
+    /// Returns true if the path from `start` through `hops` leaves through `port`.
     pub(crate) fn intersects(&self, start: NodeId, hops: impl Iterator<Item = PortIx>, port: &PortFacts) -> bool {
         let mut node = start;
         for ix in hops {
@@ -149,31 +150,32 @@ impl Links for Wiring {
     }
 }
 
-/// The egress ports of a packet from its source on; no more than it may pass.
+/// Path of a packet: its egress ports from its source on, at most as many as its time to live.
 pub type PortPath = ArrayVec<PortIx, { TIME_TO_LIVE as usize }>;
 
-/// For every node and every target, the ports that lie on a shortest path.
+/// Routes: the ports of every node on shortest paths to every target.
 ///
-/// Targets are switches with hosts, hosts with several ports, and whatever else is added: a host with one port shares the routes of its
-/// switch. Hosts are passed through only if they relay.
+/// Targets are switches with hosts, hosts with several ports, and nodes added later. A host with
+/// one port shares its switch's routes. Paths pass through hosts only if they relay.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Per node, the target through which it is reached, and the last hop from there.
+    /// Route to each node that packets can be sent to.
     host_routes: IndexVec<NodeId, Option<HostRoute>>,
-    /// Per node, its number among the targets, if it is one.
+    /// Number of each node among the targets.
     target_of: IndexVec<NodeId, Option<u32>>,
-    /// Equal lists of candidates are stored once.
+    /// Lists of candidates, each stored once.
     lists: Vec<Vec<PortIx>>,
-    /// Where in `lists` each list stands.
+    /// Index of each list in `lists`.
     known: HashMap<Vec<PortIx>, u32>,
-    /// Per target and node, an index into `lists`.
+    /// Index into `lists`, per target and node.
     table: Vec<IndexVec<NodeId, u32>>,
-    /// What an operator has set by hand.
+    /// Routes set by hand.
     by_hand: BTreeMap<(NodeId, NodeId), Vec<PortIx>>,
-    /// Ports whose links are down, as far as these routes know.
+    /// Ports of links that are down, as known to these routes.
     down: BTreeSet<PortId>,
 }
 
+/// Route to a node: a target, and the last hop from there, if the node is not the target itself.
 #[derive(Clone, Copy, Debug)]
 struct HostRoute {
     target: u32,
@@ -198,7 +200,7 @@ impl Routes {
         routes
     }
 
-    /// Computes all routes anew, for a network in which the links of `down` are down: what has been set by hand stays.
+    /// Recomputes all routes without the links of `down`. Routes set by hand stay.
     pub(crate) fn renew(&mut self, nodes: &Nodes, wiring: &Wiring, down: BTreeSet<PortId>) {
         let known = (0..nodes.len() as u32).map(NodeId).filter(|node| self.host_routes[*node].is_some());
         let known: Vec<NodeId> = known.collect();
@@ -212,7 +214,7 @@ impl Routes {
         }
     }
 
-    /// Whether these routes know that the link of `port` is down.
+    /// Returns true if these routes know that the link of `port` is down.
     #[inline]
     pub(crate) fn avoid(&self, port: PortId) -> bool {
         self.down.contains(&port)
@@ -232,12 +234,12 @@ impl Routes {
         }
     }
 
-    /// Has packets for `target` leave `node` through `port`, wherever that leads.
+    /// Sets the port through which packets for `target` leave `node`, right or wrong.
     pub fn set(&mut self, node: NodeId, target: NodeId, port: PortIx) {
         self.by_hand.insert((node, target), vec![port]);
     }
 
-    /// Bytes that the routes hold on the heap.
+    /// Returns the heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         let lists = |lists: &mut dyn Iterator<Item = &Vec<PortIx>>| lists.map(HeapBytes::heap_bytes).sum::<u64>();
         let known = self.known.capacity() * (size_of::<(Vec<PortIx>, u32)>() + 1);
@@ -251,13 +253,13 @@ impl Routes {
             + self.table.iter().map(|lists| lists.heap_bytes()).sum::<u64>()
     }
 
-    /// Computes the routes to `node` as well, unless they are known.
+    /// Computes the routes to `node`, unless they exist.
     pub fn add(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) {
         let target = self.target(nodes, wiring, node);
         self.host_routes[node].get_or_insert(HostRoute { target, node, last_hop: None });
     }
 
-    /// The number of `node` among the targets; it becomes one if it is none.
+    /// Returns the target number of `node`. Makes the node a target if it is none.
     fn target(&mut self, nodes: &Nodes, wiring: &Wiring, node: NodeId) -> u32 {
         if let Some(target) = self.target_of[node] {
             return target;
@@ -272,7 +274,7 @@ impl Routes {
         target
     }
 
-    /// Where in `lists` the list of `candidates` stands; it is stored if it is new.
+    /// Returns the index of `candidates` in `lists`. Adds the list if it is new.
     fn list(&mut self, candidates: Vec<PortIx>) -> u32 {
         let Routes { lists, known, .. } = self;
         *known.entry(candidates).or_insert_with_key(|candidates| {
@@ -281,7 +283,7 @@ impl Routes {
         })
     }
 
-    /// The ports of `node` on a shortest path to `target`; empty if there is none.
+    /// Returns the ports of `node` on shortest paths to `target`; empty if there is no path.
     #[inline]
     pub fn candidates(&self, node: NodeId, target: NodeId) -> &[PortIx] {
         if !self.by_hand.is_empty()
@@ -296,8 +298,9 @@ impl Routes {
         }
     }
 
-    /// The ports from `source` to `target`, passing `via` in order; `choose` decides among several. `None` if there is no way. In a routing
-    /// loop they end where the packet does, after [`TIME_TO_LIVE`].
+    /// Returns the path from `source` to `target` through `via`, in order; `choose` selects among
+    /// several ports. `None` if there is no path. In a routing loop the path ends after
+    /// [`TIME_TO_LIVE`] ports, like the packet.
     pub fn path(
         &self,
         wiring: &Wiring,
@@ -324,8 +327,9 @@ impl Routes {
         Some(ports)
     }
 
-    /// The ports that traffic from `sources` to `target` leaves through, each with its share of it, were it a fluid: every source sends alike,
-    /// and every node spreads what it gets evenly over its equal-cost ports.
+    /// Returns the egress ports of traffic from `sources` to `target`, each with its share, as if
+    /// traffic were a fluid: sources send at equal rates, and nodes spread arrivals evenly over
+    /// equal-cost ports.
     pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
         let mut order = Vec::new();
         let mut seen = IndexVec::from(vec![false; self.host_routes.len()]);
@@ -347,19 +351,20 @@ impl Routes {
         shares
     }
 
-    /// Whether a packet for `target` that is in `node` may come to `port` on its way.
+    /// Returns true if a packet for `target` may pass `port` after `node`.
     pub(crate) fn may_meet(&self, wiring: &Wiring, node: NodeId, target: NodeId, port: &PortFacts) -> bool {
         let is_on_the_way = self.candidates(port.node, target).contains(&port.ix);
         is_on_the_way && self.may_reach(wiring, node, target, port.node, TIME_TO_LIVE)
     }
 
-    /// Whether a packet for `target` that is in `node` may come to `other` on its way, within so many hops.
+    /// Returns true if a packet for `target` may pass `other` after `node`, within `hops` hops.
     fn may_reach(&self, wiring: &Wiring, node: NodeId, target: NodeId, other: NodeId, hops: u8) -> bool {
         let further = |port: &PortIx| self.may_reach(wiring, wiring.neighbour(node, *port), target, other, hops - 1);
         node == other || hops > 0 && node != target && self.candidates(node, target).iter().any(further)
     }
 
-    /// Adds to `order` the nodes on shortest paths from `node` to `target` that have not been `seen`, each behind all that it leads to.
+    /// Appends the nodes on shortest paths from `node` to `target` that are not in `seen` to
+    /// `order`, each node after all nodes that it leads to.
     fn follow(
         &self,
         wiring: &Wiring,
@@ -377,10 +382,11 @@ impl Routes {
         order.push(node);
     }
 
-    /// The most equal-cost ports of a node on a way between two hosts, the host that the way begins at left out ([`Shape::choices`](crate::contract::Shape::choices)).
+    /// Returns the largest number of equal-cost ports of a node on a path between two hosts, the
+    /// source host excluded ([`Shape::choices`](crate::contract::Shape::choices)).
     pub(crate) fn most_choices(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
-        // Hosts with one link share the routes of their switch, but for those that are set by hand.
+        // Hosts with one link share their switch's routes, except those set by hand.
         let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
         let is_new = |host: &NodeId| match wiring.of(*host) {
             [link] => switches.insert(wiring.peer(link)) || by_hand,
@@ -403,10 +409,12 @@ impl Routes {
         hosts().filter(is_new).map(most).max().unwrap_or(0)
     }
 
-    /// The most stages of a way between two hosts ([`Shape::stages`](crate::contract::Shape::stages)), whichever of several equal ones packets take.
+    /// Returns the largest number of stages of a path between two hosts
+    /// ([`Shape::stages`](crate::contract::Shape::stages)), whichever equal-cost ports packets
+    /// take.
     pub fn most_stages(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
-        // Hosts with one link share the routes of their switch.
+        // Hosts with one link share their switch's routes.
         let target = |host| match wiring.of(host) {
             [] => None,
             [link] => Some(((wiring.peer(link), true), host)),
@@ -420,7 +428,8 @@ impl Routes {
         1 + targets.values().map(farthest).max().unwrap_or(0)
     }
 
-    /// The most stages that begin behind `node` on a way to `target`. Where packets may go round, it is as many as their time to live allows.
+    /// Returns the largest number of stages that begin after `node` on a path to `target`. In a
+    /// routing loop it is the time to live.
     fn stages_after(
         &self,
         nodes: &Nodes,
@@ -451,16 +460,17 @@ impl Routes {
         stages[node].stages()
     }
 
-    /// Base round-trip times between hosts: `there` and `back` wire bytes stored and forwarded at every hop.
+    /// Returns base round-trip times between hosts: `there` and `back` wire bytes, stored and
+    /// forwarded at every hop.
     pub fn round_trips(&self, nodes: &Nodes, wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
-        // Hosts behind one switch share their routes: the one with the slowest first hop represents all.
+        // Hosts of one switch share its routes: the host with the slowest first hop represents all.
         let mut racks: BTreeMap<NodeId, (Duration, NodeId)> = BTreeMap::new();
         for port in wiring.ports.iter().filter(|port| nodes[port.node].kind.has_endpoint()) {
             let slowest = racks.entry(wiring.peer(port)).or_default();
             *slowest = (*slowest).max((hop(port), port.node));
         }
-        // The longest by the number of links.
+        // Longest round-trip time by number of links.
         let mut longest: BTreeMap<u8, Duration> = BTreeMap::new();
         for (switch, (first_hop, _)) in &racks {
             for (_, host) in racks.values() {
@@ -479,18 +489,19 @@ impl Routes {
     }
 }
 
-/// What is known of the ways from a node to a target.
+/// Largest number of stages after a node, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 enum StageCount {
     Unknown,
-    /// The way that is being followed passes the node.
+    /// The path that is being followed passes the node.
     Open,
-    /// The most stages that begin behind it.
+    /// Known number of stages.
     Stages(usize),
 }
 
 impl StageCount {
-    /// A way that comes back to where it has been may go on for as long as a packet lives.
+    /// Returns the number of stages. A path that returns to an open node is a loop, which a packet
+    /// follows for its time to live.
     fn stages(self) -> usize {
         match self {
             StageCount::Stages(stages) => stages,
@@ -502,16 +513,17 @@ impl StageCount {
 /// Base round-trip times between hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// The longest of any pair.
+    /// Longest round-trip time of any pair.
     pub longest: Duration,
-    /// Links between those two.
+    /// Links between that pair.
     pub hops: u8,
-    /// What a link adds: the longest of any pair with `n` links fewer is at least `n` times that shorter.
+    /// Increment per link: a pair with `n` links fewer has a round-trip time that is at least `n`
+    /// times the increment shorter.
     pub per_hop: Duration,
 }
 
 impl RoundTrips {
-    /// What the longest by the number of links come to.
+    /// Derives the result from the longest round-trip times by number of links.
     fn of(longest: &BTreeMap<u8, Duration>) -> RoundTrips {
         let at_last = |(hops, rtt): (&u8, &Duration)| (*rtt, Reverse(*hops));
         let Some((rtt, Reverse(hops))) = longest.iter().map(at_last).max() else { return RoundTrips::default() };
@@ -521,13 +533,13 @@ impl RoundTrips {
     }
 }
 
-/// Whether a packet that comes from `node` to `next`, where it does not end, begins a stage there.
+/// Returns true if a packet from `node` begins a stage at `next`, which is not its destination.
 pub(crate) fn begins_stage(nodes: &Nodes, node: NodeId, next: NodeId) -> bool {
     let is_switch = |node: NodeId| nodes[node].kind == NodeKind::Switch;
     !is_switch(next) || is_switch(node)
 }
 
-/// Hops from every node to `target`; `u32::MAX` where there is no way.
+/// Returns the distance of every node from `target` in hops; `u32::MAX` if there is no path.
 fn distances(nodes: &Nodes, wiring: &Wiring, down: &BTreeSet<PortId>, target: NodeId) -> IndexVec<NodeId, u32> {
     let mut distance = IndexVec::from(vec![u32::MAX; nodes.len()]);
     distance[target] = 0;

@@ -1,6 +1,7 @@
-//! What a network is made of: plain data, built by hand or by the scenario crate, from which [`crate::Simulation`] is made.
+//! Specification of a network: plain data, from which [`crate::Simulation`] is created.
 //!
-//! Nothing here is checked against the outside world; [`crate::network::fabric::Fabric::new`] refuses what the model cannot run.
+//! [`crate::network::fabric::Fabric::new`] rejects specifications that the model cannot run.
+//! Nothing here checks that they are realistic.
 
 use crate::contract::{Diagnostic, HeadroomFacts, Neighbour, Options, Shape, Site, Sizes};
 use crate::frame::framing::Framing;
@@ -18,59 +19,59 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A network and the mechanisms that run in it.
+/// A network and its mechanisms.
 #[derive(Clone, Debug)]
 pub struct NetworkSpec {
-    /// Seed of every random stream of the model.
+    /// Seed of all random streams of the model.
     pub seed: u64,
     /// Sizes of frames.
     pub framing: Framing,
     /// Payload bytes of a full data packet (the RoCE path MTU).
     pub mtu: Bytes,
-    /// Hosts and switches; a [`NodeId`] is an index into this list. Nodes without links take no part.
+    /// Hosts and switches. Nodes without links are idle.
     pub nodes: Nodes,
-    /// Full-duplex links. A node's ports are numbered in the order in which its links stand here.
+    /// Full-duplex links. A node's ports are numbered in the order of its links here.
     pub links: Vec<LinkSpec>,
-    /// Names of ports, of those that have one.
+    /// Names of ports. Other ports have no names.
     pub interfaces: BTreeMap<(NodeId, PortIx), String>,
-    /// Entries of forwarding tables that are set by hand.
+    /// Forwarding table entries set by hand.
     pub routes: Vec<RouteSpec>,
-    /// Times at which links fail and come back.
+    /// Link failures.
     pub faults: Vec<LinkFault>,
-    /// Time from then until routes are computed anew; `None`: they never are.
+    /// Time from a failure or recovery to the recomputation of routes; `None` for no recomputation.
     pub reconvergence: Option<Duration>,
-    /// Every switch.
+    /// Configuration of all switches.
     pub switch: SwitchConfig,
-    /// Switches that differ from the others.
+    /// Groups of switches with other mechanisms.
     pub groups: Vec<SwitchGroup>,
-    /// Every host.
+    /// Configuration of all hosts.
     pub host: HostConfig,
-    /// Congestion control of every flow.
+    /// Congestion control of all flows.
     pub congestion: CongestionConfig,
-    /// Path choice.
+    /// Load balancer.
     pub load_balance: LoadBalanceConfig,
-    /// Loss recovery of every flow.
+    /// Loss recovery of all flows.
     pub recovery: RecoveryConfig,
 }
 
 /// A mechanism of the network.
 struct Configured<'a> {
-    /// Where a scenario says so; the last part is the slot.
+    /// Path of the scenario key; the last part is the slot.
     path: String,
     options: &'a dyn Options,
-    /// Name and version, if it is of another crate.
+    /// Name and version of a mechanism from another crate.
     plug_in: Option<(&'static str, &'static str)>,
 }
 
-/// The nodes of a network.
+/// Nodes of a network.
 pub type Nodes = IndexVec<NodeId, NodeSpec>;
 
-/// One node.
+/// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Unique name: `h12`, `leaf3`.
     pub name: String,
-    /// What the node does.
+    /// Kind of the node.
     pub kind: NodeKind,
 }
 
@@ -81,104 +82,108 @@ impl NodeSpec {
     }
 }
 
-/// What a node does.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Sends and receives flows; forwards nothing.
+    /// Sends and receives flows; does not forward packets.
     Host,
-    /// Sends and receives flows, and forwards those of others: a server of BCube, which relays.
+    /// Sends and receives flows, and forwards packets of others: a relaying host, such as a BCube
+    /// server.
     Relay,
-    /// Forwards; no endpoint of its own.
+    /// Forwards packets; has no endpoint.
     Switch,
 }
 
 impl NodeKind {
-    /// Whether flows start and end there.
+    /// Returns true if flows may start and end at the node.
     pub fn has_endpoint(self) -> bool {
         self != NodeKind::Switch
     }
 
-    /// Whether packets pass through.
+    /// Returns true if the node forwards packets.
     pub fn forwards(self) -> bool {
         self != NodeKind::Host
     }
 }
 
-/// One full-duplex link.
+/// A full-duplex link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
-    /// One end.
+    /// First end.
     pub a: NodeId,
-    /// The other end.
+    /// Second end.
     pub b: NodeId,
     /// Bit rate in each direction.
     pub rate: Rate,
-    /// Propagation delay; must not be zero.
+    /// Propagation delay, longer than zero.
     pub delay: Duration,
-    /// Probability that a frame is corrupted and discarded at its receiver.
+    /// Probability that a frame is corrupted, so that its receiver discards it.
     pub error_rate: f64,
 }
 
-/// An entry of a forwarding table that is set by hand, right or wrong: at `node`, packets for host `to` go to `next`.
+/// Forwarding table entry set by hand, right or wrong: `node` sends packets for host `to` to
+/// `next`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteSpec {
-    /// The switch whose table it is.
+    /// Switch of the entry.
     pub node: NodeId,
-    /// The destination.
+    /// Destination host.
     pub to: NodeId,
-    /// The neighbour that the packets go to.
+    /// Next hop, a neighbour of `node`.
     pub next: NodeId,
 }
 
-/// A link that is down from `down` until `up`: what is on the wire is lost; what is queued waits, or is lost when routes are computed anew.
+/// Failure of a link from `down` to `up`. Frames on the wire are lost. Queued frames wait, but are
+/// lost if routes are recomputed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFault {
     /// Index into [`NetworkSpec::links`].
     pub link: usize,
-    /// When it fails.
+    /// Time of the failure.
     pub down: Time,
-    /// When it comes back; [`Time::NEVER`] if it does not.
+    /// Time of the recovery; [`Time::NEVER`] if the link stays down.
     pub up: Time,
 }
 
-/// One flow: `bytes` of payload from `src` to `dst`, ready to send at `start`.
+/// A flow: `bytes` of payload from `src` to `dst`, ready to send at `start`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSpec {
     /// Sending host.
     pub src: NodeId,
     /// Receiving host.
     pub dst: NodeId,
-    /// Payload bytes, at least 1; [`FlowSpec::ENDLESS`] for a flow that never ends.
+    /// Payload bytes, at least 1; [`FlowSpec::ENDLESS`] for an endless flow.
     pub bytes: u64,
-    /// Traffic class of its data.
+    /// Traffic class of the data.
     pub class: Class,
-    /// When it becomes ready to send.
+    /// Time at which the flow is ready to send.
     pub start: Time,
-    /// Index into the run's list of tags (which part of the traffic it belongs to).
+    /// Index into the run's list of tags, which name parts of the traffic.
     pub tag: u16,
-    /// Switches that its data must pass, in order; empty: the load balancer decides.
+    /// Switches that the data passes, in order. If empty, the load balancer chooses the path.
     pub data_via: Vec<NodeId>,
-    /// Switches that its ACKs must pass, in order; empty: the load balancer decides.
+    /// Switches that the ACKs pass, in order. If empty, the load balancer chooses the path.
     pub ack_via: Vec<NodeId>,
 }
 
 impl FlowSpec {
-    /// The size of a long-lived flow that sends until the run ends.
+    /// Size of an endless flow, which sends until the run ends.
     pub const ENDLESS: u64 = u64::MAX;
 }
 
-/// Every switch of the fabric.
+/// Configuration of all switches.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchConfig {
     /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; DSH section V).
     pub buffer: Bytes,
-    /// Ports of the chip. Private buffer and headroom are set aside for those without a link too, as for the one that needs most. Default: as
-    /// many as the switch has links.
+    /// Number of ports of the chip. Ports without a link also get private buffer and headroom, as
+    /// much as the port that needs most. Default: the number of links of the switch.
     pub ports: Option<u16>,
-    /// Traffic classes that are lossless: they have private buffer and headroom, and flow control protects them.
+    /// Lossless traffic classes. They have private buffer and headroom, and flow control protects
+    /// them.
     pub lossless: Vec<Class>,
-    /// How an egress port chooses among its queues, below the control class, which has strict priority.
+    /// Scheduler of the queues of an egress port. The control class has strict priority over them.
     pub scheduler: SchedulerConfig,
     /// Flow control between neighbours, hosts included.
     pub flow_control: FlowControlConfig,
@@ -199,25 +204,27 @@ impl Default for SwitchConfig {
     }
 }
 
-/// Switches that run other mechanisms than [`NetworkSpec::switch`] says.
+/// Switches with mechanisms other than those of [`NetworkSpec::switch`].
 #[derive(Clone, Debug)]
 pub struct SwitchGroup {
-    /// Which ones, in ascending order.
+    /// Switches of the group, in ascending order.
     pub switches: Vec<NodeId>,
-    /// Their flow control, if it is another one.
+    /// Flow control, if it differs.
     pub flow_control: Option<FlowControlConfig>,
-    /// Their buffer policy, if it is another one.
+    /// Buffer policy, if it differs.
     pub headroom: Option<HeadroomConfig>,
 }
 
-/// How an egress port chooses among its open, non-empty queues.
+/// Scheduler of the open, non-empty queues of an egress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchedulerConfig {
-    /// One packet of each queue in turn (the HPCC family of simulators).
+    /// One packet of each queue in turn (HPCC family of simulators).
     RoundRobin {},
-    /// The queue with the lowest number goes first (strict priority). It is what the switches of the simulator of Pyrrha's authors come to, whose
-    /// round robin always begins anew: with BFC, which gives new flows the lowest queue that is free, flows in high queues starve.
+    /// Strict priority: the queue with the lowest number first. The switches in the simulator of
+    /// Pyrrha's authors behave like this, because their round robin always restarts at the first
+    /// queue. With BFC, which assigns new flows to the lowest free queue, flows in high queues
+    /// starve.
     LowestFirst {},
     /// Deficit weighted round robin with equal weights.
     Dwrr {
@@ -231,18 +238,20 @@ fn default_quantum() -> Bytes {
     Bytes(1600)
 }
 
-/// Every host.
+/// Configuration of all hosts.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
-    /// Data packets per ACK; the last packet of a flow is always acknowledged. Default 1 (all public simulators).
+    /// Data packets per ACK. The last packet of a flow is always acknowledged. Default 1 (all
+    /// public simulators).
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// Traffic class of ACK and NACK frames. Default 0, the control class: never paused, never charged.
+    /// Traffic class of ACKs and NACKs. Default 0, the control class: never paused, never charged.
     pub ack_class: Class,
-    /// How a port chooses between what waits in its queues (ACKs, and packets that the host relays) and the data of its own flows.
+    /// Scheduler between a port's queues (ACKs and relayed packets) and the data of the host's own
+    /// flows.
     pub scheduler: HostScheduler,
-    /// Hosts that relay, such as the servers of BCube.
+    /// Hosts that relay, such as BCube servers.
     pub relay: RelayConfig,
 }
 
@@ -257,58 +266,62 @@ impl Default for HostConfig {
     }
 }
 
-/// How a host's port chooses between its queues and the data of its own flows. The control class goes before both.
+/// Scheduler between a host port's queues and the data of the host's own flows. The control class
+/// has strict priority over both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HostScheduler {
-    /// What waits in queues goes first, packets that the host relays and ACKs of a data class: own data fills the gaps.
+    /// Queues first: relayed packets and ACKs of a data class. The host's own data fills the gaps.
     RelayFirst {},
     /// Queues and own data take turns, packet by packet.
     Fair {},
     /// Queues and own data share the port by bytes, by deficit round robin with equal weights.
     Dwrr {
-        /// Bytes added to the deficit of either per round. Default 1600 B, as of `switch.scheduler`.
+        /// Bytes added to each deficit per round. Default 1600 B, as for `switch.scheduler`.
         #[serde(default = "default_quantum")]
         quantum: Bytes,
     },
 }
 
-/// Hosts that relay.
+/// Configuration of hosts that relay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RelayConfig {
-    /// Buffer for the packets that a host relays. Default: unlimited (main memory; its peak is reported).
+    /// Buffer for relayed packets. Default: unlimited (main memory; results report its peak).
     pub buffer: Option<Bytes>,
-    /// Buffer policy. Default: that of `switch.headroom`; under a flow control that counts nothing at hosts that relay (`port-fc`, and `pfc` with
-    /// `relays = "forward"`), all of the buffer is for whatever comes.
+    /// Buffer policy. Default: that of `switch.headroom`. With a flow control that does not count
+    /// packets at relaying hosts (`port-fc`, and `pfc` with `relays = "forward"`), all packets
+    /// share the buffer.
     pub headroom: Option<HeadroomConfig>,
-    /// Time that a host takes to forward a packet, from its last bit's arrival to its place in a queue, besides its turn (`rate`). Default 0 s.
+    /// Time from the arrival of a packet's last bit until the packet is queued for forwarding,
+    /// without the wait due to `rate`. Default 0 s.
     pub delay: Duration,
-    /// How fast a host forwards, all ports together: a packet takes the time of its charged bytes, and those that come meanwhile wait for their turn, in
-    /// the host's buffer. Default: as fast as they come.
+    /// Forwarding rate of a host, all ports together. A packet takes the time of its charged bytes;
+    /// packets that arrive meanwhile wait in the host's buffer. Default: unlimited.
     pub rate: Option<Rate>,
-    /// Whether the congestion control's congestion point is at the relaying hosts' ports as well: ECN marks, telemetry. Default false.
+    /// True if relaying hosts' ports are congestion points too: ECN marks, telemetry. Default
+    /// false.
     pub congestion_point: bool,
 }
 
 impl RelayConfig {
-    /// What stands for an unlimited buffer: 1 TiB.
+    /// Value of an unlimited buffer: 1 TiB.
     pub const UNLIMITED: Bytes = Bytes(1 << 40);
 }
 
 impl NetworkSpec {
-    /// The group that `switch` belongs to, if any.
+    /// Returns the group of `switch`, if any.
     fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
         self.groups.iter().find(|group| group.switches.binary_search(&switch).is_ok())
     }
 
-    /// The flow control that runs at a switch.
+    /// Returns the flow control of a switch.
     pub fn flow_control(&self, switch: NodeId) -> &FlowControlConfig {
         let own = self.group(switch).and_then(|group| group.flow_control.as_ref());
         own.unwrap_or(&self.switch.flow_control)
     }
 
-    /// The buffer policy that runs at a switch, or at a host that relays.
+    /// Returns the buffer policy of a switch or relaying host.
     pub fn headroom(&self, node: NodeId) -> &HeadroomConfig {
         let own = match self.relays(node) {
             true => {
@@ -322,12 +335,12 @@ impl NetworkSpec {
         own.unwrap_or(&self.switch.headroom)
     }
 
-    /// Bytes of the buffer of a switch, or of a host that relays.
+    /// Returns the buffer size of a switch or relaying host.
     pub fn buffer(&self, node: NodeId) -> Bytes {
         if self.relays(node) { self.host.relay.buffer.unwrap_or(RelayConfig::UNLIMITED) } else { self.switch.buffer }
     }
 
-    /// What happens to packets that leave a switch, or a host that relays.
+    /// Returns the congestion point of a switch or relaying host.
     pub(crate) fn congestion_point(&self, site: &Site<'_>) -> AnyCongestionPoint {
         if site.is_host && !self.host.relay.congestion_point {
             CongestionConfig::None(Default::default()).point(site)
@@ -336,7 +349,7 @@ impl NetworkSpec {
         }
     }
 
-    /// The flow control that runs at `node`: a host goes with the switch at the other end of its first link.
+    /// Returns the flow control of `node`. Hosts run the flow control of their first-hop switch.
     pub fn flow_control_of(&self, node: NodeId, wiring: &Wiring) -> &FlowControlConfig {
         let first = wiring.of(node).first().filter(|_| self.is_host(node));
         self.flow_control(first.map_or(node, |port| wiring.peer(port)))
@@ -347,23 +360,23 @@ impl NetworkSpec {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// Whether flows start and end at `node`.
+    /// Returns true if `node` is a host.
     pub fn is_host(&self, node: NodeId) -> bool {
         self.nodes[node].kind.has_endpoint()
     }
 
-    /// Whether `node` is a host through which packets of others pass.
+    /// Returns true if `node` is a relaying host.
     pub fn relays(&self, node: NodeId) -> bool {
         self.nodes[node].kind == NodeKind::Relay
     }
 
-    /// Sizes of frames.
+    /// Returns the sizes of frames.
     pub fn sizes(&self) -> Sizes {
         let telemetry = self.congestion.telemetry_bytes();
         Sizes { framing: self.framing, mtu: self.mtu.get() as u32, telemetry }
     }
 
-    /// What a mechanism may know about `node`.
+    /// Returns the static environment of mechanisms at `node`.
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
         let (ports, is_host, policy) = (wiring.of(node), self.is_host(node), self.headroom(node));
         let lossless = self.switch.lossless.iter().copied().collect();
@@ -397,23 +410,23 @@ impl NetworkSpec {
         }
     }
 
-    /// Whether packets keep trails where their routes do not tell the way that they have come: some mechanism of a switch asks for them.
+    /// Returns true if packets record the ports that they passed, because a mechanism needs them.
     pub(crate) fn keeps_trails(&self) -> bool {
         self.congestion.needs_trails() || self.load_balance.needs_trails()
     }
 
-    /// Whether the path of a packet is its sender's choice.
+    /// Returns true if senders choose the paths of packets.
     pub(crate) fn senders_choose_paths(&self) -> bool {
         self.congestion.chooses_paths() || self.load_balance.chooses_paths()
     }
 
-    /// What runs at `site` as flow control.
+    /// Builds the flow control at `site`.
     pub(crate) fn build_flow_control(&self, site: &Site<'_>, wiring: &Wiring) -> AnyFlowControl {
         self.flow_control_of(site.node, wiring).build(site)
     }
 
-    /// Checks that the model can run this network. [`crate::network::fabric::Fabric::check_flow`] checks
-    /// the paths of flows.
+    /// Checks that the model can run this network.
+    /// [`crate::network::fabric::Fabric::check_flow`] checks the paths of flows.
     ///
     /// # Errors
     /// All errors of the network.
@@ -426,9 +439,9 @@ impl NetworkSpec {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// All mechanisms in the network.
+    /// Returns all mechanisms of the network.
     fn mechanisms(&self) -> Vec<Configured<'_>> {
-        // The configurations of the slots are types of their own, with methods of the same names.
+        // The configurations of slots are different types, with methods of equal names.
         macro_rules! configured {
             ($path:literal, $configs:expr) => {
                 $configs.map(|it| Configured { path: $path.into(), options: it.options(), plug_in: it.plug_in() })
@@ -453,14 +466,15 @@ impl NetworkSpec {
             .collect()
     }
 
-    /// The mechanisms of other crates in the network that scenarios can name, as `slot.name`, with their versions.
+    /// Returns the mechanisms of other crates that scenarios can name, as `slot.name`, with their
+    /// versions.
     pub fn plug_ins(&self) -> BTreeMap<String, &'static str> {
         let slot = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
         let plug_ins = self.mechanisms().into_iter().filter_map(|it| Some((slot(&it.path), it.plug_in?)));
         plug_ins.map(|(slot, (name, version))| (format!("{slot}.{name}"), version)).collect()
     }
 
-    /// What the network is like, in which packets take these routes.
+    /// Summarises the topology and configuration of the network.
     pub fn shape(&self, wiring: &Wiring, routes: &Routes) -> Shape {
         let nodes = || self.node_ids();
         let is_switch = |node: &NodeId| self.nodes[*node].kind == NodeKind::Switch;
@@ -498,7 +512,7 @@ impl NetworkSpec {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Events name nodes and ports in a limited number of bits.
+    /// Checks the numbers of nodes and ports, because event keys have a limited number of bits.
     fn check_sizes(&self, errors: &mut Vec<Diagnostic>) {
         let counts = [(self.nodes.len(), "nodes"), (2 * self.links.len(), "ports")];
         for (count, of_what) in counts.into_iter().filter(|(count, _)| *count > ID_LIMIT as usize) {

@@ -20,7 +20,7 @@ fn simulation(spec: NetworkSpec, at_us: u64) -> Simulation {
 }
 
 #[test]
-fn a_violation_says_when_where_and_what() {
+fn violations_show_time_place_and_problem() {
     let violation = Violation::new(Time::ZERO + Duration::from_us(2), "sw0 port 1", "12 B are missing".into());
     assert_eq!(violation.to_string(), "2 us at sw0 port 1: 12 B are missing");
 }
@@ -47,29 +47,30 @@ fn complaint(place: &str, what: &str) -> Vec<(String, String)> {
 /// Host 0 sends eleven packets, 10,528 B with charged headers, and receives as many ACKs of 60 B.
 #[test]
 fn bytes_that_appear_or_vanish_at_a_node_are_found() {
-    let balance = |came, went| format!("{came} B came in or were made, but {went} B left and 0 B are held");
-    let (came, went) = (10_528 + 660, 10_528 + 660);
-    for (harm, came, went) in [
-        ((|node| node.io.counters.received += 1) as fn(&mut Node), came + 1, went),
-        (|node| node.io.counters.created += 1, came + 1, went),
-        (|node| node.io.ports[0].start(&frame(3, 1), Time::NEVER), came, went + 1),
-        (|node| node.io.counters.consumed += 1, came, went + 1),
+    let balance =
+        |added, removed| format!("{added} B received or created, but {removed} B sent, consumed or lost, and 0 B held");
+    let (added, removed) = (10_528 + 660, 10_528 + 660);
+    for (harm, added, removed) in [
+        ((|node| node.io.counters.received += 1) as fn(&mut Node), added + 1, removed),
+        (|node| node.io.counters.created += 1, added + 1, removed),
+        (|node| node.io.ports[0].start(&frame(3, 1), Time::NEVER), added, removed + 1),
+        (|node| node.io.counters.consumed += 1, added, removed + 1),
     ] {
-        assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(came, went)));
+        assert_eq!(complaints(AT_REST, HOST, harm), complaint("h0", &balance(added, removed)));
         assert_eq!(complaints(UNDER_WAY, SWITCH, harm).len(), 1);
     }
 }
 
 /// After 2 us all packets, 21,056 B, have arrived at the switch and twelve of 1000 B have departed.
 #[test]
-fn bytes_that_are_charged_and_stand_in_no_queue_are_found() {
+fn charged_bytes_without_a_queue_are_found() {
     for at_us in [AT_REST, UNDER_WAY] {
         let found = complaints(at_us, SWITCH, |node| {
             let buffer = &mut node.switch.as_mut().unwrap().buffer;
             assert_eq!(admit(buffer, 2, CLASS, 1000, Time::ZERO), Ok(()));
         });
         let standing = if at_us == AT_REST { 0 } else { 21_056 - 12_000 };
-        let total = format!("the buffer counts {} B in use, {standing} B are in queues", standing + 1000);
+        let total = format!("{} B of the buffer in use, {standing} B in queues", standing + 1000);
         let expected = [("s0", "ingress 2 class 3: 1000 B charged, 0 B in queues"), ("s0", total.as_str())];
         assert_eq!(found, expected.map(|(place, what)| (place.into(), what.into())));
     }
@@ -89,21 +90,21 @@ fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
 #[test]
 fn a_gate_that_nobody_has_closed_is_found_once_all_is_quiet() {
     let close = |node: &mut Node| assert!(node.io.ports[0].close(3, Time::ZERO, PortId(0).into()));
-    let what = "port 0 told its peer to stop {}, which has stopped {Queue(3)}";
+    let what = "port 0 paused {}, but its peer keeps {Queue(3)} paused";
     assert_eq!(complaints(AT_REST, HOST, close), complaint("s0", what));
     assert_eq!(complaints(UNDER_WAY, HOST, close), []);
 }
 
 /// Flow control whose switches report a fixed state.
 #[derive(Clone, Debug, Default)]
-struct Believer {
+struct Fixed {
     stopping: Vec<(PortIx, PauseScope)>,
     leftover: Option<String>,
 }
 
-impl FlowControl for Believer {}
+impl FlowControl for Fixed {}
 
-impl FlowControlAccounts for Believer {
+impl FlowControlAccounts for Fixed {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         self.stopping.clone()
     }
@@ -113,40 +114,40 @@ impl FlowControlAccounts for Believer {
     }
 }
 
-impl crate::contract::Options for Believer {}
+impl crate::contract::Options for Fixed {}
 
-impl FlowControlOptions for Believer {
-    type Instance = Believer;
+impl FlowControlOptions for Fixed {
+    type Instance = Fixed;
 
     fn facts(&self, _is_host: bool) -> FlowControlFacts {
         FlowControlFacts::default()
     }
 
-    fn build(&self, site: &Site<'_>) -> Believer {
-        if site.is_host { Believer::default() } else { self.clone() }
+    fn build(&self, site: &Site<'_>) -> Fixed {
+        if site.is_host { Fixed::default() } else { self.clone() }
     }
 }
 
-fn under(belief: Believer, at_us: u64) -> Vec<(String, String)> {
+fn under(fixed: Fixed, at_us: u64) -> Vec<(String, String)> {
     let mut spec = star(3);
-    spec.switch.flow_control = FlowControlConfig::custom(belief);
+    spec.switch.flow_control = FlowControlConfig::custom(fixed);
     found(&simulation(spec, at_us))
 }
 
 #[test]
 fn a_pause_that_nobody_obeys_is_found_once_all_is_quiet() {
     let scope = PauseScope::Flow(FlowId(7), crate::frame::Direction::Data);
-    let belief = Believer { stopping: vec![(1, scope)], ..Default::default() };
-    let what = "port 1 told its peer to stop {Flow(FlowId(7), Data)}, which has stopped {}";
-    assert_eq!(under(belief.clone(), AT_REST), complaint("s0", what));
-    assert_eq!(under(belief, UNDER_WAY), []);
+    let fixed = Fixed { stopping: vec![(1, scope)], ..Default::default() };
+    let what = "port 1 paused {Flow(FlowId(7), Data)}, but its peer keeps {} paused";
+    assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", what));
+    assert_eq!(under(fixed, UNDER_WAY), []);
 }
 
 #[test]
-fn what_flow_control_keeps_back_is_found_once_all_is_quiet() {
-    let belief = Believer { leftover: Some("a root".into()), ..Default::default() };
-    assert_eq!(under(belief.clone(), AT_REST), complaint("s0", "a root"));
-    assert_eq!(under(belief, UNDER_WAY), []);
+fn leftover_state_of_flow_control_is_found_once_all_is_quiet() {
+    let fixed = Fixed { leftover: Some("a root".into()), ..Default::default() };
+    assert_eq!(under(fixed.clone(), AT_REST), complaint("s0", "a root"));
+    assert_eq!(under(fixed, UNDER_WAY), []);
 }
 
 #[test]

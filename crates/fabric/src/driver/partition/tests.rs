@@ -74,7 +74,7 @@ fn a_fat_tree_is_cut_at_its_core() {
 }
 
 #[test]
-fn a_pod_is_cut_where_whole_ones_do_not_come_out_even() {
+fn a_pod_is_split_if_whole_pods_cannot_be_balanced() {
     let parts = idle(fat_tree(), 3);
     let whole = |pod: u32| {
         parts.iter().any(|part| (0..32).filter(|n| pod_of_fat_tree(*n) == Some(pod)).all(|n| part.contains(&n)))
@@ -114,7 +114,7 @@ fn no_shard_is_empty() {
 }
 
 #[test]
-fn what_is_not_connected_is_not_cut() {
+fn connected_components_are_not_split() {
     // Two stars; two hosts back to back and two switches without a host.
     assert_eq!(idle(network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]), 2), [[0, 1, 4], [2, 3, 5]]);
     assert_eq!(idle(network(2, 2, &[(0, 1), (2, 3)]), 2), [[0, 1], [2, 3]]);
@@ -130,7 +130,7 @@ fn a_row_is_cut_in_the_middle() {
 }
 
 #[test]
-fn a_flow_is_work_for_every_node_on_its_path() {
+fn a_flow_loads_every_node_on_its_path() {
     let flows = vec![flow(0, 1, 10 * 952), flow(0, 3, 100 * 952), flow(2, 3, FlowSpec::ENDLESS)];
     let fabric = Fabric::new(leaf_spine(2, 2, 1)).unwrap();
     let endless = u64::from(LONG_FLOW);
@@ -142,7 +142,7 @@ fn a_flow_is_work_for_every_node_on_its_path() {
 
 /// All hosts send to one host. Its rack has half of the load and is split.
 #[test]
-fn lopsided_work_is_balanced() {
+fn uneven_load_is_balanced() {
     let flows: Vec<_> = (4..32).map(|host| flow(host, 0, 952_000)).collect();
     let fabric = Fabric::new(leaf_spine(8, 4, 4)).unwrap();
     let loads = expected_load(&fabric, &flows);

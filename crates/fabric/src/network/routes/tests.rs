@@ -9,7 +9,8 @@ fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
     (wiring, routes)
 }
 
-/// h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and spine 6.
+/// Hosts h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and
+/// spine 6.
 fn leaf_spine() -> NetworkSpec {
     network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
 }
@@ -35,9 +36,9 @@ fn ports_are_numbered_in_the_order_of_the_links() {
     assert_eq!(wiring.links[8].map(|port| wiring.ports[port].node), [NodeId(4), NodeId(6)]);
 }
 
-/// Leaf 4 has three ways to leaf 5, two of them by spine 6, which has two to leaf 4.
+/// Leaf 4 has three paths to leaf 5, two of them through spine 6, which has two links to leaf 4.
 #[test]
-fn choices_are_those_of_switches_between_hosts() {
+fn choices_count_equal_cost_ports_of_switches_between_hosts() {
     let choices = |spec: &NetworkSpec, by_hand: &[(u32, u32, PortIx)]| {
         let (wiring, mut routes) = routes(spec);
         for (node, target, port) in by_hand {
@@ -47,11 +48,12 @@ fn choices_are_those_of_switches_between_hosts() {
     };
     let mut spec = leaf_spine();
     assert_eq!(choices(&spec, &[]), 3);
-    // What is set by hand is no choice. Leaf 4 still has one to h3, leaf 5 to both, and spine 6 to leaf 4.
+    // Routes set by hand offer no choice. Leaf 4 still has a choice to h3, leaf 5 to both hosts,
+    // and spine 6 to leaf 4.
     assert_eq!(choices(&spec, &[(4, 2, 2)]), 3);
     assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2)]), 2);
     assert_eq!(choices(&spec, &[(4, 2, 2), (4, 3, 2), (5, 0, 3), (5, 1, 3)]), 1);
-    // With no host behind leaf 5 there is nobody to choose for; of hosts, those with several links choose for themselves.
+    // Without hosts on leaf 5, no switch has a choice. The choices of source hosts do not count.
     spec.links.retain(|link| link.a.0 < 2 || link.a.0 > 3);
     assert_eq!(choices(&spec, &[]), 1);
     assert_eq!(choices(&network(2, 2, &[(0, 2), (0, 3), (1, 2), (1, 3)]), &[]), 1);
@@ -67,13 +69,14 @@ fn all_equal_cost_ports_are_candidates_parallel_links_included() {
     assert_eq!(routes.candidates(NodeId(4), NodeId(1)), [1]);
     assert_eq!(routes.candidates(NodeId(6), NodeId(0)), [0, 2]);
     assert_eq!(routes.candidates(NodeId(5), NodeId(3)), [1]);
-    // Switches are no targets unless asked for.
+    // Switches become targets only on request.
     assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
 }
 
-/// From h0 to h3 over spine 6 or 7: at spine 6, the port of spine 7 is no longer on the way, though it is one to h3; nor is what lies behind.
+/// From h0 to h3 through spine 6 or 7. After spine 6, the packet cannot meet the port of spine 7,
+/// although that port leads to h3, nor ports that it has passed.
 #[test]
-fn a_packet_meets_only_what_lies_ahead_of_it() {
+fn packets_meet_only_ports_ahead() {
     let (wiring, routes) = routes(&leaf_spine());
     let port = |node: u32, ix: usize| &wiring.of(NodeId(node))[ix];
     let intersects = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
@@ -103,9 +106,10 @@ fn a_path_passes_its_waypoints() {
     assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
 }
 
-/// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7; from h2 the way is short.
+/// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7. The path from h2 stays
+/// in the rack.
 #[test]
-fn shares_are_those_of_a_fluid() {
+fn shares_follow_a_fluid() {
     let (wiring, routes) = routes(&leaf_spine());
     let shares = |sources: &[u32]| {
         let sources: Vec<NodeId> = sources.iter().copied().map(NodeId).collect();
@@ -126,7 +130,8 @@ fn shares_are_those_of_a_fluid() {
     assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
 }
 
-/// h1 has a link to each of two switches and would be a short cut; switches 3 and 4 are linked through 5.
+/// Host h1 has links to two switches and would be a short cut. Switches 3 and 4 are linked through
+/// 5.
 #[test]
 fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
     let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
@@ -139,14 +144,15 @@ fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
 }
 
 #[test]
-fn where_there_is_no_way_there_is_no_route() {
+fn no_route_without_a_path() {
     let spec = network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]);
     let (wiring, routes) = routes(&spec);
     assert_eq!(routes.candidates(NodeId(4), NodeId(2)), [] as [PortIx; 0]);
     assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
 }
 
-/// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us each way.
+/// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us
+/// each way.
 #[test]
 fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let mut spec = leaf_spine();
@@ -158,16 +164,17 @@ fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let hop = 2_000_000 + 80_000 + 4_800;
     assert_eq!(rtt(&spec), (4 * hop, 4, hop));
     spec.links[2].rate = Rate::from_gbps(25);
-    // Within the rack of the slow host, two of its links; to the other rack, one and three others: two more hops are two fast ones less a slow.
+    // Within the rack of the slow host: two of its links. To the other rack: one of its links and
+    // three others. Two more hops take three fast hops less one slow hop.
     let slow = 2_000_000 + 4 * 84_800;
     assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
     // One rack: two hosts on a switch.
     assert_eq!(rtt(&crate::testing::star(2)), (2 * hop, 2, hop));
 }
 
-/// A pair with more links may have the shorter round trip: it says nothing of what a link adds.
+/// Pairs with more links may have shorter round-trip times. Such pairs do not limit the increment.
 #[test]
-fn a_link_adds_what_the_shorter_ways_allow() {
+fn increment_per_link_follows_from_shorter_paths() {
     let of = |pairs: &[(u8, u64)]| {
         let trips = RoundTrips::of(&pairs.iter().map(|(hops, ps)| (*hops, Duration::from_ps(*ps))).collect());
         (trips.longest.ps(), trips.hops, trips.per_hop.ps())

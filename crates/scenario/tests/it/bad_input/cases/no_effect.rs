@@ -276,7 +276,7 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
         &[
-            "s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has a port beyond 255",
+            "s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has a port above 255",
         ],
     ),
     (
