@@ -93,7 +93,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             if !packet.route.advance() {
                 return self.node.io.drop(ingress, frame, DropCause::TimeToLive, self.env);
             }
-            detour = detour | NodeFlags::NOTICE.only_if(packet.kind == PacketKind::Notice);
+            detour |= NodeFlags::NOTICE.only_if(packet.kind == PacketKind::Notice);
         }
         if self.node.io.flags.intersects(detour) {
             return self.forward_by_detour(egress, queued);
