@@ -451,14 +451,11 @@ fn version() -> &'static str {
 
 /// Returns the sources of the core.
 #[pyfunction]
-fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let info = PyDict::new(py);
-    info.set_item("version", BUILD.version)?;
-    info.set_item("commit", BUILD.commit)?;
-    info.set_item("profile", BUILD.profile)?;
-    info.set_item("source", BUILD.source)?;
-    info.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
-    Ok(info)
+fn build_info() -> BTreeMap<&'static str, String> {
+    let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+    let fields = [("version", BUILD.version), ("commit", BUILD.commit), ("profile", BUILD.profile)];
+    let fields = fields.into_iter().chain([("source", BUILD.source), ("target", &target)]);
+    fields.map(|(key, value)| (key, value.to_owned())).collect()
 }
 
 /// Defines a Python module with everything in `backwater._core` and the mechanisms of the calling

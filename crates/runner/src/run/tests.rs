@@ -1,7 +1,7 @@
 //! Tests of runs and their files.
 
 use super::*;
-use crate::tables::{PauseRow, TableWriter};
+use crate::tables::{PauseRow, TableWriter, definitions};
 use backwater_fabric::ids::NodeId;
 use backwater_scenario::Document;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -57,28 +57,8 @@ fn a_run_leaves_complete_files_and_nothing_else() {
     let mut files: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort_unstable();
-    let tables = [
-        "balancing",
-        "buffers",
-        "egress",
-        "events",
-        "flows",
-        "full_queues",
-        "goodput",
-        "headroom",
-        "ingress",
-        "paths",
-        "pauses",
-        "ports",
-        "queues",
-        "reordering",
-        "signals",
-        "stops",
-        "switches",
-        "waits",
-    ];
-    let others = ["run.json", "topology.json"].map(String::from);
-    let mut expected: Vec<_> = tables.map(|table| format!("{table}.parquet")).into_iter().chain(others).collect();
+    let tables = definitions().into_iter().map(|table| format!("{}.parquet", table.name));
+    let mut expected: Vec<_> = tables.chain(["run.json", "topology.json"].map(String::from)).collect();
     expected.sort_unstable();
     assert_eq!(files, expected);
 }
