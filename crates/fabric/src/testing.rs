@@ -1,6 +1,7 @@
 //! Networks, packets and helpers for unit tests.
 
 use crate::contract::packet::NO_PORT;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     AddedQueues, Admission, BufferPolicy, Choice, FlowKey, LoadBalance, PacketContext, PipelineHooks, RouteRequest,
@@ -10,7 +11,6 @@ use crate::frame::framing::{FrameSize, Framing};
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, Packet, PacketKind, Route, Timestamp};
 use crate::ids::{Class, FlowId, NodeId, PortIx};
-use crate::model::fifo::Queued;
 use crate::model::io::NodeIo;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
@@ -99,8 +99,9 @@ pub(crate) fn interfaces(ports: Vec<Port>) -> NodeIo {
 
 /// Returns the index of the load balancer's choice among `candidates` for a packet with flow key 7.
 pub(crate) fn choose(balancer: &mut impl LoadBalance, candidates: &[PortIx], ports: &mut NodeIo) -> usize {
-    let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
-    let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
+    let (fabric, mut records) = (fabric(star(2)), Records::default());
+    let mut queued = queued(3, 1000);
+    let packet = queued.context(NO_PORT, &mut records);
     let arrival = &mut RouteRequest { packet, destination: NodeId(1), key: FlowKey(7), candidates };
     match balancer.choose(arrival, &mut View::new(Time::ZERO, &fabric, ports)) {
         Choice::Candidate(index) => index,
@@ -116,10 +117,11 @@ pub(crate) fn depart(
     now: Time,
     ports: &mut NodeIo,
 ) -> (Frame, Records) {
-    let (fabric, mut records, mut frame) = (fabric(star(2)), Records::default(), frame(3, 1000));
-    let packet = &mut PacketContext::new(&mut frame, 0, 1, &mut records);
+    let (fabric, mut records) = (fabric(star(2)), Records::default());
+    let mut queued = queued(3, 1000);
+    let packet = &mut queued.context(1, &mut records);
     mechanism.on_departure(packet, queue_bytes, &mut View::new(now, &fabric, ports));
-    (frame, records)
+    (queued.frame, records)
 }
 
 /// Returns a data packet of `class` with `bytes` on the wire and in buffers.
@@ -138,15 +140,15 @@ pub(crate) fn frame(class: u8, bytes: u16) -> Frame {
 }
 
 /// Returns a queued data packet of `class` with `bytes`.
-pub(crate) fn queued(class: u8, bytes: u16) -> Queued {
-    Queued { frame: frame(class, bytes), at: Time::ZERO, ingress: 0, ingress_class: Class(class), note: 0 }
+pub(crate) fn queued(class: u8, bytes: u16) -> QueuedPacket {
+    QueuedPacket::new(frame(class, bytes), 0, Time::ZERO)
 }
 
 /// Returns the context of a data packet from `ingress` to port 0. Leaks its frame, because contexts
 /// borrow frames.
 pub(crate) fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
-    let frame = Box::leak(Box::new(frame(class.0, bytes as u16)));
-    PacketContext::new(frame, ingress, 0, Box::leak(Box::default()))
+    let packet = QueuedPacket::new(frame(class.0, bytes as u16), ingress, Time::ZERO);
+    Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
 }
 
 /// Offers a packet to a buffer policy.

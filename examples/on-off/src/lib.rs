@@ -108,12 +108,12 @@ fn queues() -> impl Iterator<Item = QueueIx> {
 impl FlowControl for OnOff {
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
         let cause = view.culprit(packet.egress, packet.queue);
-        self.update(packet.ingress, pressure, cause, view);
+        self.update(packet.ingress(), pressure, cause, view);
     }
 
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
         let cause = view.port(packet.egress).id();
-        self.update(packet.ingress, gauge.pressure(), cause, view);
+        self.update(packet.ingress(), gauge.pressure(), cause, view);
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {

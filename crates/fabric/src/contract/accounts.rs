@@ -40,7 +40,7 @@ pub trait FlowControlAccounts {
     /// Returns true if a packet that is queued here is a reason why the upstream of `ingress` has
     /// to keep `scope` paused. Default: true if the packet arrived on `ingress` in that queue.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        packet.ingress == ingress && scope == PauseScope::Queue(packet.packet().queue.into())
+        packet.ingress() == ingress && scope == PauseScope::Queue(packet.headers().queue.into())
     }
 
     /// Returns the queues of this node whose closed gates keep `scope` paused upstream of

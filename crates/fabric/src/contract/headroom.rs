@@ -144,13 +144,13 @@ pub struct IngressGauge<'a> {
 impl IngressGauge<'_> {
     /// Returns the bytes charged to the packet's ingress queue.
     pub fn occupancy(&self) -> u64 {
-        self.policy.ingress_occupancy(self.packet.ingress, self.packet.ingress_class)
+        self.policy.ingress_occupancy(self.packet.ingress(), self.packet.ingress_class())
     }
 
     /// Returns the present state of the packet's ingress port.
     #[inline]
     pub fn pressure(&self) -> Pressure {
-        self.policy.pressure(self.packet.ingress, self.packet.ingress_class)
+        self.policy.pressure(self.packet.ingress(), self.packet.ingress_class())
     }
 }
 

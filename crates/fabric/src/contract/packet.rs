@@ -6,59 +6,105 @@ use crate::contract::view::View;
 use crate::frame::record::{PathHeader, Records, Telemetry};
 use crate::frame::{Direction, Frame, Notice, Packet, Trail};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
+use backwater_engine::Time;
 
 /// No port: the ingress of a packet that the node made, and the egress of a packet that is not
 /// routed yet.
 pub const NO_PORT: PortIx = PortIx::MAX;
 
-/// A packet at one point of a node's pipeline: its place there, its frame, and its side record.
-pub struct PacketContext<'a> {
+/// A packet at a node: its frame, and the facts that the node keeps beside the frame.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedPacket {
+    /// Frame of the packet.
+    pub frame: Frame,
+    /// Arrival at the present queue.
+    pub at: Time,
     /// Ingress port; [`NO_PORT`] if the node made the packet: a notice, or the answer of a host.
     pub ingress: PortIx,
+    /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
+    /// it.
+    pub ingress_class: Class,
+    /// Note that the flow control attached when it chose the queue.
+    pub note: u32,
+}
+
+const _: () = assert!(size_of::<QueuedPacket>() == 48);
+
+impl QueuedPacket {
+    /// Returns a packet that arrived on `ingress` at `at`.
+    #[inline(always)]
+    pub fn new(frame: Frame, ingress: PortIx, at: Time) -> QueuedPacket {
+        QueuedPacket { frame, at, ingress, ingress_class: frame.class(), note: 0 }
+    }
+
+    /// Returns the context of the packet in the queue of its class at `egress`.
+    #[inline(always)]
+    pub fn context<'a>(&'a mut self, egress: PortIx, records: &'a mut Records) -> PacketContext<'a> {
+        let queue = self.frame.class().0.into();
+        self.context_in(egress, queue, records)
+    }
+
+    /// Returns the context of the packet in `queue` of `egress`.
+    #[inline(always)]
+    pub fn context_in<'a>(&'a mut self, egress: PortIx, queue: QueueIx, records: &'a mut Records) -> PacketContext<'a> {
+        PacketContext { packet: self, egress, queue, records }
+    }
+}
+
+/// A packet at one point of a node's pipeline: its place there, its frame, and its side record.
+pub struct PacketContext<'a> {
+    /// The packet as it is queued.
+    pub packet: &'a mut QueuedPacket,
     /// Egress port; [`NO_PORT`] before the load balancer chose one.
     pub egress: PortIx,
     /// Queue of the egress port: the packet's present queue, or on dequeue the queue that it left.
     pub queue: QueueIx,
-    /// Traffic class on arrival. The buffer charges this class, and a PAUSE to the upstream names
-    /// it.
-    pub ingress_class: Class,
-    /// Traffic class on departure.
-    pub egress_class: Class,
-    /// Charged bytes.
-    pub bytes: u16,
-    /// Note that the flow control attached when it chose the queue.
-    pub note: u32,
-    /// Frame of the packet.
-    pub frame: &'a mut Frame,
     /// Side records of all frames.
     pub records: &'a mut Records,
 }
 
-impl<'a> PacketContext<'a> {
-    /// Returns the context of a packet that arrived on `ingress` and leaves through `egress` in the
-    /// queue of its class.
+impl PacketContext<'_> {
+    /// Returns the ingress port; [`NO_PORT`] if the node made the packet.
     #[inline]
-    pub fn new(frame: &'a mut Frame, ingress: PortIx, egress: PortIx, records: &'a mut Records) -> PacketContext<'a> {
-        let (class, bytes) = (frame.class(), frame.size.charge);
-        let queue = class.0.into();
-        PacketContext {
-            ingress,
-            egress,
-            queue,
-            ingress_class: class,
-            egress_class: class,
-            bytes,
-            note: 0,
-            frame,
-            records,
-        }
+    pub fn ingress(&self) -> PortIx {
+        self.packet.ingress
+    }
+
+    /// Returns the traffic class on arrival, which the buffer charges.
+    #[inline]
+    pub fn ingress_class(&self) -> Class {
+        self.packet.ingress_class
+    }
+
+    /// Returns the traffic class on departure.
+    #[inline]
+    pub fn egress_class(&self) -> Class {
+        self.packet.frame.class()
+    }
+
+    /// Returns the charged bytes.
+    #[inline]
+    pub fn bytes(&self) -> u16 {
+        self.packet.frame.size.charge
+    }
+
+    /// Returns the wire bytes.
+    #[inline]
+    pub fn wire_bytes(&self) -> u16 {
+        self.packet.frame.size.wire
+    }
+
+    /// Returns the note that the flow control attached when it chose the queue.
+    #[inline]
+    pub fn note(&self) -> u32 {
+        self.packet.note
     }
 
     /// Returns true if the packet is charged to a pool and therefore subject to flow control.
     /// Packets of the control class and packets of this node are not.
     #[inline]
     pub(crate) fn is_charged(&self) -> bool {
-        self.ingress_class != Class::CONTROL && self.ingress != NO_PORT
+        self.packet.ingress_class != Class::CONTROL && self.packet.ingress != NO_PORT
     }
 
     /// Returns the headers of the packet.
@@ -66,63 +112,70 @@ impl<'a> PacketContext<'a> {
     /// # Panics
     /// If the frame is link-local. Such frames pass no hook.
     #[inline]
-    pub fn packet(&self) -> &Packet {
-        self.frame.packet().expect("link-local frames pass no hook")
+    pub fn headers(&self) -> &Packet {
+        self.packet.frame.packet().expect("link-local frames pass no hook")
     }
 
     /// Sets the ECN mark.
     pub fn mark(&mut self) {
-        self.frame.mark();
+        self.packet.frame.mark();
     }
 
     /// Returns the ports that the packet passed, if its route does not record them.
     pub fn trail(&self) -> Option<&Trail> {
-        self.records.trail(self.frame.record)
+        self.records.trail(self.packet.frame.record)
     }
 
     /// Returns the content of a notice. A switch on its way may change it.
     pub fn notice_mut(&mut self) -> Option<&mut Notice> {
-        self.records.notice_mut(self.frame.record)
+        self.records.notice_mut(self.packet.frame.record)
     }
 
     /// Returns the header of load balancing, if the packet has one.
     pub fn path_header(&self) -> Option<&PathHeader> {
-        self.records.path_header(self.frame.record)
+        self.records.path_header(self.packet.frame.record)
     }
 
     /// Returns the header of load balancing; adds one if the packet has none.
     pub fn path_header_mut(&mut self) -> &mut PathHeader {
-        self.records.path_header_mut(&mut self.frame.record)
+        self.records.path_header_mut(&mut self.packet.frame.record)
     }
 
     /// Returns the telemetry that switches stamped into the packet; adds an empty one if there is
     /// none.
     pub fn telemetry_mut(&mut self) -> &mut Telemetry {
-        self.records.telemetry_mut(&mut self.frame.record)
+        self.records.telemetry_mut(&mut self.packet.frame.record)
     }
 
     /// Returns the ports that the packet passes after its egress port.
     #[inline]
     pub fn remaining_hops<'v>(&self, view: &'v View<'_>) -> RemainingHops<'v> {
-        let (packet, egress) = (self.packet(), view.port(self.egress).id());
+        let (packet, egress) = (self.headers(), view.port(self.egress).id());
         RemainingHops::new(view.paths, packet.flow, packet.direction(), packet.route, egress)
     }
 
     /// Returns the packet's present queue, egress class and note.
     pub fn choice(&self) -> QueueChoice {
-        self.in_queue(self.queue, self.note)
+        self.in_queue(self.queue, self.note())
+    }
+
+    /// Moves the packet to the queue that the flow control chose.
+    #[inline]
+    pub(crate) fn choose(&mut self, choice: QueueChoice) {
+        (self.queue, self.packet.note) = (choice.queue, choice.note);
+        self.packet.frame.set_class(choice.class);
     }
 
     /// Chooses the queue of the packet's class, without a note.
     #[inline]
     pub fn by_class(&self) -> QueueChoice {
-        self.in_queue(QueueIx::from(self.egress_class.0), 0)
+        self.in_queue(QueueIx::from(self.egress_class().0), 0)
     }
 
     /// Chooses `queue`, with a note, and keeps the packet's class.
     #[inline]
     pub fn in_queue(&self, queue: QueueIx, note: u32) -> QueueChoice {
-        QueueChoice { queue, class: self.egress_class, note }
+        QueueChoice { queue, class: self.egress_class(), note }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The audit: invariants of every run, whatever the mechanisms do.
 
 use crate::contract::packet::NO_PORT;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::{FlowControlAccounts, PauseScope};
 use crate::driver::shard::Shard;
 use crate::driver::simulation::Simulation;
 use crate::ids::{CLASSES, Class, NodeId, PortIx};
-use crate::model::fifo::{Frames, Queued};
+use crate::model::fifo::Frames;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;
@@ -106,7 +107,7 @@ fn check_buffer<'a>(node: &'a Node, frames: &'a Frames, report: &mut impl FnMut(
     let mut queued_bytes: IndexVec<PortIx, _> = vec![[0u64; CLASSES]; node.ports().len()].into();
     let in_queues = |port: &'a Port| (0..port.queue_count() as u16).flat_map(move |queue| port.frames(queue, frames));
     let queued = node.ports().iter().flat_map(in_queues).chain(switch.transit.packets());
-    for Queued { frame, ingress, ingress_class, .. } in queued {
+    for QueuedPacket { frame, ingress, ingress_class, .. } in queued {
         if *ingress_class != Class::CONTROL && *ingress != NO_PORT {
             queued_bytes[*ingress][ingress_class.index()] += u64::from(frame.size.charge);
         }

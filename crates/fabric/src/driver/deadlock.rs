@@ -12,11 +12,11 @@
 //! A threshold that depends on the whole buffer may resume a queue whose packets do not move.
 //! [`Simulation::is_still_dead`] confirms a deadlock later.
 
+use crate::contract::packet::QueuedPacket;
 use crate::contract::{FlowControlAccounts, PauseScope, PortFacts};
 use crate::driver::simulation::Simulation;
 use crate::frame::record::Records;
 use crate::ids::{Class, NodeId, PortId, PortIx, QueueIx};
-use crate::model::fifo::Queued;
 use crate::model::node::Node;
 use crate::model::port::Port;
 use backwater_engine::Time;
@@ -125,10 +125,10 @@ fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: Pau
     let (mut found, node) = (Vec::new(), simulation.node(node));
     for port in node.ports() {
         for next in 0..port.queue_count() as QueueIx {
-            let keeps = |queued: &Queued| {
+            let keeps = |queued: &QueuedPacket| {
                 let (mut queued, records) = (*queued, &mut Records::default());
                 queued.frame.class() != Class::CONTROL
-                    && node.flow_control().sustains_pause(ingress, scope, &queued.context(port.ix, next, records))
+                    && node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, next, records))
             };
             if port.frames(next, simulation.frames(node.id)).any(keeps) {
                 found.push((port.id, next));

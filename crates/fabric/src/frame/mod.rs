@@ -141,6 +141,11 @@ impl Frame {
         self.packet().map_or(Class::CONTROL, |packet| packet.class)
     }
 
+    /// Returns true for a packet with an ECN mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.packet().is_some_and(|packet| packet.marked)
+    }
+
     /// Sets the class of a packet.
     pub(crate) fn set_class(&mut self, class: Class) {
         if let Body::Packet(packet) = &mut self.body {

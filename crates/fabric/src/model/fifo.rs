@@ -4,11 +4,7 @@
 //! is empty. A chunk that one queue freed is the next to be reused. Memory thus follows the number
 //! of frames, and the next write mostly hits a near cache.
 
-use crate::contract::PacketContext;
-use crate::frame::Frame;
-use crate::frame::record::Records;
-use crate::ids::{Class, PortIx, QueueIx};
-use backwater_engine::Time;
+use crate::contract::packet::QueuedPacket;
 use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::pages::prefer_large;
 use backwater_engine::prefetch::prefetch;
@@ -23,51 +19,8 @@ const LARGE: usize = 1 << 18;
 /// Position of an item in its pool. The chunk's number is the position divided by [`CHUNK`].
 type Position = u32;
 
-/// A frame in a queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Queued {
-    /// Frame.
-    pub frame: Frame,
-    /// Time at which it joined the queue.
-    pub at: Time,
-    /// Ingress port; [`NO_PORT`] at its source.
-    pub ingress: PortIx,
-    /// Traffic class on arrival.
-    pub ingress_class: Class,
-    /// Note that the flow control attached.
-    pub note: u32,
-}
-
-const _: () = assert!(size_of::<Queued>() == 48);
-
-impl Queued {
-    /// Returns a frame that arrived on `ingress` at `now`.
-    #[inline(always)]
-    pub(crate) fn arrived(frame: &Frame, ingress: PortIx, now: Time) -> Queued {
-        Queued { frame: *frame, at: now, ingress, ingress_class: frame.class(), note: 0 }
-    }
-
-    /// Returns the context of the packet in `queue` of `egress`.
-    #[inline]
-    pub fn context<'a>(&'a mut self, egress: PortIx, queue: QueueIx, records: &'a mut Records) -> PacketContext<'a> {
-        let Queued { frame, ingress, ingress_class, note, .. } = self;
-        let (egress_class, bytes) = (frame.class(), frame.size.charge);
-        PacketContext {
-            ingress: *ingress,
-            egress,
-            queue,
-            ingress_class: *ingress_class,
-            egress_class,
-            bytes,
-            note: *note,
-            frame,
-            records,
-        }
-    }
-}
-
 /// Pool of the frames in all queues of a shard.
-pub type Frames = Pool<Queued>;
+pub type Frames = Pool<QueuedPacket>;
 
 /// Memory of many queues.
 #[derive(Debug)]

@@ -4,13 +4,14 @@
 //! sees the event set, a clock, a file or a socket, so that a simulator or a wire can drive it.
 
 use crate::contract::packet::NO_PORT;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{FlowControl, HookSet, OutgoingNotice, PipelineHooks, View};
 use crate::frame::record::Record;
 use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, RecordRef, Timestamp};
-use crate::ids::{CLASSES, FlowId, NodeId, PortIx, QueueIx};
+use crate::ids::{CLASSES, Class, FlowId, NodeId, PortIx, QueueIx};
 use crate::mechanisms::flow_control::AnyFlowControl;
-use crate::model::fifo::{Frames, Queued};
+use crate::model::fifo::Frames;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::{Action, Counters, HookOwner, Losses, NodeIo, PendingActions};
@@ -300,7 +301,7 @@ impl Node {
                 switch.on_pause_sent(port, classes, stop, env.now);
             }
             let frame = Frame { record, ..Frame::new(Body::Control(control), size) };
-            let queued = Queued::arrived(&frame, NO_PORT, env.now);
+            let queued = QueuedPacket { frame, at: env.now, ingress: NO_PORT, ingress_class: Class::CONTROL, note: 0 };
             let (NodeIo { ports, counters, .. }, records) = (&mut self.io, &mut *env.records);
             ports[port].enqueue_control(queued, env.frames, |withdrawn| {
                 counters.created -= u64::from(withdrawn.size.charge);

@@ -15,14 +15,14 @@
 //! queue pairs at [`SwitchPipeline::schedule`].
 
 use crate::contract::packet::NO_PORT;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
     Pressure, RouteRequest, Stage, View,
 };
-use crate::frame::{Body, Frame, NextHop, Packet, PacketKind, Trail};
+use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
-use crate::model::fifo::Queued;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::HookOwner;
@@ -30,6 +30,8 @@ use crate::model::node::Node;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink, Wakeup};
 use crate::model::tracing::{Tracer, charge_pauses};
+use crate::network::fabric::Fabric;
+use backwater_engine::Time;
 
 /// The pipeline of a node while the node handles one input.
 pub(crate) struct SwitchPipeline<'n, 'e, S> {
@@ -43,11 +45,18 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         SwitchPipeline { node, env }
     }
 
+    /// Borrows the pipeline for one call. Functions that are not inlined take the pipeline by value, as two pointers: a
+    /// reference to it would force both into memory.
+    #[inline(always)]
+    fn reborrow(&mut self) -> SwitchPipeline<'_, 'e, S> {
+        SwitchPipeline { node: self.node, env: self.env }
+    }
+
     // ------------------------------------------------------------------------------------------ route
 
     /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
     #[inline(never)]
-    pub(crate) fn route(&mut self, ingress: PortIx, destination: NodeId, frame: &Frame) {
+    pub(crate) fn route(mut self, ingress: PortIx, destination: NodeId, frame: &Frame) {
         let mut routed;
         let (egress, frame) = match self.env.fabric.routes.candidates(self.node.id, destination) {
             [only] => (*only, frame),
@@ -68,10 +77,12 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let switch = switch.as_mut().expect("routes pass through switches only");
         let path = records.path(frame.record).map(Entropy);
         let key = fabric.key(packet.flow, packet.direction()).with(path);
-        let packet = PacketContext::new(frame, ingress, NO_PORT, records);
-        let request = &mut RouteRequest { packet, destination, key, candidates };
+        let mut packet = QueuedPacket::new(*frame, ingress, *now);
+        let request = &mut RouteRequest { packet: packet.context(NO_PORT, records), destination, key, candidates };
         let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
-        match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
+        let choice = switch.balancer.choose(request, &mut View::new(*now, *fabric, access));
+        *frame = packet.frame;
+        match choice {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
                 let first = [fabric.wiring.peer_ix(io.ports[ingress].id)];
@@ -87,51 +98,53 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Forwards a packet for another node from `ingress` to `egress`.
     #[inline(always)]
     pub(crate) fn forward(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame) {
-        let mut queued = Queued::arrived(frame, ingress, self.env.now);
+        let mut packet = QueuedPacket::new(*frame, ingress, self.env.now);
         let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
-        if let Body::Packet(packet) = &mut queued.frame.body {
-            if !packet.route.advance() {
+        if let Body::Packet(headers) = &mut packet.frame.body {
+            if !headers.route.advance() {
                 return self.node.io.drop(ingress, frame, DropCause::TimeToLive, self.env);
             }
-            detour |= NodeFlags::NOTICE.only_if(packet.kind == PacketKind::Notice);
+            detour |= NodeFlags::NOTICE.only_if(headers.kind == PacketKind::Notice);
         }
         if self.node.io.flags.intersects(detour) {
-            return self.forward_by_detour(egress, queued);
+            return self.reborrow().forward_by_detour(egress, packet);
         }
-        self.enqueue(egress, &mut queued);
+        self.enqueue(egress, &mut packet);
     }
 
     /// Forwards a packet that mechanisms inspect on its way, or whose forwarding takes time.
     #[inline(never)]
-    fn forward_by_detour(&mut self, egress: PortIx, mut queued: Queued) {
+    fn forward_by_detour(mut self, egress: PortIx, mut packet: QueuedPacket) {
         if self.node.io.is_dead_end(egress, self.env) {
-            return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
+            return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env);
         }
-        if self.inspect(egress, &mut queued) == NoticeAction::Consume {
-            return self.node.io.consume(&queued.frame, self.env);
+        if self.reborrow().inspect(egress, &mut packet) == NoticeAction::Consume {
+            return self.node.io.consume(&packet.frame, self.env);
         }
         if self.node.io.flags.intersects(NodeFlags::DELAY) {
-            self.start_transit(egress, queued);
+            self.start_transit(egress, packet);
         } else {
-            self.enqueue(egress, &mut queued);
+            self.enqueue(egress, &mut packet);
         }
     }
 
     /// Calls the hooks for notices and for packets before their last hop.
     #[inline(never)]
-    fn inspect(&mut self, egress: PortIx, queued: &mut Queued) -> NoticeAction {
-        let Body::Packet(packet) = &queued.frame.body else { return NoticeAction::Forward };
-        if packet.kind == PacketKind::Notice && self.deliver_notice(&queued.frame) == NoticeAction::Consume {
+    fn inspect(mut self, egress: PortIx, packet: &mut QueuedPacket) -> NoticeAction {
+        let Body::Packet(headers) = &packet.frame.body else { return NoticeAction::Forward };
+        if headers.kind == PacketKind::Notice && self.reborrow().deliver_notice(&packet.frame) == NoticeAction::Consume
+        {
             return NoticeAction::Consume;
         }
-        let is_last = match packet.route.next() {
+        let is_last = match headers.route.next() {
             NextHop::Port(_) => false,
             NextHop::Arrived => true,
             NextHop::Towards(destination) => self.env.fabric.wiring.neighbour(self.node.id, egress) == destination,
         };
         if is_last {
-            let queue = queued.ingress_class.0.into();
-            self.call_hooks(HookSet::LAST_HOP, egress, queue, queued, |hooks, packet, view| {
+            let Env { now, fabric, records, .. } = self.env;
+            let packet = &mut packet.context(egress, records);
+            call_hooks(HookSet::LAST_HOP, self.node, packet, *now, fabric, |hooks, packet, view| {
                 hooks.on_last_hop(packet, view);
             });
         }
@@ -139,7 +152,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     }
 
     /// Delivers a notice to the subscribed mechanisms.
-    pub(crate) fn deliver_notice(&mut self, frame: &Frame) -> NoticeAction {
+    pub(crate) fn deliver_notice(self, frame: &Frame) -> NoticeAction {
         let Some(notice) = self.env.records.notice(frame.record).copied() else { return NoticeAction::Forward };
         let mut action = NoticeAction::Forward;
         self.node.call_hooks(HookSet::NOTICE, self.env, |hooks, view| {
@@ -150,112 +163,68 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         action
     }
 
-    // ------------------------------------------------------------------------------------------ admit
+    // ------------------------------------------------------------------------------ admit and enqueue
 
-    /// Charges a packet to the buffer, and returns the queue that the flow control chose and the pressure on the ingress port;
-    /// `None` if the packet was dropped.
+    /// Admits a packet to the buffer and puts it into a queue of `egress`.
     #[inline(always)]
-    fn admit(&mut self, egress: PortIx, queued: &mut Queued) -> Option<(QueueIx, Pressure)> {
-        let Node { io, switch, flow_control, .. } = &mut *self.node;
-        let Env { now, fabric, records, .. } = &mut *self.env;
-        let queue = QueueIx::from(queued.ingress_class.0);
-        let switch = switch.as_mut().expect("routes pass through switches only");
-        let packet = queued.context(egress, queue, records);
-        let pressure = match switch.admit(&packet, *now) {
+    fn enqueue(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        let at = &mut packet.context(egress, records);
+        let pressure = match admit(self.node, at, *now, fabric) {
             Admission::Charged(pressure) => pressure,
-            Admission::Refused(cause) => {
-                self.refuse(egress, queued, cause);
-                return None;
-            }
+            Admission::Refused(cause) => return self.reborrow().refuse(egress, packet, cause),
         };
-        if !io.ports[egress].are_queues_named() {
-            return Some((queue, pressure));
+        if observes_enqueue(self.node.io.flags, &at.packet.frame) {
+            call_enqueue_hooks(self.node, at, *sink, *now, fabric);
         }
-        let choice = flow_control.queue(&packet, &View::new(*now, *fabric, io));
-        packet.frame.set_class(choice.class);
-        queued.note = choice.note;
-        Some((choice.queue, pressure))
-    }
-
-    /// Drops a packet that no pool took.
-    #[cold]
-    fn refuse(&mut self, egress: PortIx, queued: &mut Queued, cause: DropCause) {
-        if let (Some(switch), DropCause::Headroom) = (&self.node.switch, cause) {
-            let packet = queued.context(egress, queued.ingress_class.0.into(), self.env.records);
-            let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
-            self.node.flow_control.on_refuse(&packet, switch.gauge(&packet), view);
-        }
-        self.node.io.drop(queued.ingress, &queued.frame, cause, self.env);
-    }
-
-    // ---------------------------------------------------------------------------------------- enqueue
-
-    /// Enqueues a packet at `egress`, if the buffer admits it.
-    #[inline(always)]
-    fn enqueue(&mut self, egress: PortIx, queued: &mut Queued) {
-        let mut queue = QueueIx::from(queued.ingress_class.0);
-        if queued.ingress_class == Class::CONTROL {
-            self.push(egress, queue, queued);
-        } else {
-            let Some((chosen, pressure)) = self.admit(egress, queued) else { return };
-            queue = chosen;
-            self.push(egress, queue, queued);
-            self.notify_enqueued(egress, queue, queued, pressure);
+        self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
+        if at.is_charged() {
+            self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
     }
 
-    /// Puts a packet into its queue, after the hooks that subscribed to it.
-    #[inline(always)]
-    fn push(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        let flags = self.node.io.flags;
-        if flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE) && observes_enqueue(flags, &queued.frame) {
-            self.call_enqueue_hooks(egress, queue, queued);
+    /// Drops a packet that no pool took.
+    #[cold]
+    fn refuse(self, egress: PortIx, packet: &mut QueuedPacket, cause: DropCause) {
+        if let (Some(switch), DropCause::Headroom) = (&self.node.switch, cause) {
+            let at = packet.context(egress, self.env.records);
+            let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
+            self.node.flow_control.on_refuse(&at, switch.gauge(&at), view);
         }
-        self.node.io.ports[egress].enqueue(queue, queued, self.env.frames);
+        self.node.io.drop(packet.ingress, &packet.frame, cause, self.env);
     }
 
-    /// Informs the flow control of a packet that was charged and enqueued.
-    #[inline(always)]
-    fn notify_enqueued(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued, pressure: Pressure) {
-        let packet = queued.context(egress, queue, self.env.records);
-        let view = &mut View::new(self.env.now, self.env.fabric, &mut self.node.io);
-        self.node.flow_control.on_enqueue(&packet, pressure, view);
-    }
-
-    #[inline(never)]
-    fn call_enqueue_hooks(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        let Some(Packet { kind, .. }) = queued.frame.packet().copied() else { return };
-        let hooks = HookSet::enqueue_of(kind);
-        let bytes = self.node.io.ports[egress].queue_bytes(queue) + u64::from(queued.frame.size.charge);
-        if self.node.io.flags.intersects(NodeFlags::TRACE) {
-            let mut packet = queued.context(egress, queue, self.env.records);
-            Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).enqueued(&mut packet, bytes);
+    /// Starts the transit of a packet whose forwarding takes time. The buffer admits the packet before its transit, and the
+    /// flow control is informed.
+    fn start_transit(self, egress: PortIx, mut packet: QueuedPacket) {
+        let Env { now, fabric, records, sink, .. } = &mut *self.env;
+        let at = &mut packet.context(egress, records);
+        let pressure = match admit(self.node, at, *now, fabric) {
+            Admission::Charged(pressure) => pressure,
+            Admission::Refused(cause) => return self.refuse(egress, &mut packet, cause),
+        };
+        let Node { id, io, switch, flow_control } = self.node;
+        if at.is_charged() {
+            flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, io));
         }
-        self.call_hooks(hooks, egress, queue, queued, |hooks, packet, view| hooks.on_enqueue(packet, bytes, view));
-    }
-
-    /// Starts the transit of a packet whose forwarding takes time. The packet is charged before its transit, and the flow
-    /// control informed.
-    fn start_transit(&mut self, egress: PortIx, mut queued: Queued) {
-        let mut queue = QueueIx::from(queued.ingress_class.0);
-        if queued.ingress_class != Class::CONTROL {
-            let Some((chosen, pressure)) = self.admit(egress, &mut queued) else { return };
-            queue = chosen;
-            self.notify_enqueued(egress, queue, &mut queued, pressure);
-        }
-        let switch = self.node.switch.as_mut().expect("routes pass through switches only");
-        let due = switch.transit.start(egress, queue, queued, self.env.now);
-        self.env.sink.schedule(Wakeup::Node(self.node.id), due);
+        let switch = switch.as_mut().expect("routes pass through switches only");
+        let due = switch.transit.start(egress, at.queue, *at.packet, *now);
+        sink.schedule(Wakeup::Node(*id), due);
     }
 
     /// Ends a transit: the packet joins its queue.
-    pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+    pub(crate) fn end_transit(&mut self, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
         if self.node.io.is_dead_end(egress, self.env) {
-            self.release(egress, queue, queued);
+            let packet = &queued.context_in(egress, queue, self.env.records);
+            release(self.node, packet, self.env.now, self.env.fabric);
             return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
         }
-        self.push(egress, queue, queued);
+        let Env { now, fabric, records, frames, sink } = &mut *self.env;
+        if observes_enqueue(self.node.io.flags, &queued.frame) {
+            call_enqueue_hooks(self.node, &mut queued.context_in(egress, queue, records), *sink, *now, fabric);
+        }
+        self.node.io.ports[egress].enqueue(queue, queued, frames);
         self.schedule(egress);
     }
 
@@ -265,12 +234,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if self.node.io.is_dead_end(egress, self.env) {
             return self.node.io.drop(egress, &frame, DropCause::LinkDown, self.env);
         }
-        let (queue, mut queued) = (QueueIx::from(frame.class().0), Queued::arrived(&frame, NO_PORT, self.env.now));
+        let Env { now, records, frames, sink, .. } = &mut *self.env;
+        let mut packet = QueuedPacket::new(frame, NO_PORT, *now);
+        let at = &mut packet.context(egress, records);
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
-            let mut packet = queued.context(egress, queue, self.env.records);
-            Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).own_enqueued(&mut packet);
+            Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).own_enqueued(at);
         }
-        self.node.io.ports[egress].enqueue(queue, &queued, self.env.frames);
+        self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
         self.schedule(egress);
     }
 
@@ -281,16 +251,16 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     pub(crate) fn schedule(&mut self, ix: PortIx) {
         let port = &mut self.node.io.ports[ix];
         if port.is_idle(self.env.now) {
-            self.transmit(ix);
+            self.reborrow().transmit(ix);
         } else if port.wake_at > port.busy_until {
             wake_when_idle(port, &mut self.node.io.endpoint, self.env);
         }
     }
 
     /// Transmits the next frame of an idle port.
-    fn transmit(&mut self, ix: PortIx) {
+    fn transmit(mut self, ix: PortIx) {
         if self.node.io.flags.intersects(NodeFlags::INNER_QUEUES) {
-            self.advance_inner_queues(ix);
+            self.reborrow().advance_inner_queues(ix);
         }
         let next = self.next_frame(ix);
         let port = &mut self.node.io.ports[ix];
@@ -340,60 +310,38 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if port.opened_after(queued.at) {
             charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
         }
-        let Body::Packet(packet) = &mut queued.frame.body else { unreachable!("link-local frames are in no queue") };
-        packet.queue = queue.min(u8::MAX.into()) as u8;
-        let hooks = HookSet::departure_of(packet.kind);
+        let Body::Packet(headers) = &mut queued.frame.body else { unreachable!("link-local frames are in no queue") };
+        headers.queue = queue.min(u8::MAX.into()) as u8;
+        let hooks = HookSet::departure_of(headers.kind);
         if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.node.io.extend_trail(egress, &mut queued.frame, self.env);
-            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
-                self.account_for_departure(hooks, egress, queue, &mut queued);
-            } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
-                self.call_departure_hooks(hooks, egress, queue, &mut queued);
-            }
+            self.reborrow().call_departure_hooks(hooks, egress, queue, &mut queued);
         }
-        self.release(egress, queue, &mut queued);
+        let packet = &queued.context_in(egress, queue, self.env.records);
+        release(self.node, packet, self.env.now, self.env.fabric);
         queued.frame
     }
 
-    /// Frees the buffer of a packet that left `queue`, and informs the flow control.
-    #[inline(always)]
-    fn release(&mut self, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        let Node { io, switch, flow_control, .. } = &mut *self.node;
-        let Env { now, fabric, records, .. } = &mut *self.env;
-        let packet = queued.context(egress, queue, records);
-        if !packet.is_charged() {
-            return;
-        }
-        let Some(switch) = switch else { return };
-        switch.release(&packet, *now);
-        flow_control.on_dequeue(&packet, switch.gauge(&packet), &mut View::new(*now, *fabric, io));
-    }
-
+    /// Calls the hooks of a departure, and accounts for one that counts as a turn or as relayed, or that is traced.
     #[inline(never)]
-    fn call_departure_hooks(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
-        let bytes = self.node.io.ports[egress].queue_bytes(queue);
-        self.call_hooks(hooks, egress, queue, queued, |hooks, packet, view| hooks.on_departure(packet, bytes, view));
-    }
-
-    /// Calls the hooks of a departure that counts as a turn or as relayed, or that is traced.
-    #[inline(never)]
-    fn account_for_departure(&mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut Queued) {
+    fn call_departure_hooks(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
         let flags = self.node.io.flags;
+        self.node.io.extend_trail(egress, &mut queued.frame, self.env);
         if flags.intersects(NodeFlags::RELAYS) && queued.ingress != NO_PORT {
             self.node.io.ports[egress].count_relayed(&queued.frame);
         }
         if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
-            let wire = queued.frame.size.wire;
-            self.nic().charge_queues_turn(egress, wire);
+            self.nic().charge_queues_turn(egress, queued.frame.size.wire);
         }
-        let is_marked = |queued: &Queued| queued.frame.packet().is_some_and(|packet| packet.marked);
-        let was_marked = is_marked(queued);
-        self.call_departure_hooks(hooks, egress, queue, queued);
+        let was_marked = queued.frame.is_marked();
+        let bytes = self.node.io.ports[egress].queue_bytes(queue);
+        let Env { now, fabric, records, sink, .. } = self.env;
+        let packet = &mut queued.context_in(egress, queue, records);
+        call_hooks(hooks, self.node, packet, *now, fabric, |hooks, packet, view| {
+            hooks.on_departure(packet, bytes, view)
+        });
         if flags.intersects(NodeFlags::TRACE) {
-            let is_newly_marked = is_marked(queued) && !was_marked;
-            let packet = &mut queued.context(egress, queue, self.env.records);
-            let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now);
-            if is_newly_marked {
+            let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
+            if packet.packet.frame.is_marked() && !was_marked {
                 tracer.marked(packet);
             }
             tracer.started(packet);
@@ -405,7 +353,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Gives the inner queues of `egress` one turn: each open one passes a packet on, until one has reached a queue that feeds the
     /// wire. Repeats the turn while nothing can leave. Does nothing while a control frame goes first.
     #[inline(never)]
-    fn advance_inner_queues(&mut self, egress: PortIx) {
+    fn advance_inner_queues(mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];
         if !port.can_advance() || port.has_urgent() {
             return;
@@ -415,7 +363,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         loop {
             for _ in 0..self.node.io.ports[egress].count_inner() {
                 let Some(queue) = self.node.io.ports[egress].next_inner() else { break };
-                if self.move_first(egress, queue) && !all {
+                if self.reborrow().move_first(egress, queue) && !all {
                     break;
                 }
             }
@@ -429,7 +377,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     /// Moves the packets that a queue holds now to their next queues.
     pub(crate) fn flush(&mut self, egress: PortIx, queue: QueueIx) {
         for _ in 0..self.node.io.ports[egress].queue_frames(queue) {
-            self.move_first(egress, queue);
+            self.reborrow().move_first(egress, queue);
         }
     }
 
@@ -437,14 +385,15 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     pub(crate) fn abandon(&mut self, egress: PortIx) {
         // Packets of inner queues move on first: every move brings a packet nearer to the wire.
         while let Some(queue) = self.node.io.ports[egress].first_inner() {
-            self.move_first(egress, queue);
+            self.reborrow().move_first(egress, queue);
         }
         for queue in 0..self.node.io.ports[egress].queue_count() as QueueIx {
             while self.node.io.ports[egress].is_occupied(queue) {
                 let mut queued = self.node.io.ports[egress].take(queue, self.env.frames);
-                let packet = &mut queued.context(egress, queue, self.env.records);
-                Tracer::new(&mut self.node.io, &self.node.switch, self.env.sink, self.env.now).abandoned(packet);
-                self.release(egress, queue, &mut queued);
+                let Env { now, fabric, records, sink, .. } = &mut *self.env;
+                let packet = &mut queued.context_in(egress, queue, records);
+                Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now).abandoned(packet);
+                release(self.node, packet, *now, fabric);
                 let ingress = if queued.ingress == NO_PORT { egress } else { queued.ingress };
                 self.node.io.drop(ingress, &queued.frame, DropCause::LinkDown, self.env);
             }
@@ -453,7 +402,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Moves the first packet of a queue to its next queue. Returns true if that queue feeds the wire.
     #[inline(never)]
-    fn move_first(&mut self, egress: PortIx, queue: QueueIx) -> bool {
+    fn move_first(self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
         let port = &mut io.ports[egress];
         let feeds_wire = port.feeds_wire(queue);
@@ -463,45 +412,81 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
         }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        let packet = queued.context(egress, queue, records);
+        let packet = queued.context_in(egress, queue, records);
         let (from, to) = (packet.choice(), flow_control.next_queue(&packet, &View::new(*now, *fabric, io)));
         (queued.at, queued.note) = (*now, to.note);
         queued.frame.set_class(to.class);
         let port = &mut io.ports[egress];
         let feeds_wire = port.feeds_wire(to.queue);
         port.enqueue(to.queue, &queued, frames);
-        let mut packet = queued.context(egress, to.queue, records);
+        let mut packet = queued.context_in(egress, to.queue, records);
         if io.flags.intersects(NodeFlags::TRACE) {
             Tracer::new(io, switch, *sink, *now).moved(from, &mut packet);
         }
         flow_control.on_move(&packet, from, &mut View::new(*now, *fabric, io));
         feeds_wire
     }
+}
 
-    // ------------------------------------------------------------------------------------------ hooks
+/// Charges a packet to the buffer and lets the flow control choose its queue. The control class is never charged.
+#[inline(always)]
+fn admit(node: &mut Node, packet: &mut PacketContext<'_>, now: Time, fabric: &Fabric) -> Admission {
+    if !packet.is_charged() {
+        return Admission::Charged(Pressure::default());
+    }
+    let switch = node.switch.as_mut().expect("routes pass through switches only");
+    let admission = switch.admit(packet, now);
+    if let Admission::Charged(_) = admission
+        && node.io.ports[packet.egress].are_queues_named()
+    {
+        packet.choose(node.flow_control.queue(packet, &View::new(now, fabric, &mut node.io)));
+    }
+    admission
+}
 
-    /// Calls `hook` with a packet for each mechanism that subscribed to one of `hooks`.
-    #[inline(always)]
-    fn call_hooks(
-        &mut self,
-        hooks: HookSet,
-        egress: PortIx,
-        queue: QueueIx,
-        queued: &mut Queued,
-        mut hook: impl FnMut(&mut dyn PipelineHooks, &mut PacketContext<'_>, &mut View<'_>),
-    ) {
-        let Node { io, switch: Some(switch), .. } = &mut *self.node else { return };
-        let Env { now, fabric, records, .. } = &mut *self.env;
-        if switch.point_hooks.intersects(hooks) {
-            let access = &mut io.access_for(HookOwner::CongestionPoint, &switch.buffer);
-            let packet = &mut queued.context(egress, queue, records);
-            hook(&mut switch.congestion_point, packet, &mut View::new(*now, *fabric, access));
-        }
-        if switch.balancer_hooks.intersects(hooks) {
-            let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
-            let packet = &mut queued.context(egress, queue, records);
-            hook(&mut switch.balancer, packet, &mut View::new(*now, *fabric, access));
-        }
+/// Frees the buffer of a packet that left its queue, and informs the flow control.
+#[inline(always)]
+fn release(node: &mut Node, packet: &PacketContext<'_>, now: Time, fabric: &Fabric) {
+    let Some(switch) = node.switch.as_mut().filter(|_| packet.is_charged()) else { return };
+    switch.release(packet, now);
+    node.flow_control.on_dequeue(packet, switch.gauge(packet), &mut View::new(now, fabric, &mut node.io));
+}
+
+/// Reports a packet that joins its queue, and calls the hooks that subscribed to it.
+#[inline(never)]
+fn call_enqueue_hooks<S: Sink>(
+    node: &mut Node,
+    packet: &mut PacketContext<'_>,
+    sink: &mut S,
+    now: Time,
+    fabric: &Fabric,
+) {
+    let bytes = node.io.ports[packet.egress].queue_bytes(packet.queue) + u64::from(packet.bytes());
+    if node.io.flags.intersects(NodeFlags::TRACE) {
+        Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
+    }
+    let hooks = HookSet::enqueue_of(packet.headers().kind);
+    call_hooks(hooks, node, packet, now, fabric, |hooks, packet, view| hooks.on_enqueue(packet, bytes, view));
+}
+
+/// Calls `hook` with a packet for each mechanism that subscribed to one of `hooks`.
+#[inline(always)]
+fn call_hooks(
+    hooks: HookSet,
+    node: &mut Node,
+    packet: &mut PacketContext<'_>,
+    now: Time,
+    fabric: &Fabric,
+    mut hook: impl FnMut(&mut dyn PipelineHooks, &mut PacketContext<'_>, &mut View<'_>),
+) {
+    let Node { io, switch: Some(switch), .. } = node else { return };
+    if switch.point_hooks.intersects(hooks) {
+        let access = &mut io.access_for(HookOwner::CongestionPoint, &switch.buffer);
+        hook(&mut switch.congestion_point, packet, &mut View::new(now, fabric, access));
+    }
+    if switch.balancer_hooks.intersects(hooks) {
+        let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
+        hook(&mut switch.balancer, packet, &mut View::new(now, fabric, access));
     }
 }
 
@@ -509,7 +494,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 #[inline(always)]
 fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
     let observes = |kind| flags.intersects(NodeFlags::of(HookSet::enqueue_of(kind)) | NodeFlags::TRACE);
-    frame.packet().is_some_and(|packet| observes(packet.kind))
+    flags.intersects(NodeFlags::ENQUEUE | NodeFlags::TRACE)
+        && frame.packet().is_some_and(|packet| observes(packet.kind))
 }
 
 /// Schedules a wake-up of `port` for when it is idle, if a frame will wait by then and no earlier wake-up is scheduled.

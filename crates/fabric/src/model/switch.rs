@@ -1,6 +1,7 @@
 //! Shared part of a switch: buffer, congestion point and load balancer. A relaying server has one
 //! as well.
 
+use crate::contract::packet::QueuedPacket;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, HookSet, IngressGauge, LbStat, LoadBalance, Occupancy, PacketContext,
     PipelineHooks, Site,
@@ -10,7 +11,6 @@ use crate::ids::{Class, ClassMask, PortIx, QueueIx};
 use crate::mechanisms::congestion::AnyCongestionPoint;
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::mechanisms::load_balance::AnyLoadBalance;
-use crate::model::fifo::Queued;
 use crate::model::probe::{IngressFindings, IngressProbe};
 use crate::network::spec::{NetworkSpec, RelayConfig};
 use backwater_engine::memory::HeapBytes;
@@ -41,7 +41,7 @@ pub(crate) struct Transit {
     rate: Option<Rate>,
     /// Time at which the next packet can start.
     free_at: Time,
-    packets: VecDeque<(Time, PortIx, QueueIx, Queued)>,
+    packets: VecDeque<(Time, PortIx, QueueIx, QueuedPacket)>,
 }
 
 impl Transit {
@@ -51,21 +51,21 @@ impl Transit {
     }
 
     /// Starts the transit of a packet to a queue of `egress`, and returns when it ends.
-    pub(super) fn start(&mut self, egress: PortIx, queue: QueueIx, queued: Queued, now: Time) -> Time {
+    pub(super) fn start(&mut self, egress: PortIx, queue: QueueIx, queued: QueuedPacket, now: Time) -> Time {
         let turn = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(queued.frame.size.charge.into()));
         self.free_at = self.free_at.max(now) + turn;
         let due = self.free_at + self.delay;
-        self.packets.push_back((due, egress, queue, Queued { at: due, ..queued }));
+        self.packets.push_back((due, egress, queue, QueuedPacket { at: due, ..queued }));
         due
     }
 
     /// Takes the next packet whose transit has ended by `now`, with its egress port and queue.
-    pub(super) fn next_due(&mut self, now: Time) -> Option<(PortIx, QueueIx, Queued)> {
+    pub(super) fn next_due(&mut self, now: Time) -> Option<(PortIx, QueueIx, QueuedPacket)> {
         self.packets.pop_front_if(|(due, ..)| *due <= now).map(|(_, egress, queue, queued)| (egress, queue, queued))
     }
 
     /// Returns the packets in transit.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Queued> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
         self.packets.iter().map(|(.., queued)| queued)
     }
 
@@ -107,7 +107,7 @@ impl Switch {
     pub(super) fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission {
         let admission = self.buffer.admit(packet, now);
         if let (Some(probe), Admission::Charged(_)) = (&mut self.probe, admission) {
-            probe.on_arrival(packet.ingress, packet.ingress_class, packet.bytes.into(), &self.buffer, now);
+            probe.on_arrival(packet.ingress(), packet.ingress_class(), packet.bytes().into(), &self.buffer, now);
         }
         admission
     }
@@ -117,7 +117,7 @@ impl Switch {
     pub(super) fn release(&mut self, packet: &PacketContext<'_>, now: Time) {
         self.buffer.release(packet, now);
         if let Some(probe) = &mut self.probe {
-            probe.on_departure(packet.ingress, packet.ingress_class, packet.bytes.into(), &self.buffer, now);
+            probe.on_departure(packet.ingress(), packet.ingress_class(), packet.bytes().into(), &self.buffer, now);
         }
     }
 

@@ -32,13 +32,13 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that joins its queue, which holds `queue_bytes` including the packet.
     #[inline(never)]
     pub(crate) fn enqueued(&mut self, at: &mut PacketContext<'_>, queue_bytes: u64) {
-        let Some(Packet { flow, psn, kind, .. }) = at.frame.packet().copied() else { return };
+        let Some(Packet { flow, psn, kind, .. }) = at.packet.frame.packet().copied() else { return };
         if self.sink.traces() {
             let port = self.io.ports[at.egress].id;
-            let (queue, class, ingress) = (at.queue, at.egress_class, self.ingress_occupancy(at, 0));
+            let (queue, class, ingress) = (at.queue, at.egress_class(), self.ingress_occupancy(at, 0));
             self.sink.report(Report::Enqueued { port, queue, kind, class, flow, psn, bytes: queue_bytes, ingress });
         }
-        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.frame.record)) {
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
             ledger.join(at.egress, at.queue, journey, self.now);
         }
     }
@@ -47,19 +47,19 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// the packet that it answers.
     #[inline(never)]
     pub(crate) fn own_enqueued(&mut self, at: &mut PacketContext<'_>) {
-        if let (Some(ledger), PacketKind::Ack | PacketKind::Nack) = (&mut self.io.ledger, at.packet().kind)
+        if let (Some(ledger), PacketKind::Ack | PacketKind::Nack) = (&mut self.io.ledger, at.headers().kind)
             && let Some(journey) = ledger.answered.take()
         {
-            at.records.set_journey(&mut at.frame.record, journey);
+            at.records.set_journey(&mut at.packet.frame.record, journey);
         }
-        let bytes = self.io.ports[at.egress].queue_bytes(at.queue) + u64::from(at.bytes);
+        let bytes = self.io.ports[at.egress].queue_bytes(at.queue) + u64::from(at.bytes());
         self.enqueued(at, bytes);
     }
 
     /// Returns the state of the packet's ingress queue without `less` bytes.
     fn ingress_occupancy(&self, at: &PacketContext<'_>, less: u64) -> Option<IngressOccupancy> {
         let buffer = self.buffer.filter(|_| at.is_charged())?;
-        let (port, class) = (at.ingress, at.ingress_class);
+        let (port, class) = (at.ingress(), at.ingress_class());
         let (bytes, threshold) =
             (buffer.ingress_occupancy(port, class).saturating_sub(less), buffer.threshold(port, class));
         Some(IngressOccupancy { port, class, bytes, threshold })
@@ -68,11 +68,11 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that has moved from one queue of its port to another.
     #[inline(never)]
     pub(crate) fn moved(&mut self, from: QueueChoice, to: &mut PacketContext<'_>) {
-        let Some(Packet { flow, psn, kind, .. }) = to.frame.packet().copied() else { return };
+        let Some(Packet { flow, psn, kind, .. }) = to.packet.frame.packet().copied() else { return };
         let port = self.io.ports[to.egress].id;
         let QueueChoice { queue, class, .. } = from;
         self.sink.report(Report::Moved { port, queue, to: to.queue, kind, class, flow, psn });
-        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.frame.record)) {
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, to.records.journey_mut(to.packet.frame.record)) {
             ledger.leave(to.egress, queue, class, journey, self.now);
             journey.passed.push(queue);
             ledger.join(to.egress, to.queue, journey, self.now);
@@ -80,11 +80,12 @@ impl<'a, S: Sink> Tracer<'a, S> {
     }
 
     fn dequeued(&mut self, at: &PacketContext<'_>) {
-        let Some(Packet { flow, psn, kind, class, .. }) = at.frame.packet().copied().filter(|_| self.sink.traces())
+        let Some(Packet { flow, psn, kind, class, .. }) =
+            at.packet.frame.packet().copied().filter(|_| self.sink.traces())
         else {
             return;
         };
-        let (ingress, queue) = (self.ingress_occupancy(at, at.bytes.into()), at.queue);
+        let (ingress, queue) = (self.ingress_occupancy(at, at.bytes().into()), at.queue);
         let port = &self.io.ports[at.egress];
         let bytes = port.queue_bytes(queue);
         self.sink.report(Report::Dequeued { port: port.id, queue, kind, class, flow, psn, bytes, ingress });
@@ -93,9 +94,9 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that the congestion point marked on departure.
     #[inline(never)]
     pub(crate) fn marked(&mut self, at: &mut PacketContext<'_>) {
-        let (port, Packet { flow, psn, .. }) = (self.io.ports[at.egress].id, *at.packet());
+        let (port, Packet { flow, psn, .. }) = (self.io.ports[at.egress].id, *at.headers());
         self.sink.report(Report::Marked { port, queue: at.queue, flow, psn });
-        if let Some(journey) = at.records.journey_mut(at.frame.record) {
+        if let Some(journey) = at.records.journey_mut(at.packet.frame.record) {
             journey.marked = Some((port, self.now));
         }
     }
@@ -103,11 +104,11 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that has left its queue and starts on the wire.
     #[inline(never)]
     pub(crate) fn started(&mut self, at: &mut PacketContext<'_>) {
-        let Packet { kind, class, .. } = *at.packet();
+        let Packet { kind, class, .. } = *at.headers();
         self.dequeued(at);
         let port = &self.io.ports[at.egress];
         let Some(ledger) = &mut self.io.ledger else { return };
-        let (record, until) = (at.frame.record, self.now + port.serialisation(at.frame.size.wire));
+        let (record, until) = (at.packet.frame.record, self.now + port.serialisation(at.wire_bytes()));
         let mut journey = at.records.journey_mut(record);
         if let Some(journey) = &mut journey {
             ledger.leave(at.egress, at.queue, class, journey, self.now);
@@ -127,9 +128,10 @@ impl<'a, S: Sink> Tracer<'a, S> {
     /// Reports a packet that is lost in its queue.
     #[inline(never)]
     pub(crate) fn abandoned(&mut self, at: &mut PacketContext<'_>) {
+        let class = at.egress_class();
         self.dequeued(at);
-        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.frame.record)) {
-            ledger.leave(at.egress, at.queue, at.egress_class, journey, self.now);
+        if let (Some(ledger), Some(journey)) = (&mut self.io.ledger, at.records.journey_mut(at.packet.frame.record)) {
+            ledger.leave(at.egress, at.queue, class, journey, self.now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Packet scripts: one node, fed by hand and watched, without a network around it.
 
 use backwater_engine::{Duration, Time};
+use backwater_fabric::contract::packet::QueuedPacket;
 use backwater_fabric::contract::report::Report;
 use backwater_fabric::contract::{FlowControlAccounts as _, PauseScope};
 use backwater_fabric::frame::cause::Cause;
@@ -11,7 +12,7 @@ use backwater_fabric::frame::{
 };
 use backwater_fabric::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use backwater_fabric::mechanisms::flow_control::pyrrha::PyrrhaFrame;
-use backwater_fabric::model::fifo::{Frames, Queued};
+use backwater_fabric::model::fifo::Frames;
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::sink::{Env, Sink, Wakeup};
@@ -396,9 +397,9 @@ impl Script {
 
     /// The number of packets queued here that keep `scope` stopped, upstream of `ingress`.
     pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
-        let keeps = |queued: &Queued, port: &Port, queue| {
+        let keeps = |queued: &QueuedPacket, port: &Port, queue| {
             let (mut queued, records) = (*queued, &mut Records::default());
-            self.node.flow_control().sustains_pause(ingress, scope, &queued.context(port.ix, queue, records))
+            self.node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, queue, records))
         };
         let of_queue =
             |port: &Port, queue| port.frames(queue, &self.frames).filter(|queued| keeps(queued, port, queue)).count();

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 use backwater_engine::random::{Seed, Stream};
 use backwater_fabric::contract::need::{exact_need, worst_case};
-use backwater_fabric::contract::packet::NO_PORT;
+use backwater_fabric::contract::packet::{NO_PORT, QueuedPacket};
 use backwater_fabric::contract::{
     Admission, Answer, BufferAccounts, BufferPolicy, FlowKey, Occupancy, PortPressure, Progress, RecoveryReceiver,
     RecoverySender, Verdict,
@@ -90,8 +90,8 @@ const PORTS: u32 = 3;
 fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let mut frame = data_frame(false);
     frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
-    let context = PacketContext::new(Box::leak(Box::new(frame)), ingress, 0, Box::leak(Box::default()));
-    PacketContext { queue: class.0.into(), ingress_class: class, egress_class: class, ..context }
+    let packet = QueuedPacket { ingress_class: class, ..QueuedPacket::new(frame, ingress, Time::ZERO) };
+    Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
 }
 
 /// Whether a pool takes a packet; what is said of its port then is what is said when asked.
@@ -254,11 +254,11 @@ fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
         let mut point = fabric.spec.congestion.point(&fabric.site(NodeId(PORTS)));
         let mut records = Records::default();
         for marked in [false, true] {
-            let mut frame = data_frame(marked);
-            let packet = &mut PacketContext::new(&mut frame, 0, 1, &mut records);
+            let mut queued = QueuedPacket::new(data_frame(marked), 0, Time::ZERO);
+            let packet = &mut queued.context(1, &mut records);
             point.on_departure(packet, 0, &mut node.view(Time::from_ps(1_000_000), &fabric));
-            assert_eq!(frame.packet().map(|packet| packet.marked), Some(marked));
-            let stamps = records.telemetry(frame.record).map_or(0, |telemetry| telemetry.stamps().len());
+            assert_eq!(queued.frame.packet().map(|packet| packet.marked), Some(marked));
+            let stamps = records.telemetry(queued.frame.record).map_or(0, |telemetry| telemetry.stamps().len());
             assert_eq!(stamps > 0, fabric.telemetry_bytes > 0);
         }
     }
@@ -384,8 +384,9 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
             let candidates: Vec<PortIx> = (0..count as PortIx).collect();
             let mut chosen = vec![0; count];
             let mut choose = |key| {
-                let (mut records, mut frame) = (Records::default(), data_frame(false));
-                let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
+                let (mut records, frame) = (Records::default(), data_frame(false));
+                let mut queued = QueuedPacket::new(frame, 0, Time::ZERO);
+                let packet = queued.context(NO_PORT, &mut records);
                 let (key, destination) = (FlowKey(key), NodeId(1));
                 let arrival = &mut RouteRequest { packet, destination, key, candidates: &candidates };
                 match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {

@@ -442,14 +442,14 @@ impl PipelineHooks for OracleAt {
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue: u64, view: &mut View<'_>) {
         let rate = view.port(packet.egress).rate();
-        self.busy[usize::from(packet.egress)] = view.now + rate.time_for(packet.frame.size.wire.into());
+        self.busy[usize::from(packet.egress)] = view.now + rate.time_for(packet.wire_bytes().into());
     }
 }
 
 impl LoadBalance for OracleAt {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
-        let (now, flow) = (view.now, arrival.packet.packet().flow);
-        if !self.to_host[usize::from(arrival.packet.ingress)] || arrival.packet.packet().kind != PacketKind::Data {
+        let (now, flow) = (view.now, arrival.packet.headers().flow);
+        if !self.to_host[usize::from(arrival.packet.ingress())] || arrival.packet.headers().kind != PacketKind::Data {
             return Choice::Candidate(0);
         }
         let delay = |port: PortIx| {
@@ -460,7 +460,7 @@ impl LoadBalance for OracleAt {
         let least = delays.iter().map(|(way, delay)| (*delay, *way)).min().unwrap().1;
         let way = match self.flows.get(&flow) {
             None => least,
-            Some((before, ..)) if !arrival.packet.packet().psn.is_multiple_of(4) => *before,
+            Some((before, ..)) if !arrival.packet.headers().psn.is_multiple_of(4) => *before,
             Some((before, last, met)) => {
                 let gap = if self.any_gap { Duration::from_ms(1000) } else { now.since(*last) };
                 let present = Present { now: delays[*before].1, met: *met, gap };

@@ -106,7 +106,7 @@ struct WatchedConga(Conga, u32, Arc<Mutex<Vec<Seen>>>);
 
 impl WatchedConga {
     fn log(&self, packet: &PacketContext<'_>, point: Point, view: &View<'_>) {
-        let Packet { kind, .. } = *packet.packet();
+        let Packet { kind, .. } = *packet.headers();
         let header = packet.path_header().copied().map(Header::from);
         self.2.lock().unwrap().push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
     }

@@ -20,7 +20,7 @@ impl FlowControl for Turnstile {
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
-        let flow = packet.frame.packet().expect("only packets are queued").flow;
+        let flow = packet.packet.frame.packet().expect("only packets are queued").flow;
         packet.in_queue(CLASSES as QueueIx + SPARE + flow.0 as QueueIx, 0)
     }
 

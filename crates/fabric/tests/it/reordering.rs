@@ -111,7 +111,7 @@ impl LoadBalanceOptions for ByNumber {
 
 impl LoadBalance for ByNumber {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, _view: &mut View<'_>) -> Choice {
-        Choice::Candidate(arrival.packet.packet().psn as usize % arrival.candidates.len())
+        Choice::Candidate(arrival.packet.headers().psn as usize % arrival.candidates.len())
     }
 }
 

@@ -74,12 +74,12 @@ impl PipelineHooks for HalvingPoint {
         if queue_bytes >= 10_000 {
             self.1.lock().unwrap().push((view.now, self.0));
             let from = view.port(packet.egress).id();
-            let (headers, trail) = (*packet.packet(), packet.trail().copied());
+            let (headers, trail) = (*packet.headers(), packet.trail().copied());
             let taken = |hop: usize| trail.and_then(|trail| trail.ports().get(hop).copied()).unwrap_or(0).into();
             view.notify_source(
                 &headers,
                 trail.as_ref(),
-                packet.ingress,
+                packet.ingress(),
                 TOY,
                 from,
                 [headers.psn, taken(1), taken(2), 0],
@@ -412,11 +412,11 @@ impl PipelineHooks for Teller {
     }
 
     fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
-        let Packet { flow, kind, .. } = *packet.packet();
+        let Packet { flow, kind, .. } = *packet.headers();
         if (flow, kind) == (FlowId(1), PacketKind::Data) {
             self.0.found.lock().unwrap().push([
-                view.ingress_occupancy(packet.ingress, packet.ingress_class),
-                view.threshold(packet.ingress, packet.ingress_class),
+                view.ingress_occupancy(packet.ingress(), packet.ingress_class()),
+                view.threshold(packet.ingress(), packet.ingress_class()),
             ]);
             let notice =
                 Notice { protocol: TOY, from: view.port(packet.egress).id(), flow, to: NodeId(2), words: [0; 4] };

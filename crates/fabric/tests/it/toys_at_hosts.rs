@@ -292,8 +292,8 @@ impl PipelineHooks for TemperedPoint {
 
     fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
         if queue_bytes >= 50_000 {
-            let (headers, from) = (*packet.packet(), view.port(packet.egress).id());
-            view.notify_source(&headers, None, packet.ingress, TOY, from, [self.1, 0, 0, 0]);
+            let (headers, from) = (*packet.headers(), view.port(packet.egress).id());
+            view.notify_source(&headers, None, packet.ingress(), TOY, from, [self.1, 0, 0, 0]);
         }
     }
 

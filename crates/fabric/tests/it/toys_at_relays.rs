@@ -44,14 +44,14 @@ impl FlowControl for Rung {
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
-        let class = Class(packet.frame.class().0 + 1);
+        let class = Class(packet.packet.frame.class().0 + 1);
         QueueChoice { queue: QueueIx::from(class.0), class, note: 0 }
     }
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
-        assert_eq!(packet.egress_class.0, packet.ingress_class.0 + u8::from(self.relays));
+        assert_eq!(packet.egress_class().0, packet.ingress_class().0 + u8::from(self.relays));
         if !self.relays && view.port(packet.egress).queue_bytes(packet.queue) > 3000 {
-            view.send(packet.ingress, frame(0));
+            view.send(packet.ingress(), frame(0));
         }
     }
 

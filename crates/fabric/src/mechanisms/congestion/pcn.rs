@@ -178,7 +178,7 @@ impl PipelineHooks for PcnMarker {
         match self.paused[port].get_mut(usize::from(packet.queue)) {
             Some(paused @ 1..) => *paused -= 1,
             // A mark on an ACK has another meaning.
-            _ if length > self.thresholds[port] && packet.packet().kind == PacketKind::Data => packet.mark(),
+            _ if length > self.thresholds[port] && packet.headers().kind == PacketKind::Data => packet.mark(),
             _ => {}
         }
     }

@@ -204,9 +204,9 @@ impl FlowControl for Bfc {
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        let PacketContext { ingress, egress, .. } = *packet;
+        let (ingress, egress) = (packet.ingress(), packet.egress);
         let now = view.now;
-        let headers = packet.packet();
+        let headers = packet.headers();
         let is_data = headers.kind == PacketKind::Data;
         if !is_data && self.acks == Acks::Apart {
             return packet.by_class();
@@ -225,7 +225,7 @@ impl FlowControl for Bfc {
         let joins = !port.is_occupied(entry.queue) && !port.is_closed(entry.queue);
         let active = port.active_queues() + usize::from(joins);
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
-        let is_long = port.queue_bytes(entry.queue) + u64::from(packet.bytes) > threshold;
+        let is_long = port.queue_bytes(entry.queue) + u64::from(packet.bytes()) > threshold;
         // ACKs from a host were in the queue of their class, which must not be paused.
         let from_switch = usize::from(headers.queue) >= CLASSES;
         let is_counted = is_long && (is_data || self.acks == Acks::Count && from_switch);
@@ -234,12 +234,12 @@ impl FlowControl for Bfc {
     }
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
-        if let Some(upstream) = counted_against(packet.note) {
-            let count = &mut self.counted[usize::from(packet.ingress)][usize::from(upstream)];
+        if let Some(upstream) = counted_against(packet.note()) {
+            let count = &mut self.counted[usize::from(packet.ingress())][usize::from(upstream)];
             *count += 1;
             if *count == 1 {
                 let cause = view.culprit(packet.egress, packet.queue);
-                view.send(packet.ingress, self::frame(PAUSE, upstream, cause));
+                view.send(packet.ingress(), self::frame(PAUSE, upstream, cause));
             }
         }
     }
@@ -248,16 +248,16 @@ impl FlowControl for Bfc {
         if usize::from(packet.queue) < CLASSES {
             return;
         }
-        let place = packet.note & (TABLE_LIMIT as u32 - 1);
+        let place = packet.note() & (TABLE_LIMIT as u32 - 1);
         if let Some(entry) = self.flows.get_mut(&(packet.egress, place)) {
             entry.packets -= 1;
             entry.last = view.now;
         }
-        if let Some(upstream) = counted_against(packet.note) {
-            let count = &mut self.counted[usize::from(packet.ingress)][usize::from(upstream)];
+        if let Some(upstream) = counted_against(packet.note()) {
+            let count = &mut self.counted[usize::from(packet.ingress())][usize::from(upstream)];
             *count -= 1;
             if *count == 0 {
-                view.send(packet.ingress, self::frame(RESUME, upstream, PortId(0)));
+                view.send(packet.ingress(), self::frame(RESUME, upstream, PortId(0)));
             }
         }
     }
@@ -306,7 +306,7 @@ impl FlowControlAccounts for Bfc {
     }
 
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        packet.ingress == ingress && counted_against(packet.note).map(PauseScope::Queue) == Some(scope)
+        packet.ingress() == ingress && counted_against(packet.note()).map(PauseScope::Queue) == Some(scope)
     }
 
     fn leftover(&self) -> Option<String> {

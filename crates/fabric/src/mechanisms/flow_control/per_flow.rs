@@ -125,7 +125,7 @@ impl PerFlow {
 
     /// Returns the flow against which the packet is counted, if it is.
     fn counts(&mut self, packet: &PacketContext<'_>) -> Option<Key> {
-        (packet.note == COUNTED).then(|| self.line(packet.egress, packet.queue).flow).flatten()
+        (packet.note() == COUNTED).then(|| self.line(packet.egress, packet.queue).flow).flatten()
     }
 }
 
@@ -158,8 +158,8 @@ impl FlowControl for PerFlow {
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        let PacketContext { ingress, egress, .. } = *packet;
-        let headers = packet.packet();
+        let (ingress, egress) = (packet.ingress(), packet.egress);
+        let headers = packet.headers();
         let lines = &mut self.ports[usize::from(egress)];
         let Some(queue) = lines.of((headers.flow, headers.direction())) else { return packet.by_class() };
         lines.get(queue).packets += 1;
@@ -167,7 +167,7 @@ impl FlowControl for PerFlow {
         let port = view.port(egress);
         let active = port.active_queues() + usize::from(!port.is_occupied(queue) && !port.is_closed(queue));
         let threshold = self.thresholds.get(egress, ingress) / active.max(1) as u64;
-        let is_long = port.queue_bytes(queue) + u64::from(packet.bytes) > threshold;
+        let is_long = port.queue_bytes(queue) + u64::from(packet.bytes()) > threshold;
         // ACKs are never paused, since hosts have no queues for them.
         let is_counted = is_long && headers.kind == PacketKind::Data;
         packet.in_queue(queue, if is_counted { COUNTED } else { 0 })
@@ -175,21 +175,21 @@ impl FlowControl for PerFlow {
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
         let Some(flow) = self.counts(packet) else { return };
-        let count = self.counted.entry((packet.ingress, flow)).or_default();
+        let count = self.counted.entry((packet.ingress(), flow)).or_default();
         *count += 1;
         if *count == 1 {
             let cause = view.culprit(packet.egress, packet.queue);
-            view.send(packet.ingress, frame(PAUSE, flow, cause));
+            view.send(packet.ingress(), frame(PAUSE, flow, cause));
         }
     }
 
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, _gauge: IngressGauge<'_>, view: &mut View<'_>) {
         if let Some(flow) = self.counts(packet) {
-            let count = self.counted.entry((packet.ingress, flow)).or_default();
+            let count = self.counted.entry((packet.ingress(), flow)).or_default();
             *count -= 1;
             if *count == 0 {
-                self.counted.remove(&(packet.ingress, flow));
-                view.send(packet.ingress, frame(RESUME, flow, PortId(0)));
+                self.counted.remove(&(packet.ingress(), flow));
+                view.send(packet.ingress(), frame(RESUME, flow, PortId(0)));
             }
         }
         if usize::from(packet.queue) >= CLASSES {
@@ -260,9 +260,9 @@ impl FlowControlAccounts for PerFlow {
     }
 
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        let headers = packet.packet();
+        let headers = packet.headers();
         let flow = Some(PauseScope::Flow(headers.flow, headers.direction()));
-        packet.ingress == ingress && packet.note == COUNTED && flow == Some(scope)
+        packet.ingress() == ingress && packet.note() == COUNTED && flow == Some(scope)
     }
 
     /// A flow that has not ended keeps its queue at the host.

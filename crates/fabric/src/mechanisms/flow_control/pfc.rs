@@ -187,8 +187,8 @@ impl Pfc {
     /// Returns the charged bytes of the packet's ingress class between its ingress and egress port.
     #[inline(always)]
     fn held_mut(&mut self, packet: &PacketContext<'_>) -> &mut u64 {
-        let ports = usize::from(packet.ingress) * self.ports.len() + usize::from(packet.egress);
-        &mut self.held[ports * CLASSES + packet.ingress_class.index()]
+        let ports = usize::from(packet.ingress()) * self.ports.len() + usize::from(packet.egress);
+        &mut self.held[ports * CLASSES + packet.ingress_class().index()]
     }
 
     /// Returns the charged bytes of `ingress` by egress port.
@@ -216,27 +216,27 @@ impl Pfc {
         let rank = |(egress, bytes): &(PortIx, u64)| (*bytes, *egress == packet.egress, Reverse(*egress));
         let egress = (0..).zip(held).max_by_key(rank).map_or(packet.egress, |(egress, _)| egress);
         let port = view.port(egress);
-        let there = &self.held_of(packet.ingress)[usize::from(egress)];
+        let there = &self.held_of(packet.ingress())[usize::from(egress)];
         let fuller = |of: Class, other: Class| if there[other.index()] > there[of.index()] { other } else { of };
         let class = if there[class.index()] > 0 { class } else { (0..CLASSES as u8).map(Class).fold(class, fuller) };
         let added = CLASSES as QueueIx..port.queue_count();
         let fullest = |of: QueueIx, other| if port.queue_bytes(other) > port.queue_bytes(of) { other } else { of };
-        let of_class = self.leaves(packet.ingress, class);
+        let of_class = self.leaves(packet.ingress(), class);
         view.pause_cause(egress, added.fold(QueueIx::from(of_class.0), fullest))
     }
 
     /// Determines the causes for a PAUSE of the classes in `pause`.
     fn blame(&mut self, packet: &PacketContext<'_>, pause: ClassMask, whole_port: bool, view: &mut View<'_>) {
         for class in pause.minus(CONTROL).iter() {
-            let held = self.held_of(packet.ingress).iter();
+            let held = self.held_of(packet.ingress()).iter();
             let of_class = held.clone().map(|bytes| bytes[class.index()]);
-            view.report_full(packet.ingress, class, of_class.clone());
+            view.report_full(packet.ingress(), class, of_class.clone());
             let cause = if whole_port {
                 self.cause(packet, class, held.map(|bytes| bytes.iter().sum()), view)
             } else {
                 self.cause(packet, class, of_class, view)
             };
-            self.ports[usize::from(packet.ingress)].causes[class.index()] = cause;
+            self.ports[usize::from(packet.ingress())].causes[class.index()] = cause;
         }
     }
 
@@ -244,7 +244,7 @@ impl Pfc {
     /// resume.
     #[inline(never)]
     fn notify(&mut self, packet: &PacketContext<'_>, stopped: Stopped, view: &mut View<'_>) {
-        self.notify_because(packet.ingress, stopped, view, |this, pause, whole_port, view| {
+        self.notify_because(packet.ingress(), stopped, view, |this, pause, whole_port, view| {
             this.blame(packet, pause, whole_port, view);
         });
     }
@@ -253,7 +253,7 @@ impl Pfc {
     /// fallen since the last arrival.
     #[inline(never)]
     fn check_below_xon(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
-        let before = self.stopped[usize::from(packet.ingress)];
+        let before = self.stopped[usize::from(packet.ingress())];
         let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
@@ -458,7 +458,7 @@ impl FlowControl for Pfc {
     }
 
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
-        let class = self.leaves(packet.ingress, packet.frame.class());
+        let class = self.leaves(packet.ingress(), packet.packet.frame.class());
         QueueChoice { queue: class.0.into(), class, note: 0 }
     }
 
@@ -467,8 +467,8 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        *self.held_mut(packet) += u64::from(packet.bytes);
-        let before = self.stopped[usize::from(packet.ingress)];
+        *self.held_mut(packet) += u64::from(packet.bytes());
+        let before = self.stopped[usize::from(packet.ingress())];
         if before == Stopped::default() && !pressure.is_full() {
             return;
         }
@@ -483,8 +483,8 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        *self.held_mut(packet) -= u64::from(packet.bytes);
-        if self.stopped[usize::from(packet.ingress)] != Stopped::default() {
+        *self.held_mut(packet) -= u64::from(packet.bytes());
+        if self.stopped[usize::from(packet.ingress())] != Stopped::default() {
             self.check_below_xon(packet, gauge, view);
         }
     }
@@ -495,9 +495,9 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        let before = self.stopped[usize::from(packet.ingress)];
+        let before = self.stopped[usize::from(packet.ingress())];
         let pressure = gauge.pressure();
-        let full = pressure.full.with(packet.ingress_class);
+        let full = pressure.full.with(packet.ingress_class());
         let stopped = before.after(Pressure { full, ..pressure });
         if gauge.occupancy() > 0 && stopped != before {
             self.notify(packet, stopped, view);
@@ -594,7 +594,7 @@ impl FlowControlAccounts for Pfc {
 
     /// If the buffer policy considers whole ports, any packet that arrived at the port counts.
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        let from = Some(PauseScope::Queue(packet.packet().queue.into()));
-        !self.relays_pauses && packet.ingress == ingress && (self.has_port_thresholds || from == Some(scope))
+        let from = Some(PauseScope::Queue(packet.headers().queue.into()));
+        !self.relays_pauses && packet.ingress() == ingress && (self.has_port_thresholds || from == Some(scope))
     }
 }

@@ -70,24 +70,24 @@ pub struct Egress {
 
 impl BufferPolicy for Egress {
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
-        let (bytes, free) = (u64::from(packet.bytes), self.size - self.used.used);
-        let queued = &mut self.queued[usize::from(packet.egress)][packet.ingress_class.index()];
+        let (bytes, free) = (u64::from(packet.bytes()), self.size - self.used.used);
+        let queued = &mut self.queued[usize::from(packet.egress)][packet.ingress_class().index()];
         if *queued + bytes > self.threshold.of(packet.egress, free).min(*queued + free) {
-            let is_lossless = self.lossless.has(packet.ingress_class);
+            let is_lossless = self.lossless.has(packet.ingress_class());
             return Admission::Refused(if is_lossless { DropCause::Headroom } else { DropCause::BufferFull });
         }
         *queued += bytes;
-        self.came[usize::from(packet.ingress)][packet.ingress_class.index()] += bytes;
+        self.came[usize::from(packet.ingress())][packet.ingress_class().index()] += bytes;
         self.used.used += bytes;
         self.used.shared += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Admission::Charged(self.pressure(packet.ingress, packet.ingress_class))
+        Admission::Charged(self.pressure(packet.ingress(), packet.ingress_class()))
     }
 
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
-        let bytes = u64::from(packet.bytes);
-        self.queued[usize::from(packet.egress)][packet.ingress_class.index()] -= bytes;
-        self.came[usize::from(packet.ingress)][packet.ingress_class.index()] -= bytes;
+        let bytes = u64::from(packet.bytes());
+        self.queued[usize::from(packet.egress)][packet.ingress_class().index()] -= bytes;
+        self.came[usize::from(packet.ingress())][packet.ingress_class().index()] -= bytes;
         self.used.used -= bytes;
         self.used.shared -= bytes;
     }
@@ -118,7 +118,7 @@ mod tests {
 
     /// Returns a packet of 1000 B of class 3 from port `ingress` to port `egress`.
     fn packet(ingress: PortIx, egress: PortIx) -> PacketContext<'static> {
-        PacketContext { ingress, egress, ..crate::testing::packet(0, Class(3), 1000) }
+        PacketContext { egress, ..crate::testing::packet(ingress, Class(3), 1000) }
     }
 
     fn policy(alpha: f64, buffer: u64) -> Egress {

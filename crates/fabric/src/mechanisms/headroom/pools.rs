@@ -124,7 +124,7 @@ impl Pools {
         packet: &PacketContext<'_>,
         threshold: impl FnOnce(u64) -> u64,
     ) -> Result<Held, DropCause> {
-        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
+        let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let footroom = queue.footroom + bytes;
@@ -155,7 +155,7 @@ impl Pools {
     /// Frees `bytes`: headroom first, then shared, then private.
     #[inline(always)]
     pub(super) fn release(&mut self, packet: &PacketContext<'_>) {
-        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
+        let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let private = self.private_of(class);
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let from_headroom = bytes.min(queue.headroom);

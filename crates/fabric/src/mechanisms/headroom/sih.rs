@@ -122,8 +122,8 @@ impl Sih {
 impl BufferPolicy for Sih {
     #[inline]
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
-        match self.pools.admit(packet, |free| self.threshold.of(packet.ingress, free)) {
-            Ok(held) => Admission::Charged(self.pressure_of(held, packet.ingress, packet.ingress_class)),
+        match self.pools.admit(packet, |free| self.threshold.of(packet.ingress(), free)) {
+            Ok(held) => Admission::Charged(self.pressure_of(held, packet.ingress(), packet.ingress_class())),
             Err(cause) => Admission::Refused(cause),
         }
     }

@@ -110,9 +110,9 @@ impl StaticThreshold {
 impl BufferPolicy for StaticThreshold {
     #[inline]
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
-        let threshold = if self.pools.is_lossless(packet.ingress_class) { self.xoff } else { u64::MAX };
+        let threshold = if self.pools.is_lossless(packet.ingress_class()) { self.xoff } else { u64::MAX };
         match self.pools.admit(packet, |_| threshold) {
-            Ok(_) => Admission::Charged(self.pressure(packet.ingress, packet.ingress_class)),
+            Ok(_) => Admission::Charged(self.pressure(packet.ingress(), packet.ingress_class())),
             Err(cause) => Admission::Refused(cause),
         }
     }

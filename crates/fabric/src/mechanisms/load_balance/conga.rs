@@ -279,10 +279,10 @@ impl PipelineHooks for Conga {
         if link.to_host {
             return;
         }
-        link.dre.add(packet.frame.size.wire, view.now);
+        link.dre.add(packet.wire_bytes(), view.now);
         let metric = link.dre.metric(view.now);
-        if self.is_from_host(packet.ingress) {
-            let leaf = leaf_of(packet.packet(), self.node, packet.egress, view);
+        if self.is_from_host(packet.ingress()) {
+            let leaf = leaf_of(packet.headers(), self.node, packet.egress, view);
             let feedback = self.leaves.get_mut(&leaf).and_then(|leaf| leaf.feedback(view.now, self.ageing));
             *packet.path_header_mut() = Header { leaf: self.node, tag: packet.egress, metric, feedback }.into();
         } else if let Some(header) = packet.path_header().copied() {
@@ -301,7 +301,7 @@ impl PipelineHooks for Conga {
 impl LoadBalance for Conga {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let RouteRequest { key, candidates, destination, .. } = *arrival;
-        if !self.answers.by_flowlets(arrival.packet.packet().kind) || !self.is_from_host(arrival.packet.ingress) {
+        if !self.answers.by_flowlets(arrival.packet.headers().kind) || !self.is_from_host(arrival.packet.ingress()) {
             return Choice::Candidate(by_hash(self.hash, key, candidates, view));
         }
         let Conga { links, leaves, ageing, flowlets, draws, .. } = self;

@@ -79,7 +79,7 @@ impl LoadBalance for LetFlow {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let RouteRequest { key, candidates, .. } = *arrival;
         let LetFlow { flowlets, answers, hash, draws } = self;
-        Choice::Candidate(if answers.by_flowlets(arrival.packet.packet().kind) {
+        Choice::Candidate(if answers.by_flowlets(arrival.packet.headers().kind) {
             flowlets.way(key, candidates, view, |_| {
                 any_of(usable(candidates, view), draws).expect("packets have candidates")
             })
@@ -96,8 +96,8 @@ impl LoadBalance for LetFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::packet::NO_PORT;
-    use crate::contract::{FlowKey, PacketContext};
+    use crate::contract::FlowKey;
+    use crate::contract::packet::{NO_PORT, QueuedPacket};
     use crate::frame::record::Records;
     use crate::frame::{Body, Frame, PacketKind};
     use crate::ids::NodeId;
@@ -112,7 +112,8 @@ mod tests {
             let (mut records, mut frame) = (Records::default(), frame(3, 1000));
             let Frame { body: Body::Packet(packet), .. } = &mut frame else { unreachable!("it is a data packet") };
             packet.kind = kind;
-            let packet = PacketContext::new(&mut frame, 0, NO_PORT, &mut records);
+            let mut queued = QueuedPacket::new(frame, 0, Time::ZERO);
+            let packet = queued.context(NO_PORT, &mut records);
             let (key, destination) = (FlowKey(flow), NodeId(1));
             let arrival = &mut RouteRequest { packet, destination, key, candidates: &[0, 1, 2, 3] };
             match balancer.choose(arrival, &mut View::new(Time::from_ps(ns * 1000), &fabric, &mut node)) {

@@ -273,7 +273,7 @@ impl Edge {
 
     /// Returns the path of a host's data packet; `None` if no path is known.
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
-        let (now, headers) = (view.now, *arrival.packet.packet());
+        let (now, headers) = (view.now, *arrival.packet.headers());
         let known = self.flows.place(headers.flow.0.into(), now).known;
         let edge = view.paths.first_hop_switch(arrival.destination);
         self.measuring.paths.to(edge, arrival.destination, view);
@@ -438,13 +438,13 @@ impl PipelineHooks for Proteus {
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
-        if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress)) {
+        if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress())) {
             stamp_departure(packet, view.now);
         }
         let Some(dre) = &mut self.links[usize::from(packet.egress)] else { return };
-        dre.add(packet.frame.size.wire, view.now);
+        dre.add(packet.wire_bytes(), view.now);
         let metric = dre.metric(view.now);
-        match packet.packet().kind {
+        match packet.headers().kind {
             PacketKind::Data => stamp_busy(packet, metric),
             PacketKind::Notice => {
                 if let Some(notice) = packet.notice_mut().filter(|notice| notice.protocol == PROTEUS) {
@@ -488,8 +488,8 @@ impl PipelineHooks for Proteus {
 
 impl LoadBalance for Proteus {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
-        let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress));
+        let is_data = arrival.packet.headers().kind == PacketKind::Data;
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress()));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }

@@ -53,6 +53,12 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         Nic { node, env }
     }
 
+    /// Borrows the host's side for one call: see [`SwitchPipeline`].
+    #[inline(always)]
+    fn reborrow(&mut self) -> Nic<'_, 'e, S> {
+        Nic { node: self.node, env: self.env }
+    }
+
     /// Returns the pipeline of the node.
     #[inline(always)]
     fn pipeline(&mut self) -> SwitchPipeline<'_, 'e, S> {
@@ -138,12 +144,12 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     #[inline(always)]
     fn schedule_timer(&mut self, slot: Slot) {
         if self.env.fabric.reactions_wake {
-            self.push_timer(slot);
+            self.reborrow().push_timer(slot);
         }
     }
 
     #[inline(never)]
-    fn push_timer(&mut self, slot: Slot) {
+    fn push_timer(self, slot: Slot) {
         let host = self.node.id;
         let endpoint = self.node.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot];
@@ -199,7 +205,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
     /// Takes the next data packet for an idle `port`, if a queue pair may send.
     #[inline]
-    pub(crate) fn next_packet(&mut self, ix: PortIx) -> Option<Frame> {
+    pub(crate) fn next_packet(mut self, ix: PortIx) -> Option<Frame> {
         let port = &self.node.io.ports[ix];
         let endpoint = self.node.io.endpoint.as_mut()?;
         let slot = endpoint.choose(ix, ClassMask(!port.closed_classes().0), self.env.now)?;
@@ -253,7 +259,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if self.node.io.flags.intersects(NodeFlags::DEPARTURE_WORK) {
             self.node.io.extend_trail(ix, &mut frame, self.env);
             if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
-                self.account_for_departure(ix, rate, &mut frame);
+                self.reborrow().account_for_departure(ix, rate, &mut frame);
             }
         }
         Some(frame)
@@ -262,7 +268,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Accounts for a data packet of this host that starts on the wire of `port`: for turns, and
     /// for the trace.
     #[inline(never)]
-    fn account_for_departure(&mut self, port: PortIx, rate: Rate, frame: &mut Frame) {
+    fn account_for_departure(self, port: PortIx, rate: Rate, frame: &mut Frame) {
         if self.node.io.flags.intersects(NodeFlags::TURNS) {
             let scheduler = self.env.fabric.spec.host.scheduler;
             self.node.endpoint_mut().lanes[port].turns.charge(Side::Own, frame.size.wire.into(), scheduler);
@@ -290,22 +296,22 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     }
 
     /// A packet for this node arrived.
-    pub(crate) fn receive(&mut self, port: PortIx, frame: &Frame) {
+    pub(crate) fn receive(mut self, port: PortIx, frame: &Frame) {
         let Body::Packet(packet) = frame.body else { unreachable!("control frames go to the flow control") };
         match packet.kind {
-            PacketKind::Data => self.receive_data(port, frame, packet),
+            PacketKind::Data => self.reborrow().receive_data(port, frame, packet),
             PacketKind::Ack | PacketKind::Nack | PacketKind::Cnp => {
                 if packet.kind == PacketKind::Cnp {
-                    self.count_cnp(frame, &packet);
+                    self.reborrow().count_cnp(frame, &packet);
                 }
                 // The only call site, so that the function is inlined.
-                self.receive_feedback(frame, packet);
+                self.reborrow().receive_feedback(frame, packet);
             }
-            PacketKind::Notice => self.receive_notice(frame, packet),
+            PacketKind::Notice => self.reborrow().receive_notice(frame, packet),
         }
     }
 
-    fn receive_data(&mut self, port: PortIx, frame: &Frame, packet: Packet) {
+    fn receive_data(mut self, port: PortIx, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let flow = fabric.live_flow(packet.flow);
         let (bytes, packets) = (flow.spec.bytes, fabric.packets(&flow.spec));
@@ -384,16 +390,16 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             self.pipeline().enqueue_own(egress, Frame { record, ..ack });
         }
         if let Some(cnp) = notification.cnp {
-            self.send_cnp(packet.flow, cnp);
+            self.reborrow().send_cnp(packet.flow, cnp);
         }
         if fabric.receiver_timers && !is_last {
-            self.set_receiver_timer(packet.flow);
+            self.reborrow().set_receiver_timer(packet.flow);
         }
     }
 
     /// Sends a CNP of the receiver of `flow`.
     #[inline(never)]
-    fn send_cnp(&mut self, flow: FlowId, cnp: Cnp) {
+    fn send_cnp(mut self, flow: FlowId, cnp: Cnp) {
         let receiver =
             self.node.endpoint_mut().receiver_of(self.env.fabric.live_flow(flow)).expect("only receivers send CNPs");
         let packet = Packet {
@@ -417,7 +423,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
     /// Sets the timer of the notification point of `flow`.
     #[inline(never)]
-    fn set_receiver_timer(&mut self, flow: FlowId) {
+    fn set_receiver_timer(self, flow: FlowId) {
         let host = self.node.id;
         let endpoint = self.node.endpoint_mut();
         let receiver = endpoint.receiver_of(self.env.fabric.live_flow(flow)).expect("a packet of the flow has arrived");
@@ -433,14 +439,14 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
             self.node.endpoint_mut().receiver_of(self.env.fabric.live_flow(flow)).expect("a timer is set there");
         let cnp = receiver.notification.on_wake(self.env.now);
         if let Some(cnp) = cnp {
-            self.send_cnp(flow, cnp);
+            self.reborrow().send_cnp(flow, cnp);
         }
-        self.set_receiver_timer(flow);
+        self.reborrow().set_receiver_timer(flow);
     }
 
     /// Counts a CNP that arrived.
     #[inline(never)]
-    fn count_cnp(&mut self, frame: &Frame, packet: &Packet) {
+    fn count_cnp(self, frame: &Frame, packet: &Packet) {
         let verdict = self.env.records.echo(frame.record).and_then(|echo| echo.verdict);
         let is_clear = u64::from(verdict == Some(Cnp::NotCongested));
         let links = u64::from(packet.route.links_passed());
@@ -449,7 +455,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         }
     }
 
-    fn receive_feedback(&mut self, frame: &Frame, packet: Packet) {
+    fn receive_feedback(mut self, frame: &Frame, packet: Packet) {
         let fabric = self.env.fabric;
         let endpoint = self.node.io.endpoint.as_mut().expect("feedback comes to nodes with an endpoint");
         // An answer may arrive after its flow is complete, or even forgotten.
@@ -522,7 +528,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
 
     /// A notice reached its destination: passes it to the mechanisms of a switch or relay, then to
     /// its flow's sender.
-    fn receive_notice(&mut self, frame: &Frame, packet: Packet) {
+    fn receive_notice(mut self, frame: &Frame, packet: Packet) {
         let delay = packet.sent_at.elapsed(self.env.now).ps() / 1000;
         let links = u64::from(packet.route.links_passed());
         for (what, amount) in [("notices_received", 1), ("notice_delay_ns", delay), ("notice_links", links)] {

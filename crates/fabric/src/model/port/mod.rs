@@ -14,12 +14,13 @@ pub(crate) use wires::{PortWires, WireIx};
 use self::gate::OPEN_GATE;
 use self::queues::{Queue, Queues};
 use self::scheduler::Scheduler;
+use crate::contract::packet::QueuedPacket;
 use crate::contract::{AddedQueues, PortFacts, Stage};
 use crate::frame::cause::{Cause, Closure};
 use crate::frame::framing::Framing;
 use crate::frame::{Body, Frame};
 use crate::ids::{CLASSES, Class, ClassMask, PortId, PortIx, QueueIx};
-use crate::model::fifo::{Fifo, Frames, Queued};
+use crate::model::fifo::{Fifo, Frames};
 use crate::network::spec::SchedulerConfig;
 use backwater_engine::bits::BitSet;
 use backwater_engine::index::{Id, IndexVec};
@@ -299,7 +300,7 @@ impl Port {
     }
 
     /// Returns the frames of `queue`, the next one to leave first.
-    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a Queued> {
+    pub fn frames<'a>(&self, queue: QueueIx, frames: &'a Frames) -> impl Iterator<Item = &'a QueuedPacket> {
         self.queues[queue].frames.iter(frames)
     }
 
@@ -350,7 +351,7 @@ impl Port {
 
     /// Adds a frame to `queue`.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &Queued, frames: &mut Frames) {
+    pub(crate) fn enqueue(&mut self, queue: QueueIx, queued: &QueuedPacket, frames: &mut Frames) {
         let (index, bytes) = (queue.index(), u64::from(queued.frame.size.charge));
         self.queued_bytes += bytes;
         let queue = if index < CLASSES {
@@ -383,7 +384,12 @@ impl Port {
 
     /// Enqueues a link-local frame. It supersedes parts of waiting frames; frames without remaining
     /// content are `withdrawn`.
-    pub(crate) fn enqueue_control(&mut self, queued: Queued, frames: &mut Frames, mut withdrawn: impl FnMut(Frame)) {
+    pub(crate) fn enqueue_control(
+        &mut self,
+        queued: QueuedPacket,
+        frames: &mut Frames,
+        mut withdrawn: impl FnMut(Frame),
+    ) {
         if let Body::Control(newer) = &queued.frame.body
             && newer.supersedes()
         {
@@ -410,7 +416,7 @@ impl Port {
 
     /// Takes the first frame of a queue that feeds the wire.
     #[inline(always)]
-    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+    pub(crate) fn take(&mut self, index: QueueIx, frames: &mut Frames) -> QueuedPacket {
         let queue = &mut self.queues[index];
         let queued = queue.pop(frames);
         if queue.frames.is_empty() {
@@ -422,7 +428,7 @@ impl Port {
     }
 
     /// Takes the first frame of an inner queue.
-    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> Queued {
+    pub(crate) fn take_inner(&mut self, index: QueueIx, frames: &mut Frames) -> QueuedPacket {
         let queue = &mut self.queues[index];
         let queued = queue.pop(frames);
         if queue.frames.is_empty() {

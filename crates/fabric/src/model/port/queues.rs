@@ -1,7 +1,8 @@
 //! Queues of a port.
 
+use crate::contract::packet::QueuedPacket;
 use crate::ids::{CLASSES, QueueIx};
-use crate::model::fifo::{Fifo, Frames, Queued};
+use crate::model::fifo::{Fifo, Frames};
 use std::ops::{Index, IndexMut};
 
 /// One queue of a port: half a cache line.
@@ -20,7 +21,7 @@ pub(super) struct Queue {
 impl Queue {
     /// Adds a frame.
     #[inline(always)]
-    pub(super) fn push(&mut self, queued: &Queued, frames: &mut Frames) {
+    pub(super) fn push(&mut self, queued: &QueuedPacket, frames: &mut Frames) {
         self.bytes += u64::from(queued.frame.size.charge);
         self.count += 1;
         self.frames.push(*queued, frames);
@@ -28,7 +29,7 @@ impl Queue {
 
     /// Takes the first frame of a queue that is not empty.
     #[inline(always)]
-    pub(super) fn pop(&mut self, frames: &mut Frames) -> Queued {
+    pub(super) fn pop(&mut self, frames: &mut Frames) -> QueuedPacket {
         let queued = self.frames.pop(frames);
         // The next frame of a long queue arrived long ago: prefetch it.
         self.frames.prefetch_front(frames);

@@ -104,10 +104,10 @@ impl Detector {
 
     /// Processes a packet that joins its egress queue; `length` includes the packet.
     pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, length: u64, view: &mut View<'_>) {
-        let headers = *packet.packet();
-        let Some(lane) = self.lanes[packet.ingress_class.index()] else { return };
+        let headers = *packet.headers();
+        let Some(lane) = self.lanes[packet.ingress_class().index()] else { return };
         let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (first_ingress + usize::from(packet.ingress), usize::from(packet.egress));
+        let (ingress, egress) = (first_ingress + usize::from(packet.ingress()), usize::from(packet.egress));
         if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
             *last = now;
         }
@@ -117,12 +117,12 @@ impl Detector {
             if queue >= port.lengths.len() {
                 port.lengths.resize(queue + 1, Lengths::default());
             }
-            port.lengths[queue].measure(length - u64::from(packet.bytes), now, self.rate_interval);
+            port.lengths[queue].measure(length - u64::from(packet.bytes()), now, self.rate_interval);
         }
         let before = port.flows.count();
         let flow = port.flows.record(headers.flow, now, self.count_window);
         if self.config.target == Target::Share {
-            port.flows.add_bytes(flow, packet.bytes.into(), now, self.count_window);
+            port.flows.add_bytes(flow, packet.bytes().into(), now, self.count_window);
         }
         let after = port.flows.count();
         self.flows = self.flows + after - before;
@@ -144,7 +144,7 @@ impl Detector {
             let port = view.port(packet.egress);
             let (from, target) = (port.id(), self.target(egress, flow, port.rate()));
             let trail = packet.trail().copied();
-            view.notify_source(&headers, trail.as_ref(), packet.ingress, SRCC, from, words_of(target));
+            view.notify_source(&headers, trail.as_ref(), packet.ingress(), SRCC, from, words_of(target));
             view.count("notices", 1);
             if is_floored {
                 view.count("floored_notices", 1);
@@ -154,9 +154,9 @@ impl Detector {
 
     /// Returns the time that a notice takes to the packet's sender: N d.
     fn feedback_delay(&self, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
-        let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress).delay());
+        let delay = self.config.link_delay.unwrap_or_else(|| view.port(packet.ingress()).delay());
         // The route already includes the next link.
-        let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
+        let links = u64::from(packet.headers().route.links_passed()).saturating_sub(1);
         Duration::from_ps(delay.ps().saturating_mul(links))
     }
 
@@ -177,7 +177,7 @@ impl Detector {
         }
         // Without a bound, PFC never acts.
         let bound =
-            self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress, packet.ingress_class))?;
+            self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress(), packet.ingress_class()))?;
         let delay = self.feedback_delay(packet, view);
         let span = if self.config.two_way { Duration::from_ps(delay.ps().saturating_mul(2)) } else { delay };
         let growth = if self.config.threshold == Threshold::Eq6 {
@@ -196,7 +196,7 @@ impl Detector {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
             EgressPorts::Active => {
-                let of_ingress = (first_ingress + usize::from(packet.ingress)) * self.ports;
+                let of_ingress = (first_ingress + usize::from(packet.ingress())) * self.ports;
                 let last = &self.last[of_ingress..of_ingress + self.ports];
                 last.iter().filter(|last| is_within(**last, self.window, now)).count() as u64
             }

@@ -74,7 +74,7 @@ impl Switch {
     pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         let port = &mut self.ports[usize::from(packet.egress)];
         let of = port.type_of(packet.queue) as usize;
-        port.held[of] += u64::from(packet.bytes);
+        port.held[of] += u64::from(packet.bytes());
         if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
             port.stops[of] = true;
             self.notify(packet, true, view);
@@ -84,7 +84,7 @@ impl Switch {
     pub(super) fn on_dequeue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         let port = &mut self.ports[usize::from(packet.egress)];
         let of = port.type_of(packet.queue) as usize;
-        port.held[of] -= u64::from(packet.bytes);
+        port.held[of] -= u64::from(packet.bytes());
         if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
             port.stops[of] = false;
             self.notify(packet, false, view);

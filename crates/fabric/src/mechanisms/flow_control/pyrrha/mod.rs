@@ -359,7 +359,7 @@ impl FlowControl for Pyrrha {
         if let Role::Switch(switch) = &mut self.role {
             switch.joined(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(packet.ingress) {
+        if let Some(pfc) = self.pfc_at(packet.ingress()) {
             pfc.on_enqueue(packet, pressure, view);
         }
     }
@@ -374,7 +374,7 @@ impl FlowControl for Pyrrha {
         if let Role::Switch(switch) = &mut self.role {
             switch.left(packet, view);
         }
-        if let Some(pfc) = self.pfc_at(packet.ingress) {
+        if let Some(pfc) = self.pfc_at(packet.ingress()) {
             pfc.on_dequeue(packet, gauge, view);
         }
     }
@@ -453,8 +453,8 @@ impl FlowControlAccounts for Pyrrha {
         match (&self.role, scope) {
             (Role::Switch(switch), PauseScope::Root(root)) => switch.sustains_pause(ingress, root, packet),
             _ => {
-                let from = PauseScope::Queue(packet.packet().queue.into());
-                let is_kept = || packet.ingress == ingress && from == scope;
+                let from = PauseScope::Queue(packet.headers().queue.into());
+                let is_kept = || packet.ingress() == ingress && from == scope;
                 self.foreign.as_ref().map_or_else(is_kept, |foreign| foreign.pfc.sustains_pause(ingress, scope, packet))
             }
         }

@@ -96,7 +96,7 @@ impl Switch {
     }
 
     pub(super) fn next_place(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        let root = self.egress[usize::from(packet.egress)].roots_of(packet.note).next();
+        let root = self.egress[usize::from(packet.egress)].roots_of(packet.note()).next();
         self.place(packet, root, view)
     }
 
@@ -128,9 +128,9 @@ impl Switch {
 
     fn add(&mut self, packet: &PacketContext<'_>) {
         let egress = &mut self.egress[usize::from(packet.egress)];
-        egress.add(packet.queue, packet.note, packet.bytes.into());
-        for root in egress.roots_of(packet.note) {
-            self.roots.get_mut(root).expect("a root with a queue is known").add_load(packet.ingress, packet.bytes);
+        egress.add(packet.queue, packet.note(), packet.bytes().into());
+        for root in egress.roots_of(packet.note()) {
+            self.roots.get_mut(root).expect("a root with a queue is known").add_load(packet.ingress(), packet.bytes());
         }
     }
 
@@ -138,9 +138,9 @@ impl Switch {
     fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
         let egress = &mut self.egress[usize::from(packet.egress)];
         let roots = egress.roots_of(from.note);
-        egress.take(from.queue, from.note, packet.bytes.into());
+        egress.take(from.queue, from.note, packet.bytes().into());
         for root in roots.clone() {
-            self.roots.get_mut(root).expect("a root with a queue is known").take_load(packet.ingress, packet.bytes);
+            self.roots.get_mut(root).expect("a root with a queue is known").take_load(packet.ingress(), packet.bytes());
         }
         roots
     }
@@ -148,24 +148,24 @@ impl Switch {
     /// Checks if a queue that a packet has joined is too long.
     fn on_growth(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
         let egress = &self.egress[usize::from(packet.egress)];
-        let threshold = self.thresholds.get(packet.egress, packet.ingress).pause;
-        if packet.note == 0 {
+        let threshold = self.thresholds.get(packet.egress, packet.ingress()).pause;
+        if packet.note() == 0 {
             if egress.ordinary > threshold {
                 let id = self.ports[usize::from(packet.egress)].id;
-                self.pause(id, 0, packet.ingress, view);
+                self.pause(id, 0, packet.ingress(), view);
             }
             return;
         }
-        for root in egress.roots_of(packet.note) {
+        for root in egress.roots_of(packet.note()) {
             let isolation = self.egress[usize::from(packet.egress)].get(root);
             let Some((isolation, entry)) = isolation.zip(self.roots.get(root)) else { continue };
             let load = match self.config.relay_metric {
                 RelayMetric::Queue => isolation.bytes,
-                RelayMetric::PerIngress => entry.load_of(packet.ingress),
+                RelayMetric::PerIngress => entry.load_of(packet.ingress()),
             };
             if load > threshold && isolation.state != State::SoftMerging {
                 let distance = entry.distance;
-                self.pause(root, distance, packet.ingress, view);
+                self.pause(root, distance, packet.ingress(), view);
             }
         }
     }
@@ -501,12 +501,12 @@ impl Switch {
     /// Returns true if a packet keeps a root paused upstream: it is in the root's isolation queues,
     /// or in the ordinary queue of a root of this switch.
     pub(super) fn sustains_pause(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
-        if packet.note == 0 {
+        if packet.note() == 0 {
             return self.ports[usize::from(packet.egress)].id == root;
         }
         let is_isolated =
-            self.egress[usize::from(packet.egress)].roots_of(packet.note).any(|isolated| isolated == root);
-        is_isolated && (self.config.relay_metric == RelayMetric::Queue || packet.ingress == ingress)
+            self.egress[usize::from(packet.egress)].roots_of(packet.note()).any(|isolated| isolated == root);
+        is_isolated && (self.config.relay_metric == RelayMetric::Queue || packet.ingress() == ingress)
     }
 
     pub(super) fn leftover(&self) -> Option<String> {

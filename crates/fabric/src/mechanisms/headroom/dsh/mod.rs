@@ -307,7 +307,7 @@ impl Dsh {
 
 impl BufferPolicy for Dsh {
     fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission {
-        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
+        let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let admitted = if self.lossless.has(class) {
             self.admit_lossless(ingress, class, bytes)
         } else {
@@ -327,7 +327,7 @@ impl BufferPolicy for Dsh {
     /// Frees the insurance first, whichever queue of the port used it, then the shared pool, then
     /// private bytes.
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
-        let (ingress, class, bytes) = (packet.ingress, packet.ingress_class, u64::from(packet.bytes));
+        let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
         let before = queue.held;
         queue.held -= bytes;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::contract::FlowKey;
-use crate::contract::packet::NO_PORT;
+use crate::contract::packet::{NO_PORT, QueuedPacket};
 use crate::frame::framing::FrameSize;
 use crate::frame::record::Records;
 use crate::frame::{Body, Frame, PacketKind, Route};
@@ -66,10 +66,11 @@ impl Switch {
     }
 
     /// The header of a packet when it leaves.
-    fn depart(&mut self, mut frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<Header> {
-        let packet = &mut PacketContext::new(&mut frame, ingress, egress, &mut self.records);
+    fn depart(&mut self, frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<Header> {
+        let mut queued = QueuedPacket::new(frame, ingress, now);
+        let packet = &mut queued.context(egress, &mut self.records);
         self.conga.on_departure(packet, 0, &mut self.node.view(now, &self.fabric));
-        self.header(&frame)
+        self.header(&queued.frame)
     }
 
     /// The header of a packet from port 0 towards host `to`.
@@ -80,8 +81,8 @@ impl Switch {
 
     /// A packet with this header has reached its destination.
     fn record(&mut self, header: Header, now: Time) {
-        let mut frame = self.packet(0, Some(header));
-        let packet = &mut PacketContext::new(&mut frame, 0, 0, &mut self.records);
+        let mut queued = QueuedPacket::new(self.packet(0, Some(header)), 0, now);
+        let packet = &mut queued.context(0, &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
@@ -100,7 +101,8 @@ impl Switch {
         if let Body::Packet(packet) = &mut frame.body {
             packet.kind = kind;
         }
-        let packet = PacketContext::new(&mut frame, ingress, NO_PORT, &mut self.records);
+        let mut queued = QueuedPacket::new(frame, ingress, now);
+        let packet = queued.context(NO_PORT, &mut self.records);
         let (key, destination) = (FlowKey(flow), NodeId(2));
         let arrival = &mut RouteRequest { packet, destination, key, candidates: &UPLINKS };
         match self.conga.choose(arrival, &mut self.node.view(now, &self.fabric)) {

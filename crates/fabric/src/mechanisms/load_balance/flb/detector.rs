@@ -125,26 +125,26 @@ impl Detector {
     /// Processes a data packet that joins its queue, which holds `length` bytes with it. Returns
     /// true if the packet is congested there.
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
-        if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class) {
+        if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class()) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
-            lengths.measure(length - u64::from(packet.bytes), view.now, self.round[usize::from(packet.egress)]);
+            lengths.measure(length - u64::from(packet.bytes()), view.now, self.round[usize::from(packet.egress)]);
         }
-        length > self.floor && self.lossless.has(packet.ingress_class) && self.is_above(packet, length, view)
+        length > self.floor && self.lossless.has(packet.ingress_class()) && self.is_above(packet, length, view)
     }
 
     /// Records a data packet that is congested in its queue. Returns the message about its flow.
     pub(super) fn add(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> Option<Message> {
         let (now, root) = (view.now, view.port(packet.egress).id());
         let congested = self.congested[usize::from(packet.egress)].entry(packet.queue).or_default();
-        let flow = packet.packet().flow;
+        let flow = packet.headers().flow;
         if let Some(notified) = congested.flows.get_mut(&flow) {
             notified.last = now;
             if now.since(notified.at) < self.interval {
                 return None;
             }
         }
-        let (to, route) = view.route_to_source(packet.packet(), packet.trail(), packet.ingress)?;
-        let back = Back { to, port: packet.ingress, route };
+        let (to, route) = view.route_to_source(packet.headers(), packet.trail(), packet.ingress())?;
+        let back = Back { to, port: packet.ingress(), route };
         congested.flows.insert(flow, Notified { at: now, last: now, back });
         let cnm = Cnm::Congested { flows: recent(congested, now, self.n_timeout) };
         Some(Message { flow, root, cnm, back })
@@ -212,7 +212,7 @@ impl Detector {
 
     /// Returns half of PFC's bound for the packet's ingress queue: K is never more.
     fn half_bound(&self, packet: &PacketContext<'_>, view: &View<'_>) -> u64 {
-        view.threshold(packet.ingress, packet.ingress_class).map_or(u64::MAX, |bound| bound / 2)
+        view.threshold(packet.ingress(), packet.ingress_class()).map_or(u64::MAX, |bound| bound / 2)
     }
 
     /// Returns the growth of a packet's queue until a notice has reached the source and earlier
@@ -220,7 +220,7 @@ impl Detector {
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
         let round = self.round[usize::from(packet.egress)];
         // The route already includes the next link.
-        let links = u64::from(packet.packet().route.links_passed()).saturating_sub(1);
+        let links = u64::from(packet.headers().route.links_passed()).saturating_sub(1);
         let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
         lengths.growth(length, view.now, round, round * links)
     }
@@ -228,7 +228,7 @@ impl Detector {
     /// Returns the upper end of Equation 4: Q_PFC / n less the growth. n is the number of congested
     /// egress queues of the switch, including the packet's.
     fn upper(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
-        let Some(bound) = view.threshold(packet.ingress, packet.ingress_class) else { return i128::MAX };
+        let Some(bound) = view.threshold(packet.ingress(), packet.ingress_class()) else { return i128::MAX };
         let others = (self.counts().1 - usize::from(self.is_congested(packet))) as u64;
         i128::from(bound / (others + 1)) - self.growth(packet, length, view)
     }

@@ -138,7 +138,7 @@ impl Edge {
     /// Returns the path of a host's data packet; `None` if no path is known.
     #[inline(never)]
     pub(super) fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Option<Choice> {
-        let (now, flow) = (view.now, arrival.packet.packet().flow);
+        let (now, flow) = (view.now, arrival.packet.headers().flow);
         let place = self.flows.place(flow.0.into(), now);
         let known = place.known;
         let congested = self.isolation.record_packet(flow, now);
@@ -149,12 +149,12 @@ impl Edge {
         let gap = present.map_or(Duration::ZERO, |entry| gap(entry.last, now, self.config.gap_unit));
         let waited = present.map_or(Duration::ZERO, |entry| entry.waited);
         let present = present.map(|entry| entry.path);
-        let size = arrival.packet.frame.size;
+        let size = arrival.packet.packet.frame.size;
         let delays = Delays {
             view,
             how: &self.measuring.how,
             counts_queues: self.config.stamp == StampPoint::DepartureAndQueue,
-            queue: arrival.packet.packet().class.0.into(),
+            queue: arrival.packet.headers().class.0.into(),
             framing: u64::from(size.wire - size.charge),
         };
         let wait = present.map(|present| delays.at_uplink(set.path(present)));

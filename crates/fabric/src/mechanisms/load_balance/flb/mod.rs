@@ -372,7 +372,7 @@ impl PipelineHooks for Flb {
     }
 
     fn on_enqueue(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
-        let is_data = packet.packet().kind == PacketKind::Data;
+        let is_data = packet.headers().kind == PacketKind::Data;
         let may_be = is_data && self.detector.as_ref().is_some_and(|detector| detector.may_be_congested(queue_bytes));
         if may_be || self.edge.as_ref().is_some_and(|edge| edge.measuring.may_use(packet)) {
             self.on_join(may_be.then_some(queue_bytes), packet, view);
@@ -380,7 +380,8 @@ impl PipelineHooks for Flb {
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, queue_bytes: u64, view: &mut View<'_>) {
-        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress)) {
+        if self.stamps_departures && self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress()))
+        {
             stamp_departure(packet, view.now);
         }
         if self.detector.as_ref().is_some_and(|detector| detector.is_congested(packet)) {
@@ -422,8 +423,8 @@ impl PipelineHooks for Flb {
 
 impl LoadBalance for Flb {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
-        let is_data = arrival.packet.packet().kind == PacketKind::Data;
-        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress));
+        let is_data = arrival.packet.headers().kind == PacketKind::Data;
+        let edge = self.edge.as_mut().filter(|edge| is_data && edge.measuring.is_to_host(arrival.packet.ingress()));
         let chosen = edge.and_then(|edge| edge.choose(arrival, view));
         chosen.unwrap_or_else(|| Choice::Candidate(by_hash(self.hash, arrival.key, arrival.candidates, view)))
     }

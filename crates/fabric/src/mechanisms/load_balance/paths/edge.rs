@@ -62,7 +62,7 @@ impl MeasuringEdge {
             if let Some(header) = packet.path_header().copied() {
                 self.read(&header.into(), packet, view);
             }
-        } else if self.echoes.is_waiting() && self.is_to_host(packet.ingress) {
+        } else if self.echoes.is_waiting() && self.is_to_host(packet.ingress()) {
             self.report(packet, view);
         }
     }
@@ -71,7 +71,7 @@ impl MeasuringEdge {
     #[inline(never)]
     fn report(&mut self, packet: &mut PacketContext<'_>, view: &View<'_>) {
         // The destination is read from the route: its flow may have been removed.
-        let route = packet.packet().route;
+        let route = packet.headers().route;
         let to = route.destination().unwrap_or_else(|| {
             let next = view.paths.neighbour(self.node(), packet.egress);
             route.remaining().fold(next, |node, port| view.paths.neighbour(node, port))
@@ -110,11 +110,11 @@ impl MeasuringEdge {
 
     /// Returns the additional time that a full packet would have taken from `edge`.
     fn missing(&self, edge: NodeId, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
-        let wire = packet.frame.size.wire;
+        let wire = packet.wire_bytes();
         // Ports after the source host and before the egress port here.
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
             Some(trail) => trail.ports().iter().copied().collect(),
-            None => packet.packet().route.passed().collect(),
+            None => packet.headers().route.passed().collect(),
         };
         let between = taken.get(1..).unwrap_or(&[]);
         let between = between.strip_suffix(&[packet.egress]).unwrap_or(between);
