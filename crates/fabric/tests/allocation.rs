@@ -4,7 +4,7 @@
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
 mod common;
 
-use backwater_engine::{Duration, Time};
+use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::Simulation;
 use backwater_fabric::contract::{Entropy, LoadBalanceOptions, Options, PathChoice, SenderFacts, Site};
 use backwater_fabric::frame::Psn;
@@ -13,14 +13,15 @@ use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::ecmp::{Ecmp, EcmpConfig};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use common::{flow, link, network, star};
+use common::{flow, leaf_spine, star};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations (growth included) and packet-hops of one millisecond, after so many to warm up.
+/// Returns allocations (growth included) and packet-hops of one millisecond after `warm_up`
+/// milliseconds.
 fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize, u64) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let millisecond = |n: u64| Time::ZERO + Duration::from_ms(n);
@@ -32,15 +33,15 @@ fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize
     (change.allocations + change.reallocations, simulation.totals().packet_hops - before)
 }
 
-/// Hosts choose one of sixteen paths for every packet.
+/// Load balancer whose senders cycle through sixteen paths.
 #[derive(Debug)]
-struct Turns;
+struct PathCycling;
 
-struct Turn(u16);
+struct PathCycle(u16);
 
-impl Options for Turns {}
+impl Options for PathCycling {}
 
-impl LoadBalanceOptions for Turns {
+impl LoadBalanceOptions for PathCycling {
     type Instance = Ecmp;
 
     fn is_static(&self) -> bool {
@@ -56,18 +57,18 @@ impl LoadBalanceOptions for Turns {
     }
 
     fn path_choice(&self, _sender: &SenderFacts) -> Option<Box<dyn PathChoice>> {
-        Some(Box::new(Turn(0)))
+        Some(Box::new(PathCycle(0)))
     }
 }
 
-impl PathChoice for Turn {
+impl PathChoice for PathCycle {
     fn next(&mut self, _psn: Psn, _now: Time) -> Entropy {
         self.0 = (self.0 + 1) % 16;
         Entropy(self.0)
     }
 }
 
-/// One test, since the counter is the process's: no other may run beside it.
+/// One test, since the counter counts the whole process: no other test may run beside it.
 #[test]
 fn packets_and_events_do_not_allocate() {
     let endless = |src, dst| flow(src, dst, FlowSpec::ENDLESS, 0);
@@ -77,25 +78,27 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
 
-    // PFC at work: each pause that has ended is kept for measurement, in a list that doubles; nothing else may grow.
+    // PFC at work: each finished pause is kept for measurement in a list that doubles; nothing else
+    // may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
     let (allocations, hops) = steady_state(star(8, 100, 1000), incast, 10);
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
 
-    // Tables of flowlets, and of what leaves tell each other; paths that hosts choose, and that ACKs have released.
+    // Tables of flowlets and of CONGA's feedback; paths chosen by hosts and released by ACKs.
     let none = CongestionConfig::None(Default::default());
     for (load_balance, congestion) in [
         (LoadBalanceConfig::LetFlow(Default::default()), none.clone()),
         (LoadBalanceConfig::Conga(Default::default()), none.clone()),
-        (LoadBalanceConfig::custom(Turns), none),
+        (LoadBalanceConfig::custom(PathCycling), none),
         (LoadBalanceConfig::Ecmp(Default::default()), CongestionConfig::MpRdma(Default::default())),
     ] {
         let kind = format!("{} {}", load_balance.name(), congestion.name());
-        let mut spec = network(8, 4);
-        spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-        spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 400, 1000)));
+        let mut spec = leaf_spine(2, 4, 2);
+        for uplink in &mut spec.links[8..] {
+            uplink.rate = Rate::from_gbps(400);
+        }
         (spec.load_balance, spec.congestion) = (load_balance, congestion);
         spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         let across = (0..8).map(|host| endless(host, (host + 4) % 8)).collect();

@@ -1,4 +1,4 @@
-//! What a simulation says it takes of memory is what it takes.
+//! The reported memory of a simulation is its allocated memory.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
 
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
@@ -11,22 +11,20 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use common::{flow, link, network};
+use common::flow;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// 8 leaves of 16 hosts, 8 spines.
+/// Returns 8 leaves of 16 hosts, and 8 spines.
 fn leaf_spine() -> NetworkSpec {
-    let mut spec = network(128, 16);
-    spec.links = (0..128).map(|host| link(host, 128 + host / 16, 100, 1000)).collect();
-    spec.links.extend((0..64).map(|pair| link(128 + pair / 8, 136 + pair % 8, 100, 1000)));
-    spec
+    common::leaf_spine(8, 16, 8)
 }
 
-/// Bytes that the allocator has handed out and that are in use for a simulation that has run for `us`, and what the simulation says.
+/// Returns the bytes allocated and in use by a simulation that has run for `us`, and the bytes that
+/// the simulation reports.
 fn compare(spec: NetworkSpec, flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
     let region = Region::new(ALLOCATOR);
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -52,7 +50,7 @@ fn compare(spec: NetworkSpec, flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
 /// Bytes that are counted and not on the heap: the simulation itself.
 const OUTSIDE: f64 = 11_974.0;
 
-/// One test, since the counter is the process's: no other may run beside it.
+/// One test, since the counter counts the whole process: no other test may run beside it.
 #[test]
 fn what_is_counted_is_what_is_allocated() {
     let all_to_one: Vec<FlowSpec> = (1..128).map(|host| flow(host, 0, FlowSpec::ENDLESS, 0)).collect();
@@ -66,7 +64,9 @@ fn what_is_counted_is_what_is_allocated() {
     let pcn = with(CongestionConfig::Pcn(Default::default()), RecoveryConfig::InAnyOrder(Default::default()));
     let mp_rdma = || with(CongestionConfig::MpRdma(Default::default()), RecoveryConfig::MpRdma(Default::default()));
     let mut unreliable = leaf_spine();
-    unreliable.links.iter_mut().for_each(|link| link.error_rate = 1e-4);
+    for link in &mut unreliable.links {
+        link.error_rate = 1e-4;
+    }
     let (exact, of_maps) = (1000.0, 150_000.0);
     let runs = [
         (leaf_spine(), Vec::new(), 1, exact),
@@ -76,7 +76,7 @@ fn what_is_counted_is_what_is_allocated() {
         (pcn, short.clone(), 50, exact),
         (mp_rdma(), short.clone(), 50, exact),
         (mp_rdma(), all_to_one.clone(), 200, exact),
-        // Hash maps count places for entries, neither control bytes nor the share that stays free.
+        // Hash maps count slots for entries, but neither control bytes nor the free share.
         (balanced(LoadBalanceConfig::LetFlow(Default::default())), short.clone(), 50, of_maps),
         (balanced(LoadBalanceConfig::Conga(Default::default())), short, 50, of_maps),
         (unreliable, Vec::new(), 1, exact),

@@ -1,4 +1,5 @@
-//! Mechanisms of other crates that scenarios can name: registered, read, written and described like built-ins.
+//! Mechanisms of other crates that scenarios can name: registered, parsed, serialised and described
+//! like built-ins.
 
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
 mod common;
@@ -12,7 +13,7 @@ use backwater_fabric::mechanisms::congestion::{
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
 use backwater_fabric::network::spec::SwitchGroup;
-use common::{link, network, run};
+use common::{leaf_spine, run};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -58,58 +59,44 @@ struct Required {
     least: u32,
 }
 
-/// A congestion control that does what another does.
+/// A congestion control that delegates to its base.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Around {
     base: CongestionConfig,
 }
 
-impl Options for Around {}
-
-impl CongestionOptions for Around {
-    type Point = AnyCongestionPoint;
-    type Notification = AnyNotificationPoint;
-    type Reaction = AnyReactionPoint;
-
-    fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
-        self.base.point(site)
-    }
-
-    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
-        self.base.notification(line_rate)
-    }
-
-    fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
-        self.base.reaction(sender)
-    }
-}
-
-/// One of the same slot whose options contain the slot twice over, the second time only perhaps.
+/// A congestion control whose options contain the slot and, through `spare`, themselves.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Chain {
     links: Vec<CongestionConfig>,
     spare: Option<Box<Chain>>,
 }
 
-impl Options for Chain {}
+macro_rules! delegates {
+    ($($name:ident to $base:ident $([$index:literal])?)+) => {
+        $(impl Options for $name {}
 
-impl CongestionOptions for Chain {
-    type Point = AnyCongestionPoint;
-    type Notification = AnyNotificationPoint;
-    type Reaction = AnyReactionPoint;
+        impl CongestionOptions for $name {
+            type Point = AnyCongestionPoint;
+            type Notification = AnyNotificationPoint;
+            type Reaction = AnyReactionPoint;
 
-    fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
-        self.links[0].point(site)
-    }
+            fn point(&self, site: &Site<'_>) -> AnyCongestionPoint {
+                self.$base$([$index])?.point(site)
+            }
 
-    fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
-        self.links[0].notification(line_rate)
-    }
+            fn notification(&self, line_rate: Rate) -> AnyNotificationPoint {
+                self.$base$([$index])?.notification(line_rate)
+            }
 
-    fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
-        self.links[0].reaction(sender)
-    }
+            fn reaction(&self, sender: &SenderFacts) -> AnyReactionPoint {
+                self.$base$([$index])?.reaction(sender)
+            }
+        })+
+    };
 }
+
+delegates!(Around to base Chain to links[0]);
 
 /// Options that register a mechanism when they are read.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -122,11 +109,11 @@ impl<'de> Deserialize<'de> for Registers {
     }
 }
 
-/// What `ask` answers; it must not wait for ever.
+/// Returns the result of `ask`; fails if it takes 20 seconds.
 fn soon<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> T {
     let (answer, answers) = mpsc::channel();
     thread::spawn(move || answer.send(ask()));
-    answers.recv_timeout(time::Duration::from_secs(20)).expect("it hangs, or it panicked")
+    answers.recv_timeout(time::Duration::from_secs(20)).expect("the call hangs or panicked")
 }
 
 macro_rules! sprays {
@@ -173,7 +160,7 @@ fn what_is_not_registered_is_neither_read_nor_written() {
     assert_eq!((config.name(), config.plug_in()), ("custom", None));
     let error = serde_json::to_value(&config).unwrap_err().to_string();
     assert_eq!(error, "a mechanism that is not registered has no name to be written");
-    // Built-ins are what they were.
+    // Built-ins are unchanged.
     let ecmp = read(json!({ "kind": "ecmp" })).unwrap();
     assert_eq!((ecmp.name(), ecmp.plug_in()), ("ecmp", None));
     assert_eq!(serde_json::to_value(&ecmp).unwrap()["kind"], "ecmp");
@@ -233,9 +220,7 @@ fn names_are_given_once_and_options_are_tables() {
 #[test]
 fn it_runs_as_the_same_mechanism_does_inline_and_the_network_tells_its_version() {
     LoadBalanceConfig::register::<Toy>("toy-spray", "0.9").unwrap();
-    let mut spec = network(4, 4);
-    spec.links = (0..4).map(|host| link(host, 4 + host / 2, 100, 500)).collect();
-    spec.links.extend([4, 5].into_iter().flat_map(|leaf| [6, 7].map(|spine| link(leaf, spine, 100, 500))));
+    let mut spec = leaf_spine(2, 2, 2);
     let flows = || vec![common::flow(0, 2, 50_000, 0), common::flow(1, 3, 50_000, 0)];
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig::default());
     assert!(spec.plug_ins().is_empty());
@@ -264,7 +249,7 @@ fn options_may_contain_a_mechanism_of_their_own_slot() {
     assert!(error.starts_with("unknown variant `dcqnc`, expected one of `none`, "), "{error}");
 }
 
-/// What is in its options may be any built-in mechanism of the slot, and any that was registered before it.
+/// Options may contain any built-in mechanism of the slot, and any that was registered earlier.
 #[test]
 fn the_schema_says_which_mechanisms_of_the_slot_options_may_contain() {
     soon(|| CongestionConfig::register::<Around>("around-first", "1")).unwrap();
@@ -290,7 +275,7 @@ fn the_schema_says_which_mechanisms_of_the_slot_options_may_contain() {
 #[test]
 fn options_that_contain_themselves_beside_their_slot_are_refused() {
     let refused = soon(|| CongestionConfig::register::<Chain>("chain", "1")).unwrap_err();
-    assert_eq!(refused.to_string(), "mechanism \"chain\": its options contain themselves");
+    assert_eq!(refused.to_string(), "error: mechanism \"chain\": its options contain themselves");
 }
 
 #[test]

@@ -1,13 +1,17 @@
-//! Small networks for tests.
+//! Small networks and helpers for tests.
 #![allow(unreachable_pub, missing_docs, reason = "helpers of tests are no interface")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[macro_use]
+pub mod mechanisms;
 pub mod random;
 #[macro_use]
 pub mod script;
 
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::Diagnostic;
+use backwater_fabric::contract::report::DropCause;
+use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
 use backwater_fabric::frame::framing::Framing;
@@ -21,7 +25,8 @@ use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind,
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
-/// A network without links: hosts first, then switches; PFC with SIH, no congestion control, ECMP, Go-Back-N.
+/// Returns a network without links: hosts first, then switches; PFC with SIH, no congestion control,
+/// ECMP, Go-Back-N.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
     let host = |i| NodeSpec { name: format!("h{i}"), kind: NodeKind::Host };
     let switch = |i| NodeSpec { name: format!("s{i}"), kind: NodeKind::Switch };
@@ -54,19 +59,36 @@ pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
     }
 }
 
-/// `hosts` hosts on one switch.
+/// Returns a network with links of 100 Gb/s and 1 us between these pairs of nodes.
+pub fn linked(hosts: u32, switches: u32, ends: impl IntoIterator<Item = (u32, u32)>) -> NetworkSpec {
+    let mut spec = network(hosts, switches);
+    spec.links = ends.into_iter().map(|(a, b)| link(a, b, 100, 1000)).collect();
+    spec
+}
+
+/// Returns a leaf-spine with links of 100 Gb/s and 1 us. Hosts come first, leaf by leaf, then
+/// leaves, then spines. The links of hosts come first, then those of the first leaf to every spine.
+pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32) -> NetworkSpec {
+    let hosts = leaves * hosts_per_leaf;
+    let host_links = (0..hosts).map(|host| (host, hosts + host / hosts_per_leaf));
+    let leaf_links = (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| (hosts + leaf, hosts + leaves + spine)));
+    linked(hosts, leaves + spines, host_links.chain(leaf_links))
+}
+
+/// Returns `hosts` hosts on one switch.
 pub fn star(hosts: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     let mut spec = network(hosts, 1);
     spec.links = (0..hosts).map(|host| link(host, hosts, gbps, delay_ns)).collect();
     spec
 }
 
-/// BCube(n, 1): servers h0.. whose port 0 leads to switch h / n, and port 1 to switch n + h % n.
+/// Returns BCube(n, 1): port 0 of server h leads to switch h / n, and port 1 to switch n + h % n.
 pub fn bcube(n: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     bcube_of(n, 1, gbps, delay_ns)
 }
 
-/// BCube(n, k): behind the servers come the switches, layer by layer; those of a layer in the order of the digits that their servers share.
+/// Returns BCube(n, k). Switches follow the servers, layer by layer, ordered by the digits that
+/// their servers share.
 pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     let (servers, of_layer) = (n.pow(k + 1), n.pow(k));
     let mut spec = network(servers, (k + 1) * of_layer);
@@ -84,7 +106,7 @@ pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     spec
 }
 
-/// h0 - s0 - s1 - ... - h1 with one rate per link (at least two).
+/// Returns h0 - s0 - s1 - ... - h1 with one rate per link (at least two).
 pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     let switches = gbps.len() as u32 - 1;
     let mut spec = network(2, switches);
@@ -97,20 +119,22 @@ pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     spec
 }
 
+/// Returns a flow of class 3.
 pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
     FlowSpec {
         src: NodeId(src),
         dst: NodeId(dst),
         bytes,
         class: Class(3),
-        start: Time::ZERO + Duration::from_ns(start_ns),
+        start: at_ns(start_ns),
         tag: 0,
         data_via: Vec::new(),
         ack_via: Vec::new(),
     }
 }
 
-/// A flow whose data passes these nodes in turn, switches and servers that relay, and whose ACKs come back the same way.
+/// Returns a flow whose data passes these switches and relays in turn, and whose ACKs take the
+/// reverse path.
 pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     let nodes = |ids: &mut dyn Iterator<Item = &u32>| ids.map(|id| NodeId(*id)).collect();
     FlowSpec {
@@ -120,16 +144,17 @@ pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
     }
 }
 
-/// In BCube(4, 1), whose switches are 16 to 19 in layer 0 and 20 to 23 in layer 1: two flows of four hops, one from corner to corner each way round, and
-/// a burst of two neighbours of h5 (PortFC figure 5).
+/// Returns the traffic of PortFC's figure 5 in BCube(4, 1), whose switches are 16 to 19 in layer 0
+/// and 20 to 23 in layer 1: two flows of four hops between opposite corners, one each way round,
+/// and a burst from two neighbours of h5.
 pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
     let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
     let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
     flows.into_iter().chain(burst).collect()
 }
 
-/// In the same network, four flows round four servers, each of which relays one and sends another through the same port, and bursts into every switch of
-/// the ring.
+/// Returns four flows round four servers of BCube(4, 1), each of which relays one flow and sends
+/// another through the same port, and bursts into every switch of the ring.
 pub fn four_flows_and_bursts() -> Vec<FlowSpec> {
     let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
     let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
@@ -137,7 +162,7 @@ pub fn four_flows_and_bursts() -> Vec<FlowSpec> {
     round.into_iter().chain(bursts.map(|(src, by, dst)| via(src, &[by], dst, 400_000))).collect()
 }
 
-/// Runs until nothing is left to do, at most a simulated minute.
+/// Runs until no event is left, at most one simulated hour.
 pub fn run(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<FlowOutcome>) {
     run_shards(spec, flows, 1)
 }
@@ -149,7 +174,8 @@ pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (S
     (simulation, outcomes)
 }
 
-/// What takes longer is stuck. The smallest window of Swift, 10 B, is a packet in 410 round trips, which take 10 ms each at 10 Mb/s.
+/// Time limit of a run. The smallest window of Swift, 10 B, is one packet in 410 round trips, which
+/// take 10 ms each at 10 Mb/s.
 const LONG: Duration = Duration::from_ms(3_600_000);
 
 pub fn drain(simulation: &mut Simulation) {
@@ -160,25 +186,78 @@ pub fn drain(simulation: &mut Simulation) {
     }
 }
 
-/// Whether flow control and load balancer can run in this network.
+/// True if flow control and load balancer can run in this network.
 pub fn applies(spec: &NetworkSpec) -> bool {
     let slots = ["switch.flow_control", "load_balance"];
     let refused = |error: &Diagnostic| slots.contains(&error.path.as_str());
     Fabric::new(spec.clone()).map_or_else(|errors| !errors.iter().any(refused), |_| true)
 }
 
-/// So many random cases of a property, or as many as the variable BACKWATER_CASES says.
+/// Configures the number of random cases of a property: `usual`, or the variable `BACKWATER_CASES`.
 pub fn cases(usual: u32) -> ProptestConfig {
     let cases = std::env::var("BACKWATER_CASES").ok().map(|cases| cases.parse().expect("BACKWATER_CASES is a number"));
     let cases = cases.unwrap_or(usual);
     ProptestConfig { cases, max_global_rejects: cases.max(1024), ..Default::default() }
 }
 
+/// Returns flows of class 3 by source, distance to the destination, bytes and start in ns, in order
+/// of their starts.
+pub fn flows_ahead(hosts: u32, drawn: Vec<(u32, u32, u64, u64)>) -> Vec<FlowSpec> {
+    sorted(drawn.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start)))
+}
+
+/// Sorts flows by their starts.
+pub fn sorted(flows: impl IntoIterator<Item = FlowSpec>) -> Vec<FlowSpec> {
+    let mut flows = Vec::from_iter(flows);
+    flows.sort_by_key(|flow| flow.start);
+    flows
+}
+
+/// Returns the instant `us` microseconds after the start.
+pub fn at_us(us: u64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+/// Returns the instant `ns` nanoseconds after the start.
+pub fn at_ns(ns: u64) -> Time {
+    Time::ZERO + Duration::from_ns(ns)
+}
+
+/// Counts the frames dropped for one cause.
+pub fn drops(simulation: &Simulation, cause: DropCause) -> u64 {
+    simulation.totals().drops[cause as usize]
+}
+
+/// True if every byte of every flow was delivered.
+pub fn all_delivered(outcomes: &[FlowOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes)
+}
+
+/// Returns the payload bytes delivered of each flow.
+pub fn delivered(simulation: &Simulation) -> Vec<u64> {
+    simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
+}
+
+/// Returns the time at which the last flow was delivered.
+pub fn last_finish(outcomes: &[FlowOutcome]) -> Time {
+    outcomes.iter().map(|outcome| outcome.reception.finish.expect("all flows finish")).max().unwrap()
+}
+
+/// Runs until a deadlock is found, with a check every `step_us`, or until `limit_us`.
+pub fn find_deadlock(simulation: &mut Simulation, step_us: u64, limit_us: u64) -> Option<Deadlock> {
+    (step_us..limit_us).step_by(step_us as usize).find_map(|us| {
+        simulation.run_until(at_us(us), 1);
+        simulation.find_deadlock()
+    })
+}
+
 pub fn no_flow_control() -> FlowControlConfig {
     FlowControlConfig::None(Default::default())
 }
 
-/// Rows with the index of an alternative for every slot, in which every two alternatives of different slots stand together, greedily: each next row has as many new pairs as one change at a time finds.
+/// Returns rows with one alternative per slot that together contain every pair of alternatives of
+/// different slots. The choice is greedy: a row takes, slot by slot, the alternative that adds most
+/// pairs.
 pub fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
     let slots = || 0..sizes.len();
     let pairs = |row: &Vec<usize>| -> BTreeSet<[(usize, usize); 2]> {

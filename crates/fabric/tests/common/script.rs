@@ -1,4 +1,4 @@
-//! Packet scripts: one node, fed by hand and watched, without a network around it.
+//! Packet scripts: the inputs of one node, and checks of its actions, without a network around it.
 
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::packet::QueuedPacket;
@@ -20,14 +20,14 @@ use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a frame says, as far as scripts care.
+/// Content of a frame, as far as scripts check it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum Content {
     /// A data packet: its class and number.
     Data(u8, u32),
     /// An ACK: the next packet expected.
     Ack(u32),
-    /// A NACK: the packet that is missing.
+    /// A NACK: the missing packet.
     Nack(u32),
     /// A PAUSE for these classes.
     Pause(Vec<u8>),
@@ -35,42 +35,76 @@ pub enum Says {
     Resume(Vec<u8>),
     /// A frame of Pyrrha.
     Pyrrha(PyrrhaFrame),
-    /// A frame of another flow control: what it is counted as, and its first field.
+    /// A frame of another flow control: its signal, and its first field.
     Other(Signal, u32),
 }
 
 /// A frame that the node has started to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When, in picoseconds.
+    /// Start of transmission, in picoseconds.
     pub at: u64,
     pub port: PortIx,
-    pub says: Says,
-    /// When it has left, in picoseconds.
+    pub content: Content,
+    /// End of transmission, in picoseconds.
     pub done: u64,
 }
 
-/// What a node does, written down.
+/// A transmission with its whole frame; times are in picoseconds.
+struct Transmission {
+    at: u64,
+    port: PortIx,
+    frame: Frame,
+    done: u64,
+}
+
+impl Transmission {
+    /// Returns the packet sent, if it is of this kind.
+    fn packet(&self, kind: PacketKind) -> Option<&Packet> {
+        self.frame.packet().filter(|packet| packet.kind == kind)
+    }
+
+    fn content(&self) -> Content {
+        match &self.frame.body {
+            Body::Packet(packet) => match packet.kind {
+                PacketKind::Data => Content::Data(packet.class.0, packet.psn),
+                PacketKind::Ack => Content::Ack(packet.psn),
+                PacketKind::Nack => Content::Nack(packet.psn),
+                PacketKind::Cnp | PacketKind::Notice => panic!("no script expects a CNP or a notice"),
+            },
+            Body::Control(Control::Pfc(pfc)) => {
+                let classes = pfc.enabled.iter().map(|class| class.0).collect();
+                if pfc.quanta == 0 { Content::Resume(classes) } else { Content::Pause(classes) }
+            }
+            Body::Control(control @ Control::Custom { signal, words, .. }) => {
+                PyrrhaFrame::read(control).map_or(Content::Other(*signal, words[0]), Content::Pyrrha)
+            }
+        }
+    }
+}
+
+/// Sink that records a node's actions.
 #[derive(Default)]
 struct Recorder {
     now: Time,
-    sent: VecDeque<(Time, PortId, Frame, Time)>,
+    sent: VecDeque<Transmission>,
     wakeups: BTreeSet<(Time, u8, u32)>,
     reports: Vec<Report>,
 }
 
 impl Sink for Recorder {
     fn transmit(&mut self, port: &Port, frame: &Frame, _: &Records) {
-        self.sent.push_back((self.now, port.id, *frame, port.busy_until));
+        let (at, done) = (self.now.ps(), port.busy_until.ps());
+        self.sent.push_back(Transmission { at, port: port.ix, frame: *frame, done });
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        // The order of kinds is the simulator's.
+        // Kinds are in the simulator's order.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
-            Wakeup::FlowControl(port) => (at, 1, port.id.0),
+            Wakeup::FlowControl(port) => (at, 1, port.ix.into()),
             Wakeup::Retransmission(node) => (at, 2, node.0),
-            Wakeup::Port(port) => (at, 3, port.id.0),
+            Wakeup::Port(port) => (at, 3, port.ix.into()),
             Wakeup::Node(node) => (at, 4, node.0),
         });
     }
@@ -84,7 +118,7 @@ impl Sink for Recorder {
     }
 }
 
-/// One node of a network, and what it has done so far.
+/// One node of a network, and its actions so far.
 pub struct Script {
     pub fabric: Fabric,
     pub node: Node,
@@ -94,7 +128,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// The node called `id` of `spec`, which must be possible.
+    /// Creates node `id` of `spec`, which must be valid.
     pub fn new(spec: &NetworkSpec, flows: Vec<FlowSpec>, id: u32) -> Script {
         let mut fabric = Fabric::new(spec.clone()).unwrap();
         let sources: Vec<NodeId> = flows.iter().map(|flow| flow.src).collect();
@@ -113,7 +147,7 @@ impl Script {
         script
     }
 
-    /// Lets everything that the node has asked for before `at` happen, then `input` at `at`.
+    /// Fires the node's timers before `at`, then applies `input` at `at`.
     fn input(&mut self, at: u64, input: impl FnOnce(&mut Node, &mut Env<'_, Recorder>)) {
         self.run_before(at);
         self.with(Time::from_ps(at), input);
@@ -129,20 +163,13 @@ impl Script {
     fn run_before(&mut self, limit: u64) {
         while let Some(&(at, kind, id)) = self.recorder.wakeups.first().filter(|(at, ..)| at.ps() < limit) {
             self.recorder.wakeups.pop_first();
-            let ix = |script: &Script| script.fabric.wiring.ports[PortId(id)].ix;
-            match kind {
-                0 => self.with(at, |node, env| node.start_flows(env)),
-                1 => {
-                    let ix = ix(self);
-                    self.with(at, |node, env| node.flow_control_timer(ix, env));
-                }
-                2 => self.with(at, |node, env| node.retransmission_timer(env)),
-                3 => {
-                    let ix = ix(self);
-                    self.with(at, |node, env| node.port_ready(ix, env));
-                }
-                _ => self.with(at, |node, env| node.wake(env)),
-            }
+            self.with(at, |node, env| match kind {
+                0 => node.start_flows(env),
+                1 => node.flow_control_timer(id as PortIx, env),
+                2 => node.retransmission_timer(env),
+                3 => node.port_ready(id as PortIx, env),
+                _ => node.wake(env),
+            });
         }
     }
 
@@ -151,16 +178,23 @@ impl Script {
         self.arrive_data_marked(at, port, flow, psn, false);
     }
 
-    /// The same; it may have been marked on its way.
-    pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
-        let (body, size) = self.data(flow, psn, marked);
-        self.arrive(at, port, body, size);
+    /// Data packets of `flow` arrive whole on `port`, the first at `at`, the others `gap` apart.
+    pub fn arrive_each(&mut self, at: u64, gap: u64, port: PortIx, flow: u32, psns: impl IntoIterator<Item = u32>) {
+        for (nth, psn) in (0..).zip(psns) {
+            self.arrive_data(at + nth * gap, port, flow, psn);
+        }
     }
 
-    /// A data packet of `flow` on which a load balancer has written arrives whole on `port` at `at`.
+    /// A data packet of `flow`, marked or not, arrives whole on `port` at `at`.
+    pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
+        let (body, size) = self.data(flow, psn, marked);
+        self.arrive(at, port, Frame::new(body, size));
+    }
+
+    /// A data packet of `flow` with a load balancer's header arrives whole on `port` at `at`.
     pub fn arrive_data_with(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, header: PathHeader) {
-        let (body, size) = self.data(flow, psn, false);
-        self.arrive_with(at, port, body, size, header);
+        let data = self.data(flow, psn, false);
+        self.arrive_with(at, port, data, Record { path_header: Some(header), ..Record::default() });
     }
 
     fn data(&self, flow: u32, psn: u32, marked: bool) -> (Body, FrameSize) {
@@ -168,43 +202,42 @@ impl Script {
         let before = |psn| self.fabric.payload_before(psn, spec.bytes);
         let payload = before(psn + 1) - before(psn);
         let size = self.fabric.spec.framing.data(payload as u32, psn == 0, self.fabric.telemetry_bytes);
-        let mut body = packet(PacketKind::Data, flow, psn, spec.class, spec.dst);
-        if let Body::Packet(packet) = &mut body {
-            packet.marked = marked;
-        }
-        (body, size)
+        let packet = packet(PacketKind::Data, flow, psn, spec.class, spec.dst);
+        (Body::Packet(Packet { marked, ..packet }), size)
     }
 
     /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
     pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
-        let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
-        let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
-        self.arrive(at, port, packet(kind, flow, expected, class, destination), size);
+        let (packet, size) = self.answer(flow, kind, expected);
+        self.arrive(at, port, Frame::new(Body::Packet(packet), size));
     }
 
-    /// An ACK of `flow` on which a load balancer has written arrives whole on `port` at `at`.
+    /// An ACK of `flow` with a load balancer's header arrives whole on `port` at `at`.
     pub fn arrive_ack_with(&mut self, at: u64, port: PortIx, flow: u32, header: PathHeader) {
-        let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
-        let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
-        self.arrive_with(at, port, packet(PacketKind::Ack, flow, 1, class, destination), size, header);
+        let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
+        let record = Record { path_header: Some(header), ..Record::default() };
+        self.arrive_with(at, port, (Body::Packet(packet), size), record);
     }
 
-    /// An ACK of `flow`, which stood in `queue` of the port that sent it, arrives whole on `port` at `at`.
+    /// An ACK of `flow` from `queue` of the neighbour's port arrives whole on `port` at `at`.
     pub fn arrive_ack_of_queue(&mut self, at: u64, port: PortIx, flow: u32, queue: u8) {
-        let size = self.fabric.spec.framing.ack(0);
+        let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
+        self.arrive(at, port, Frame::new(Body::Packet(Packet { queue, ..packet }), size));
+    }
+
+    fn answer(&self, flow: u32, kind: PacketKind, expected: u32) -> (Packet, FrameSize) {
         let (class, destination) = (self.fabric.spec.host.ack_class, self.fabric.flow(FlowId(flow)).src);
-        let Body::Packet(packet) = packet(PacketKind::Ack, flow, 1, class, destination) else { unreachable!() };
-        self.arrive(at, port, Body::Packet(Packet { queue, ..packet }), size);
+        let size = self.fabric.spec.framing.ack(self.fabric.telemetry_bytes);
+        (packet(kind, flow, expected, class, destination), size)
     }
 
     /// A notice of `protocol` about a flow, for its source, arrives whole on `port` at `at`.
     pub fn arrive_notice(&mut self, at: u64, port: PortIx, flow: u32, protocol: Protocol, words: [u32; 4]) {
         let to = self.fabric.flow(FlowId(flow)).src;
         let notice = Notice { protocol, from: PortId(0), flow: FlowId(flow), to, words };
-        let record = self.records.insert(Record { notice: Some(notice), ..Record::default() });
-        let body = packet(PacketKind::Notice, flow, 0, Class::CONTROL, to);
-        let frame = Frame { record, ..Frame::new(body, self.fabric.spec.framing.notice()) };
-        self.input(at, |node, env| node.arrive(port, &frame, env));
+        let body = Body::Packet(packet(PacketKind::Notice, flow, 0, Class::CONTROL, to));
+        let size = self.fabric.spec.framing.notice();
+        self.arrive_with(at, port, (body, size), Record { notice: Some(notice), ..Record::default() });
     }
 
     /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
@@ -217,23 +250,8 @@ impl Script {
     /// A PAUSE for `class` because of `cause` arrives whole on `port` at `at`.
     pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
         let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
-        let record = self.records.insert(Record { causes: Some([cause; CLASSES]), ..Record::default() });
-        let frame =
-            Frame { record, ..Frame::new(Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control()) };
-        self.input(at, |node, env| node.arrive(port, &frame, env));
-    }
-
-    /// The next PAUSE that the node sends: its port, its classes, and the cause for each. Whatever it sends before is passed over.
-    pub fn next_pause(&mut self) -> (PortIx, Vec<(u8, Cause)>) {
-        loop {
-            let (_, port, frame, _) = self.next_frame(u64::MAX).expect("the node sends a PAUSE");
-            if let (Body::Control(Control::Pfc(Pfc { enabled, quanta: 1.., .. })), Some(causes)) =
-                (frame.body, self.records.causes(frame.record))
-            {
-                let named = enabled.iter().map(|class| (class.0, causes[class.index()])).collect();
-                return (self.fabric.wiring.ports[port].ix, named);
-            }
-        }
+        let (body, size) = (Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control());
+        self.arrive_with(at, port, (body, size), Record { causes: Some([cause; CLASSES]), ..Record::default() });
     }
 
     /// A frame of Pyrrha arrives whole on `port` at `at`.
@@ -244,128 +262,24 @@ impl Script {
     /// A link-local frame arrives whole on `port` at `at`.
     pub fn arrive_control(&mut self, at: u64, port: PortIx, control: Control) {
         let size = self.fabric.spec.framing.control();
-        self.arrive(at, port, Body::Control(control), size);
+        self.arrive(at, port, Frame::new(Body::Control(control), size));
     }
 
-    /// The next data packet that the node sends before `limit`, if any: its port, its flow and its number. All else is passed over.
-    pub fn next_data(&mut self, limit: u64) -> Option<(PortIx, u32, u32)> {
-        loop {
-            let (_, port, frame, _) = self.next_frame(limit)?;
-            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) {
-                return Some((self.fabric.wiring.ports[port].ix, packet.flow.0, packet.psn));
-            }
-        }
+    fn arrive_with(&mut self, at: u64, port: PortIx, (body, size): (Body, FrameSize), record: Record) {
+        let record = self.records.insert(record);
+        self.arrive(at, port, Frame { record, ..Frame::new(body, size) });
     }
 
-    /// For how long the next data packet that the node sends before `limit`, if any, has been held up by PAUSEs here. All else is passed over.
-    pub fn next_held_up(&mut self, limit: u64) -> Option<Duration> {
-        loop {
-            let (_, _, frame, _) = self.next_frame(limit)?;
-            if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
-                return Some(self.records.pauses(frame.record).map_or(Duration::ZERO, |log| log.paused.length));
-            }
-        }
-    }
-
-    /// The next notice that the node sends before `limit`, if any: when it starts, through which port, its flow and its first field. All else is passed over.
-    pub fn next_notice(&mut self, limit: u64) -> Option<(u64, PortIx, u32, u32)> {
-        loop {
-            let (at, port, frame, _) = self.next_frame(limit)?;
-            if let Some(notice) = self.records.notice(frame.record) {
-                return Some((at.ps(), self.fabric.wiring.ports[port].ix, notice.flow.0, notice.words[0]));
-            }
-        }
-    }
-
-    /// The fields of the next notice that the node sends before `limit`, if any. All else is passed over.
-    pub fn next_notice_words(&mut self, limit: u64) -> Option<[u32; 4]> {
-        loop {
-            let (.., frame, _) = self.next_frame(limit)?;
-            if let Some(notice) = self.records.notice(frame.record) {
-                return Some(notice.words);
-            }
-        }
-    }
-
-    /// The next notice that the node sends before `limit`, if any: when it starts, through which port, and its class. All else is passed over.
-    pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, PortIx, u8)> {
-        loop {
-            let (at, port, frame, _) = self.next_frame(limit)?;
-            if let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) {
-                return Some((at.ps(), self.fabric.wiring.ports[port].ix, packet.class.0));
-            }
-        }
-    }
-
-    /// The next data packet that the node sends before `limit`, if any: its port, and what load balancers have written on it. All else is passed over.
-    pub fn next_path_header(&mut self, limit: u64) -> Option<(PortIx, Option<PathHeader>)> {
-        loop {
-            let (_, port, frame, _) = self.next_frame(limit)?;
-            if frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data) {
-                let header = self.records.path_header(frame.record).copied();
-                return Some((self.fabric.wiring.ports[port].ix, header));
-            }
-        }
-    }
-
-    /// Whether the next data packet that the node sends before `limit`, if any, is marked. All else is passed over.
-    pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
-        self.next_mark_of(PacketKind::Data, limit)
-    }
-
-    /// The same of the next packet of a kind.
-    pub fn next_mark_of(&mut self, kind: PacketKind, limit: u64) -> Option<bool> {
-        loop {
-            let (_, _, frame, _) = self.next_frame(limit)?;
-            if let Some(packet) = frame.packet().filter(|packet| packet.kind == kind) {
-                return Some(packet.marked);
-            }
-        }
-    }
-
-    /// The next link-local frame that the node sends before `limit`, if any. All else is passed over.
-    pub fn next_control(&mut self, limit: u64) -> Option<Control> {
-        loop {
-            if let (_, _, Frame { body: Body::Control(control), .. }, _) = self.next_frame(limit)? {
-                return Some(control);
-            }
-        }
-    }
-
-    /// The next link-local frame other than PFC's that the node sends before `limit`, if any: when it starts, and through which port. All else is passed
-    /// over.
-    pub fn next_custom(&mut self, limit: u64) -> Option<(u64, PortIx, Control)> {
-        loop {
-            let (at, port, frame, _) = self.next_frame(limit)?;
-            if let Body::Control(control @ Control::Custom { .. }) = frame.body {
-                return Some((at.ps(), self.fabric.wiring.ports[port].ix, control));
-            }
-        }
-    }
-
-    /// All that the node sends from now on until `limit`, on `port`: when it starts, and what it says.
-    pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Says)> {
-        let sent = std::iter::from_fn(|| self.next_sent(limit));
-        sent.filter(|sent| sent.port == port).map(|sent| (sent.at, sent.says)).collect()
-    }
-
-    fn arrive(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize) {
-        let frame = Frame::new(body, size);
+    fn arrive(&mut self, at: u64, port: PortIx, frame: Frame) {
         self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 
-    fn arrive_with(&mut self, at: u64, port: PortIx, body: Body, size: FrameSize, header: PathHeader) {
-        let record = self.records.insert(Record { path_header: Some(header), ..Record::default() });
-        let frame = Frame { record, ..Frame::new(body, size) };
-        self.input(at, |node, env| node.arrive(port, &frame, env));
-    }
-
-    /// The link of `port` goes down or comes up.
+    /// The link of `port` fails or recovers.
     pub fn link_change(&mut self, at: u64, port: PortIx, up: bool) {
         self.input(at, |node, env| node.link_change(port, up, env));
     }
 
-    fn next_frame(&mut self, limit: u64) -> Option<(Time, PortId, Frame, Time)> {
+    fn next_transmission(&mut self, limit: u64) -> Option<Transmission> {
         while self.recorder.sent.is_empty() {
             let next = self.recorder.wakeups.first().map(|(at, ..)| at.ps()).filter(|at| *at < limit)?;
             self.run_before(next + 1);
@@ -373,42 +287,130 @@ impl Script {
         self.recorder.sent.pop_front()
     }
 
-    /// The next frame that the node sends before `limit`, if any.
-    pub fn next_sent(&mut self, limit: u64) -> Option<Sent> {
-        let (at, port, frame, done) = self.next_frame(limit)?;
-        let says = match &frame.body {
-            Body::Packet(packet) => match packet.kind {
-                PacketKind::Data => Says::Data(packet.class.0, packet.psn),
-                PacketKind::Ack => Says::Ack(packet.psn),
-                PacketKind::Nack => Says::Nack(packet.psn),
-                PacketKind::Cnp | PacketKind::Notice => panic!("no script expects a CNP or a notice"),
-            },
-            Body::Control(Control::Pfc(pfc)) => {
-                let classes = pfc.enabled.iter().map(|class| class.0).collect();
-                if pfc.quanta == 0 { Says::Resume(classes) } else { Says::Pause(classes) }
+    /// Returns the result of `read` for the next frame for which `read` has one, if the node sends
+    /// such a frame before `limit`. Frames before that one are skipped.
+    fn next_of<T>(&mut self, limit: u64, read: impl Fn(&Transmission, &Records) -> Option<T>) -> Option<T> {
+        loop {
+            let sent = self.next_transmission(limit)?;
+            if let Some(result) = read(&sent, &self.records) {
+                return Some(result);
             }
-            Body::Control(control @ Control::Custom { signal, words, .. }) => {
-                PyrrhaFrame::read(control).map_or(Says::Other(*signal, words[0]), Says::Pyrrha)
-            }
-        };
-        let port = self.fabric.wiring.ports[port].ix;
-        Some(Sent { at: at.ps(), port, says, done: done.ps() })
+        }
     }
 
-    /// The number of packets queued here that keep `scope` stopped, upstream of `ingress`.
-    pub fn keep_stopped(&self, ingress: PortIx, scope: PauseScope) -> usize {
-        let keeps = |queued: &QueuedPacket, port: &Port, queue| {
+    /// Returns the next frame that the node sends before `limit`, if any.
+    pub fn next_sent(&mut self, limit: u64) -> Option<Sent> {
+        let sent = self.next_transmission(limit)?;
+        Some(Sent { at: sent.at, port: sent.port, content: sent.content(), done: sent.done })
+    }
+
+    /// Returns all frames that `port` sends until `limit`: start of transmission and content.
+    pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Content)> {
+        let sent = std::iter::from_fn(|| self.next_sent(limit));
+        sent.filter(|sent| sent.port == port).map(|sent| (sent.at, sent.content)).collect()
+    }
+
+    /// Returns port, flow and number of the next data packet sent before `limit`.
+    pub fn next_data(&mut self, limit: u64) -> Option<(PortIx, u32, u32)> {
+        self.next_of(limit, |sent, _| {
+            sent.packet(PacketKind::Data).map(|packet| (sent.port, packet.flow.0, packet.psn))
+        })
+    }
+
+    /// Returns the flows of all data packets sent until `limit`, in ascending order.
+    pub fn flows_sent(&mut self, limit: u64) -> Vec<u32> {
+        let mut flows: Vec<u32> = std::iter::from_fn(|| self.next_data(limit)).map(|(_, flow, _)| flow).collect();
+        flows.sort_unstable();
+        flows
+    }
+
+    /// Returns the time for which PAUSEs delayed the next data packet sent before `limit` here.
+    pub fn next_held_up(&mut self, limit: u64) -> Option<Duration> {
+        self.next_of(limit, |sent, records| {
+            sent.packet(PacketKind::Data)?;
+            Some(records.pauses(sent.frame.record).map_or(Duration::ZERO, |log| log.paused.length))
+        })
+    }
+
+    /// Returns port and load balancer's header of the next data packet sent before `limit`.
+    pub fn next_path_header(&mut self, limit: u64) -> Option<(PortIx, Option<PathHeader>)> {
+        self.next_of(limit, |sent, records| {
+            sent.packet(PacketKind::Data).map(|_| (sent.port, records.path_header(sent.frame.record).copied()))
+        })
+    }
+
+    /// True if the next data packet sent before `limit` is marked.
+    pub fn next_mark(&mut self, limit: u64) -> Option<bool> {
+        self.next_mark_of(PacketKind::Data, limit)
+    }
+
+    /// True if the next packet of this kind sent before `limit` is marked.
+    pub fn next_mark_of(&mut self, kind: PacketKind, limit: u64) -> Option<bool> {
+        self.next_of(limit, |sent, _| sent.packet(kind).map(|packet| packet.marked))
+    }
+
+    /// Returns start of transmission, port, flow and first field of the next notice sent before
+    /// `limit`.
+    pub fn next_notice(&mut self, limit: u64) -> Option<(u64, PortIx, u32, u32)> {
+        self.next_of(limit, |sent, records| {
+            records.notice(sent.frame.record).map(|notice| (sent.at, sent.port, notice.flow.0, notice.words[0]))
+        })
+    }
+
+    /// Returns the fields of the next notice sent before `limit`.
+    pub fn next_notice_words(&mut self, limit: u64) -> Option<[u32; 4]> {
+        self.next_of(limit, |sent, records| records.notice(sent.frame.record).map(|notice| notice.words))
+    }
+
+    /// Returns start of transmission, port and class of the next notice sent before `limit`.
+    pub fn next_notice_class(&mut self, limit: u64) -> Option<(u64, PortIx, u8)> {
+        self.next_of(limit, |sent, _| {
+            sent.packet(PacketKind::Notice).map(|packet| (sent.at, sent.port, packet.class.0))
+        })
+    }
+
+    /// Returns port, classes and causes of the next PAUSE sent, which must exist.
+    pub fn next_pause(&mut self) -> (PortIx, Vec<(u8, Cause)>) {
+        let pause = self.next_of(u64::MAX, |sent, records| {
+            let Body::Control(Control::Pfc(Pfc { enabled, quanta: 1.., .. })) = sent.frame.body else { return None };
+            let causes = records.causes(sent.frame.record)?;
+            Some((sent.port, enabled.iter().map(|class| (class.0, causes[class.index()])).collect()))
+        });
+        pause.expect("the node sends a PAUSE")
+    }
+
+    /// Returns the next link-local frame sent before `limit`.
+    pub fn next_control(&mut self, limit: u64) -> Option<Control> {
+        self.next_of(limit, |sent, _| match sent.frame.body {
+            Body::Control(control) => Some(control),
+            Body::Packet(_) => None,
+        })
+    }
+
+    /// Returns start of transmission, port and content of the next link-local frame other than
+    /// PFC's sent before `limit`.
+    pub fn next_custom(&mut self, limit: u64) -> Option<(u64, PortIx, Control)> {
+        self.next_of(limit, |sent, _| match sent.frame.body {
+            Body::Control(control @ Control::Custom { .. }) => Some((sent.at, sent.port, control)),
+            _ => None,
+        })
+    }
+
+    /// Counts the queued packets that sustain the upstream pause of `scope` at `ingress`.
+    pub fn packets_sustaining(&self, ingress: PortIx, scope: PauseScope) -> usize {
+        let sustains = |queued: &QueuedPacket, port: &Port, queue| {
             let (mut queued, records) = (*queued, &mut Records::default());
             self.node.flow_control().sustains_pause(ingress, scope, &queued.context_in(port.ix, queue, records))
         };
-        let of_queue =
-            |port: &Port, queue| port.frames(queue, &self.frames).filter(|queued| keeps(queued, port, queue)).count();
+        let of_queue = |port: &Port, queue| {
+            port.frames(queue, &self.frames).filter(|queued| sustains(queued, port, queue)).count()
+        };
         let of_port =
             |port: &Port| (0..port.queue_count() as QueueIx).map(|queue| of_queue(port, queue)).sum::<usize>();
         self.node.ports().iter().map(of_port).sum()
     }
 
-    /// What a mechanism has counted by this name.
+    /// Returns a mechanism's counter.
     pub fn counted(&self, name: &str) -> u64 {
         let amount = |report: &Report| match report {
             Report::Count { what, amount, .. } if *what == name => *amount,
@@ -417,22 +419,30 @@ impl Script {
         self.recorder.reports.iter().map(amount).sum()
     }
 
-    /// For how long gates have stood shut for roots that had given up.
+    /// Returns the time for which gates were closed for roots that had given up.
     pub fn given_up(&self) -> Duration {
         Duration::from_ps(self.counted("merge_wait_ps"))
     }
 
-    /// Since when the gate of `class` at `port` has been closed.
+    /// Returns the time since the start at which the gate of `class` at `port` closed; `None` if it
+    /// is open.
     pub fn closed(&self, port: PortIx, class: u8) -> Option<Duration> {
         let gate = self.node.ports()[port].gate(class.into());
         gate.closed().map(|(since, _)| since - Time::ZERO)
     }
 }
 
-/// A frame arrives whole: `arrive!(script, 80_000 ps, port 0, data of flow 1, psn 0)`.
+/// A frame, or several, arrive whole: `arrive!(script, 80_000 ps, port 0, data of flow 1, psn 0)`,
+/// `arrive!(script, 80_000 ps, every 1_000 ps, port 0, data of flow 1, psns 0..8)`.
 macro_rules! arrive {
     ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psn $psn:expr) => {
         $script.arrive_data($at, $port, $flow, $psn)
+    };
+    ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psns $psns:expr) => {
+        $script.arrive_each($at, 0, $port, $flow, $psns)
+    };
+    ($script:ident, $at:literal ps, every $gap:literal ps, port $port:literal, data of flow $flow:literal, psns $psns:expr) => {
+        $script.arrive_each($at, $gap, $port, $flow, $psns)
     };
     ($script:ident, $at:literal ps, port $port:literal, ack of flow $flow:literal, expected $psn:expr) => {
         $script.arrive_answer($at, $port, $flow, backwater_fabric::frame::PacketKind::Ack, $psn)
@@ -451,24 +461,37 @@ macro_rules! arrive {
     };
 }
 
-/// The next frame that the node sends, to the picosecond: `expect!(script, 80_000..160_000 ps, port 1, Data(3, 0))`, from its first bit
-/// to its last.
+/// Checks the next frame sent, from its first bit to its last:
+/// `expect!(script, 80_000..160_000 ps, port 1, Data(3, 0))`.
 macro_rules! expect {
-    ($script:ident, $at:literal .. $done:literal ps, port $port:literal, $says:expr) => {{
-        use $crate::common::script::{Says::*, Sent};
-        let expected = Sent { at: $at, port: $port, says: $says, done: $done };
+    ($script:ident, $at:literal .. $done:literal ps, port $port:literal, $content:expr) => {{
+        use $crate::common::script::{Content::*, Sent};
+        let expected = Sent { at: $at, port: $port, content: $content, done: $done };
         assert_eq!($script.next_sent(u64::MAX), Some(expected));
     }};
 }
 
-/// The node sends nothing (more) before this instant.
+/// Checks the next frames sent, back to back and of equal length:
+/// `expect_each!(script, from 80_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1)])`.
+macro_rules! expect_each {
+    ($script:ident, from $at:literal ps, $length:literal ps each, port $port:literal, $contents:expr) => {{
+        use $crate::common::script::{Content::*, Sent};
+        for (nth, content) in (0..).zip($contents) {
+            let at = $at + nth * $length;
+            let expected = Sent { at, port: $port, content, done: at + $length };
+            assert_eq!($script.next_sent(u64::MAX), Some(expected));
+        }
+    }};
+}
+
+/// Checks that the node sends nothing (more) before this instant.
 macro_rules! expect_nothing {
     ($script:ident, before $limit:literal ps) => {
         assert_eq!($script.next_sent($limit), None)
     };
 }
 
-fn packet(kind: PacketKind, flow: u32, psn: Psn, class: Class, destination: NodeId) -> Body {
+fn packet(kind: PacketKind, flow: u32, psn: Psn, class: Class, destination: NodeId) -> Packet {
     let (flow, sent_at, route) = (FlowId(flow), Timestamp::of(Time::ZERO), Route::towards(destination));
-    Body::Packet(Packet { kind, class, marked: false, queue: class.0, flow, psn, sent_at, route })
+    Packet { kind, class, marked: false, queue: class.0, flow, psn, sent_at, route }
 }

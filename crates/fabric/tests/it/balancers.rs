@@ -170,7 +170,7 @@ proptest! {
         if !is_mp_rdma(&spec) {
             spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         }
-        let (link, down) = (trunks.start + which.index(trunks.len()), Time::ZERO + Duration::from_us(down));
+        let (link, down) = (trunks.start + which.index(trunks.len()), at_us(down));
         let up = down + Duration::from_us(up);
         spec.faults = vec![LinkFault { link, down, up }];
         spec.reconvergence = delay.map(Duration::from_us);

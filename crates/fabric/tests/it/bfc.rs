@@ -1,18 +1,19 @@
-//! BFC, and flow control by flows, which pauses by the same rule: packet scripts of a switch.
+//! BFC, and flow control per flow, which pauses by the same rule: packet scripts of a switch.
 //!
-//! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, ACKs 60 B. Links of 100 Gb/s are 600 ns long: a one-hop BDP is
-//! 15,000 B. Port 2 of the switch stands still, so that what has come stays.
+//! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, ACKs 60 B.
+//! Links of 100 Gb/s are 600 ns long: a one-hop BDP is 15,000 B. The link of the switch's port 2 is
+//! down, so that packets remain queued.
 
 use crate::prelude::*;
 
 const SWITCH: u32 = 3;
 
-/// Both, with the name under which they pause the packets of flow 0: the queue upstream, or the flow.
+/// Returns both, with the name in their PAUSEs of flow 0: the queue upstream, or the flow.
 fn both() -> [(FlowControlConfig, u32); 2] {
     [(FlowControlConfig::Bfc(BfcConfig::default()), 3), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
 }
 
-/// A switch with three hosts.
+/// Returns a switch with three hosts.
 fn spec(flow_control: FlowControlConfig) -> NetworkSpec {
     let mut spec = star(3, 100, 600);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
@@ -22,7 +23,7 @@ fn spec(flow_control: FlowControlConfig) -> NetworkSpec {
     spec
 }
 
-/// The switch, whose port 2 stands still.
+/// Returns the switch, with port 2's link down.
 fn script(flow_control: FlowControlConfig, flows: Vec<FlowSpec>) -> Script {
     let mut script = Script::new(&spec(flow_control), flows, SWITCH);
     script.link_change(0, 2, false);
@@ -33,10 +34,10 @@ fn packets(src: u32, dst: u32) -> FlowSpec {
     flow(src, dst, 952 * 1000, 0)
 }
 
-/// The frame by which the switch stops the queue or flow called `name`.
+/// Returns the switch's PAUSE of the queue or flow called `name`.
 fn pause(flow_control: &FlowControlConfig, name: u32) -> Control {
     let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
-    (0..16).for_each(|psn| switch.arrive_data(1000, 0, 0, psn));
+    switch.arrive_each(1000, 0, 0, 0, 0..16);
     let mut pause = switch.next_control(1_000_000).expect("16,000 B are more than a one-hop BDP");
     if let Control::Custom { words, .. } = &mut pause {
         words[0] = name;
@@ -44,7 +45,8 @@ fn pause(flow_control: &FlowControlConfig, name: u32) -> Control {
     pause
 }
 
-/// With one queue, the upstream is stopped by the first packet beyond 15,000 B; with two, by the first beyond 7,500 B.
+/// With one queue, the first packet beyond 15,000 B pauses the upstream; with two, the first beyond
+/// 7,500 B.
 #[test]
 fn queues_that_are_active_share_a_one_hop_bdp() {
     for (flow_control, name) in both() {
@@ -55,27 +57,28 @@ fn queues_that_are_active_share_a_one_hop_bdp() {
             assert_eq!(s.next_sent(1_000_000), None, "{flow_control:?}, {others} others");
             s.arrive_data(1_000_000, 0, 0, fit);
             s.arrive_data(1_000_000, 0, 0, fit + 1);
-            let stop = (1_000_000, Says::Other(Signal::Pause, name));
+            let stop = (1_000_000, Content::Other(Signal::Pause, name));
             assert_eq!(s.sent_until(2_000_000, 0), [stop], "{flow_control:?}, {others} others");
         }
     }
 }
 
-/// Without any time to keep its queue when it has no packets, a flow that has some keeps it, or they would overtake each other.
+/// A flow keeps its queue while it has packets, even without sticky time; otherwise its packets
+/// would overtake each other.
 #[test]
 fn a_flow_of_bfc_keeps_its_queue_as_long_as_it_has_packets() {
     let mut s = script(FlowControlConfig::Bfc(BfcConfig { sticky: 0.0, ..Default::default() }), vec![packets(0, 2)]);
-    (0..5).for_each(|psn| s.arrive_data(1_000_000 * u64::from(psn), 0, 0, psn));
+    s.arrive_each(0, 1_000_000, 0, 0, 0..5);
     assert_eq!(s.node.ports()[2].occupied_queues(), 1);
 }
 
-/// State exchanged before a failure is void: what is still to stop is paused again.
+/// State exchanged before a failure is void: pauses that still hold are repeated.
 #[test]
 fn a_link_that_comes_back_hears_of_all_pauses_again() {
     for (flow_control, name) in both() {
         let mut s = script(flow_control, vec![packets(0, 2)]);
-        (0..20).for_each(|psn| s.arrive_data(1000, 0, 0, psn));
-        let stop = |at| (at, Says::Other(Signal::Pause, name));
+        s.arrive_each(1000, 0, 0, 0, 0..20);
+        let stop = |at| (at, Content::Other(Signal::Pause, name));
         assert_eq!(s.sent_until(1_000_000, 0), [stop(1000)]);
         s.link_change(1_000_000, 0, false);
         s.link_change(2_000_000, 0, true);
@@ -83,13 +86,14 @@ fn a_link_that_comes_back_hears_of_all_pauses_again() {
     }
 }
 
-/// The other end of such a link: what was paused before the failure goes on after it, unless it is paused again.
+/// The other end of that link: flows paused before the failure continue after it, unless they are
+/// paused again.
 #[test]
 fn a_link_that_comes_back_has_all_its_gates_open() {
     for (flow_control, name) in
         [(FlowControlConfig::Bfc(BfcConfig::default()), 8), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
     {
-        // The queue in which the host keeps the flow, or the flow.
+        // The host's queue of the flow, or the flow.
         let pause = pause(&flow_control, name);
         let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 2 * 952, 0)], 0);
         expect!(host, 0..80_000 ps, port 0, Data(3, 0));
@@ -101,28 +105,27 @@ fn a_link_that_comes_back_has_all_its_gates_open() {
     }
 }
 
-/// A flow is acknowledged in full while it is paused: the next one has a queue of its own, and a gate that is open.
+/// A flow is acknowledged in full while it is paused: the next one has a queue of its own, and an
+/// open gate.
 #[test]
 fn a_flow_that_ends_while_it_is_paused_holds_back_no_other() {
-    let flow_control = FlowControlConfig::PerFlow(PerFlowConfig {});
-    let pause = pause(&flow_control, 0);
-    let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)], 0);
+    next_flow_is_not_paused(&FlowControlConfig::PerFlow(PerFlowConfig {}), 0);
+}
+
+/// Checks that a second flow starts on time after a PAUSE of `name` and the end of the first flow.
+fn next_flow_is_not_paused(flow_control: &FlowControlConfig, name: u32) {
+    let flows = vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)];
+    let mut host = Script::new(&spec(flow_control.clone()), flows, 0);
     expect!(host, 0..80_000 ps, port 0, Data(3, 0));
-    host.arrive_control(100_000, 0, pause);
+    host.arrive_control(100_000, 0, pause(flow_control, name));
     host.arrive_answer(1_000_000, 0, 0, PacketKind::Ack, 1);
     expect!(host, 5_000_000..5_080_000 ps, port 0, Data(3, 0));
 }
 
-/// The queue of a flow that has ended, 8, is the next one's: a PAUSE for queue 9 stops nobody.
+/// The next flow takes queue 8 of the finished flow: a PAUSE of queue 9 stops nobody.
 #[test]
 fn a_flow_of_bfc_takes_the_queue_of_one_that_has_ended() {
-    let flow_control = FlowControlConfig::Bfc(BfcConfig::default());
-    let pause = pause(&flow_control, 9);
-    let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 952, 0), flow(0, 2, 952, 5_000)], 0);
-    expect!(host, 0..80_000 ps, port 0, Data(3, 0));
-    host.arrive_control(100_000, 0, pause);
-    host.arrive_answer(1_000_000, 0, 0, PacketKind::Ack, 1);
-    expect!(host, 5_000_000..5_080_000 ps, port 0, Data(3, 0));
+    next_flow_is_not_paused(&FlowControlConfig::Bfc(BfcConfig::default()), 9);
 }
 
 #[test]
@@ -134,12 +137,15 @@ fn queues_of_bfc_in_use_are_counted() {
     }
 }
 
-/// At a host, ACKs are in the queue of their class, which cannot be named in a PAUSE: a PAUSE because of them would stop the wrong packets, or none.
+/// A host keeps ACKs in the queue of their class, which a PAUSE cannot name: a PAUSE because of
+/// ACKs would stop the wrong packets, or none.
 #[test]
 fn acks_stop_nobody() {
     for (flow_control, _) in both() {
         let mut s = script(flow_control, vec![packets(2, 0)]);
-        (0..300).for_each(|psn| s.arrive_answer(1000, 0, 0, PacketKind::Ack, psn));
+        for psn in 0..300 {
+            s.arrive_answer(1000, 0, 0, PacketKind::Ack, psn);
+        }
         assert_eq!(s.node.ports()[2].queued_bytes(), 18_000);
         assert_eq!(s.next_sent(1_000_000), None);
     }

@@ -27,20 +27,19 @@ fn watch(congestion: CongestionConfig) -> Seen {
     spec.congestion = congestion;
     let flows = (0..SENDERS).map(|sender| flow(sender, RECEIVER.0, FlowSpec::ENDLESS, u64::from(sender) * 700));
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
-    let at = |us| Time::ZERO + Duration::from_us(us);
-    simulation.run_until(at(10_000), 1);
+    simulation.run_until(at_us(10_000), 1);
     let delivered = |simulation: &Simulation| -> Vec<u64> {
         simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
     };
     let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
     let mut queue = (u64::MAX, 0);
     for us in (10_000..20_000).step_by(5) {
-        simulation.run_until(at(us), 1);
+        simulation.run_until(at_us(us), 1);
         let switch = simulation.nodes().find(|node| node.id == SWITCH).unwrap();
         let bytes = switch.ports()[RECEIVER.0 as u16].queued_bytes();
         queue = (queue.0.min(bytes), queue.1.max(bytes));
     }
-    simulation.run_until(at(20_000), 1);
+    simulation.run_until(at_us(20_000), 1);
     let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();
     let total: u64 = gained.iter().sum();
     let share = |bytes: Option<&u64>| *bytes.unwrap() as f64 / total as f64;

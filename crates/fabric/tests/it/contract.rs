@@ -1,4 +1,5 @@
-//! What every mechanism of a slot must keep to: one test body per slot, run over all that the registry lists.
+//! Rules for every mechanism of a slot: one test body per slot, run over all mechanisms of its
+//! registry.
 
 use crate::prelude::*;
 use backwater_engine::random::{Seed, Stream};
@@ -17,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
-/// A registry's names are different, and those of its mechanisms in its order.
+/// Checks that a registry's names are distinct, and listed in the order of its mechanisms.
 fn assert_registry(names: &[&str], mechanisms: impl Iterator<Item = &'static str>) {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     assert_eq!(mechanisms.collect::<Vec<_>>(), names);
@@ -32,14 +33,14 @@ fn every_registry_lists_its_mechanisms_by_name() {
     assert_registry(RecoveryConfig::NAMES, RecoveryConfig::all().iter().map(RecoveryConfig::name));
 }
 
-// -------------------------------------------------------------------------------------------- all slots, in random networks
+// ------------------------------------------------------------------- all slots, in random networks
 
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Any two mechanisms deliver everything and come to rest: no gate stays closed, no node counts a neighbour as paused, and a mechanism that
-    /// promises to lose nothing loses nothing. What is refused in the network is left out. At rates far apart retransmission timers would run
-    /// out before a round trip.
+    /// Any two mechanisms deliver every byte and come to rest: no gate stays closed, no node counts
+    /// a neighbour as paused, and a lossless guarantee holds. Refused combinations are skipped.
+    /// Rates are similar: far apart, retransmission timers would fire before a round trip.
     #[test]
     fn any_two_deliver_and_come_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
         let (flow_controls, headrooms) = (FlowControlConfig::all(), HeadroomConfig::all());
@@ -56,19 +57,20 @@ proptest! {
             if !common::applies(&spec) {
                 continue;
             }
-            // Where a full buffer drops, Go-Back-N may lose the same packet for ever: then let there be room.
+            // With drops at a full buffer, Go-Back-N may lose the same packet for ever, so the
+            // buffer is large.
             let flow_control = spec.switch.flow_control.facts(false);
             let counts = flow_control.is_lossless && !flow_control.bounds_queues;
             let is_lossless = counts && spec.switch.headroom.facts().is_lossless;
             let room = if is_lossless { 50_000 } else { 100_000_000 };
-            spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
+            spec.switch.buffer = Bytes(reserved(&spec) + room);
             check_run(&spec, &flows)?;
         }
     }
 }
 
-fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowSpec]) -> Result<(), TestCaseError> {
-    let (simulation, outcomes) = common::run(spec, flows.to_vec());
+fn check_run(spec: &NetworkSpec, flows: &[FlowSpec]) -> Result<(), TestCaseError> {
+    let (simulation, outcomes) = run(spec, flows.to_vec());
     for (outcome, flow) in outcomes.iter().zip(flows) {
         prop_assert_eq!(outcome.reception.delivered, flow.bytes);
         prop_assert!(outcome.acknowledged.is_some());
@@ -82,11 +84,11 @@ fn check_run(spec: &NetworkSpec, flows: &[backwater_fabric::network::spec::FlowS
     Ok(())
 }
 
-// -------------------------------------------------------------------------------------------------------------------- headroom
+// ---------------------------------------------------------------------------------------- headroom
 
 const PORTS: u32 = 3;
 
-/// A data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
+/// Returns a data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
 fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let mut frame = data_frame(false);
     frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
@@ -94,7 +96,7 @@ fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
 }
 
-/// Whether a pool takes a packet; what is said of its port then is what is said when asked.
+/// Admits a packet, and checks that the reported pressure is the pressure on request.
 fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
     match policy.admit(&packet(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
@@ -114,13 +116,13 @@ fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
     let mut spec = star(PORTS, 100, 1000);
     spec.switch.lossless = vec![Class(2), Class(3)];
     spec.switch.headroom = headroom.clone();
-    spec.switch.buffer = Bytes(common::random::reserved(&spec) + room);
+    spec.switch.buffer = Bytes(reserved(&spec) + room);
     spec
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    /// A packet of the class comes in at the port.
+    /// A packet of the class arrives on the port.
     Admit(PortIx, u8, u16),
     /// One of the packets leaves.
     Release(usize),
@@ -136,7 +138,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// The accounts of a buffer policy: what is admitted is held until it is released; no queue is full and below_xon at once; an empty one is below_xon.
+    /// The accounts of a buffer policy: an admitted packet is charged until its release; no queue
+    /// is full and below XON at once; an empty queue is below XON.
     #[test]
     fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
@@ -191,8 +194,8 @@ proptest! {
         }
     }
 
-    /// Whatever the others have taken, a queue whose upstream has been told to stop can still take in what is on its way, and until then it can
-    /// take a frame. The packet that crossed the threshold is part of it.
+    /// Whatever other queues use, a queue whose upstream is paused has room for frames in flight,
+    /// and until then for a frame. The packet that crossed the threshold is part of it.
     #[test]
     fn a_stopped_queue_still_has_its_headroom(
         operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
@@ -206,7 +209,7 @@ proptest! {
                 let Pressure { full, port, .. } = policy.pressure(ingress, class);
                 !full.has(class) && port != PortPressure::Full
             };
-            // All take what they can get, but stop when they are told to.
+            // All queues take what they can, but stop when they are full.
             for operation in operations.iter() {
                 now += Duration::from_ns(100);
                 if let Operation::Admit(port, class, size) = operation && may_go(&policy, *port, Class(*class)) {
@@ -229,9 +232,10 @@ proptest! {
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------- congestion control
+// ------------------------------------------------------------------------------ congestion control
 
-/// What a sender knows that has a link of `line_rate` to a switch, and a base round-trip time of 8 us.
+/// Returns the facts of a sender with a link of `line_rate` to a switch and a base round-trip time
+/// of 8 us.
 fn sender(line_rate: Rate) -> SenderFacts {
     let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
     SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
@@ -279,12 +283,12 @@ fn a_notification_point_reports_marked_packets_only() {
     }
 }
 
-/// A CNP of either kind.
+/// Draws a CNP of either kind.
 fn cnp(draws: &mut Stream, line_rate: Rate) -> Cnp {
     if draws.chance(0.5) { Cnp::NotCongested } else { Cnp::Congested(Some(line_rate)) }
 }
 
-/// Telemetry of one switch whose port is busy to a random degree.
+/// Draws telemetry of one switch whose port has a random load.
 fn telemetry(draws: &mut Stream, now: Time, tx_bytes: &mut u64, last: &mut Time) -> Telemetry {
     let rate = Rate::from_gbps(100);
     *tx_bytes += (rate.bytes_in(now - *last) as f64 * draws.unit()) as u64;
@@ -297,7 +301,8 @@ fn telemetry(draws: &mut Stream, now: Time, tx_bytes: &mut u64, last: &mut Time)
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Whatever ACKs and CNPs come and however late: never above line rate, never to a standstill, never without a window.
+    /// Whatever ACKs and CNPs arrive, and however late, the rate is at most the line rate and never
+    /// 0, and the window is never 0.
     #[test]
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
         for config in CongestionConfig::all() {
@@ -307,7 +312,7 @@ proptest! {
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
             for _ in 0..2000 {
-                // Now and then nothing happens for long.
+                // Some gaps are long.
                 let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
                 now += draws.exponential(mean);
                 match draws.below(4) {
@@ -335,8 +340,8 @@ proptest! {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Whatever has happened: what pacing and window let a flow send behind a rate that another control has set is that rate, and at most a packet per
-    /// round trip less, where the window counts in packets.
+    /// After any history, pacing and window allow the rate set by another control, and at most a
+    /// packet per round trip less if the window counts in packets.
     #[test]
     fn a_reaction_point_follows_a_rate_that_is_set(
         seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400]), share in 0.0f64..=1.0,
@@ -357,7 +362,7 @@ proptest! {
                     point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
                 }
             }
-            // From the highest of all lowest rates on.
+            // Rates start at the highest of all minimum rates.
             let (lowest, line) = (1e9, facts.line_rate.bps() as f64);
             let set = Rate::from_bps((lowest + share * (line - lowest)) as u64);
             point.set_rate(now, set);
@@ -371,7 +376,7 @@ proptest! {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- load balancing
+// ---------------------------------------------------------------------------------- load balancing
 
 #[test]
 fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
@@ -379,7 +384,7 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
     let mut node = Node::new(&fabric, NodeId(20));
     for config in LoadBalanceConfig::all() {
         for count in 2..=16usize {
-            // Ways to a destination stay what they are.
+            // Paths to a destination do not change.
             let mut balancer = config.build(&fabric.site(NodeId(20)));
             let candidates: Vec<PortIx> = (0..count as PortIx).collect();
             let mut chosen = vec![0; count];
@@ -391,7 +396,7 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
                 let arrival = &mut RouteRequest { packet, destination, key, candidates: &candidates };
                 match balancer.choose(arrival, &mut node.view(Time::ZERO, &fabric)) {
                     Choice::Candidate(index) => index,
-                    Choice::Route(route) => panic!("a whole route: {route:?}"),
+                    Choice::Route(route) => panic!("the load balancer returned a whole route: {route:?}"),
                 }
             };
             for key in 0..2000 {
@@ -407,11 +412,11 @@ fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------- loss recovery
+// ----------------------------------------------------------------------------------- loss recovery
 
-/// A channel that takes some microseconds, for some more than for others, and loses some of what it is given.
+/// A channel with a delay in a range of microseconds that loses some messages.
 struct Channel<T> {
-    on_the_way: BinaryHeap<Reverse<(u64, T)>>,
+    in_flight: BinaryHeap<Reverse<(u64, T)>>,
     delay: Range<u64>,
     loss: f64,
     draws: Stream,
@@ -419,29 +424,30 @@ struct Channel<T> {
 
 impl<T: Ord> Channel<T> {
     fn new(delay: Range<u64>, loss: f64, draws: Stream) -> Channel<T> {
-        Channel { on_the_way: BinaryHeap::new(), delay, loss, draws }
+        Channel { in_flight: BinaryHeap::new(), delay, loss, draws }
     }
 
-    fn send(&mut self, now: u64, what: T) {
+    fn send(&mut self, now: u64, message: T) {
         if !self.draws.chance(self.loss) {
             let delay = self.delay.start + self.draws.below(self.delay.end - self.delay.start);
-            self.on_the_way.push(Reverse((now + delay, what)));
+            self.in_flight.push(Reverse((now + delay, message)));
         }
     }
 
     fn receive(&mut self, now: u64) -> Option<T> {
-        let is_due = self.on_the_way.peek().is_some_and(|Reverse((at, _))| *at <= now);
-        if is_due { self.on_the_way.pop().map(|Reverse((_, what))| what) } else { None }
+        let is_due = self.in_flight.peek().is_some_and(|Reverse((at, _))| *at <= now);
+        if is_due { self.in_flight.pop().map(|Reverse((_, message))| message) } else { None }
     }
 }
 
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Over any channel that lets something through, in whatever order, everything is delivered once and in order.
+    /// Over any channel with a loss rate below 1, in any order, every packet is delivered once and
+    /// in order.
     #[test]
     fn a_recovery_delivers_everything_over_a_lossy_channel(
-        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, in_flight in 1u32..64,
+        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, window in 1u32..64,
     ) {
         let facts = sender(Rate::from_gbps(100));
         for config in RecoveryConfig::all() {
@@ -454,9 +460,9 @@ proptest! {
             let mut now = 0;
             while progress.acked < packets {
                 now += 1;
-                prop_assert!(now < 100_000_000, "it takes too long: {:?}", progress);
+                prop_assert!(now < 100_000_000, "the flow does not finish: {:?}", progress);
                 while let Some(psn) = data.receive(now) {
-                    let time = Time::ZERO + Duration::from_us(now);
+                    let time = at_us(now);
                     arrived.insert(psn);
                     match receiver.on_data(psn, expected, time) {
                         Verdict::Deliver { packets } => {
@@ -481,13 +487,13 @@ proptest! {
                     deadline = now + timeout;
                 }
                 prop_assert!(progress.next >= progress.acked && progress.next <= packets);
-                let has_room = progress.next - progress.acked - sender.not_in_flight(&progress) < in_flight;
+                let has_room = progress.next - progress.acked - sender.not_in_flight(&progress) < window;
                 if let Some(psn) = sender.next(&progress, packets).filter(|_| has_room) {
                     data.send(now, psn);
                     sender.on_sent(psn, &mut progress);
                     deadline = deadline.min(now + timeout);
-                } else if data.on_the_way.is_empty() && answers.on_the_way.is_empty() {
-                    // Nothing happens until the timer runs out.
+                } else if data.in_flight.is_empty() && answers.in_flight.is_empty() {
+                    // The next event is the timer.
                     now = now.max(deadline - 1);
                 }
             }

@@ -28,7 +28,7 @@ fn all_round(size: u32, bytes: u64) -> Vec<FlowSpec> {
 /// Where the cycle was found when looking every microsecond, and when.
 fn search(simulation: &mut Simulation, limit_us: u64) -> Option<(Time, Deadlock)> {
     (1..limit_us).find_map(|us| {
-        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        simulation.run_until(at_us(us), 1);
         simulation.find_deadlock().map(|deadlock| (simulation.now(), deadlock))
     })
 }

@@ -1,8 +1,9 @@
-//! The same network gives the same results: again, in other shards, on other threads, with its nodes in another order; and for ever.
+//! Equal networks give equal results: repeated, in other shards, on other threads, with other node
+//! orders, and in all later versions.
 //!
-//! The files in `golden/` hold what fixed scenarios come to: a table to read, and the fingerprint of every frame's every arrival. They are the
-//! same for debug and release builds and on every machine. After a change that is meant, `UPDATE_GOLDEN=1 cargo test --test it determinism::`
-//! writes them anew.
+//! The files in `golden/` hold the results of fixed scenarios: a table, and the fingerprint of all
+//! arrivals. They are equal in debug and release builds and on every machine. After an intended
+//! change, `UPDATE_GOLDEN=1 cargo test --test it determinism::` rewrites them.
 
 use crate::common::random::{any_case, with_flow_control};
 use crate::prelude::*;
@@ -13,7 +14,7 @@ use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Everything that a run can be told apart by.
+/// All results of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     fingerprint: String,
@@ -22,7 +23,8 @@ struct Outcome {
     totals: Totals,
 }
 
-/// Some 20 ms, timeouts among them: pauses that are refreshed for seconds tell no more, and many shards take minutes for them.
+/// Runs some 20 ms, timeouts included: pauses refreshed for seconds show nothing more, and take
+/// minutes with many shards.
 fn outcome(mut simulation: Simulation, threads: usize) -> Outcome {
     let mut limit = Duration::from_us(3);
     while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(10) {
@@ -43,7 +45,7 @@ fn in_shards(case: &Case, shards: usize, threads: usize) -> Outcome {
     outcome(Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap(), threads)
 }
 
-/// The nodes dealt out at random, in random order.
+/// Runs with the nodes dealt to shards at random, in random order.
 fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     let fabric = Fabric::new(case.spec.clone()).unwrap();
     let mut nodes: Vec<NodeId> = (0..case.spec.nodes.len() as u32).map(NodeId).collect();
@@ -85,7 +87,8 @@ proptest! {
         prop_assert_eq!(nodes, (0..case.spec.nodes.len() as u32).map(NodeId).collect::<Vec<_>>());
     }
 
-    /// Stopping on the way and going on is no event: at an instant, within one, while flows are admitted, or between two windows.
+    /// Interruptions are no events: at an instant, within one, while flows are admitted, or between
+    /// two windows.
     #[test]
     fn where_a_run_is_interrupted_changes_nothing(
         case in any_case(),
@@ -128,16 +131,16 @@ fn any_number_of_threads_will_do() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------------ golden
+// ------------------------------------------------------------------------------------------ golden
 
-/// Three senders, one receiver, no congestion control: PFC does it all.
+/// Three senders, one receiver, no congestion control: PFC alone.
 fn incast() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = star(4, 100, 1000);
     spec.switch.buffer = Bytes(500_000);
     (spec, (0..3).map(|src| flow(src, 3, 300_000, u64::from(src) * 100)).collect())
 }
 
-/// Two leaves and two spines with two links each, hosts at 100 and uplinks at 40 Gb/s, DCQCN.
+/// Two leaves and two spines with two links each, hosts at 100 and uplinks at 40 Gb/s, under DCQCN.
 fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(6, 4);
     spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 500)).collect();
@@ -153,7 +156,8 @@ fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.collect())
 }
 
-/// A dumbbell under HPCC, in the frames of the HPCC simulator, with two lossless classes and pauses that run out.
+/// A dumbbell under HPCC, in the frames of the HPCC simulator, with two lossless classes and pauses
+/// that expire.
 fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(8, 2);
     spec.framing = Framing::HpccNs3;
@@ -187,7 +191,7 @@ fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, culprits.into_iter().chain(victims).collect())
 }
 
-/// Seven classes under DSH: queues are paused, and ports as a whole.
+/// Seven classes under DSH: queues and whole ports are paused.
 fn shared_headroom() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = victim();
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -206,14 +210,15 @@ fn spared(flow_control: FlowControlConfig) -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows)
 }
 
-/// Spraying, lossy links, and one that goes down and comes back.
+/// Spraying, lossy links, and a link that fails and recovers.
 fn trouble() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = leaf_spine();
     spec.congestion = CongestionConfig::None(Default::default());
     spec.load_balance = LoadBalanceConfig::Spray(Default::default());
-    spec.links.iter_mut().for_each(|link| link.error_rate = 1e-4);
-    let at = |us| Time::ZERO + Duration::from_us(us);
-    spec.faults = vec![LinkFault { link: 7, down: at(20), up: at(60) }];
+    for link in &mut spec.links {
+        link.error_rate = 1e-4;
+    }
+    spec.faults = vec![LinkFault { link: 7, down: at_us(20), up: at_us(60) }];
     (spec, flows.into_iter().take(10).collect())
 }
 
@@ -257,7 +262,7 @@ fn compare(file: &str, actual: &str) {
         std::fs::write(&path, actual).unwrap();
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(actual, golden, "{file} is not what it was");
+    assert_eq!(actual, golden, "{file} has changed");
 }
 
 #[test]
@@ -275,7 +280,7 @@ fn fixed_scenarios_give_what_they_always_gave() {
     ];
     let mut fingerprints = String::new();
     for (name, (spec, flows)) in scenarios {
-        let (simulation, _) = common::run(&spec, flows);
+        let (simulation, _) = run(&spec, flows);
         assert_eq!(simulation.audit(), [], "{name}");
         compare(&format!("{name}.txt"), &table(&simulation));
         writeln!(fingerprints, "{name:<12}{}", simulation.fingerprint()).unwrap();

@@ -1,4 +1,4 @@
-//! DSH: its frames, its promise to lose nothing, and what the paper's small experiments show of it.
+//! DSH: its frames, its lossless guarantee, and the paper's small experiments.
 
 use crate::common::random::under_dsh;
 use crate::prelude::*;
@@ -6,11 +6,12 @@ use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig
 use proptest::prelude::*;
 use std::cell::Cell;
 
-// ------------------------------------------------------------------------------------------------------------------- packet scripts
+// ---------------------------------------------------------------------------------- packet scripts
 
 const SWITCH: u32 = 4;
 
-/// Two classes and 41,000 B to share: T = (41,000 - used) / 4. Estimates of headroom are a few bytes.
+/// Returns a switch with two lossless classes and 41,000 B to share: T = (41,000 - used) / 4.
+/// Headroom estimates are a few bytes.
 fn two_classes() -> NetworkSpec {
     let mut spec = star(4, 100, 1000);
     spec.framing = Framing::HpccNs3;
@@ -30,44 +31,50 @@ fn two_classes() -> NetworkSpec {
     spec
 }
 
+/// Returns a policy whose headroom has none of the 30,000 B that queues need.
+fn without_headroom(alpha: f64) -> HeadroomConfig {
+    HeadroomConfig::Oversubscribed(OversubscribedConfig {
+        ratio: 0.0,
+        alpha,
+        private: Bytes(0),
+        headroom: Some(Bytes(30_000)),
+        resume_offset: Some(Bytes(0)),
+    })
+}
+
 fn in_class(class: u8, src: u32, dst: u32) -> FlowSpec {
     FlowSpec { class: Class(class), ..flow(src, dst, 952 * 100, 0) }
 }
 
 const EVERY_CLASS: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// A queue's PAUSE names its class, a port's all; a port is resumed when its insurance is empty and it is below its threshold, but for those
-/// classes that are full themselves.
+/// A queue's PAUSE names its class, a port's PAUSE all classes. A port is resumed when its
+/// insurance is empty and it is below its threshold, except for classes that are full themselves.
 #[test]
 fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     let mut s = Script::new(&two_classes(), vec![in_class(3, 0, 1), in_class(5, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3, 5]);
-    for psn in 0..8 {
-        s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn);
-    }
+    arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..8);
     expect_nothing!(s, before 740_000 ps);
     // 9,000 B are more than (41,000 - 9,000) / 4.
     arrive!(s, 740_000 ps, port 0, data of flow 0, psn 8);
     expect!(s, 740_000..743_000 ps, port 0, Pause(vec![3]));
-    for psn in 0..4 {
-        s.arrive_data(820_000 + 80_000 * u64::from(psn), 0, 1, psn);
-    }
+    arrive!(s, 820_000 ps, every 80_000 ps, port 0, data of flow 1, psns 0..4);
     expect_nothing!(s, before 1_140_000 ps);
     // 14,000 B are more than 2 (41,000 - 14,000) / 4, although class 5 has no more than 5,000.
     arrive!(s, 1_140_000 ps, port 0, data of flow 1, psn 4);
     expect!(s, 1_140_000..1_143_000 ps, port 0, Pause(EVERY_CLASS.to_vec()));
-    // What was under way goes to the insurance. Class 5 is full as well now: its upstream knows.
-    arrive!(s, 1_220_000 ps, port 0, data of flow 1, psn 5);
-    arrive!(s, 1_300_000 ps, port 0, data of flow 1, psn 6);
+    // Packets in flight use the insurance. Class 5 is full as well now, and its upstream is already
+    // paused.
+    arrive!(s, 1_220_000 ps, every 80_000 ps, port 0, data of flow 1, psns 5..7);
     expect_nothing!(s, before 2_000_000 ps);
     let occupancy = s.node.switch().unwrap().occupancy();
     assert_eq!((occupancy.shared, occupancy.headroom), (14_000, 2_000));
     assert_eq!(s.node.flow_control().upstream_pauses().len(), 7);
-    // Two packets empty the insurance, the third brings the port to 13,000 B, below 14,000. Class 3 stays: it has 7,000 B, and T is 7,000.
+    // Two departures empty the insurance, the third leaves 13,000 B in the port, below 14,000.
+    // Class 3 remains paused: it has 7,000 B, and T is 7,000.
     arrive!(s, 2_000_000 ps, port 1, resume [3, 5]);
-    expect!(s, 2_000_000..2_080_000 ps, port 1, Data(3, 0));
-    expect!(s, 2_080_000..2_160_000 ps, port 1, Data(5, 0));
-    expect!(s, 2_160_000..2_240_000 ps, port 1, Data(3, 1));
+    expect_each!(s, from 2_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(5, 0), Data(3, 1)]);
     expect!(s, 2_160_000..2_163_000 ps, port 0, Resume(vec![0, 1, 2, 4, 5, 6, 7]));
     // With the next packet T is 7,250.
     expect!(s, 2_240_000..2_320_000 ps, port 1, Data(5, 1));
@@ -75,18 +82,15 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
-/// A departure pauses no queue, though the threshold has fallen below what the port holds meanwhile.
+/// A departure pauses no port, though the threshold has fallen below the port's occupancy
+/// meanwhile.
 #[test]
 fn a_departure_does_not_stop_a_port() {
     let flows = vec![in_class(3, 0, 1), in_class(5, 0, 1), in_class(5, 2, 1), in_class(5, 3, 1)];
     let mut s = Script::new(&two_classes(), flows, SWITCH);
     arrive!(s, 0 ps, port 1, pause [3, 5]);
-    for psn in 0..3 {
-        s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 1, psn);
-    }
-    for psn in 0..8 {
-        s.arrive_data(340_000 + 80_000 * u64::from(psn), 0, 0, psn);
-    }
+    arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 1, psns 0..3);
+    arrive!(s, 340_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..8);
     expect!(s, 900_000..903_000 ps, port 0, Pause(vec![3]));
     for psn in 0..6 {
         s.arrive_data(980_000 + 80_000 * u64::from(psn), 2, 2, psn);
@@ -94,52 +98,38 @@ fn a_departure_does_not_stop_a_port() {
     }
     let stopping = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
     assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
-    // That leaves 10,000 B in port 0, which are more than 2 (41,000 - 22,000) / 4.
+    // 10,000 B remain in port 0, more than 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     s.sent_until(2_010_000, 0);
     assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
 }
 
-/// A packet for which there is no headroom makes a PAUSE as well.
+/// A packet that finds no headroom triggers a PAUSE as well.
 #[test]
 fn a_packet_that_is_lost_stops_its_class() {
     let mut spec = two_classes();
-    // The sum of all headroom, of which nothing is there.
-    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig {
-        ratio: 0.0,
-        alpha: 0.25,
-        private: Bytes(0),
-        headroom: Some(Bytes(30_000)),
-        resume_offset: Some(Bytes(0)),
-    });
+    spec.switch.headroom = without_headroom(0.25);
     spec.switch.buffer = Bytes(10_500);
     let flows = vec![in_class(3, 0, 1), in_class(3, 2, 1)];
     let mut s = Script::new(&spec, flows, SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
-    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 180_000 ps, port 0, data of flow 0, psn 1);
+    arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
     expect_nothing!(s, before 200_000 ps);
     // 2,000 B are less than (10,500 - 2,000) / 4, and 3,000 B are more than that.
     arrive!(s, 260_000 ps, port 0, data of flow 0, psn 2);
     expect!(s, 260_000..263_000 ps, port 0, Pause(vec![3]));
     assert_eq!(s.node.losses().frames[DropCause::Headroom as usize], 1);
-    // When a packet leaves, the class may go.
+    // A departure resumes the class.
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
     expect!(s, 1_000_000..1_080_000 ps, port 1, Data(3, 0));
     expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
-/// Where nothing is held, nothing will leave and end the PAUSE: there is none.
+/// An empty queue has no departure that would end a PAUSE, so none is sent.
 #[test]
 fn a_packet_that_is_lost_in_front_of_an_empty_queue_stops_nobody() {
     let mut spec = two_classes();
-    spec.switch.headroom = HeadroomConfig::Oversubscribed(OversubscribedConfig {
-        ratio: 0.0,
-        alpha: 0.0,
-        private: Bytes(0),
-        headroom: Some(Bytes(30_000)),
-        resume_offset: Some(Bytes(0)),
-    });
+    spec.switch.headroom = without_headroom(0.0);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
     expect_nothing!(s, before 1_000_000 ps);
@@ -147,7 +137,7 @@ fn a_packet_that_is_lost_in_front_of_an_empty_queue_stops_nobody() {
     assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
-/// The peer stops all classes but the control class, and goes on when it is told to.
+/// The peer stops all classes but the control class until it is resumed.
 #[test]
 fn a_port_level_pause_spares_the_control_class_alone() {
     let mut spec = two_classes();
@@ -165,10 +155,10 @@ fn a_port_level_pause_spares_the_control_class_alone() {
     assert_eq!((s.closed(1, 3), s.closed(1, 5)), (Some(Duration::ZERO), None));
 }
 
-// -------------------------------------------------------------------------------------------------------------------- the promise
+// ----------------------------------------------------------------------------------- the guarantee
 
-/// Nothing is lost in random fabrics, down to the smallest buffer: private bytes, insurance, and a
-/// byte to share. In many of them queues and ports are stopped.
+/// No packet is dropped in random fabrics, down to the smallest buffer: private bytes, insurance,
+/// and a byte to share. Queues and ports are paused in many of them.
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));
@@ -176,15 +166,11 @@ fn nothing_is_lost() {
     let quarter = config.cases / 4;
     let mut runner = TestRunner::new(config);
     let run = runner.run(&under_dsh(), |Case { spec, flows }| {
-        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         let totals = simulation.totals();
         prop_assert_eq!(totals.drops, [0; 5]);
         prop_assert_eq!(simulation.find_deadlock(), None);
-        for (outcome, bytes) in outcomes.iter().zip(sizes) {
-            prop_assert_eq!(outcome.reception.delivered, bytes);
-            prop_assert_eq!(outcome.retransmitted, 0);
-        }
+        prop_assert!(all_delivered(&outcomes) && outcomes.iter().all(|outcome| outcome.retransmitted == 0));
         prop_assert_eq!(simulation.audit(), []);
         let closed =
             simulation.nodes().flat_map(|node| node.ports()).filter(|port| port.closed_queues().next().is_some());
@@ -197,7 +183,8 @@ fn nothing_is_lost() {
     assert!(with_queues.get() > quarter && with_ports.get() > quarter, "{with_queues:?} {with_ports:?}");
 }
 
-/// Six hosts send in all seven classes to one, through a switch that has next to nothing to share.
+/// Returns six hosts that send in all seven classes to one, through a switch with almost no shared
+/// buffer.
 fn crowd(headroom: HeadroomConfig, room: u64) -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = star(7, 100, 2000);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -209,46 +196,44 @@ fn crowd(headroom: HeadroomConfig, room: u64) -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.collect())
 }
 
-fn headroom_drops(simulation: &Simulation) -> u64 {
-    simulation.totals().drops[DropCause::Headroom as usize]
-}
-
-/// All that was sent is there in the end.
+/// Checks that every byte is delivered, without violations.
 fn assert_delivered(simulation: &Simulation) {
-    assert!(simulation.outcomes().iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
+    assert!(all_delivered(&simulation.outcomes()));
     assert_eq!((simulation.violations(), simulation.audit()), (vec![], vec![]));
 }
 
-/// The insurance is what makes DSH lossless: the very same traffic loses packets without it, and is delivered all the same.
+/// The insurance makes DSH lossless: the same traffic loses packets without it, and is delivered by
+/// retransmission.
 #[test]
 fn without_insurance_packets_are_lost() {
     for (insurance, is_lossy) in [(true, false), (false, true)] {
         let config = DshConfig { insurance, ..Default::default() };
         let (spec, flows) = crowd(HeadroomConfig::Dsh(config), 400_000);
-        let (simulation, outcomes) = common::run(&spec, flows);
-        assert_eq!(headroom_drops(&simulation) > 0, is_lossy, "insurance: {insurance}");
+        let (simulation, outcomes) = run(&spec, flows);
+        assert_eq!(drops(&simulation, DropCause::Headroom) > 0, is_lossy, "insurance: {insurance}");
         assert_eq!(outcomes.iter().any(|outcome| outcome.retransmitted > 0), is_lossy);
         assert!(simulation.totals().port_pause_frames > 0);
         assert_delivered(&simulation);
     }
 }
 
-/// A pool for a tenth of the headroom is too small when many queues need theirs at once. Go-Back-N sends again what is lost.
+/// A pool of a tenth of the headroom is too small when many queues need theirs at once. Go-Back-N
+/// repeats lost packets.
 #[test]
 fn oversubscribed_headroom_loses_packets_and_go_back_n_delivers_them() {
     for (ratio, is_lossy) in [(1.0, false), (0.1, true)] {
         let config = OversubscribedConfig { ratio, alpha: 1.0, ..Default::default() };
         let (spec, flows) = crowd(HeadroomConfig::Oversubscribed(config), 100_000);
-        let (simulation, outcomes) = common::run(&spec, flows);
-        assert_eq!(headroom_drops(&simulation) > 0, is_lossy, "ratio {ratio}");
+        let (simulation, outcomes) = run(&spec, flows);
+        assert_eq!(drops(&simulation, DropCause::Headroom) > 0, is_lossy, "ratio {ratio}");
         assert_eq!(outcomes.iter().any(|outcome| outcome.retransmitted > 0), is_lossy);
         assert_delivered(&simulation);
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------- the paper's experiments
+// ------------------------------------------------------------------------- the paper's experiments
 
-/// The switch of DSH's evaluation (section V-A).
+/// Configures the switch of DSH's evaluation (section V-A).
 fn evaluation(spec: &mut NetworkSpec, headroom: HeadroomConfig) {
     spec.mtu = Bytes(1000);
     spec.framing = Framing::HpccNs3;
@@ -273,8 +258,9 @@ fn dsh() -> HeadroomConfig {
     })
 }
 
-/// DSH Figure 14: F0 and F1 share the link between two switches, and 24 hosts send 64 KB each to the receiver of F1. What F0 delivers in the
-/// 200 us that follow, as a share of its half of the link, and for how long the link between the switches is paused.
+/// DSH Figure 14: F0 and F1 share the link between two switches, and 24 hosts send 64 KB each to
+/// the receiver of F1. Returns F0's payload in the next 200 us, as a share of its half of the link,
+/// and the pause time of the link between the switches.
 fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     const FAN_IN: u64 = 400_000;
     let (hosts, near, far) = (28, 28, 29);
@@ -288,9 +274,9 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     let mut simulation =
         Simulation::new(spec, [long(0, 2), long(1, 3)].into_iter().chain(fan_in).collect(), 1).unwrap();
     let delivered = |simulation: &Simulation| simulation.outcomes()[0].reception.delivered;
-    simulation.run_until(Time::ZERO + Duration::from_ns(FAN_IN), 1);
+    simulation.run_until(at_ns(FAN_IN), 1);
     let before = delivered(&simulation);
-    simulation.run_until(Time::ZERO + Duration::from_ns(FAN_IN + 200_000), 1);
+    simulation.run_until(at_ns(FAN_IN + 200_000), 1);
     let half = 50e9 / 8.0 * 200e-6 * 1000.0 / 1048.0;
     let trunk = &simulation.node(NodeId(near)).ports()[2];
     let paused = trunk.gate(1).waits(Time::ZERO).map(|wait| wait.length).sum();
@@ -300,7 +286,7 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
 #[test]
 fn an_innocent_flow_keeps_its_rate_under_dsh_and_loses_it_under_sih() {
     let (kept, paused) = collateral_damage(dsh());
-    // The backlog of F1 grows to 800 KB, which is about where the threshold is when the burst is over.
+    // The backlog of F1 grows to 800 KB, which is about the threshold at the end of the burst.
     assert!(paused < Duration::from_us(5), "{paused}");
     assert!(kept > 0.99, "{kept}");
     let (kept, paused) = collateral_damage(sih());
@@ -308,8 +294,9 @@ fn an_innocent_flow_keeps_its_rate_under_dsh_and_loses_it_under_sih() {
     assert!(kept < 0.6, "{kept}");
 }
 
-/// DSH Figure 16: a leaf-spine whose links S0-L3 and S1-L0 have failed, so that traffic between L0 and L3 goes up and down twice. With SIH it locks
-/// up, and the cycle is the paper's: S0, L1, S1, L2 and back to S0.
+/// DSH Figure 16: a leaf-spine whose links S0-L3 and S1-L0 have failed, so that traffic between L0
+/// and L3 goes up and down twice. SIH leads to a deadlock with the paper's cycle: S0, L1, S1, L2
+/// and back to S0.
 #[test]
 fn the_deadlock_of_the_paper_has_its_cycle() {
     const LEAF: [u32; 4] = [64, 65, 66, 67];
@@ -328,10 +315,7 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
             .flat_map(move |host| (0..3).map(move |i| flow(from * 16 + host, to * 16 + (host + i) % 3, 3_000_000, 0)))
     });
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
-    let deadlock = (1..200).find_map(|step| {
-        simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
-        simulation.find_deadlock()
-    });
+    let deadlock = find_deadlock(&mut simulation, 10, 2000);
     let wiring = &simulation.fabric().wiring;
     let mut cycle: Vec<u32> = deadlock.unwrap().cycle.iter().map(|(port, _)| wiring.ports[*port].node.0).collect();
     let start = cycle.iter().position(|node| *node == SPINE[0]).unwrap();
@@ -339,8 +323,9 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);
 }
 
-/// A ring of three switches. Every class goes over all links, but none waits in a circle: two hosts send in it, and neither goes all round. Under
-/// SIH all is delivered. Under DSH a port that is stopped as a whole waits for all that the next switch holds of it, and the circle is closed.
+/// A ring of three switches. Every class uses all links, but no class waits in a cycle: two hosts
+/// send in each, and neither flow goes all round. SIH delivers all. Under DSH a port-wide pause
+/// waits for all of the port's packets at the next switch, which closes the cycle.
 #[test]
 fn a_deadlock_of_whole_ports_is_found() {
     let ring = |headroom| {
@@ -362,22 +347,17 @@ fn a_deadlock_of_whole_ports_is_found() {
         });
         Simulation::new(spec, round.collect(), 1).unwrap()
     };
-    let search = |simulation: &mut Simulation| {
-        (1..2000).find_map(|us| {
-            simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
-            simulation.find_deadlock()
-        })
-    };
     let mut under_sih = ring(HeadroomConfig::Sih(SihConfig::default()));
-    assert_eq!(search(&mut under_sih), None);
+    assert_eq!(find_deadlock(&mut under_sih, 1, 2000), None);
     assert!(under_sih.totals().pause_frames > 0);
     assert_delivered(&under_sih);
-    // Without shared headroom a queue goes from its threshold into the insurance, which stops the port.
+    // Without shared headroom a queue passes from its threshold into the insurance, which pauses
+    // the port.
     let mut simulation = ring(HeadroomConfig::Dsh(DshConfig { shared_headroom: false, ..Default::default() }));
-    let deadlock = search(&mut simulation).unwrap();
+    let deadlock = find_deadlock(&mut simulation, 1, 2000).unwrap();
     assert_eq!(deadlock.cycle.len(), 3, "{:?}", deadlock.cycle);
     assert!(simulation.totals().port_pause_frames > 0);
-    // Nothing moves any more, but what was past the ring.
+    // No packet moves any more, after those past the ring have drained.
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);
     let frozen = simulation.totals();
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);

@@ -1,4 +1,5 @@
-//! FLB in a network: measured delays, rerouting, isolation and what ends it, the paper's Figures 2 and 3.
+//! FLB in a network: measured delays, rerouting, isolation and its end, and the paper's Figures 2
+//! and 3.
 
 use crate::prelude::*;
 use backwater_engine::random::Stream;
@@ -8,47 +9,36 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-fn at_us(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
-
-/// What the load balancer of `node` holds now.
-fn held(simulation: &Simulation, node: u32) -> Vec<LbStat> {
-    let mut held = Vec::new();
+/// Returns the present statistics of the load balancer of `node`.
+fn statistics(simulation: &Simulation, node: u32) -> Vec<LbStat> {
+    let mut statistics = Vec::new();
     let node = simulation.node(NodeId(node));
-    node.switch().unwrap().observe_balancing(simulation.now(), &mut |what| held.push(what));
-    held
+    node.switch().unwrap().observe_balancing(simulation.now(), &mut |statistic| statistics.push(statistic));
+    statistics
 }
 
 fn count(simulation: &Simulation, node: u32, name: &str) -> u64 {
-    let counts = held(simulation, node).into_iter();
-    counts
-        .map(|held| {
-            if let LbStat::Count(what, count) = held
-                && what == name
-            {
-                count
-            } else {
-                0
-            }
-        })
-        .sum()
+    let amount = |statistic| match statistic {
+        LbStat::Count(counted, amount) if counted == name => amount,
+        _ => 0,
+    };
+    statistics(simulation, node).into_iter().map(amount).sum()
 }
 
 fn paths(simulation: &Simulation, node: u32) -> Vec<PathState> {
-    held(simulation, node)
-        .into_iter()
-        .filter_map(|held| if let LbStat::Path(path) = held { Some(path) } else { None })
-        .collect()
+    let path = |statistic| if let LbStat::Path(path) = statistic { Some(path) } else { None };
+    statistics(simulation, node).into_iter().filter_map(path).collect()
 }
 
-// ---------------------------------------------------------------------------------------------------------- the testbed of Figure 1
+// ------------------------------------------------------------------------- the testbed of Figure 1
 
-/// H0 to H16 are hosts 0 to 16, R0 to R2 hosts 17 to 19; S0 is switch 20, S1 to S3 are 21 to 23, S4 is 24. At S0 ports 3 to 5 are the paths P0 to P2.
+/// H0 to H16 are hosts 0 to 16, and R0 to R2 hosts 17 to 19. S0 is switch 20, S1 to S3 are 21 to
+/// 23, and S4 is 24. At S0 ports 3 to 5 are the paths P0 to P2.
 const S0: u32 = 20;
 const S4: u32 = 24;
 
-/// 40 Gb/s and 22 MB everywhere, PFC with the dynamic threshold of `papers/flb/fig02-03.toml`.
+/// Returns the testbed with 40 Gb/s and 22 MB everywhere, and PFC with the dynamic threshold of
+/// `papers/flb/fig02-03.toml`.
 fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     let mut spec = network(20, 5);
     spec.links = (0..3).map(|host| link(host, S0, 40, 1000)).collect();
@@ -62,7 +52,7 @@ fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     spec
 }
 
-/// f0 to f2 from Hi to Ri, pinned to these paths where any are given.
+/// Returns f0 to f2 from Hi to Ri, pinned to these paths if given.
 fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
     let mut flows: Vec<_> = (0..3).map(|i| flow(i, 17 + i, 250_000_000, 0)).collect();
     for (flow, path) in flows.iter_mut().zip(pinned.into_iter().flatten()) {
@@ -71,12 +61,12 @@ fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
     flows
 }
 
-/// Each of H3 to H16 sends 40 flows of 64 KB to R2 at `us`.
+/// Returns 40 flows of 64 KB from each of H3 to H16 to R2, at `us`.
 fn bursts(us: u64) -> impl Iterator<Item = FlowSpec> {
     (3..17).flat_map(move |host| (0..40).map(move |_| flow(host, 19, 64_000, us * 1000)))
 }
 
-/// Payload that each of f0 to f2 has been delivered.
+/// Returns the payload delivered of each of f0 to f2.
 fn delivered(simulation: &Simulation) -> [u64; 3] {
     let mut delivered = [0; 3];
     for outcome in simulation.unfinished() {
@@ -87,7 +77,7 @@ fn delivered(simulation: &Simulation) -> [u64; 3] {
     delivered
 }
 
-/// Gb/s of f0 to f2 from 2 to 4 ms, before the bursts, and from 4.2 to 10 ms, in them.
+/// Returns Gb/s of f0 to f2 before the bursts, from 2 to 4 ms, and during them, from 4.2 to 10 ms.
 fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], Simulation) {
     let flows: Vec<_> = long_flows(pinned).into_iter().chain(bursts(4000)).collect();
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
@@ -100,7 +90,8 @@ fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], S
     (rate(a, b, 2000.0), rate(c, d, 5800.0), simulation)
 }
 
-/// The seed with which f0 is alone on its path, and f1 and f2 share theirs, under a load balancer that draws paths.
+/// Returns the testbed with a seed for which f0 is alone on its path, and f1 and f2 share one,
+/// under a load balancer that draws paths.
 fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
     let spec = |seed| NetworkSpec { seed, ..testbed(load_balance.clone()) };
     let is_so = |spec: &NetworkSpec| {
@@ -120,7 +111,8 @@ fn under_ecmp_the_flow_on_the_same_path_is_blocked() {
     assert!(during[0] > 0.95 * before[0] && during[1] < 0.5 * before[1], "{before:?} {during:?}");
 }
 
-/// With LetFlow it is worse: f2 has gaps only while it is held up, and takes its PAUSE along to the path of f0.
+/// LetFlow is worse: f2 has gaps only while it is paused, and its congestion follows it to the path
+/// of f0.
 #[test]
 fn under_letflow_the_congested_flow_blocks_both() {
     let letflow = LoadBalanceConfig::LetFlow(LetFlowConfig::default());
@@ -128,7 +120,8 @@ fn under_letflow_the_congested_flow_blocks_both() {
     assert!(during[0] < 0.75 * before[0] && during[1] < 0.9 * before[1], "{before:?} {during:?}");
 }
 
-/// With FLB f2 is isolated, and f0 and f1 go on, with or without the minimal rate control.
+/// With FLB f2 is isolated, and f0 and f1 keep their rates, with the minimal rate control or
+/// without.
 #[test]
 fn under_flb_only_the_congested_flow_is_held_up() {
     for (seed, congestion) in [(1, "none"), (2, "none"), (3, "flb-rc"), (4, "flb-rc")] {
@@ -145,7 +138,7 @@ fn under_flb_only_the_congested_flow_is_held_up() {
         }
         assert!(during[2] < 0.5 * before[2], "{congestion}: {before:?} {during:?}");
         assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
-        // Figure 3: but for the path to which f2 keeps, no path is ever paused; with the rate control none is.
+        // Figure 3: only f2's path is paused; with the rate control none is.
         let paused = (1..=3).filter(|core| has_been_paused(&simulation, NodeId(S0 + core))).count();
         assert_eq!(paused, usize::from(congestion == "none"));
         assert_eq!(simulation.totals().pause_frames == 0, congestion == "flb-rc");
@@ -157,51 +150,54 @@ fn has_been_paused(simulation: &Simulation, core: NodeId) -> bool {
     port.gate(3).closed().is_some() || port.gate(3).waits(Time::ZERO).next().is_some()
 }
 
-// -------------------------------------------------------------------------------------------------------------- measured delays
+// --------------------------------------------------------------------------------- measured delays
 
-/// Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, whose links to leaf 9 are of `down` Gb/s. At a leaf ports 0 to 3 lead to hosts.
+/// Returns hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, and spines 10 and 11, whose links to leaf 9
+/// have `down` Gb/s. A leaf's ports 0 to 3 lead to hosts.
 fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
-    let mut spec = network(8, 4);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([10, 11].map(|spine| link(8, spine, 100, 1000)));
-    spec.links.extend([10, 11].map(|spine| link(9, spine, down, 1000)));
+    let mut spec = common::leaf_spine(2, 4, 2);
+    for link in &mut spec.links[10..] {
+        link.rate = Rate::from_gbps(down);
+    }
     spec.load_balance = LoadBalanceConfig::Flb(config);
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec
 }
 
-/// Edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13; cores 14 and 15 lead from 10 to 12, 16 and 17 from 11 to 13.
+/// Returns edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13.
+/// Cores 14 and 15 connect 10 and 12, cores 16 and 17 connect 11 and 13.
 fn two_pods() -> NetworkSpec {
-    let mut spec = network(8, 10);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    let hosts = (0..8).map(|host| (host, 8 + host / 4));
     let pods = [(8, 10), (8, 11), (9, 12), (9, 13)];
     let cores = [(10, 14), (10, 15), (11, 16), (11, 17), (12, 14), (12, 15), (13, 16), (13, 17)];
-    spec.links.extend(pods.into_iter().chain(cores).map(|(low, high)| link(low, high, 100, 1000)));
+    let mut spec = linked(8, 10, hosts.chain(pods).chain(cores));
     spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..Default::default() });
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec
 }
 
-/// Of four flows from one edge to the other each takes a core of its own, with all its packets: with two uplinks at the edge in turn, the choice behind them is the edge's as well.
+/// Each of four flows from one edge to the other takes a core of its own, with all its packets: the
+/// edge alternates between its two uplinks, and also chooses the core behind them.
 #[test]
 fn in_three_tiers_the_edge_chooses_whole_paths() {
     let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
-    // They stay where they begin, though two of them are too many for an uplink.
+    // Flows keep their first path, though two of them exceed an uplink.
     let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
     let config = FlbConfig { stamp, ties, isolation: false, ..Default::default() };
     let spec = NetworkSpec { load_balance: LoadBalanceConfig::Flb(config), ..two_pods() };
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(at_us(60), 1);
     assert!(simulation.unfinished().is_empty());
-    // 100,000 B in packets of 1,000 B; port 1 of a core leads to the pod of edge 9.
+    // Flows are longer than 100,000 B on the wire; port 1 of a core leads to the pod of edge 9.
     let to_other_pod = |core| simulation.node(NodeId(core)).ports()[1].sent_wire_bytes();
     let full = to_other_pod(14);
     assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
     assert_eq!(paths(&simulation, 8).len(), 4);
 }
 
-/// A ring of so many switches with a host each, the first ones, and three more at switch 0 of the ring and four at the opposite one. A route has room for five links between switches.
-/// Where paths are longer, flows take the first link of each in turn all the same, and delays are measured.
+/// A ring of `n` switches with a host each, and three more hosts at switch 0 and four at the
+/// opposite one. A route has room for five links between switches. If paths are longer, flows still
+/// take the first link of each in turn, and delays are measured.
 #[test]
 fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
     for n in [10, 12, 14, 16] {
@@ -210,7 +206,7 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
         spec.links = (0..n).map(|i| link(i, switch + i, 100, 1000)).collect();
         spec.links.extend((0..7).map(|i| link(n + i, if i < 3 { switch } else { opposite }, 100, 1000)));
         spec.links.extend((0..n).map(|i| link(switch + i, switch + (i + 1) % n, 100, 1000)));
-        // They stay where they begin.
+        // Flows keep their first path.
         let config = FlbConfig {
             stamp: StampPoint::Arrival,
             ties: Ties::InTurn,
@@ -225,7 +221,9 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
         let mut most = [Duration::ZERO; 2];
         for us in 1..100 {
             simulation.run_until(at_us(us), 1);
-            paths(&simulation, switch).iter().zip(&mut most).for_each(|(path, most)| *most = path.delay.max(*most));
+            for (path, most) in paths(&simulation, switch).iter().zip(&mut most) {
+                *most = path.delay.max(*most);
+            }
         }
         assert!(most.iter().all(|most| *most > Duration::from_us(5)), "{n}: {most:?}");
         assert!(simulation.unfinished().is_empty());
@@ -235,7 +233,8 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
     }
 }
 
-/// In such a network four flows come together at one host. One of the four paths is theirs: the other core behind the same uplink is left to others, as are those behind the other uplink.
+/// Four flows to one host isolate one of the four paths: the other core behind the same uplink and
+/// those behind the other uplink are left to other flows.
 #[test]
 fn in_three_tiers_one_core_is_isolated() {
     let spec = two_pods();
@@ -246,14 +245,15 @@ fn in_three_tiers_one_core_is_isolated() {
     assert_eq!((paths(&simulation, 8).len(), isolated(&simulation)), (4, 1));
 }
 
-/// What leaf 8 knows of its paths to leaf 9, in order, in picoseconds.
+/// Returns leaf 8's delays of its paths to leaf 9, in order, in picoseconds.
 fn delays(simulation: &Simulation) -> Vec<u64> {
     paths(simulation, 8).iter().map(|path| path.delay.ps()).collect()
 }
 
-/// At 0 a packet takes either path, and finds it idle. At 100 us another one does, and 50 ns behind each comes one that is sampled. A first packet of a flow takes
-/// 89.76 ns at 100 Gb/s, so that it waits 39.76 ns for the uplink; where links to leaf 9 are of 25 Gb/s, on which the one in front takes 359.04 ns, it comes to the
-/// spine 89.76 ns behind that and waits for another 269.28 ns.
+/// At 0 one packet takes each path and finds it idle. At 100 us another one does, each followed 50
+/// ns later by a sampled packet. A flow's first packet takes 89.76 ns at 100 Gb/s, so that the
+/// sampled one waits 39.76 ns for the uplink. With 25 Gb/s to leaf 9, where the packet in front
+/// takes 359.04 ns, the sampled one reaches the spine 89.76 ns later and waits another 269.28 ns.
 #[test]
 fn the_measured_delay_is_that_of_the_sampled_packet() {
     for (stamp, down, bytes, behind, expected) in [
@@ -261,7 +261,8 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
         (StampPoint::Departure, 100, 1024, 50, 0),
         (StampPoint::Arrival, 25, 1024, 50, 309_040),
         (StampPoint::Departure, 25, 1024, 50, 269_280),
-        // 100 B of payload are 198 B on the wire, or 15.84 ns: they come to the leaf 56.08 ns behind the others, and to the spine 15.84 ns.
+        // 100 B of payload are 198 B on the wire, or 15.84 ns: these packets reach the leaf 56.08
+        // ns behind the others, and the spine 15.84 ns behind them.
         (StampPoint::Arrival, 25, 100, 130, 89_760 - 56_080 + 359_040 - 15_840),
     ] {
         let sample_period = Some(Duration::from_ns(100_020));
@@ -277,23 +278,23 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
         let mut simulation = Simulation::new(leaf_spine(config, down), flows, 1).unwrap();
         simulation.run_until(at_us(99), 1);
         assert_eq!(delays(&simulation), [0, 0]);
-        // The report has come back, and is fresh.
+        // The report has returned, and has not aged.
         simulation.run_until(at_us(120), 1);
         assert_eq!(delays(&simulation), [expected, expected], "{stamp:?} {down} {bytes}");
     }
 }
 
-/// Four leaves of two hosts, two spines. Some answers of IRN come when their flow is over. They carry reports, whether it has been forgotten by then, as it is every microsecond here, or not, as hardly ever.
+/// Four leaves of two hosts, two spines. Some ACKs of IRN arrive after the end of their flow. They
+/// carry reports, whether the flow's state is released by then, as it is every microsecond here, or
+/// hardly ever.
 #[test]
 fn late_answers_carry_reports() {
-    let mut spec = network(8, 6);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 2, 100, 1000)).collect();
-    spec.links.extend((8..12).flat_map(|leaf| [12, 13].map(|spine| link(leaf, spine, 100, 1000))));
+    let mut spec = common::leaf_spine(4, 2, 2);
     spec.load_balance =
         LoadBalanceConfig::Flb(FlbConfig { sample_period: Some(Duration::from_us(1)), ..Default::default() });
     spec.recovery = RecoveryConfig::Irn(Default::default());
     let flows: Vec<_> = (0..2000).map(|i| flow(i % 8, (i + 1 + i / 8 % 7) % 8, 5000, u64::from(i) * 100)).collect();
-    let (rarely, _) = common::run(&spec, flows.clone());
+    let (rarely, _) = run(&spec, flows.clone());
     let mut often = Simulation::new(spec, flows, 1).unwrap();
     while often.next_event() < Time::NEVER {
         let next = often.next_event();
@@ -302,13 +303,15 @@ fn late_answers_carry_reports() {
     assert_eq!(often.fingerprint(), rarely.fingerprint());
 }
 
-/// The shortest delay seen on a path counts as that of the idle path; with the shortest of all paths, a slower one has more.
+/// The shortest delay of a path counts as that of the idle path. With the shortest delay of all
+/// paths instead, a slower path has more.
 #[test]
 fn a_slower_path_has_more_delay_if_links_count() {
     for (delay_of, slower) in [(DelayOf::Queueing, 0), (DelayOf::OneWay, 359_040 - 89_760)] {
         let config = FlbConfig { delay_of, ties: Ties::InTurn, ..Default::default() };
         let mut spec = leaf_spine(config, 100);
-        // The link from spine 11 to leaf 9. A full packet takes 358.72 - 89.68 ns longer; what is measured is that of the first, which has 16 B more.
+        // The link from spine 11 to leaf 9. A full packet takes 358.72 - 89.68 ns longer; the
+        // measured one is the first of a flow, which has 16 B more.
         spec.links.last_mut().unwrap().rate = Rate::from_gbps(25);
         let flows = vec![flow(0, 4, 1024, 0), flow(1, 5, 1024, 0)];
         let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -317,9 +320,10 @@ fn a_slower_path_has_more_delay_if_links_count() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------- isolation
+// --------------------------------------------------------------------------------------- isolation
 
-/// The most isolated flows, and isolation paths, that leaf 8 has at once while these flows run, looked at every microsecond; and what is left in the end.
+/// Returns the most isolated flows and isolation paths of leaf 8 at once, observed every
+/// microsecond while these flows run, and those left in the end.
 fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let mut most = (0, 0);
@@ -332,7 +336,7 @@ fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)
     (most, (count(&simulation, 8, "isolated_flows"), count(&simulation, 8, "isolation_paths")))
 }
 
-/// Four spines, so that there is room for isolation paths.
+/// Returns four spines, so that there is room for isolation paths.
 fn four_spines() -> NetworkSpec {
     let mut spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
     spec.nodes.extend(network(0, 14).nodes.into_iter().skip(12));
@@ -340,7 +344,8 @@ fn four_spines() -> NetworkSpec {
     spec
 }
 
-/// However many flows one port of leaf 9 has too many of, they need one path; those of two ports two. What is isolated is released when they have gone.
+/// The congested flows of one port of leaf 9 need one path, however many they are; those of two
+/// ports need two. Isolated flows and paths are released when the flows are done.
 #[test]
 fn every_congested_port_needs_a_path() {
     let to_one = |dst| (0..4).map(move |src| flow(src, dst, 300_000, 0));
@@ -352,7 +357,8 @@ fn every_congested_port_needs_a_path() {
     assert_eq!((flows, paths, left), (4, 2, (0, 0)));
 }
 
-/// The link behind the isolation path, from its spine to leaf 9, fails, and routes avoid it 10 us later: another path is isolated for the congested flows, and stays so.
+/// The link from the isolation path's spine to leaf 9 fails, and routes avoid it 10 us later:
+/// another path is isolated for the congested flows, and remains so.
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails_further_on() {
     let isolated = |spec: &NetworkSpec, us: u64| {
@@ -375,7 +381,7 @@ fn another_path_is_isolated_when_the_first_one_fails_further_on() {
     }
 }
 
-/// One path is left to all others, whatever is congested.
+/// One path is left to all other flows, whatever is congested.
 #[test]
 fn not_all_paths_are_isolated() {
     let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
@@ -384,22 +390,23 @@ fn not_all_paths_are_isolated() {
     assert_eq!((flows, paths, left), (4, 1, (0, 0)));
 }
 
-/// Where it is off, nothing is said of congestion.
+/// Without isolation, no congestion notice is sent.
 #[test]
 fn rerouting_alone_isolates_nothing() {
     let spec = leaf_spine(FlbConfig { isolation: false, ..Default::default() }, 100);
     let flows = (0..4).map(|src| flow(src, 4, 300_000, 0)).collect();
     assert_eq!(isolation(spec.clone(), flows), ((0, 0), (0, 0)));
-    let (simulation, _) = common::run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
+    let (simulation, _) = run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
     assert_eq!(simulation.counters().get("cnms"), None);
 }
 
-// --------------------------------------------------------------------------------------------- no reordering with exact delays
+// ------------------------------------------------------------------------ no reordering with exact
+// delays
 
 /// FLB's default rule with the true delays of paths, at leaves whose uplinks are the only queues on
-/// them. It is asked for every fourth packet of a flow: if each took the fastest path, all would be
-/// in order without the condition, as no queue's end comes nearer. `any_gap` leaves the condition
-/// out.
+/// them. The rule applies to every fourth packet of a flow: if each packet took the fastest path,
+/// all would be in order without the condition, as no queue shrinks faster than it drains.
+/// `any_gap` omits the condition.
 #[derive(Clone, Debug, Default)]
 struct Oracle {
     any_gap: bool,
@@ -410,30 +417,22 @@ struct Oracle {
 struct OracleAt {
     any_gap: bool,
     moves: Arc<AtomicU64>,
-    /// By port: until when a frame is on the wire.
+    /// End of the transmission, by port.
     busy: Vec<Time>,
     to_host: Vec<bool>,
-    /// The path of the last packet, when that came, and its delay.
+    /// Path, arrival and delay of each flow's last packet.
     flows: BTreeMap<FlowId, (usize, Time, Duration)>,
     draws: Stream,
 }
 
-impl Options for Oracle {}
-
-impl LoadBalanceOptions for Oracle {
-    type Instance = OracleAt;
-
-    fn build(&self, site: &Site<'_>) -> OracleAt {
-        OracleAt {
-            any_gap: self.any_gap,
-            moves: self.moves.clone(),
-            busy: vec![Time::ZERO; site.ports.len()],
-            to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
-            flows: BTreeMap::new(),
-            draws: site.seed.stream("oracle", u64::from(site.node.0)),
-        }
-    }
-}
+load_balancer!(Oracle, OracleAt: |options, site| OracleAt {
+    any_gap: options.any_gap,
+    moves: options.moves.clone(),
+    busy: vec![Time::ZERO; site.ports.len()],
+    to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
+    flows: BTreeMap::new(),
+    draws: site.seed.stream("oracle", u64::from(site.node.0)),
+});
 
 impl PipelineHooks for OracleAt {
     fn hooks(&self) -> HookSet {
@@ -475,8 +474,10 @@ impl LoadBalance for OracleAt {
     }
 }
 
-/// Leaves in pairs, one of which sends to the other, over as many spines, all uplinks alike and links to leaves no slower: what comes to a spine leaves it at once.
-/// All packets have 1,000 B on the wire: a shorter one would be on the links for less time than the one before, which is part of no delay of a path.
+/// Draws pairs of leaves, one of which sends to the other over several spines. All uplinks are
+/// alike, and links to leaves no slower: a packet leaves a spine at once. All packets have 1,000 B
+/// on the wire: a shorter one would be on the links for less time than the one before, which is
+/// part of no path's delay.
 fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let gbps = || select(vec![10u64, 25, 40, 100]);
     let shape = (1u32..3, 2u32..5, 1u32..5, gbps(), 1u64..3, 1u64..2000);
@@ -493,31 +494,27 @@ fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
         }
         (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
         spec.recovery = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
-        // No PAUSE: there is room for everything.
+        // No PAUSE is needed: the buffer holds all packets.
         spec.switch.flow_control = common::no_flow_control();
         spec.switch.buffer = Bytes(1 << 40);
-        let mut flows: Vec<FlowSpec> = drawn
-            .into_iter()
-            .map(|(src, dst, packets, start)| {
-                let leaf = 2 * (src % pairs);
-                let host = |leaf: u32, draw: u32| leaf * per_leaf + draw / 7 % per_leaf;
-                flow(host(leaf, src), host(leaf + 1, dst), packets * 952, start)
-            })
-            .collect();
-        flows.sort_by_key(|flow| flow.start);
-        (spec, flows)
+        let flows = drawn.into_iter().map(|(src, dst, packets, start)| {
+            let leaf = 2 * (src % pairs);
+            let host = |leaf: u32, draw: u32| leaf * per_leaf + draw / 7 % per_leaf;
+            flow(host(leaf, src), host(leaf + 1, dst), packets * 952, start)
+        });
+        (spec, sorted(flows))
     })
 }
 
-/// Packets that were asked for again because others had come before them, and how often flows have been rerouted by FLB itself.
+/// Returns the bytes retransmitted because packets were overtaken, and FLB's own reroutes.
 fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, load_balance: LoadBalanceConfig) -> (u64, u64) {
-    let (simulation, outcomes) = common::run(&NetworkSpec { load_balance, ..spec.clone() }, flows);
+    let (simulation, outcomes) = run(&NetworkSpec { load_balance, ..spec.clone() }, flows);
     assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
     let reroutes = simulation.counters().get("reroutes").copied().unwrap_or_default();
     (outcomes.iter().map(|outcome| outcome.retransmitted).sum(), reroutes)
 }
 
-/// FLB without isolation, for which flows leave their paths at once.
+/// Returns FLB without isolation, for which flows leave their paths at once.
 fn rerouting() -> LoadBalanceConfig {
     LoadBalanceConfig::Flb(FlbConfig { isolation: false, ..FlbConfig::default() })
 }
@@ -525,20 +522,22 @@ fn rerouting() -> LoadBalanceConfig {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// Go-Back-N asks again for what has been overtaken: nothing is, if the gap is longer than the difference of delays.
+    /// Go-Back-N retransmits overtaken packets: there are none if the gap exceeds the difference of
+    /// delays.
     #[test]
     fn with_exact_delays_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, LoadBalanceConfig::custom(Oracle::default())).0, 0);
     }
 
-    /// What FLB knows of its uplinks is exact, and there is no other queue.
+    /// FLB's delays of its uplinks are exact, and there is no other queue.
     #[test]
     fn where_uplinks_are_the_only_queues_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);
     }
 }
 
-/// The properties above are about something: in such networks flows do change their paths, and without the condition they are reordered.
+/// The properties above are not void: in such networks flows do change their paths, and without the
+/// condition they are reordered.
 #[test]
 fn without_the_condition_packets_are_overtaken() {
     let mut runner = TestRunner::deterministic();
@@ -558,17 +557,16 @@ fn without_the_condition_packets_are_overtaken() {
 
 /// Two hosts of 40 Gb/s send through two uplinks of 100 Gb/s, packets 200 ns apart. Every 20 us six
 /// hosts of 100 Gb/s send 10 packets each, pinned to the first uplink, whose queue grows to some 4
-/// us and drains. By the default rule flows leave the uplink when the queue grows, and in order. As
-/// printed the rule keeps them there until the queue is shorter than 200 ns, and then lets them
-/// overtake what is left of it. No path is faster than the idle one that a flow's last packet met
-/// before the burst.
+/// us and drains. By the default rule flows leave the uplink when the queue grows, and in order.
+/// The printed rule keeps them there until the queue is shorter than 200 ns, and then they overtake
+/// the rest of it. No path is faster than the idle one of a flow's last packet before the burst.
 #[test]
 fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
     let run = |rerouting| {
-        let mut spec = network(16, 4);
-        let rate = |host: u32| if host % 8 < 2 { 40 } else { 100 };
-        spec.links = (0..16).map(|host| link(host, 16 + host / 8, rate(host), 1000)).collect();
-        spec.links.extend([16, 17].into_iter().flat_map(|leaf| [18, 19].map(|spine| link(leaf, spine, 100, 1000))));
+        let mut spec = common::leaf_spine(2, 8, 2);
+        for slow in [0, 1, 8, 9] {
+            spec.links[slow].rate = Rate::from_gbps(40);
+        }
         (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
         spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         spec.switch.flow_control = common::no_flow_control();
@@ -580,7 +578,7 @@ fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
             let pinned = |host| FlowSpec { data_via: data_via.clone(), ..flow(host, 8 + host, 9520, burst * 20_000) };
             flows.extend((2..8).map(pinned));
         }
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         let reroutes = simulation.counters().get("reroutes").copied().unwrap_or_default();
         (reroutes, outcomes.iter().map(|outcome| outcome.reception.disorder.packets()).sum::<u64>())
     };
@@ -590,9 +588,10 @@ fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
     assert_eq!(faster, (0, 0));
 }
 
-// ------------------------------------------------------------------------------------------------------- what else edges do
+// ------------------------------------------------------------------------------ other functions of
+// edges
 
-/// With the rate control the edges pass notices on to hosts; without, they end there.
+/// With the rate control the edges forward notices to hosts; without, notices end there.
 #[test]
 fn hosts_hear_of_congestion_if_they_listen() {
     for (congestion, hear) in
@@ -600,13 +599,14 @@ fn hosts_hear_of_congestion_if_they_listen() {
     {
         let mut spec = leaf_spine(FlbConfig::default(), 100);
         spec.congestion = congestion;
-        let (simulation, _) = common::run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
+        let (simulation, _) = run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
         assert_eq!(simulation.counters().contains_key("notices_received"), hear);
         assert!(simulation.counters()["cnms"] > 0 && simulation.counters()["clear_cnms"] > 0);
     }
 }
 
-/// The first packet that is sampled on a path waits behind another one, the second finds it idle, the third waits again: what it has waited for counts.
+/// Of the sampled packets of a path, the first waits behind another one, the second finds the path
+/// idle, and the third waits again: its waiting time counts.
 #[test]
 fn the_shortest_delay_is_that_of_the_idle_path() {
     let (sample_period, delay_aging) = (Some(Duration::from_ns(100)), Some(Duration::from_ms(1)));
@@ -614,7 +614,7 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
     let config = FlbConfig { sample_period, delay_aging, stamp, isolation: false, ties, ..Default::default() };
     let mut flows = Vec::new();
     for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
-        // Pinned to either path, and no sample.
+        // Pinned to one path, and not sampled.
         let via = |src, spine| FlowSpec { data_via: [8, spine, 9].map(NodeId).to_vec(), ..flow(src, 4, 1024, start) };
         flows.extend([via(0, 10), via(1, 11)].into_iter().filter(|_| are_first));
         flows.extend([flow(2, 6, 1024, start), flow(3, 7, 1024, start)]);
@@ -627,7 +627,8 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
     }
 }
 
-/// A link between a spine and leaf 9 fails: once routes know, no packet of a host of leaf 8 goes by that spine.
+/// A link between a spine and leaf 9 fails: after the reconvergence, no packet of a host of leaf 8
+/// takes that spine.
 #[test]
 fn a_path_that_routes_have_given_up_is_left() {
     let mut spec = four_spines();
@@ -639,10 +640,10 @@ fn a_path_that_routes_have_given_up_is_left() {
     let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
     simulation.run_until(at_us(50), 1);
     assert!(sent(&simulation) > 0);
-    // By then what stood at the uplink has left as well.
+    // The uplink's queue has drained by then.
     simulation.run_until(at_us(300), 1);
     let known = sent(&simulation);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     assert_eq!((sent(&simulation), paths(&simulation, 8).len()), (known, 3));
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }

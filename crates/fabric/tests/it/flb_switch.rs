@@ -1,6 +1,7 @@
-//! FLB at one switch, fed by hand: when it has flows notified of, and what an edge makes of its own queues.
+//! FLB at one switch, by packet scripts: notices about flows, and an edge's own queues.
 //!
-//! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us. At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
+//! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us.
+//! At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
 //! 1,086 B, the first of a flow 1,102 B, and takes 88.48 or 89.76 ns.
 
 use crate::prelude::*;
@@ -9,40 +10,53 @@ use backwater_fabric::mechanisms::load_balance::flb::{
 };
 
 fn leaf_spine(config: FlbConfig) -> NetworkSpec {
-    let mut spec = network(6, 4);
-    spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 1000)).collect();
-    spec.links.extend([(6, 8), (6, 9), (7, 8), (7, 9)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    let mut spec = common::leaf_spine(2, 3, 2);
     spec.load_balance = LoadBalanceConfig::Flb(FlbConfig { ties: Ties::InTurn, ..config });
     spec.congestion = CongestionConfig::FlbRc(Default::default());
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec
 }
 
-/// K is three packets of 1,086 B.
+/// Returns a static K of three packets of 1,086 B.
 fn fixed() -> FlbConfig {
     let static_threshold = Some(Bytes(3 * 1086));
     FlbConfig { threshold: Threshold::Static, static_threshold, ..Default::default() }
 }
 
-/// Flows 0 and 1 from hosts 3 and 4 over the spines to host 0, flow 2 from host 5 to host 1, in any class.
+/// Returns flows 0 and 1 from hosts 3 and 4 over the spines to host 0, and flow 2 from host 5 to
+/// host 1.
 fn inward() -> Vec<FlowSpec> {
     vec![flow(3, 0, 1 << 20, 0), flow(4, 0, 1 << 20, 0), flow(5, 1, 1 << 20, 0)]
 }
 
-/// Flows 0 to 2 from hosts 0 to 2 over the spines to hosts 3 to 5.
+/// Returns flows 0 to 2 from hosts 0 to 2 over the spines to hosts 3 to 5.
 fn outward() -> Vec<FlowSpec> {
     (0..3).map(|host| flow(host, 3 + host, 1 << 20, 0)).collect()
 }
 
+/// Returns the switch with the threshold of Equation 4 for a bound of `xoff` bytes.
+fn with_equation_4(xoff: u64) -> Script {
+    let config = FlbConfig { threshold: Threshold::Adaptive, ..Default::default() };
+    Script::new(&with_bound(leaf_spine(config), xoff), inward(), 6)
+}
+
+/// Sets PFC's threshold to `xoff` bytes.
+fn with_bound(mut spec: NetworkSpec, xoff: u64) -> NetworkSpec {
+    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(xoff), xon: None, headroom: None });
+    spec.switch.buffer = Bytes(50_000_000);
+    spec
+}
+
 const NS: u64 = 1000;
 
-/// The notices that the switch sends before `until`, in ns: when, through which port, of which flow, with the flag or without.
+/// Returns time in ns, port, flow and flag of the notices that the switch sends before `until`, in
+/// ns.
 fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
     let next = || switch.next_notice(until * NS).map(|(at, port, flow, flag)| (at / NS, port, flow, flag == 1));
     std::iter::from_fn(next).collect()
 }
 
-/// How much of something the switch holds at `at`, in ns.
+/// Returns a count of the switch's load balancer at `at`, in ns.
 fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
     let mut found = 0;
     let now = backwater_engine::Time::from_ps(at * NS);
@@ -53,15 +67,17 @@ fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
     found
 }
 
-/// Packets of these flows come at once, at `at` in ns, alternating between the links to the spines; none is the first of its flow.
+/// Packets of these flows arrive together at `at`, in ns, alternately on the links to the spines;
+/// none is the first of its flow.
 fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
     for (nth, flow) in (0..).zip(flows) {
         switch.arrive_data(at * NS, 3 + nth % 2, *flow, 1 + u32::from(nth));
     }
 }
 
-/// One packet is on the wire and three wait: that is K. The next one is above it. Its flow is told, and told again when a round trip has passed (8.5 us with ACKs); the other flow with its own next packet.
-/// Both are cleared when less than K is left, and told again when there is more.
+/// One packet is on the wire and three wait: that is K. The next one is above K. Its flow is
+/// notified, and again after a round trip (8.5 us with ACKs); the other flow is notified with its
+/// own next packet. Both are cleared when less than K remains, and notified again above K.
 #[test]
 fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
@@ -69,11 +85,12 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     arrive(&mut switch, 1000, &[0, 0, 0, 0]);
     assert_eq!(notices(&mut switch, 1001), []);
     arrive(&mut switch, 1001, &[0]);
-    // It goes back through the port by which the packet has come, behind nothing.
+    // The notice leaves at once through the packet's ingress port.
     assert_eq!(notices(&mut switch, 1002), [(1001, 3, 0, true)]);
     arrive(&mut switch, 1002, &[0, 1]);
     assert_eq!(notices(&mut switch, 1010), [(1002, 4, 1, true)]);
-    // At 1,353.92 ns the fifth of seven packets begins, and leaves two; the fourth has left three, which is K.
+    // At 1,353.92 ns the fifth of seven packets starts, and leaves two; the fourth has left three,
+    // which is K.
     let cleared = notices(&mut switch, 2000);
     assert_eq!(
         cleared.iter().map(|(_, port, flow, flag)| (*port, *flow, *flag)).collect::<Vec<_>>(),
@@ -82,7 +99,7 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     assert!(cleared.iter().all(|(at, ..)| *at == 1353), "{cleared:?}");
     assert_eq!(switch.counted("cnms"), 2);
     assert_eq!(switch.counted("clear_cnms"), 2);
-    // Again, and again when 300 ns have passed.
+    // Above K again, and after another 300 ns.
     arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
     arrive(&mut switch, 3250, &[0, 0, 0, 0]);
     arrive(&mut switch, 3301, &[0]);
@@ -90,17 +107,16 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
     assert_eq!(told, [(3000, true), (3301, true)]);
 }
 
-/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above; with a bound of 20 KB it is half of that, and the 10th is; never
-/// is it less than two packets. If d is said to be 2 us, 50 KB are 46 packets.
+/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above K.
+/// A bound of 20 KB makes K half of it, and the 10th packet is above. K is at least two packets.
+/// With a configured d of 2 us, K is 50 KB, or 46 packets.
 #[test]
 fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least() {
     let longer = Some(Duration::from_us(2));
     for (bound, link_delay, above) in
         [(1_000_000, None, 24), (20_000, None, 10), (3_000, None, 3), (1_000_000, longer, 47)]
     {
-        let mut spec = leaf_spine(FlbConfig { link_delay, ..FlbConfig::default() });
-        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(bound), xon: None, headroom: None });
-        spec.switch.buffer = Bytes(50_000_000);
+        let spec = with_bound(leaf_spine(FlbConfig { link_delay, ..FlbConfig::default() }), bound);
         let mut switch = Script::new(&spec, inward(), 6);
         arrive(&mut switch, 1000, &vec![0; above]);
         assert_eq!(notices(&mut switch, 1001), [], "{bound}");
@@ -109,7 +125,7 @@ fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least()
     }
 }
 
-/// The link to host 0 is stopped: what waits there counts only if asked to.
+/// The link to host 0 is paused: its queue counts only if `notify_while_paused` is set.
 #[test]
 fn stopped_queues_count_if_asked_to() {
     for notify_while_paused in [true, false] {
@@ -129,15 +145,18 @@ fn only_what_can_be_paused_counts() {
     assert_eq!(notices(&mut switch, 5000), []);
 }
 
-/// Flow 0 comes no more while flow 1 keeps the queue above K: after the timeout, 2 us here, it is cleared.
+/// Flow 0 has no more packets while flow 1 keeps the queue above K: after the timeout of 2 us flow
+/// 0 is cleared.
 #[test]
 fn flows_without_packets_are_cleared() {
     let config =
         FlbConfig { flow_timeout: Duration::from_us(2), notice_interval: Some(Duration::from_us(50)), ..fixed() };
     let mut switch = Script::new(&leaf_spine(config), inward(), 6);
     arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0, 0, 0]);
-    // A packet every 80 ns, faster than they leave.
-    (0..60).for_each(|nth| arrive(&mut switch, 1080 + 80 * nth, &[1]));
+    // A packet arrives every 80 ns, faster than packets leave.
+    for nth in 0..60 {
+        arrive(&mut switch, 1080 + 80 * nth, &[1]);
+    }
     let all = notices(&mut switch, 5800);
     let of = |flow: u32| {
         all.iter().filter(|(_, _, told, _)| *told == flow).map(|(at, .., flag)| (*at, *flag)).collect::<Vec<_>>()
@@ -147,14 +166,15 @@ fn flows_without_packets_are_cleared() {
     assert!(matches!(of_first[..], [(1000, true), (3000..5200, false)]), "{of_first:?}");
 }
 
-/// Flow 0 sends nothing after 1,000 ns. With a timeout of 2 us it counts until 3,000 ns: flow 1, told of again every 300 ns, is one of two before, and alone after, though nothing leaves the queue, with which flows are looked for
-/// that have gone.
+/// Flow 0 sends nothing after 1,000 ns and counts until its timeout at 3,000 ns. Flow 1, notified
+/// every 300 ns, is one of two before, and alone after. No packet leaves the queue, which would
+/// trigger a search for inactive flows.
 #[test]
 fn flows_without_packets_are_not_counted() {
     let (flow_timeout, interval) = (Duration::from_us(2), Some(Duration::from_ns(300)));
     let mut switch =
         Script::new(&leaf_spine(FlbConfig { flow_timeout, notice_interval: interval, ..fixed() }), inward(), 6);
-    // The link is stopped, so that nothing leaves.
+    // The link is paused, so that no packet leaves.
     switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
     arrive(&mut switch, 1000, &[0, 0, 0, 0]);
     assert_eq!(switch.next_notice_words(1001 * NS).map(|words| words[1]), Some(1));
@@ -165,13 +185,13 @@ fn flows_without_packets_are_not_counted() {
 }
 
 /// Flow 0 sends nothing after 1,000 ns. With an `n_timeout` of 2 us flow 1 is one of two until
-/// 3,000 ns and alone after, in notices and when the queue is clear; flow 0 is cleared like flow 1,
+/// 3,000 ns and alone after, in notices and when the queue is clear. Flow 0 is cleared like flow 1,
 /// as its own entry lasts for `flow_timeout`.
 #[test]
 fn flows_count_in_n_for_a_time_of_their_own() {
     let (n_timeout, notice_interval) = (Some(Duration::from_us(2)), Some(Duration::from_ns(300)));
     let mut switch = Script::new(&leaf_spine(FlbConfig { n_timeout, notice_interval, ..fixed() }), inward(), 6);
-    // The link is stopped, so that nothing leaves.
+    // The link is paused, so that no packet leaves.
     switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
     arrive(&mut switch, 1000, &[0, 0, 0, 0]);
     assert_eq!(switch.next_notice_words(1001 * NS).map(|words| words[1]), Some(1));
@@ -185,7 +205,8 @@ fn flows_count_in_n_for_a_time_of_their_own() {
     assert_eq!(words, [(0, 1), (0, 1)]);
 }
 
-/// Flow 0 is told that it is the only one, flow 1 that there are two; when the queue is short again both hear of two.
+/// Flow 0's notice counts one flow, flow 1's two; when the queue is short again both notices count
+/// two.
 #[test]
 fn clear_notices_say_how_many_there_were() {
     let mut switch = Script::new(&leaf_spine(fixed()), inward(), 6);
@@ -195,27 +216,29 @@ fn clear_notices_say_how_many_there_were() {
     assert_eq!(words, [(1, 1), (1, 2), (0, 2), (0, 2)]);
 }
 
-/// ACKs in the class of the data: when the last data packet leaves, two of them are more than K, 100 B. With the first of them the flow is cleared.
+/// ACKs in the class of the data: when the last data packet leaves, two ACKs are more than K, 100
+/// B. The flow is cleared with the first of them.
 #[test]
 fn acks_leave_congested_queues_as_well() {
     let mut spec = leaf_spine(FlbConfig { static_threshold: Some(Bytes(100)), ..fixed() });
     spec.host.ack_class = Class(3);
     let mut switch = Script::new(&spec, [inward(), vec![flow(0, 3, 1 << 20, 0)]].concat(), 6);
     arrive(&mut switch, 1000, &[0, 0]);
-    (0..2).for_each(|_| switch.arrive_answer(1001 * NS, 3, 3, PacketKind::Ack, 1));
+    for _ in 0..2 {
+        switch.arrive_answer(1001 * NS, 3, 3, PacketKind::Ack, 1);
+    }
     let told: Vec<_> = notices(&mut switch, 5000).into_iter().map(|(at, .., flag)| (at, flag)).collect();
-    // The second packet begins at 1,088.48 ns, the ACKs behind it at 1,176.96 ns.
+    // The second packet starts at 1,088.48 ns, and the ACKs behind it at 1,176.96 ns.
     assert_eq!(told.last(), Some(&(1176, false)));
 }
 
-/// With Equation 4 the bound of 100 KB counts less the growth in 2 N d: 2 us, as the packets of the script have passed a link. Of three or five packets in 177 ns two leave, so that it is congested within a packet or two of that.
+/// Equation 4 reduces the bound of 100 KB by the growth in 2 N d: 2 us, as the packets of the
+/// script passed one link. Of three or five packets in 177 ns two leave, so that the queue is
+/// congested within a packet or two of that.
 #[test]
 fn equation_4_sees_how_fast_the_queue_grows() {
     let congested = |per_step: u32| {
-        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
-        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(100_000), xon: None, headroom: None });
-        spec.switch.buffer = Bytes(50_000_000);
-        let mut switch = Script::new(&spec, inward(), 6);
+        let mut switch = with_equation_4(100_000);
         // Every 177 ns two packets leave.
         for step in 0..200u64 {
             arrive(&mut switch, 1000 + 177 * step, &vec![0; per_step as usize]);
@@ -233,19 +256,19 @@ fn equation_4_sees_how_fast_the_queue_grows() {
     }
 }
 
-/// With Equation 4 the bound of 40 KB is divided by the congested queues. It is one packet, 1,086 B, that has come in the last 2 us, and may come again in 2 N d: 38,914 B are 35 packets, and half the bound less one packet is 17.
+/// Equation 4 divides the bound of 40 KB by the congested queues. One packet, 1,086 B, arrived in
+/// the last 2 us, and may arrive again in 2 N d: 38,914 B are 35 packets, and half the bound less
+/// one packet is 17.
 #[test]
 fn equation_4_divides_by_the_congested_queues() {
     let congested = |beside: bool| {
-        let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
-        spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
-        spec.switch.buffer = Bytes(50_000_000);
-        let mut switch = Script::new(&spec, inward(), 6);
-        // Both queues are held up, so that they do not shrink; they do not grow either for a while before.
+        let mut switch = with_equation_4(40_000);
+        // Both queues are paused, so that they do not shrink, and do not grow for a while before.
         switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
         switch.arrive_pfc(100 * NS, 1, &[3], u16::MAX);
-        if beside {
-            (0..45).for_each(|nth| switch.arrive_data((1000 + 2000 * nth) * NS, 4, 2, 1));
+        let packets_beside = if beside { 45 } else { 0 };
+        for nth in 0..packets_beside {
+            switch.arrive_data((1000 + 2000 * nth) * NS, 4, 2, 1);
         }
         for nth in 0..60 {
             arrive(&mut switch, 200_000 + 8000 * nth, &[0]);
@@ -258,16 +281,17 @@ fn equation_4_divides_by_the_congested_queues() {
     assert_eq!([congested(false), congested(true)], [35, 17]);
 }
 
-/// One packet came in the last 2 us before 36 were too many for a bound of 40 KB, as above. From 4 us after that on one leaves every 86.88 ns, and 2 N d is 2 us: when packet n leaves, n - 1 of 1,086 B have left in 4 us and
-/// n - 1 times 86.88 ns, and in 2 us 8.43 more would leave with n = 28, behind which 8 wait. With n = 27 it is 8.22, and 9 wait.
+/// One packet arrived in the last 2 us before 36 exceeded a bound of 40 KB, as above. From 4 us
+/// after that on one leaves every 86.88 ns, and 2 N d is 2 us: when packet n leaves, n - 1 packets
+/// of 1,086 B have left in 4 us and n - 1 times 86.88 ns. With n = 28, 8.43 more would leave in 2
+/// us, and 8 wait. With n = 27 it is 8.22, and 9 wait.
 #[test]
 fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
-    let mut spec = leaf_spine(FlbConfig { threshold: Threshold::Adaptive, ..Default::default() });
-    spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(40_000), xon: None, headroom: None });
-    spec.switch.buffer = Bytes(50_000_000);
-    let mut switch = Script::new(&spec, inward(), 6);
+    let mut switch = with_equation_4(40_000);
     switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
-    (0..36).for_each(|nth| arrive(&mut switch, 200_000 + 8000 * nth, &[0]));
+    for nth in 0..36 {
+        arrive(&mut switch, 200_000 + 8000 * nth, &[0]);
+    }
     assert_eq!(notices(&mut switch, 480_001), [(480_000, 3, 0, true)]);
     switch.arrive_pfc(484_000 * NS, 0, &[3], 0);
     let cleared = switch.next_notice(500_000 * NS).unwrap();
@@ -275,8 +299,10 @@ fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
     assert_eq!(switch.node.ports()[0].queued_bytes(), 8 * 1086);
 }
 
-/// Three flows of hosts 0 to 2 go by one uplink, the other one being down: its queue is above K. They are isolated here, or only told, or neither; the host is told through its own port. The link fails when the other one is up
-/// again: that is over, though nothing leaves the queue.
+/// Three flows of hosts 0 to 2 take one uplink, as the other one is down: its queue is above K. The
+/// flows are isolated, or only notified, or neither; the host is notified through its own port.
+/// When the other link recovers, this one fails: the congestion is over, though no packet leaves
+/// the queue.
 #[test]
 fn an_edge_isolates_for_its_own_uplinks() {
     for (own_uplinks, isolated, told) in
@@ -300,7 +326,8 @@ fn an_edge_isolates_for_its_own_uplinks() {
     }
 }
 
-/// A leaf with three uplinks. Of six flows those of hosts 0 to 2 go to hosts 3 to 5, again and again.
+/// Returns a leaf with three uplinks and six flows, two per host, from hosts 0 to 2 to hosts 3 to
+/// 5.
 fn three_uplinks(config: FlbConfig) -> Script {
     let mut spec = leaf_spine(config);
     spec.nodes = network(6, 5).nodes;
@@ -310,7 +337,8 @@ fn three_uplinks(config: FlbConfig) -> Script {
     Script::new(&spec, flows, 6)
 }
 
-/// Flow 0 has the first uplink at the beginning, and stays there. A new flow takes that one: it has been taken longest ago, however many packets have used it since.
+/// Flow 0 keeps its first uplink. A new flow takes the same uplink: it was chosen longest ago,
+/// however many packets have used it since.
 #[test]
 fn flows_take_turns_and_not_packets() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -321,22 +349,28 @@ fn flows_take_turns_and_not_packets() {
     assert_eq!(uplink(6000, 3, 0), first);
 }
 
-/// The largest tables are counted: of three flows, and later, when these have been forgotten, of four; and of congested ones one, though there were two, one after the other.
+/// The largest tables are counted: three flows, later four after these were forgotten; and one
+/// congested flow, though there were two, one after the other.
 #[test]
 fn the_largest_tables_are_counted() {
     let mut edge = three_uplinks(FlbConfig { flow_timeout: Duration::from_us(10), ..FlbConfig::default() });
-    let comings = [(1000, &[0][..], 1), (1100, &[1], 2), (1200, &[2], 3), (100_000, &[3, 4], 3), (102_000, &[5, 0], 4)];
-    for (at, flows, most) in comings {
-        flows.iter().for_each(|flow| edge.arrive_data(at * NS, (flow % 3) as PortIx, *flow, 0));
+    let arrivals =
+        [(1000, &[0][..], 1), (1100, &[1], 2), (1200, &[2], 3), (100_000, &[3, 4], 3), (102_000, &[5, 0], 4)];
+    for (at, flows, most) in arrivals {
+        for flow in flows {
+            edge.arrive_data(at * NS, (flow % 3) as PortIx, *flow, 0);
+        }
         assert_eq!(edge.counted("flow_entries"), most, "{at}");
     }
     for (flow, is_congested) in [(0, 1), (0, 0), (5, 1)] {
         edge.arrive_notice(103_000 * NS, 3, flow, Protocol::named("flb"), [is_congested, 1, 0, 0]);
     }
-    assert_eq!(["isolated_flows", "isolation_entries"].map(|what| edge.counted(what)), [2, 1]);
+    assert_eq!(["isolated_flows", "isolation_entries"].map(|name| edge.counted(name)), [2, 1]);
 }
 
-/// Flows 0 and 3 have an isolation path each. The flow table forgets them after 10 us of silence, the isolation table, which is looked at every millisecond, does not: each comes back to its own path.
+/// Flows 0 and 3 have an isolation path each. The flow table forgets them after 10 us of silence,
+/// the isolation table, which is checked every millisecond, does not: each flow returns to its own
+/// path.
 #[test]
 fn a_congested_flow_comes_back_to_its_own_path() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
@@ -352,8 +386,9 @@ fn a_congested_flow_comes_back_to_its_own_path() {
     }
 }
 
-/// The link of the isolation path fails: the congested flow has another one to itself at once, and the only one that is left to all others is the third. When that fails as well, nothing is isolated: flow 0 stays where
-/// the others are.
+/// The isolation path's link fails: the congested flow gets another path of its own at once, and
+/// all others the third. When that fails as well, no path is isolated: flow 0 shares its path with
+/// the others.
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -372,13 +407,13 @@ fn another_path_is_isolated_when_the_first_one_fails() {
     assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
 }
 
-/// The uplink of a packet that comes at `at`, in ns.
+/// Returns the uplink of a packet that arrives at `at`, in ns.
 fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
     edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
     edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
 }
 
-/// The uplinks of packets that come one by one, 1 us apart, from 2 us on.
+/// Returns the uplinks of packets that arrive 1 us apart, from 2 us on.
 fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
     let mut at = 1000;
     move |edge, flow, psn| {
@@ -387,22 +422,28 @@ fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
     }
 }
 
-/// A PAUSE stops these uplinks.
+/// A PAUSE closes these uplinks.
 fn stop(edge: &mut Script, at: u64, uplinks: &[PortIx]) {
-    uplinks.iter().for_each(|uplink| edge.arrive_pfc(at * NS, *uplink, &[3], u16::MAX));
+    for uplink in uplinks {
+        edge.arrive_pfc(at * NS, *uplink, &[3], u16::MAX);
+    }
 }
 
-/// A RESUME opens the other uplinks of that leaf.
+/// A RESUME opens the other uplinks of the leaf with three.
 fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
-    (3..6).filter(|uplink| *uplink != stopped).for_each(|uplink| edge.arrive_pfc(at * NS, uplink, &[3], 0));
+    for uplink in (3..6).filter(|uplink| *uplink != stopped) {
+        edge.arrive_pfc(at * NS, uplink, &[3], 0);
+    }
 }
 
-/// Bytes that wait at each uplink of that leaf.
+/// Returns the bytes queued at each uplink of that leaf.
 fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
 }
 
-/// Five packets of flow 0 come at once: the last one finds four before it, the first of a message, which has 16 B more, on the wire: 89.76 + 3 x 88.48 ns. The next one is not less than these 355.2 ns behind it, or does not go elsewhere.
+/// Five packets of flow 0 arrive together. The last one has four before it, of which the first of
+/// the message, with 16 B more, is on the wire: 89.76 + 3 x 88.48 ns. The next packet changes its
+/// uplink if it follows at least these 355.2 ns later.
 #[test]
 fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     for (stamp, gap, moves) in [
@@ -411,7 +452,7 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
         (StampPoint::Departure, 356, false),
     ] {
         let mut edge = three_uplinks(FlbConfig { stamp, ..FlbConfig::default() });
-        (0..5).for_each(|psn| edge.arrive_data(2000 * NS, 0, 0, psn));
+        edge.arrive_each(2000 * NS, 0, 0, 0, 0..5);
         let full = waiting(&edge).iter().position(|bytes| *bytes == 4 * 1086).unwrap();
         edge.arrive_data((2000 + gap) * NS, 0, 0, 5);
         let sixth = edge.next_data(10_000 * NS).map(|(uplink, ..)| usize::from(uplink) - 3);
@@ -422,9 +463,9 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     }
 }
 
-/// All uplinks have been stopped for 500 ns when flow 0's last packet joins one, and for all that
-/// is known they will be for as long again. That uplink opens after 250 ns; 38.48 ns are left. At
-/// the others 264.44 ns are: less than the packet was to wait, and more than there is.
+/// All uplinks have been paused for 500 ns when flow 0's last packet joins one, and are expected to
+/// remain so for as long again. That uplink opens after 250 ns; 38.48 ns remain. At the others
+/// 264.44 ns remain: less than the packet's expected wait, and more than its present one.
 #[test]
 fn flows_do_not_move_to_where_they_would_wait_longer() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -441,9 +482,9 @@ fn flows_do_not_move_to_where_they_would_wait_longer() {
     assert_eq!(waiting(&edge)[usize::from(own) - 3], 1086);
 }
 
-/// Flow 0's first packet intersects an idle uplink. Its second comes 1,327,200 ps later, when a packet
-/// of flow 2 on that uplink's wire has 33,577 of its 89,760 ps left; the other uplink is idle. Of
-/// the rules only the one that asks for a delay below the 0 that the first packet met stays there.
+/// Flow 0's first packet finds an idle uplink. Its second arrives 1,327,200 ps later, when a packet
+/// of flow 2 on that uplink's wire has 33,577 of its 89,760 ps left; the other uplink is idle. Only
+/// the rule that requires a delay below the 0 of the first packet keeps the flow there.
 #[test]
 fn a_packet_leaves_a_path_that_has_become_slower() {
     let (first, second) = (1_000_000, 1_000_000 + 1_327_200);
@@ -467,9 +508,9 @@ fn a_packet_leaves_a_path_that_has_become_slower() {
     }
 }
 
-/// All uplinks have been stopped for 500 ns when a packet of flow 0 joins the empty queue of its
-/// own: for as long again, for all that is known. The others open. The next packet goes to one of
-/// them when it is longer behind; new flows do at once.
+/// All uplinks have been paused for 500 ns when a packet of flow 0 joins the empty queue of its
+/// own, which is expected to stay closed as long again. The others open. The next packet moves to
+/// one of them if it follows later than that; new flows take them at once.
 #[test]
 fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
     for (gap, moves) in [(500, 0), (501, 1)] {
@@ -487,11 +528,11 @@ fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
     }
 }
 
-/// Flows 0 and 3 share an uplink that has been stopped for 300 ns, as the others have, which open
-/// then, when four packets of flow 3 come. Flow 0 is said to be congested, so that with its next
-/// packet the path is its own. Flow 3 leaves it at once, or when a packet is behind the last one by
-/// what that had before it: 3 x 88.48 + 300 ns, then, as it was not, 5 x 88.48 + 865. Flow 1 is
-/// congested as well, and goes to that path in the same way.
+/// Flows 0 and 3 share an uplink. All uplinks are paused for 300 ns; the others then open, and four
+/// packets of flow 3 arrive. Flow 0 becomes congested, so that its next packet makes the path its
+/// own. Flow 3 leaves the path at once, or when a packet follows the last one by that packet's
+/// wait: 3 x 88.48 + 300 ns, then, without a move, 5 x 88.48 + 865. Flow 1 becomes congested as
+/// well, and moves to that path in the same way.
 #[test]
 fn flows_move_in_order_if_asked_to() {
     for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
@@ -528,7 +569,9 @@ fn flows_move_in_order_if_asked_to() {
     }
 }
 
-/// Six flows have three uplinks in turn. Flows 0 and 3, which share one, are said to be the only congested ones of their ports: two paths are needed, and flow 3 opens another. The third one is left to all others.
+/// Six flows take three uplinks in turn. Flows 0 and 3, which share one, are reported as the only
+/// congested ones of their ports: two paths are needed, and flow 3 opens another. The third is left
+/// to all others.
 #[test]
 fn a_second_root_opens_a_second_path() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -544,7 +587,8 @@ fn a_second_root_opens_a_second_path() {
     assert_eq!([1, 2, 4, 5].map(|flow| uplink(&mut edge, flow, 1)), [12 - mine - other; 4]);
 }
 
-/// The same with `spread = "per-packet"`: what is congested takes any of the two isolation paths, each about as often, and never the third.
+/// With `spread = "per-packet"` congested packets take any of the two isolation paths, each about
+/// as often, and never the third.
 #[test]
 fn packets_take_any_isolation_path_if_asked_to() {
     let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
@@ -561,7 +605,9 @@ fn packets_take_any_isolation_path_if_asked_to() {
     assert!(counts[0] + counts[1] == 400 && counts[0].abs_diff(200) < 50, "{counts:?}");
 }
 
-/// Flow 0 is said to be congested, and never to be clear. Its last packet comes at 2 us: the first look at the table more than 10 us later drops it, and its path. Looks are 4 us apart, from the notice at 1 us on.
+/// Flow 0 is reported congested, and never clear. Its last packet arrives at 2 us: the first check
+/// of the table more than 10 us later drops it, and its path. Checks are 4 us apart, from the
+/// notice at 1 us on.
 #[test]
 fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_us(4)));
@@ -580,8 +626,9 @@ fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
     }
 }
 
-/// Flows 0 and 2 share an uplink, flow 1 has the other one. Flow 0 is said to be congested: with its next packet its path is left to it, and flow 2 goes to the other one with its own. When flow 0 is
-/// clear, others may take its path again: a new flow does.
+/// Flows 0 and 2 share an uplink, flow 1 has the other one. Flow 0 is reported congested: with its
+/// next packet the path becomes its own, and flow 2 moves to the other uplink with its own next
+/// packet. When flow 0 is clear, others may use its path again: a new flow does.
 #[test]
 fn an_uncongested_flow_leaves_an_isolation_path() {
     let mut spec = leaf_spine(FlbConfig::default());
@@ -592,7 +639,7 @@ fn an_uncongested_flow_leaves_an_isolation_path() {
     let [mine, other, shared] = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
     assert!(mine == shared && mine != other);
     edge.arrive_notice(4500 * NS, other, 0, Protocol::named("flb"), [1, 4, 0, 0]);
-    // It is on its way to nobody: the host does not listen.
+    // The notice is not forwarded: the host does not support it.
     assert_eq!(uplink(&mut edge, 2, 1), mine);
     assert_eq!(uplink(&mut edge, 0, 1), mine);
     assert_eq!([2, 1, 3].map(|flow| uplink(&mut edge, flow, 2)), [other; 3]);

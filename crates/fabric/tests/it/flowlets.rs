@@ -1,20 +1,21 @@
-//! LetFlow and CONGA in a network: flowlets that stay and move, what leaves tell each other, paths of different rates, links that fail.
+//! LetFlow and CONGA in a network: flowlets that stay and move, CONGA's feedback, paths of
+//! different rates, links that fail.
 //!
-//! Two leaves and two spines, links of 100 Gb/s and 1 us unless said otherwise: a data packet of 1024 B takes 1,106 B or 88.48 ns, the first of a flow
-//! 1,122 B or 89.76 ns, an ACK 86 B or 6.88 ns.
+//! Two leaves and two spines, links of 100 Gb/s and 1 us unless stated otherwise: a data packet of
+//! 1024 B takes 1,106 B or 88.48 ns, the first of a flow 1,122 B or 89.76 ns, an ACK 86 B or 6.88
+//! ns.
 
 use crate::common::random::flowlets;
 use crate::prelude::*;
+use backwater_fabric::frame::Direction;
 use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, Header};
 use proptest::prelude::*;
 
-/// Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11; the link from spine 11 to leaf 9 is of `slow` Gb/s. At a leaf ports 0 to 3 lead to hosts,
-/// 4 to spine 10 and 5 to spine 11.
+/// Returns hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, and spines 10 and 11; the link from spine 11
+/// to leaf 9 has `slow` Gb/s. A leaf's ports 0 to 3 lead to hosts, 4 to spine 10 and 5 to spine 11.
 fn leaf_spine(load_balance: LoadBalanceConfig, slow: u64) -> NetworkSpec {
-    let mut spec = network(8, 4);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([(8, 10), (8, 11), (9, 10)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
-    spec.links.push(link(9, 11, slow, 1000));
+    let mut spec = common::leaf_spine(2, 4, 2);
+    spec.links[11].rate = Rate::from_gbps(slow);
     spec.load_balance = load_balance;
     spec
 }
@@ -27,34 +28,35 @@ fn conga() -> LoadBalanceConfig {
     LoadBalanceConfig::Conga(Default::default())
 }
 
-/// Bytes that leaf 8 has sent to each spine.
+/// Returns the bytes that leaf 8 has sent to each spine.
 fn sent_up(simulation: &Simulation) -> [u64; 2] {
     [4, 5].map(|port| simulation.node(NodeId(8)).ports()[port].sent_wire_bytes())
 }
 
-// --------------------------------------------------------------------------------------------------------------------- LetFlow
+// ----------------------------------------------------------------------------------------- LetFlow
 
-/// 64 bursts of 8 packets: within a burst 50 us from packet to packet, and between bursts 1 ps more. All packets of a burst take one way; the next takes
-/// either, so that of 63 about half, within five standard deviations of 4, go where the one before did not.
+/// 64 bursts of 8 packets: 50 us between packets of a burst, and 1 ps more between bursts. All
+/// packets of a burst take one path. The next burst takes either, so that about half of 63, within
+/// five standard deviations of 4, change the path.
 #[test]
 fn a_burst_stays_on_its_path_and_the_next_may_take_another() {
     let mut leaf = Script::new(&leaf_spine(letflow(), 100), vec![flow(0, 4, 1 << 20, 0)], 8);
-    let (mut at, mut ways) = (1_000_000, Vec::new());
+    let (mut at, mut paths) = (1_000_000, Vec::new());
     for psn in 0..512 {
         leaf.arrive_data(at, 0, 0, psn);
-        let Sent { at: sent, port, says, done } = leaf.next_sent(u64::MAX).unwrap();
+        let Sent { at: sent, port, content, done } = leaf.next_sent(u64::MAX).unwrap();
         let taken = if psn == 0 { 89_760 } else { 88_480 };
-        assert_eq!((sent, says, done), (at, Says::Data(3, psn), at + taken));
-        ways.push(port);
+        assert_eq!((sent, content, done), (at, Content::Data(3, psn), at + taken));
+        paths.push(port);
         at += if psn % 8 == 7 { 50_000_001 } else { 50_000_000 };
     }
-    assert!(ways.iter().all(|port| [4, 5].contains(port)));
-    assert!(ways.chunks(8).all(|burst| burst.iter().all(|port| *port == burst[0])), "{ways:?}");
-    let moves = ways.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(paths.iter().all(|port| [4, 5].contains(port)));
+    assert!(paths.chunks(8).all(|burst| burst.iter().all(|port| *port == burst[0])), "{paths:?}");
+    let moves = paths.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!((12..=51).contains(&moves), "{moves}");
 }
 
-/// The ACKs of a flow stay on one path, whatever the time between them: that of ECMP.
+/// The ACKs of a flow stay on ECMP's path, whatever the time between them.
 #[test]
 fn answers_go_by_hash() {
     for load_balance in [letflow(), conga()] {
@@ -67,21 +69,20 @@ fn answers_go_by_hash() {
             for psn in 1..4 {
                 at += 70_000_000;
                 leaf.arrive_answer(at, 0, id, PacketKind::Ack, psn);
-                let by_hash =
-                    ecmp.path(backwater_fabric::ids::FlowId(id), flow, backwater_fabric::frame::Direction::Ack);
+                let by_hash = ecmp.path(FlowId(id), flow, Direction::Ack);
                 assert_eq!(leaf.next_sent(u64::MAX).unwrap().port, by_hash[1]);
             }
         }
     }
 }
 
-// ----------------------------------------------------------------------------------------------------- what leaves tell each other
+// ------------------------------------------------------------------------- feedback between leaves
 
-/// CONGA that writes down what it intersects.
+/// CONGA that records the headers at its hooks.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     config: CongaConfig,
-    log: Arc<Mutex<Vec<Seen>>>,
+    log: Log<Seen>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,32 +96,28 @@ struct Seen {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Point {
-    /// As it comes to the port through which it leaves, and as it leaves that.
+    /// Before and after the departure from a port.
     Before(PortIx),
     After(PortIx),
     LastHop,
 }
 
 #[derive(Debug)]
-struct WatchedConga(Conga, u32, Arc<Mutex<Vec<Seen>>>);
+struct WatchedConga(Conga, u32, Log<Seen>);
 
 impl WatchedConga {
     fn log(&self, packet: &PacketContext<'_>, point: Point, view: &View<'_>) {
         let Packet { kind, .. } = *packet.headers();
         let header = packet.path_header().copied().map(Header::from);
-        self.2.lock().unwrap().push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
+        self.2.push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
     }
 }
 
-impl Options for Watched {}
-
-impl LoadBalanceOptions for Watched {
-    type Instance = WatchedConga;
-
-    fn build(&self, site: &Site<'_>) -> WatchedConga {
-        WatchedConga(Conga::new(&self.config, site), site.node.0, self.log.clone())
-    }
-}
+load_balancer!(Watched, WatchedConga: |options, site| WatchedConga(
+    Conga::new(&options.config, site),
+    site.node.0,
+    options.log.clone()
+));
 
 impl PipelineHooks for WatchedConga {
     fn hooks(&self) -> HookSet {
@@ -145,25 +142,26 @@ impl LoadBalance for WatchedConga {
     }
 }
 
-/// A metric of 1 is 3,125 B at 100 Gb/s, and 312.5 B at 10 Gb/s.
+/// Returns CONGA for which a metric of 1 is 3,125 B at 100 Gb/s, and 312.5 B at 10 Gb/s.
 fn sensitive() -> CongaConfig {
     CongaConfig { dre_period: Duration::from_us(1), alpha: 0.5, ..Default::default() }
 }
 
-/// All links from the spines to leaf 9 are of 10 Gb/s.
+/// Returns the network with 10 Gb/s from both spines to leaf 9.
 fn slow_on_the_far_side(load_balance: LoadBalanceConfig) -> NetworkSpec {
     let mut spec = leaf_spine(load_balance, 10);
-    spec.links[10] = link(9, 10, 10, 1000);
+    spec.links[10].rate = Rate::from_gbps(10);
     spec
 }
 
-/// One packet from host 0 to host 4, and its ACK. The first has 1,122 B: metric 0 on the way to the spine, 3 behind it. HPCC's telemetry adds 42 B to both,
-/// which go back in the record of the packet answered: the header must not.
+/// One packet from host 0 to host 4, and its ACK. The packet has 1,122 B: metric 0 to the spine, 3
+/// behind it. HPCC's telemetry adds 42 B to both, which return in the record of the acknowledged
+/// packet; the header must not.
 #[test]
 fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
     for with_telemetry in [false, true] {
-        let toy = Watched { config: sensitive(), ..Default::default() };
-        let mut spec = slow_on_the_far_side(LoadBalanceConfig::custom(toy.clone()));
+        let watched = Watched { config: sensitive(), ..Default::default() };
+        let mut spec = slow_on_the_far_side(LoadBalanceConfig::custom(watched.clone()));
         if with_telemetry {
             spec.congestion = CongestionConfig::Hpcc(Default::default());
         }
@@ -181,7 +179,7 @@ fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
         let back_at_spine = back_at_other + slow(ack);
         let back_at_leaf = back_at_spine + fast(ack);
 
-        let log = toy.log.lock().unwrap().clone();
+        let log = watched.log.take();
         let up = log.iter().find_map(|seen| match seen.point {
             Point::After(port) if seen.node == 8 => Some(port),
             _ => None,
@@ -217,8 +215,9 @@ fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
     }
 }
 
-/// Until the feedback is there, a flow of another host takes either path; from then on the other one. The first packet of a flow, 1,122 B, takes 1,089,760 ps
-/// from link to link of 100 Gb/s and 1,897,600 ps over one of 10 Gb/s, an ACK 1,006,880 ps and 1,068,800 ps.
+/// Before the feedback arrives, a flow of another host takes either path; afterwards the other one.
+/// The first packet of a flow, 1,122 B, takes 1,089,760 ps from link to link of 100 Gb/s and
+/// 1,897,600 ps over one of 10 Gb/s, an ACK 1,006,880 ps and 1,068,800 ps.
 #[test]
 fn feedback_counts_from_the_moment_when_it_arrives() {
     let path_taken = |seed, first_packet_at: u64| {
@@ -229,7 +228,7 @@ fn feedback_counts_from_the_moment_when_it_arrives() {
         let mut simulation = Simulation::new(spec, flows, 1).unwrap();
         simulation.run_until(Time::from_ps(first_packet_at - 1000), 1);
         let before = sent_up(&simulation);
-        common::drain(&mut simulation);
+        drain(&mut simulation);
         // Leaf 8 sends no ACKs up.
         (before[0] > 0) == (sent_up(&simulation)[0] > before[0])
     };
@@ -240,10 +239,11 @@ fn feedback_counts_from_the_moment_when_it_arrives() {
     assert_eq!(same(back + 1), 0);
 }
 
-// -------------------------------------------------------------------------------------------------------- paths of different rates
+// ------------------------------------------------------------------------ paths of different rates
 
-/// 50 Gb/s from four hosts in flows of 10 packets, 11,076 B: one flow every 1.77216 us, 2000 of them. Behind spine 10 there are 100 Gb/s to leaf 9, behind
-/// spine 11 there are 10.
+/// Returns the share of bytes over the slow path, and the outcomes, of 50 Gb/s from four hosts in
+/// flows of 10 packets, 11,076 B: one flow every 1.77216 us, 2000 of them. Spine 10 has 100 Gb/s to
+/// leaf 9, spine 11 has 10 Gb/s.
 fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     let flow = |i: u64| FlowSpec {
         start: Time::from_ps(i * 1_772_160),
@@ -258,11 +258,13 @@ fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     (slow as f64 / (fast + slow) as f64, outcomes)
 }
 
-/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s: a share of 1/11 over the slow path. Metrics have steps of an eighth: as long as that of the
-/// fast path is 3 or 4, its load 37.5 to 62.5 Gb/s, the slow path may have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125; and some more goes there in the
-/// first round trip after its metric has aged. With an ageing of 10 ms, longer than all this takes, the path is not tried again once it has been busy:
-/// flows go there until the first feedback, and a few when the fast path has become as busy. ECMP and LetFlow, for which hardly any of these flows is more than one flowlet, send half over either path, within five standard
-/// deviations of 0.011.
+/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s: a share of 1/11 over the slow path.
+/// Metrics have steps of an eighth: while that of the fast path is 3 or 4, its load 37.5 to 62.5
+/// Gb/s, the slow path may have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125; and somewhat more in
+/// the first round trip after its metric has aged. With an ageing of 10 ms, longer than the run,
+/// the path is not tried again once it has been busy: it gets flows until the first feedback, and a
+/// few when the fast path has become as busy. ECMP and LetFlow, with hardly any flow of more than
+/// one flowlet, send half over each path, within five standard deviations of 0.011.
 #[test]
 fn conga_sends_most_flowlets_over_the_better_path() {
     let share = |load_balance| many_flows(load_balance).0;
@@ -276,26 +278,25 @@ fn conga_sends_most_flowlets_over_the_better_path() {
     assert!(slow > 0.0 && slow < 0.03, "{slow}");
 }
 
-/// The flows come in 3.54 ms. With CONGA, both paths keep up with them; with LetFlow, the slow one needs 2.5 times as long.
+/// The flows start within 3.54 ms. CONGA carries them on both paths; with LetFlow, the slow path
+/// needs 2.5 times as long.
 #[test]
 fn conga_keeps_up_where_letflow_does_not() {
-    let last = |load_balance| {
-        many_flows(load_balance).1.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000
-    };
+    let last = |load_balance| last_finish(&many_flows(load_balance).1).ps() / 1_000_000;
     let [conga, letflow] = [conga(), letflow()].map(last);
     assert!((3540..3700).contains(&conga) && (8000..9500).contains(&letflow), "{conga} {letflow}");
 }
 
-// -------------------------------------------------------------------------------------------------------------- links that fail
+// --------------------------------------------------------------------------------- links that fail
 
-/// Four hosts send 4 MB each, which takes 350 us at line rate; after 100 us the link to spine 10 fails and stays down. ACKs come back over spine 11. With
-/// LetFlow and CONGA, everything is sent over the other link from then on: nothing more leaves through the one that is down, and all flows are done.
-/// ECMP's flows that go there wait for ever.
+/// Four hosts send 4 MB each, which takes 350 us at line rate; after 100 us the link to spine 10
+/// fails for good. ACKs return over spine 11. With LetFlow and CONGA the other link carries all
+/// packets from then on, and all flows finish. ECMP's flows on the dead link wait for ever.
 #[test]
 fn flows_leave_a_link_that_fails() {
     let done = |load_balance| {
         let mut spec = leaf_spine(load_balance, 100);
-        let down = Time::ZERO + Duration::from_us(100);
+        let down = at_us(100);
         spec.faults = vec![LinkFault { link: 8, down, up: Time::NEVER }];
         let flows = (0..4).map(|host| FlowSpec { ack_via: vec![NodeId(11)], ..flow(host, 4 + host, 4_000_000, 0) });
         let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
@@ -305,7 +306,7 @@ fn flows_leave_a_link_that_fails() {
         simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);
         assert_eq!(simulation.audit(), []);
         let [after, _] = sent_up(&simulation);
-        // What was on its way into the wire when the link failed.
+        // The frame in transmission when the link failed.
         assert!(after - before <= 1106, "{before} {after}");
         simulation.outcomes().iter().filter(|outcome| outcome.acknowledged.is_some()).count()
     };
@@ -313,12 +314,12 @@ fn flows_leave_a_link_that_fails() {
     assert!((1..4).contains(&done(LoadBalanceConfig::Ecmp(Default::default()))));
 }
 
-/// The same from the side of the answers: what goes by hash avoids a link that is down as well.
+/// ACKs, which are hashed, avoid a dead link as well.
 #[test]
 fn answers_leave_a_link_that_fails() {
     for load_balance in [letflow(), conga()] {
         let mut spec = leaf_spine(load_balance, 100);
-        let down = Time::ZERO + Duration::from_us(100);
+        let down = at_us(100);
         spec.faults = vec![LinkFault { link: 10, down, up: Time::NEVER }];
         let pinned = |host| FlowSpec { data_via: vec![NodeId(11)], ..flow(host, 4 + host, 1_000_000, 0) };
         let mut simulation = Simulation::new(spec, (0..4).map(pinned).collect(), 1).unwrap();
@@ -327,7 +328,7 @@ fn answers_leave_a_link_that_fails() {
     }
 }
 
-/// How long LetFlow remembers flows is a question of memory alone, in a network as well.
+/// LetFlow's ageing only affects its memory, in a network as well.
 #[test]
 fn letflows_ageing_changes_nothing() {
     let trajectory = |aging| {
@@ -340,20 +341,21 @@ fn letflows_ageing_changes_nothing() {
     assert_eq!(trajectory(Duration::from_us(50)), trajectory(Duration::from_ms(100)));
 }
 
-// ------------------------------------------------------------------------------------------------------------ in random networks
+// ------------------------------------------------------------------------------ in random networks
 
 proptest! {
     #![proptest_config(common::cases(200))]
 
-    /// Everything is delivered once, in the same way on any number of shards. Nothing is sent twice where receivers stand reordering, and where flowlets
-    /// are too far apart to overtake each other.
+    /// Every byte is delivered once, and identically on any number of shards. No packet is sent
+    /// twice if receivers tolerate reordering, or if flowlets are too far apart to overtake each
+    /// other.
     #[test]
     fn everything_is_delivered_once(
         Case { mut spec, flows } in lossless_at_common_rates(),
         (load_balance, recovery) in flowlets(),
     ) {
         (spec.load_balance, spec.recovery) = (load_balance, recovery);
-        // Some controls are for other load balancers.
+        // Some congestion controls need other load balancers.
         prop_assume!(!matches!(spec.congestion, CongestionConfig::MpRdma(_) | CongestionConfig::FlbRc(_)));
         prop_assume!(common::applies(&spec));
         let (simulation, outcomes) = run(&spec, flows.clone());
@@ -368,7 +370,8 @@ proptest! {
         prop_assert_eq!(sharded.counters(), simulation.counters());
     }
 
-    /// Go-Back-N takes a flowlet that overtakes another for a loss, and delivers everything all the same; also where a link fails for a while.
+    /// Go-Back-N takes an overtaking flowlet for a loss, and still delivers every byte, also while
+    /// a link fails.
     #[test]
     fn what_is_reordered_or_lost_arrives_all_the_same(
         Case { mut spec, flows } in lossless_at_common_rates(),
@@ -378,7 +381,7 @@ proptest! {
         (spec.load_balance, spec.recovery) = (load_balance, network(1, 1).recovery);
         prop_assume!(common::applies(&spec));
         spec.faults.extend(fault.map(|(link, down, length)| {
-            let down = Time::ZERO + Duration::from_ns(down);
+            let down = at_ns(down);
             LinkFault { link: link.index(spec.links.len()), down, up: down + Duration::from_ns(length) }
         }));
         let (simulation, outcomes) = run(&spec, flows);

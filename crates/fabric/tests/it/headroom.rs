@@ -1,4 +1,4 @@
-//! How much headroom exactly: the construction of `docs/mechanisms/headroom.md`, and what random traffic makes of it.
+//! The exact headroom: the construction of `docs/mechanisms/headroom.md`, and random traffic.
 
 use crate::prelude::*;
 use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
@@ -10,7 +10,7 @@ const SENDER: u32 = 1;
 const RECEIVER: u32 = 2;
 const SWITCH: NodeId = NodeId(3);
 
-/// The link between the sender and the switch whose ingress queue is under pressure.
+/// The link between the sender and the switch whose ingress queue fills.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     mtu: u64,
@@ -28,8 +28,8 @@ impl Setting {
         Framing::Rocev2.largest(self.mtu as u32, 0).charge.into()
     }
 
-    /// Three hosts on a switch. The receiver's link is down, so that the sender's packets stay in the switch, whose threshold the very first
-    /// of them crosses.
+    /// Returns three hosts on a switch. The receiver's link is down, so that the sender's packets
+    /// remain in the switch. The first of them crosses the threshold.
     fn spec(&self) -> NetworkSpec {
         let mut spec = star(3, self.gbps, 1);
         for link in &mut spec.links {
@@ -44,21 +44,23 @@ impl Setting {
         spec
     }
 
-    /// What `exact_need` says about the sender's port.
+    /// Returns `exact_need` of the sender's port.
     fn need(&self) -> u64 {
         let fabric = Fabric::new(self.spec()).unwrap();
         let site = fabric.site(SWITCH);
         exact_need(&site, &site.ports[SENDER as usize])
     }
 
-    /// Whole bytes that pass between the start of the frame behind the one that crosses the threshold and the moment the gate closes.
+    /// Returns the whole bytes that pass from the start of the frame behind the one that crosses
+    /// the threshold until the gate closes.
     fn window_bytes(&self) -> u64 {
         let byte_ps = 8000 / self.gbps;
         let pause = u64::from(Framing::Rocev2.control().wire);
         (2 * self.delay_ps + self.response_ps) / byte_ps + self.wire() + pause
     }
 
-    /// Wire sizes of the frames that fill the window: as few as possible, none of them too small.
+    /// Returns the wire sizes of the frames that fill the window: as few as possible, none too
+    /// small.
     fn filling(&self) -> Vec<u64> {
         self.filling_of(self.window_bytes())
     }
@@ -67,7 +69,7 @@ impl Setting {
         let wire = self.wire();
         let gap = wire - self.charge();
         let frames = bytes.div_ceil(wire);
-        // A last frame that would bring less than its gap is better left out.
+        // A last frame with fewer bytes than its gap is left out.
         if bytes - gap * frames <= bytes / wire * self.charge() {
             return vec![wire; (bytes / wire) as usize];
         }
@@ -81,13 +83,14 @@ impl Setting {
         sizes
     }
 
-    /// Wire size of a packet of one byte.
+    /// Returns the wire size of a packet of one byte.
     fn smallest(&self) -> u64 {
         self.wire() - self.mtu + 1
     }
 
-    /// Every packet from the sender is a flow of its own, so that sizes are free: the one that crosses the threshold, those that fill the
-    /// window, one that starts just before the gate closes, and more that it holds back. One flow the other way keeps the PAUSE waiting.
+    /// Returns one flow per packet of the sender, so that sizes are free: the packet that crosses
+    /// the threshold, those that fill the window, one that starts just before the gate closes, and
+    /// more behind the gate. A reverse flow delays the PAUSE.
     fn flows(&self) -> Vec<FlowSpec> {
         let payload = |wire: u64| wire - (self.wire() - self.mtu);
         let mut sizes = vec![self.wire()];
@@ -119,13 +122,13 @@ fn settings() -> Vec<Setting> {
         (1024, 25, 1, 1229),
         (4096, 400, 777, 76),
         (2048, 10, 100, 5000),
-        // Whole frames leave 11 B of the window, less than the gap between two of them.
+        // Whole frames leave 11 B of the window, less than the gap between two frames.
         (1500, 100, 1659, 0),
     ]
     .map(|(mtu, gbps, delay_ns, response_ns)| Setting {
         mtu,
         gbps,
-        // One odd picosecond, so that no frame starts in the very instant in which the gate closes.
+        // One odd picosecond, so that no frame starts at the instant at which the gate closes.
         delay_ps: delay_ns * 1000 + 1,
         response_ps: response_ns * 1000,
     })
@@ -137,7 +140,7 @@ fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
     (0..CLASSES as u8).map(|class| pipeline.peak_headroom(ingress as u16, Class(class))).max().unwrap()
 }
 
-/// With the exact need nothing is lost; with one byte less, which promises nothing, one packet is.
+/// The exact need loses no packet; one byte less, which has a best-effort guarantee, loses one.
 #[test]
 fn the_worst_case_needs_every_byte_of_the_exact_need() {
     for setting in settings() {
@@ -145,28 +148,27 @@ fn the_worst_case_needs_every_byte_of_the_exact_need() {
         let mut spec = setting.spec();
 
         spec.switch.headroom = fixed(1, Some(need));
-        let (simulation, outcomes) = common::run(&spec, setting.flows());
+        let (simulation, outcomes) = run(&spec, setting.flows());
         assert_eq!(simulation.totals().drops, [0; 5], "{setting:?}");
         assert_eq!(peak(&simulation, SWITCH, SENDER), need, "{setting:?}");
-        for (outcome, flow) in outcomes.iter().zip(setting.flows()) {
-            assert_eq!((outcome.reception.delivered, outcome.retransmitted), (flow.bytes, 0), "{setting:?}");
-        }
+        assert!(all_delivered(&outcomes), "{setting:?}");
+        assert!(outcomes.iter().all(|outcome| outcome.retransmitted == 0), "{setting:?}");
         assert_eq!(simulation.audit(), []);
 
         spec.switch.headroom = fixed(1, Some(need - 1));
-        let (simulation, _) = common::run(&spec, setting.flows());
-        assert_eq!(simulation.totals().drops[DropCause::Headroom as usize], 1, "{setting:?}");
+        let (simulation, _) = run(&spec, setting.flows());
+        assert_eq!(drops(&simulation, DropCause::Headroom), 1, "{setting:?}");
         assert_eq!((simulation.totals().unpromised_drops, simulation.violations()), (1, vec![]));
     }
 }
 
-/// The same with several lossless classes: when the packet of class 1 crosses the threshold, each of the others is let go at that moment, and its
-/// RESUME goes out before the PAUSE of class 1.
+/// Several lossless classes: when class 1 crosses its threshold, the RESUMEs of all other classes
+/// are due and are sent before the PAUSE of class 1.
 #[test]
 fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
     for others in 1..7u32 {
         for gbps in [25, 100, 400] {
-            // Odd by more than reverse traffic begins early.
+            // The delay is odd by more than the head start of reverse traffic.
             let setting = Setting { mtu: 1500, gbps, delay_ps: 2_000_003, response_ps: 0 };
             let (hosts, begin) = (3 + others, 100_000_000);
             let arrival = begin + setting.wire() * 8000 / gbps + setting.delay_ps;
@@ -176,14 +178,15 @@ fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
                 link.delay = Duration::from_ps(setting.delay_ps);
             }
             spec.switch.lossless = (1..=others as u8 + 1).map(Class).collect();
-            // A link that comes up waits for what the peer has to say of PFC.
+            // A recovered link waits for the peer's PFC state.
             let pfc = u64::from(Framing::Rocev2.control().wire);
             let let_go = arrival - 1 - pfc * 8000 / gbps - setting.delay_ps;
             let at_ps = |ps| Time::ZERO + Duration::from_ps(ps);
             let down = |host: u32, up| LinkFault { link: host as usize, down: Time::ZERO, up };
             let others_up = (3..hosts).map(|host| down(host, at_ps(let_go)));
             spec.faults = others_up.chain([down(RECEIVER, Time::ZERO + MILLISECOND)]).collect();
-            // One packet of every other class is held, and its class paused, before the others begin.
+            // One packet of every other class is queued, and its class paused, before the others
+            // start.
             let at = |start, class, flow| FlowSpec { start: at_ps(start), class: Class(class), ..flow };
             let held = (3..hosts).map(|host| at(0, host as u8 - 1, flow(SENDER, host, 1, 0)));
             let window = setting.filling_of(setting.window_bytes() + u64::from(others) * pfc);
@@ -198,8 +201,8 @@ fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
             let need = exact_need(&site, &site.ports[SENDER as usize]);
             for (headroom, lost) in [(need, 0), (need - 1, 1)] {
                 spec.switch.headroom = fixed(1, Some(headroom));
-                let (simulation, _) = common::run(&spec, flows.clone());
-                let drops = simulation.totals().drops[DropCause::Headroom as usize];
+                let (simulation, _) = run(&spec, flows.clone());
+                let drops = drops(&simulation, DropCause::Headroom);
                 assert_eq!(drops, lost, "{others} others, {gbps} Gb/s");
                 assert_eq!(peak(&simulation, NodeId(hosts), SENDER) == need, lost == 0);
             }
@@ -207,7 +210,7 @@ fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
     }
 }
 
-/// The numbers of the worked example in `docs/mechanisms/headroom.md`.
+/// Numbers of the worked example in `docs/mechanisms/headroom.md`.
 #[test]
 fn the_example_of_the_page() {
     let example = Setting { mtu: 1500, gbps: 100, delay_ps: 2_000_000, response_ps: 0 };
@@ -220,8 +223,8 @@ fn the_example_of_the_page() {
     assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
 }
 
-/// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and the time to obey it: not enough for frames of 9000 B, nor for
-/// a microsecond at 100 Gb/s.
+/// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and its response
+/// time: too few for frames of 9000 B, and for a microsecond at 100 Gb/s.
 #[test]
 fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
     for (mtu, response_ps, is_enough) in [(1500, 0, true), (9000, 0, false), (1500, 1_000_000, false)] {
@@ -234,9 +237,10 @@ fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
     }
 }
 
-/// Three classes. While a frame is on the wire, two classes ease and the third one becomes full: its PAUSE is the last of four frames. In the
-/// frames of the HPCC simulator: 80 ns and 3 times 3 ns, and 2 us for the way there and back, at 12.5 B/ns, or up to a third more where 4 ns are
-/// cut down to 3; two frames of 1000 B besides.
+/// Three classes. While a frame is on the wire, two classes fall below XON and the third becomes
+/// full: its PAUSE is the last of four frames. In frames of the HPCC simulator these take 80 ns and
+/// 3 times 3 ns, and the links 2 us, at 12.5 B/ns, or up to a third more where 4 ns are cut to 3;
+/// two frames of 1000 B are added.
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;
@@ -248,28 +252,33 @@ fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     let in_class = |class, src, dst| FlowSpec { class: Class(class), ..flow(src, dst, 95_200, 0) };
     let flows = vec![in_class(5, 0, 1), in_class(6, 0, 2), in_class(3, 0, 3), in_class(3, 1, 0)];
     let mut s = Script::new(&spec, flows, SWITCH);
-    (1..4).for_each(|port| s.arrive_pfc(0, port, &[3, 5, 6], u16::MAX));
+    for port in 1..4 {
+        s.arrive_pfc(0, port, &[3, 5, 6], u16::MAX);
+    }
     for (flow, packets) in [(0, 3), (1, 3), (2, 2)] {
-        (0..packets).for_each(|psn| s.arrive_data(0, 0, flow, psn));
+        s.arrive_each(0, 0, 0, flow, 0..packets);
     }
     // The last packets of classes 5 and 6 leave at 1,160,000 ps.
-    (1..3).for_each(|port| s.arrive_pfc(1_000_000, port, &[5, 6], 0));
+    for port in 1..3 {
+        s.arrive_pfc(1_000_000, port, &[5, 6], 0);
+    }
     s.sent_until(1_100_000, 0);
     s.arrive_data(1_159_999, 1, 3, 0);
     s.arrive_data(1_160_001, 0, 2, 2);
     let sent = s.sent_until(2_000_000, 0);
     let expected = [
-        (1_159_999, Says::Data(3, 0)),
-        (1_239_999, Says::Resume(vec![5])),
-        (1_242_999, Says::Resume(vec![6])),
-        (1_245_999, Says::Pause(vec![3])),
+        (1_159_999, Content::Data(3, 0)),
+        (1_239_999, Content::Resume(vec![5])),
+        (1_242_999, Content::Resume(vec![6])),
+        (1_245_999, Content::Pause(vec![3])),
     ];
     assert_eq!(sent, expected);
     let site = s.fabric.site(NodeId(SWITCH));
     assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80 * 4 / 3);
 }
 
-/// In the frames of the HPCC simulator, 49 B take 3 ns at 100 Gb/s: a sender of many short flows sends 131 Gb/s, for which the default has room.
+/// In frames of the HPCC simulator 49 B take 3 ns at 100 Gb/s: a sender of many short flows sends
+/// 131 Gb/s, which fits into the default.
 #[test]
 fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
     let setting = Setting { mtu: 952, gbps: 100, delay_ps: 1_000_001, response_ps: 0 };
@@ -280,8 +289,8 @@ fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
         spec.switch.headroom = fixed(1, Some(share(default)));
         let back = flow(REVERSE, SENDER, 952 * 2000, 0);
         let short = (0..1500).map(|_| flow(SENDER, RECEIVER, 1, 1000));
-        let (simulation, _) = common::run(&spec, std::iter::once(back).chain(short).collect());
-        simulation.totals().drops[DropCause::Headroom as usize]
+        let (simulation, _) = run(&spec, std::iter::once(back).chain(short).collect());
+        drops(&simulation, DropCause::Headroom)
     };
     assert_eq!(lost(|default| default), 0);
     assert!(lost(|default| default * 9 / 10) > 0);
@@ -302,7 +311,7 @@ fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
     assert!(need >= frames * packet, "{need} for {frames} frames of {packet} B");
 }
 
-/// Under DSH the PFC frames of the port and an earlier one of the class may stand in front of a PAUSE as well.
+/// Under DSH the port's PFC frames and an earlier one of the class may precede a PAUSE as well.
 #[test]
 fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
     let need = |headroom| {
@@ -316,7 +325,7 @@ fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
     assert_eq!(dsh - need(HeadroomConfig::Sih(Default::default())), 2 * 84);
 }
 
-/// The peer obeys PFC in its own time, which may be longer than that of the switch itself.
+/// The peer's response time may be longer than that of the switch itself.
 #[test]
 fn the_need_allows_for_the_response_of_the_peer() {
     let with_response = |of_one_ns, of_the_other_ns| {
@@ -330,11 +339,12 @@ fn the_need_allows_for_the_response_of_the_peer() {
         exact_need(&site, &site.ports[1])
     };
     assert_eq!(with_response(0, 5000), with_response(5000, 5000));
-    // Some 62,500 B come in 5 us, gaps included.
+    // Some 62,500 B arrive in 5 us, gaps included.
     assert!(with_response(0, 5000) > with_response(0, 0) + 60_000);
 }
 
-/// A chip sets bytes aside for all its ports: where there is no link, as many as for the port that needs most.
+/// A chip reserves bytes for all its ports: a port without link counts as the port with the
+/// greatest need.
 #[test]
 fn ports_without_a_link_count_as_the_one_that_needs_most() {
     for headroom in HeadroomConfig::all() {
@@ -389,7 +399,7 @@ fn a_switch_says_the_threshold_of_its_policy() {
     assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
 }
 
-/// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s over 1.5 us, MTU 1500.
+/// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s, 1.5 us of delay and MTU 1500.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let spec = star(2, 40, 1500);
@@ -402,7 +412,7 @@ fn equation_1_gives_the_figures_of_the_paper() {
     }
 }
 
-/// Room for twice the default of every port, so that nothing hides behind the cap.
+/// Returns `spec` with twice the default headroom of every port, so that the limit hides no excess.
 fn roomy(spec: &NetworkSpec) -> NetworkSpec {
     let fabric = Fabric::new(spec.clone()).unwrap();
     let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
@@ -419,7 +429,7 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
         HeadroomConfig::Dsh(config) => config.headroom = headroom,
         HeadroomConfig::Oversubscribed(config) => config.headroom = headroom,
         HeadroomConfig::Adaptive(_) | HeadroomConfig::Egress(_) => return spec,
-        HeadroomConfig::Custom(_) => unreachable!("random fabrics are of built-in parts"),
+        HeadroomConfig::Custom(_) => unreachable!("random fabrics have built-in policies"),
     }
     spec.switch.buffer = Bytes(reserved(&spec) + room);
     spec
@@ -428,12 +438,12 @@ fn roomy(spec: &NetworkSpec) -> NetworkSpec {
 proptest! {
     #![proptest_config(common::cases(400))]
 
-    /// No ingress queue of a thousand random fabrics ever uses more headroom than the default: Equation 1 of DSH, for frames and response
-    /// times that it was made for.
+    /// No ingress queue of random fabrics uses more headroom than the default: Equation 1 of DSH,
+    /// for its frames and response times.
     #[test]
     fn equation_1_is_never_exceeded(Case { spec, flows } in lossless()) {
         let spec = roomy(&spec);
-        let (simulation, _) = common::run(&spec, flows);
+        let (simulation, _) = run(&spec, flows);
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
         let fabric = simulation.fabric();
         for node in simulation.nodes().filter(|node| node.switch().is_some()) {
@@ -447,7 +457,7 @@ proptest! {
         }
     }
 
-    /// Whatever one sender does to one ingress queue, with one class, stays within the exact need.
+    /// One sender with one class stays within the exact need of its ingress queue.
     #[test]
     fn the_exact_need_is_never_exceeded(
         setting in prop::sample::select(settings()),
@@ -460,16 +470,15 @@ proptest! {
         spec.switch.headroom = fixed(xoff, Some(4 * setting.need()));
         let there = sizes.into_iter().map(|(bytes, start)| flow(SENDER, RECEIVER, bytes, start));
         let back = reverse.into_iter().map(|(bytes, start)| flow(REVERSE, SENDER, bytes, start));
-        let mut flows: Vec<_> = there.chain(back).collect();
-        flows.sort_by_key(|flow| flow.start);
-        let (simulation, _) = common::run(&spec, flows);
+        let (simulation, _) = run(&spec, sorted(there.chain(back)));
         prop_assert!(peak(&simulation, SWITCH, SENDER) <= setting.need());
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ what is promised
+// -------------------------------------------------------------------------------------- guarantees
 
-/// What the switches of a chain h0 - s0 - s1 - h1 promise of what comes from h0, from s1, from s0 and from h1.
+/// Returns the guarantees of a chain h0 - s0 - s1 - h1 for packets from h0, from s1, from s0 and
+/// from h1.
 fn guarantees(spec: &NetworkSpec) -> [Guarantee; 4] {
     let fabric = Fabric::new(spec.clone()).unwrap();
     let of = |switch, port: usize| fabric.guarantee(fabric.wiring.of(NodeId(switch))[port].id);
@@ -503,7 +512,7 @@ fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
     assert_eq!(guarantees(&spec), [Guarantee::Lossless; 4]);
 }
 
-/// What one switch does not promise takes nothing from what another one does.
+/// A best-effort guarantee of one switch does not weaken that of another.
 #[test]
 fn lossless_is_promised_switch_by_switch_and_port_by_port() {
     let group = |flow_control: Option<FlowControlConfig>, headroom: Option<HeadroomConfig>| {
@@ -515,26 +524,28 @@ fn lossless_is_promised_switch_by_switch_and_port_by_port() {
     let named = |name| all.iter().find(|config| config.name() == name).cloned();
     let kept = Guarantee::Lossless;
     assert_eq!(group(None, None), [kept; 4]);
-    // Neither BFC nor no flow control stops when PFC says so; Pyrrha uses PFC with neighbours that do.
+    // Neither BFC nor the absence of flow control obeys PFC; Pyrrha uses PFC with neighbours that
+    // do.
     assert_eq!(group(named("bfc"), None), [kept, BEST_EFFORT, BOUNDS_QUEUES, BOUNDS_QUEUES]);
     assert_eq!(group(named("none"), None), [kept, BEST_EFFORT, BEST_EFFORT, BEST_EFFORT]);
     assert_eq!(group(named("pyrrha"), None), [kept, kept, BOUNDS_QUEUES, BOUNDS_QUEUES]);
     let policy = HeadroomConfig::Oversubscribed(OversubscribedConfig::default());
     assert_eq!(group(None, Some(policy)), [kept, kept, BEST_EFFORT, BEST_EFFORT]);
-    // A link that corrupts frames spares those of PFC that are sent once, not those that are repeated.
+    // A link that corrupts frames spares PFC frames that are sent once, not repeated ones.
     let mut spec = chain(&[100, 100, 100], 1000);
     spec.links[2].error_rate = 0.01;
     assert_eq!(guarantees(&spec), [kept; 4]);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, ..PfcConfig::default() });
     assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
-    // Nor can headroom hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole nanoseconds.
+    // Headroom cannot hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole
+    // nanoseconds.
     let mut spec = chain(&[100, 200, 400], 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
 }
 
-/// Headroom by hand: as much as each port needs is enough for a promise, and a byte less is not,
-/// port by port.
+/// Configured headroom: the exact need of a port is enough for the guarantee, and a byte less is
+/// not, port by port.
 #[test]
 fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
     let with = |config: &HeadroomConfig, headroom: u64| match config.clone() {
@@ -549,7 +560,7 @@ fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
         }
         other => other,
     };
-    // The middle link is four times as fast, and needs more.
+    // The middle link is four times as fast, and needs more headroom.
     let mut spec = chain(&[100, 400, 100], 1000);
     for config in HeadroomConfig::all() {
         if matches!(config.name(), "adaptive" | "egress") {
@@ -570,7 +581,7 @@ fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
             spec.switch.headroom = with(&config, headroom);
             assert_eq!(guarantees(&spec), [slow, fast, fast, slow], "{} {headroom} of {needs:?}", config.name());
         }
-        // No class is lossless that could lack headroom.
+        // Without lossless classes no class needs headroom.
         spec.switch.headroom = with(&config, 0);
         let mut lossy = spec.clone();
         lossy.switch.lossless = vec![];
@@ -578,7 +589,7 @@ fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
     }
 }
 
-/// An incast of seven into a buffer that holds a part of it.
+/// Returns an incast of seven into a buffer for a part of it.
 fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &[Class]) -> Simulation {
     let mut spec = star(8, 100, 1000);
     spec.switch.flow_control = flow_control;
@@ -586,7 +597,7 @@ fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &
     spec.switch.lossless = lossless.to_vec();
     spec.switch.buffer = Bytes(reserved(&spec) + 60_000);
     let mut simulation = Simulation::new(spec, (0..7).map(|host| flow(host, 7, 100_000, 0)).collect(), 1).unwrap();
-    simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+    simulation.run_until(at_us(100), 1);
     simulation
 }
 
@@ -606,14 +617,14 @@ fn drops_are_violations_where_lossless_is_promised_and_told_where_it_is_not() {
         (pyrrha(), shared(), &[], Some(DropCause::BufferFull), false, true),
         (common::no_flow_control(), shared(), &[], Some(DropCause::BufferFull), false, false),
     ] {
-        let what = format!("{} {} {lossless:?}", flow_control.name(), headroom.name());
+        let scheme = format!("{} {} {lossless:?}", flow_control.name(), headroom.name());
         let simulation = incast(flow_control, headroom, lossless);
         let totals = simulation.totals();
         let dropped: u64 = totals.drops.iter().sum();
-        assert_eq!(dropped > 0, drops_for.is_some(), "{what}");
-        assert_eq!(drops_for.map_or(0, |cause| totals.drops[cause as usize]), dropped, "{what}: {:?}", totals.drops);
-        assert_eq!(totals.violations, if is_promised { dropped } else { 0 }, "{what}");
+        assert_eq!(dropped > 0, drops_for.is_some(), "{scheme}");
+        assert_eq!(drops_for.map_or(0, |cause| totals.drops[cause as usize]), dropped, "{scheme}: {:?}", totals.drops);
+        assert_eq!(totals.violations, if is_promised { dropped } else { 0 }, "{scheme}");
         assert_eq!(totals.violations, simulation.violations().len() as u64);
-        assert_eq!(totals.unpromised_drops, if is_told { dropped } else { 0 }, "{what}");
+        assert_eq!(totals.unpromised_drops, if is_told { dropped } else { 0 }, "{scheme}");
     }
 }

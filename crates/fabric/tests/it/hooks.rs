@@ -1,20 +1,23 @@
-//! What hooks of a flow control may ask for, and in which order it happens: scripts with a mechanism made for the purpose.
+//! Order of the actions that a hook of a flow control requests, by packet scripts with a test
+//! mechanism.
 //!
-//! Frames are those of the HPCC simulator with 952 B of payload at 100 Gb/s: data take 80,000 ps, PFC frames 3,000 ps.
+//! Frames are those of the HPCC simulator with 952 B of payload at 100 Gb/s: data frames take
+//! 80,000 ps, PFC frames 3,000 ps.
 
 use crate::prelude::*;
 use backwater_fabric::contract::{AddedQueues, QueueChoice, Stage};
 use backwater_fabric::frame::Pfc;
 use backwater_fabric::frame::cause::Causes;
 
-/// Keeps every flow in a queue of its own, shut, until a frame comes through the port: then lets all go and answers.
+/// Flow control that keeps every flow in a queue of its own, closed until a link-local frame
+/// arrives on the port. That frame opens all queues and is answered.
 #[derive(Debug)]
-struct Turnstile;
+struct ClosedQueues;
 
-/// The queues of flows come behind these, beyond the first 64.
+/// Number of unused queues before those of flows, which are beyond the first 64.
 const SPARE: QueueIx = 90;
 
-impl FlowControl for Turnstile {
+impl FlowControl for ClosedQueues {
     fn added_queues(&self) -> AddedQueues {
         AddedQueues { most: SPARE + 2, stage: Stage::Wire, ..Default::default() }
     }
@@ -38,27 +41,13 @@ impl FlowControl for Turnstile {
     }
 }
 
-impl FlowControlAccounts for Turnstile {}
-
-impl Options for Turnstile {}
-
-impl FlowControlOptions for Turnstile {
-    type Instance = Turnstile;
-
-    fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts::default()
-    }
-
-    fn build(&self, _site: &Site<'_>) -> Turnstile {
-        Turnstile
-    }
-}
+flow_control!(ClosedQueues, ClosedQueues: |_options, _site| ClosedQueues);
 
 #[test]
 fn a_frame_sent_by_a_hook_goes_before_the_packets_that_it_lets_go() {
     let mut spec = star(4, 100, 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
-    spec.switch.flow_control = FlowControlConfig::custom(Turnstile);
+    spec.switch.flow_control = FlowControlConfig::custom(ClosedQueues);
     let flows = vec![flow(0, 1, 95_200, 0), flow(2, 1, 95_200, 0)];
     let mut s = Script::new(&spec, flows, 4);
     arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
@@ -68,8 +57,6 @@ fn a_frame_sent_by_a_hook_goes_before_the_packets_that_it_lets_go() {
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
     expect!(s, 1_000_000..1_003_000 ps, port 1, Resume(vec![3]));
     // Then one packet of each flow in turn.
-    expect!(s, 1_003_000..1_083_000 ps, port 1, Data(3, 0));
-    expect!(s, 1_083_000..1_163_000 ps, port 1, Data(3, 0));
-    expect!(s, 1_163_000..1_243_000 ps, port 1, Data(3, 1));
+    expect_each!(s, from 1_003_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 0), Data(3, 1)]);
     expect_nothing!(s, before 2_000_000 ps);
 }

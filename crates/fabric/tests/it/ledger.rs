@@ -95,7 +95,6 @@ fn schemes() -> impl Strategy<Value = Case> {
         recovery.into_iter().for_each(|one| spec.recovery = one);
         schedulers.0.into_iter().for_each(|one| spec.switch.scheduler = one);
         spec.host.scheduler = schedulers.1;
-        let at_us = |us| Time::ZERO + Duration::from_us(us);
         if let Some((down, up, link)) = fault {
             let up = up.map_or(Time::NEVER, |up| at_us(down + up));
             spec.faults = vec![LinkFault { link: link.index(spec.links.len()), down: at_us(down), up }];
@@ -165,7 +164,6 @@ fn a_wire_on_which_a_frame_takes_no_time_is_on_its_way() {
 #[test]
 fn a_sender_that_waits_for_its_timer_has_nothing_to_send_until_then() {
     let mut spec = pair(go_back_n(50));
-    let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
     spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_ns(10_000) }];
     let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 2048, 0)], 1);
     // 1122 and 1106 B on the wire, new and then again; in between 50 us from the start of the first, less the time of both.
@@ -189,7 +187,6 @@ fn a_sender_that_waits_for_its_timer_has_nothing_to_send_until_then() {
 #[test]
 fn from_a_timer_on_a_sender_waits_for_the_wire() {
     let mut spec = pair(go_back_n(50));
-    let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
     spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_ns(10_000) }];
     let flows = vec![common::flow(0, 1, 1024, 0), common::flow(0, 1, 1024, 49_950)];
     let (_, outcomes) = watched(&spec, flows, 1);
@@ -211,7 +208,6 @@ fn from_a_timer_on_a_sender_waits_for_the_wire() {
 #[test]
 fn what_is_lost_in_a_queue_keeps_nobody_waiting() {
     let mut spec = pair(go_back_n(400));
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: 1, down: at_us(1), up: at_us(100) }];
     spec.reconvergence = Some(Duration::from_us(20));
     let (_, outcomes) = watched(&spec, vec![common::flow(0, 1, 50 * 1024, 0)], 1);
@@ -249,7 +245,7 @@ fn of_several_copies_the_first_is_explained() {
     spec.links[0].delay = Duration::from_us(30);
     let mut simulation = Simulation::new(spec, vec![common::flow(0, 1, 1024, 0)], 1).unwrap();
     simulation.watch_flows();
-    simulation.run_until(Time::ZERO + Duration::from_us(25), 1);
+    simulation.run_until(at_us(25), 1);
     let outcome = &simulation.unfinished()[0];
     // It has left at once, and is on its way.
     assert_eq!(spans(outcome), [(Term::Serialisation, 1122 * 80), (Term::Propagation, 25_000_000 - 1122 * 80)]);

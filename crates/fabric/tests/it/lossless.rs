@@ -50,7 +50,6 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)];
     spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: 3, down: Time::ZERO, up: at_us(100) }];
     let flows = vec![common::flow(0, 2, 400_000, 0), common::flow(1, 3, 400_000, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();

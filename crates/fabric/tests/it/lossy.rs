@@ -83,8 +83,8 @@ fn a_lost_tail_is_sent_again_after_the_low_timeout() {
     };
     // Sent at 20 ns, again 100 us later; two links of 1 us, and twice 1122 B.
     let way = Duration::from_ps(2 * (1_000_000 + 1122 * 80));
-    assert_eq!(finish(100), Time::ZERO + Duration::from_ns(20) + Duration::from_us(100) + way);
-    assert_eq!(finish(250), Time::ZERO + Duration::from_ns(20) + Duration::from_us(250) + way);
+    assert_eq!(finish(100), at_ns(20) + Duration::from_us(100) + way);
+    assert_eq!(finish(250), at_ns(20) + Duration::from_us(250) + way);
 }
 
 /// More than three packets wait for longer than RTO_low in a long queue, and none is lost: nothing is sent again.

@@ -166,7 +166,6 @@ fn every_flow_finishes_although_packets_are_lost() {
 fn a_flow_leaves_a_path_that_answers_no_more() {
     let finish = |is_broken: bool, config: MpRdmaConfig| {
         let mut spec = with(leaf_spine(1, &[100; 4]), config);
-        let at_us = |us| Time::ZERO + Duration::from_us(us);
         if is_broken {
             spec.faults = vec![LinkFault { link: 2, down: at_us(100), up: at_us(2100) }];
         }
@@ -195,7 +194,6 @@ fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {
         for link in 8..16 {
             let mut spec = leaf_spine(4, &[100; 4]);
-            let at_us = |us| Time::ZERO + Duration::from_us(us);
             spec.faults = vec![LinkFault { link, down: at_us(200), up: at_us(250) }];
             spec.reconvergence = reconvergence;
             let flows = (0..4).map(|host| flow(host, 4 + host, 8_000_000, 0)).collect();
@@ -245,9 +243,8 @@ fn acks_take_the_path_of_their_packets() {
 #[test]
 fn a_lost_tail_is_sent_again_after_the_timeout() {
     let mut spec = leaf_spine(1, &[100]);
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     // On the wire to the leaf.
-    spec.faults = vec![LinkFault { link: 0, down: Time::ZERO + Duration::from_ns(500), up: at_us(1) }];
+    spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_us(1) }];
     let finish = |recovery| {
         let (_, outcomes) = run(&NetworkSpec { recovery, ..spec.clone() }, vec![flow(0, 1, 2048, 0)]);
         assert_eq!(outcomes[0].retransmitted, 2048);

@@ -8,9 +8,10 @@ use backwater_fabric::contract::Notification;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 
-// -------------------------------------------------------------------------------------------------------------- at a switch
+// ------------------------------------------------------------------------------------- at a switch
 
-/// A switch with PCN and four hosts. Flows 0 (class 3) and 1 (class 4) come in at port 0 and leave through port 1, flow 2's ACKs as well, in class 3.
+/// Returns a switch with PCN and four hosts. Flows 0 (class 3) and 1 (class 4) arrive on port 0 and
+/// leave through port 1, as do flow 2's ACKs, in class 3.
 fn script(threshold: u64) -> Script {
     let mut spec = star(4, 100, 1000);
     spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(threshold)), ..Default::default() });
@@ -21,18 +22,18 @@ fn script(threshold: u64) -> Script {
     Script::new(&spec, vec![flow(0, 1, 100_000, 0), of_class_4, flow(1, 0, 100_000, 0)], 4)
 }
 
-/// Packets of a flow arrive at port 0.
+/// Packets of a flow arrive on port 0.
 fn arrive(s: &mut Script, at: u64, flow: u32, psns: std::ops::Range<u32>) {
-    psns.for_each(|psn| s.arrive_data(at, 0, flow, psn));
+    s.arrive_each(at, 0, 0, flow, psns);
 }
 
-/// The marks of the data packets that leave before `limit`.
+/// Returns the marks of the data packets that leave before `limit`.
 fn marks(s: &mut Script, limit: u64) -> Vec<bool> {
     std::iter::from_fn(|| s.next_mark(limit)).collect()
 }
 
-/// Four packets have waited, and four come when the gate has opened. What leaves three behind it, 3,258 B, is marked; two, 2,172 B, are not more than
-/// the threshold.
+/// Four packets wait behind a PAUSE, and four arrive after the RESUME. A packet that leaves three
+/// behind, 3,258 B, is marked; two, 2,172 B, do not exceed the threshold.
 #[test]
 fn what_has_waited_behind_a_pause_is_not_marked() {
     let mut s = script(2172);
@@ -41,12 +42,13 @@ fn what_has_waited_behind_a_pause_is_not_marked() {
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     arrive(&mut s, 2_000_001, 0, 5..9);
     assert_eq!(marks(&mut s, 4_000_000), [false, false, false, false, true, false, false, false]);
-    // Behind no PAUSE, the length alone counts; the first of five leaves before the others come.
+    // Without a PAUSE the length alone counts; the first of five leaves before the others arrive.
     arrive(&mut s, 4_000_000, 0, 9..14);
     assert_eq!(marks(&mut s, 6_000_000), [false, true, false, false, false]);
 }
 
-/// Three wait, one leaves, and the gate closes again: then one joins the two. What waits when the gate opens is what is left unmarked, no more.
+/// Three packets wait, one leaves, and the gate closes again: then one joins the two. Only the
+/// packets queued at the last RESUME leave unmarked.
 #[test]
 fn a_gate_that_closes_again_begins_anew() {
     let mut s = script(0);
@@ -61,7 +63,7 @@ fn a_gate_that_closes_again_begins_anew() {
     assert_eq!(marks(&mut s, 6_000_000), [false, false, false, true, true, false]);
 }
 
-/// Of the queues that one RESUME opens, that of class 4 has the first turn, since class 3 has had the last.
+/// One RESUME opens two queues. Class 4 has the first turn, since class 3 had the last.
 #[test]
 fn every_queue_that_a_resume_opens_lets_its_packets_go_unmarked() {
     let mut s = script(0);
@@ -73,11 +75,12 @@ fn every_queue_that_a_resume_opens_lets_its_packets_go_unmarked() {
     arrive(&mut s, 3_000_001, 0, 4..6);
     arrive(&mut s, 3_000_001, 1, 3..5);
     assert_eq!(s.next_mark(2_000_000), Some(false));
-    // By classes in turn: 4, 3, 4, 3, and then what has come later, of which the last of each leaves nothing behind.
+    // Classes in turn: 4, 3, 4, 3, then the later packets, of which the last of each class leaves
+    // none behind.
     assert_eq!(marks(&mut s, 5_000_000), [false, false, false, false, true, true, false, false]);
 }
 
-/// An ACK among the data: it counts for what has waited, and is not marked itself, since that would be a CNP.
+/// An ACK among the data counts as queued, and is not marked itself, since that would be a CNP.
 #[test]
 fn answers_count_but_are_not_marked() {
     let mut s = script(0);
@@ -94,30 +97,30 @@ fn answers_count_but_are_not_marked() {
     assert_eq!(s.next_mark_of(PacketKind::Ack, 6_000_000), Some(false));
 }
 
-// -------------------------------------------------------------------------------------------------------- in whole networks
+// ------------------------------------------------------------------------------- in whole networks
 
-/// CNPs with the times of their arrival, in picoseconds.
-type Cnps = Arc<Mutex<Vec<(u64, Cnp)>>>;
+/// CNPs with their arrival times, in picoseconds.
+type Cnps = common::mechanisms::Log<(u64, Cnp)>;
 
-/// What receivers and senders have seen.
+/// Events seen by receivers and senders.
 #[derive(Clone, Debug, Default)]
-struct Log {
-    /// By the rate of a receiver's link: data packets that have come, and those marked.
+struct Seen {
+    /// Data packets received, and marked ones, by the rate of the receiver's link.
     marks: Arc<Mutex<BTreeMap<Rate, (u64, u64)>>>,
     /// CNPs that have arrived.
     cnps: Cnps,
 }
 
-/// A congestion control that is watched; its senders react, or send at line rate.
+/// A recorded congestion control whose senders react, or send at line rate.
 #[derive(Clone, Debug)]
 struct Watched {
     control: CongestionConfig,
     reacts: bool,
-    log: Log,
+    log: Seen,
 }
 
-struct Receiver(Box<dyn NotificationPoint>, Rate, Log);
-struct Sender(Box<dyn ReactionPoint>, Log);
+struct Receiver(Box<dyn NotificationPoint>, Rate, Seen);
+struct Sender(Box<dyn ReactionPoint>, Seen);
 
 impl Options for Watched {}
 
@@ -169,12 +172,23 @@ impl ReactionPoint for Sender {
     }
 
     fn on_cnp(&mut self, now: Time, cnp: Cnp) {
-        self.1.cnps.lock().unwrap().push((now.ps(), cnp));
+        self.1.cnps.push((now.ps(), cnp));
         self.0.on_cnp(now, cnp);
     }
 }
 
-/// Two hosts send to a third from the same instant on, and their packets alternate at its link.
+/// Runs flows between three hosts under PCN for `us`.
+fn watched_star(flows: Vec<FlowSpec>, us: u64) -> (Simulation, Seen) {
+    let log = Seen::default();
+    let mut spec = star(3, 100, 1000);
+    let control = CongestionConfig::Pcn(PcnConfig::default());
+    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
+    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    simulation.run_until(at_us(us), 1);
+    (simulation, log)
+}
+
+/// Two hosts start to send to a third at the same instant, and their packets alternate at its link.
 ///
 /// At the receiver, packets of the first flow arrive at 2 x 89.76 ns + 2 us, 178.24 ns later (the
 /// first packet of the other flow is longer), and then every 176.96 ns; those of the other flow
@@ -183,18 +197,13 @@ impl ReactionPoint for Sender {
 /// ACKs, CNPs depart at once, and take 2 x 7.84 ns + 2 us.
 #[test]
 fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
-    let log = Log::default();
-    let mut spec = star(3, 100, 1000);
-    let control = CongestionConfig::Pcn(PcnConfig::default());
-    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    simulation.run_until(Time::ZERO + Duration::from_us(140), 1);
+    let (_, log) = watched_star(flows, 140);
     let starts = [2_179_520, 2_179_520 + 89_760];
     let (period, back) = (50_000_000, 2_015_680);
     let half = Cnp::Congested(Some(Rate::from_bps(283 * 1106 * 8 * 20_000)));
     let expected = starts.map(|start| [(start + period + back, Cnp::NotCongested), (start + 2 * period + back, half)]);
-    let mut cnps = log.cnps.lock().unwrap().clone();
+    let mut cnps = log.cnps.take();
     cnps.sort_unstable_by_key(|(at, _)| *at);
     assert_eq!(cnps, [expected[0][0], expected[1][0], expected[0][1], expected[1][1]]);
 }
@@ -203,21 +212,16 @@ fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
 /// end of the first period, none when the second ends.
 #[test]
 fn a_receivers_clock_ends_with_the_flow() {
-    let log = Log::default();
-    let mut spec = star(3, 100, 1000);
-    let control = CongestionConfig::Pcn(PcnConfig::default());
-    spec.congestion = CongestionConfig::custom(Watched { control, reacts: true, log: log.clone() });
     let flows = vec![flow(0, 2, 20 * 1024, 0), flow(1, 2, 1000 * 1024, 10)];
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
-    let cnps: Vec<Cnp> = log.cnps.lock().unwrap().iter().map(|(_, cnp)| *cnp).collect();
+    let (simulation, log) = watched_star(flows, 1000);
+    let cnps: Vec<Cnp> = log.cnps.take().iter().map(|(_, cnp)| *cnp).collect();
     assert_eq!(cnps, [Cnp::NotCongested]);
     let counters = simulation.counters();
-    let count = |what| counters.get(what).copied().unwrap_or_default();
+    let count = |name| counters.get(name).copied().unwrap_or_default();
     assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
 }
 
-/// A packet that is sent again before its ACK is there comes after the flow ends: no CNP is sent.
+/// A packet that was repeated before its ACK arrives after the end of the flow: no CNP is sent.
 #[test]
 fn a_duplicate_does_not_start_a_receivers_clock_again() {
     let mut spec = star(2, 100, 10_000);
@@ -227,13 +231,13 @@ fn a_duplicate_does_not_start_a_receivers_clock_again() {
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 1024, 0)], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(simulation.outcomes()[0].reception.arrived > 1);
-    // The sender is gone by then, and would not hear it.
+    // The sender's state is released by then.
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }
 
 /// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of
 /// them to its neighbour as well. At first they fill the buffer and are paused. Later, increases
-/// add 0.78 Gb/s per flow and period: too little to fill it again between two CNPs.
+/// add 0.78 Gb/s per flow and period: too little to fill the buffer between two CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     let (mut spec, spines) = (network(48, 10), 50..58);
@@ -252,8 +256,10 @@ fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     assert_eq!(simulation.totals().pause_frames, early);
 }
 
-/// Senders h0 and h1 on s0; receivers h2 and h3 on s1, and two more senders, h4 and h5. All but h1 send to h2, which has 100 Gb/s; h1 to h3, which has
-/// 200 Gb/s. The link between the switches has 400 Gb/s: the port to h2 alone is congested, and PAUSEs because of it stop h1's packets as well.
+/// Returns senders h0 and h1 on s0, and receivers h2 and h3 and senders h4 and h5 on s1. All but h1
+/// send to h2, which has 100 Gb/s; h1 sends to h3, which has 200 Gb/s. The link between the
+/// switches has 400 Gb/s: only the port to h2 is congested, and its PAUSEs stop h1's packets as
+/// well.
 fn victim_network() -> NetworkSpec {
     let mut spec = network(6, 2);
     let at_hosts = [(0, 6, 100), (1, 6, 100), (2, 7, 100), (3, 7, 200), (4, 7, 100), (5, 7, 100)];
@@ -262,19 +268,19 @@ fn victim_network() -> NetworkSpec {
     spec
 }
 
-/// What is seen in 3 ms.
+/// Measures of a run of 3 ms.
 #[derive(Debug)]
-struct Seen {
-    /// Share of packets that have come marked: at h2, and at h3.
+struct Measures {
+    /// Share of marked packets at h2, and at h3.
     marked: [f64; 2],
-    /// Gb/s of payload that h3 gets.
+    /// h3's payload in Gb/s.
     victim: f64,
     /// PAUSE frames in all, and those of the first millisecond.
     pauses: [u64; 2],
 }
 
-fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Seen {
-    let (log, mut spec) = (Log::default(), victim_network());
+fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Measures {
+    let (log, mut spec) = (Seen::default(), victim_network());
     spec.switch.buffer = Bytes(buffer);
     spec.congestion = CongestionConfig::custom(Watched { control, reacts, log: log.clone() });
     let flows = [(0, 2), (4, 2), (5, 2), (1, 3)].map(|(src, dst)| flow(src, dst, FlowSpec::ENDLESS, 0));
@@ -287,15 +293,15 @@ fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Seen {
         let (packets, marked) = marks[&Rate::from_gbps(gbps)];
         marked as f64 / packets as f64
     };
-    Seen {
+    Measures {
         marked: [100, 200].map(share),
         victim: simulation.outcomes()[3].reception.delivered as f64 * 8.0 / 3e6,
         pauses: [simulation.totals().pause_frames, at_first],
     }
 }
 
-/// The same thresholds, and senders that go on: ECN marks what has waited behind a PAUSE for a port that it does not pass, PCN does not. What passes the
-/// congested port is marked by both.
+/// Equal thresholds, and senders that do not react: ECN marks packets that waited behind a PAUSE
+/// for a port that they do not pass, PCN does not. Both mark packets that pass the congested port.
 #[test]
 fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
     let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), false, 16_000_000);
@@ -307,7 +313,8 @@ fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
     assert!(dcqcn.marked[0] > 0.99 && dcqcn.marked[1] > 0.5, "{dcqcn:?}");
 }
 
-/// The senders that are marked fall to what the congested port gives them: PAUSEs end, and the victim has its link, 92.6 Gb/s of payload.
+/// Marked senders fall to their share of the congested port: PAUSEs end, and the victim has its
+/// link, 92.6 Gb/s of payload.
 #[test]
 fn senders_that_are_told_free_a_victim() {
     let none = watch(CongestionConfig::None(Default::default()), true, 4_000_000);

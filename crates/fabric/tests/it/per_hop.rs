@@ -18,7 +18,7 @@ fn faults(count: std::ops::Range<usize>) -> impl Strategy<Value = Faults> {
 /// Has links fail, each at most once.
 fn fail(spec: &mut NetworkSpec, faults: Faults, recovery: RecoveryConfig) {
     spec.recovery = recovery;
-    let at = |ns: u64| Time::ZERO + Duration::from_ns(ns);
+    let at = |ns: u64| at_ns(ns);
     for (link, down, length) in faults {
         let link = link.index(spec.links.len());
         if spec.faults.iter().all(|fault| fault.link != link) {

@@ -1,14 +1,16 @@
-//! Packet scripts of PFC: one switch or NIC, fed by hand, watched to the picosecond.
+//! Packet scripts of PFC: one switch or NIC, to the picosecond.
 //!
-//! Frames are those of the HPCC simulator with 952 B of payload: data are 1000 B, PFC frames 43 B, ACKs 60 B. At 100 Gb/s they take 80,000 ps,
-//! 3,000 ps and 4,000 ps (that simulator counts whole nanoseconds). A quantum is 512 bit times: 5,120 ps.
+//! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, PFC frames
+//! 43 B, ACKs 60 B. At 100 Gb/s they take 80,000 ps, 3,000 ps and 4,000 ps (that simulator counts
+//! whole nanoseconds). A quantum is 512 bit times: 5,120 ps.
 
 use crate::prelude::*;
 
 const SWITCH: u32 = 4;
 const PACKETS: u64 = 100;
 
-/// A switch with four hosts at 100 Gb/s, whose ingress queues are full at 2.5 packets and below_xon at none.
+/// Returns a switch with four hosts at 100 Gb/s, whose ingress queues are full at 2.5 packets and
+/// below XON when empty.
 fn spec() -> NetworkSpec {
     let mut spec = star(4, 100, 1000);
     spec.framing = Framing::HpccNs3;
@@ -29,7 +31,7 @@ fn quanta(quanta: u16) -> NetworkSpec {
     with_pfc(PfcConfig { pause: PauseModel::Quanta, quanta, ..Default::default() })
 }
 
-/// A flow of many packets in `class`.
+/// Returns a flow of many packets in `class`.
 fn in_class(class: u8, src: u32, dst: u32) -> FlowSpec {
     FlowSpec { class: Class(class), ..flow(src, dst, 952 * PACKETS, 0) }
 }
@@ -38,21 +40,17 @@ fn in_class(class: u8, src: u32, dst: u32) -> FlowSpec {
 fn a_full_ingress_queue_pauses_and_an_eased_one_resumes() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
-    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 180_000 ps, port 0, data of flow 0, psn 1);
+    arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
     expect_nothing!(s, before 260_000 ps);
     // The third packet crosses 2500 B.
     arrive!(s, 260_000 ps, port 0, data of flow 0, psn 2);
     expect!(s, 260_000..263_000 ps, port 0, Pause(vec![3]));
-    // The fourth finds its upstream already told.
+    // The upstream of the fourth packet is already paused.
     arrive!(s, 340_000 ps, port 0, data of flow 0, psn 3);
     expect_nothing!(s, before 1_000_000 ps);
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
-    expect!(s, 1_000_000..1_080_000 ps, port 1, Data(3, 0));
-    expect!(s, 1_080_000..1_160_000 ps, port 1, Data(3, 1));
-    expect!(s, 1_160_000..1_240_000 ps, port 1, Data(3, 2));
-    expect!(s, 1_240_000..1_320_000 ps, port 1, Data(3, 3));
-    // Freed when the last packet starts on the wire.
+    expect_each!(s, from 1_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1), Data(3, 2), Data(3, 3)]);
+    // The buffer is freed when the last packet starts on the wire.
     expect!(s, 1_240_000..1_243_000 ps, port 0, Resume(vec![3]));
     expect_nothing!(s, before 1_000_000_000 ps);
 }
@@ -64,8 +62,7 @@ fn one_class_among_eight_is_paused_and_the_others_pass() {
     arrive!(s, 80_000 ps, port 0, data of flow 0, psn 0);
     arrive!(s, 160_000 ps, port 0, data of flow 1, psn 0);
     expect!(s, 160_000..240_000 ps, port 1, Data(6, 0));
-    arrive!(s, 240_000 ps, port 0, data of flow 0, psn 1);
-    arrive!(s, 320_000 ps, port 0, data of flow 0, psn 2);
+    arrive!(s, 240_000 ps, every 80_000 ps, port 0, data of flow 0, psns 1..3);
     expect!(s, 320_000..323_000 ps, port 0, Pause(vec![5]));
     arrive!(s, 400_000 ps, port 0, data of flow 1, psn 1);
     expect!(s, 400_000..480_000 ps, port 1, Data(6, 1));
@@ -79,8 +76,7 @@ fn each_ingress_port_has_its_own_account() {
     arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
     arrive!(s, 100_000 ps, port 2, data of flow 1, psn 0);
     arrive!(s, 180_000 ps, port 0, data of flow 0, psn 1);
-    arrive!(s, 180_000 ps, port 2, data of flow 1, psn 1);
-    arrive!(s, 260_000 ps, port 2, data of flow 1, psn 2);
+    arrive!(s, 180_000 ps, every 80_000 ps, port 2, data of flow 1, psns 1..3);
     expect!(s, 260_000..263_000 ps, port 2, Pause(vec![3]));
     expect_nothing!(s, before 1_000_000_000 ps);
 }
@@ -89,9 +85,9 @@ fn each_ingress_port_has_its_own_account() {
 fn a_pause_waits_behind_the_frame_on_the_wire_and_passes_those_in_the_queue() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1), in_class(3, 2, 0)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
-    arrive!(s, 100_000 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 180_000 ps, port 0, data of flow 0, psn 1);
-    // A packet towards host 0 starts one picosecond before the PAUSE for host 0 is due, and another waits behind it.
+    arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
+    // A packet to host 0 starts one picosecond before the PAUSE for host 0 is due, and another
+    // waits behind it.
     arrive!(s, 259_999 ps, port 2, data of flow 1, psn 0);
     arrive!(s, 260_000 ps, port 0, data of flow 0, psn 2);
     arrive!(s, 300_000 ps, port 2, data of flow 1, psn 1);
@@ -100,8 +96,8 @@ fn a_pause_waits_behind_the_frame_on_the_wire_and_passes_those_in_the_queue() {
     expect!(s, 342_999..422_999 ps, port 0, Data(3, 1));
 }
 
-/// The state of a class is told as it is when the frame leaves: what waits and is out of date is not said, and of each class at most one frame
-/// waits.
+/// A frame names the state of a class at its departure. A waiting frame that is out of date is not
+/// sent, and at most one frame per class waits.
 #[test]
 fn a_frame_that_waits_gives_way_to_a_newer_one_about_the_same_class() {
     let mut spec = spec();
@@ -113,30 +109,24 @@ fn a_frame_that_waits_gives_way_to_a_newer_one_about_the_same_class() {
         arrive!(s, 0 ps, port 0, data of flow 0, psn psn);
         arrive!(s, 0 ps, port 0, data of flow 1, psn psn);
     }
-    // A packet is on its way to host 0 when class 3 becomes full, and then class 5.
+    // A packet to host 0 is on the wire when class 3 becomes full, and then class 5.
     arrive!(s, 1_000 ps, port 3, data of flow 2, psn 0);
     arrive!(s, 2_000 ps, port 0, data of flow 0, psn 2);
     arrive!(s, 3_000 ps, port 0, data of flow 1, psn 2);
-    // Class 3 empties while its PAUSE waits, and fills again while its RESUME does.
+    // Class 3 empties while its PAUSE waits, and fills again while its RESUME waits.
     arrive!(s, 4_000 ps, port 1, resume [3]);
     arrive!(s, 200_000 ps, port 1, pause [3]);
-    for psn in 3..6 {
-        arrive!(s, 300_000 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 300_000 ps, port 0, data of flow 0, psns 3..6);
     expect!(s, 1_000..801_000 ps, port 0, Data(3, 0));
-    expect!(s, 4_000..84_000 ps, port 1, Data(3, 0));
-    expect!(s, 84_000..164_000 ps, port 1, Data(3, 1));
-    expect!(s, 164_000..244_000 ps, port 1, Data(3, 2));
-    expect!(s, 801_000..835_000 ps, port 0, Pause(vec![5]));
-    expect!(s, 835_000..869_000 ps, port 0, Pause(vec![3]));
+    expect_each!(s, from 4_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1), Data(3, 2)]);
+    expect_each!(s, from 801_000 ps, 34_000 ps each, port 0, [Pause(vec![5]), Pause(vec![3])]);
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
 #[test]
 fn a_paused_port_finishes_its_frame_and_starts_no_other() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1)], SWITCH);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 1);
+    arrive!(s, 0 ps, port 0, data of flow 0, psns 0..2);
     expect!(s, 0..80_000 ps, port 1, Data(3, 0));
     arrive!(s, 40_000 ps, port 1, pause [3]);
     expect_nothing!(s, before 500_000 ps);
@@ -147,8 +137,7 @@ fn a_paused_port_finishes_its_frame_and_starts_no_other() {
 #[test]
 fn a_pause_that_arrives_as_a_frame_ends_stops_the_next() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1)], SWITCH);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 1);
+    arrive!(s, 0 ps, port 0, data of flow 0, psns 0..2);
     expect!(s, 0..80_000 ps, port 1, Data(3, 0));
     arrive!(s, 80_000 ps, port 1, pause [3]);
     expect_nothing!(s, before 1_000_000_000 ps);
@@ -168,17 +157,15 @@ fn the_control_class_is_never_paused_not_even_by_all_eight_bits() {
 fn a_pause_takes_effect_after_the_response_time() {
     let config = PfcConfig { response: Duration::from_ps(100_000), ..Default::default() };
     let mut s = Script::new(&with_pfc(config), vec![in_class(3, 0, 1)], SWITCH);
-    for psn in 0..4 {
-        arrive!(s, 0 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 0 ps, port 0, data of flow 0, psns 0..4);
     arrive!(s, 1 ps, port 1, pause [3]);
     expect!(s, 0..80_000 ps, port 1, Data(3, 0));
     expect!(s, 0..3_000 ps, port 0, Pause(vec![3]));
-    // Closes at 100,001 ps: a second packet has started at 80,000 ps, a third does not.
+    // The gate closes at 100,001 ps: a second packet has started at 80,000 ps, a third does not.
     expect!(s, 80_000..160_000 ps, port 1, Data(3, 1));
     expect_nothing!(s, before 400_000 ps);
     assert_eq!(s.closed(1, 3), Some(Duration::from_ps(100_001)));
-    // Two frames under way at once: each takes effect in its turn.
+    // Two frames are pending at once: each takes effect in its turn.
     arrive!(s, 400_000 ps, port 1, resume [3]);
     arrive!(s, 450_000 ps, port 1, pause [3]);
     expect!(s, 500_000..580_000 ps, port 1, Data(3, 2));
@@ -192,7 +179,7 @@ fn a_pause_of_quanta_runs_out_after_that_many_times_512_bits() {
     arrive!(s, 7 ps, port 1, pause [3], quanta 1000);
     arrive!(s, 100 ps, port 0, data of flow 0, psn 0);
     expect!(s, 5_120_007..5_200_007 ps, port 1, Data(3, 0));
-    // The frame says how long, not the receiver's own setting.
+    // The frame's quanta count, not the receiver's own setting.
     arrive!(s, 6_000_000 ps, port 1, pause [3], quanta 2);
     arrive!(s, 6_000_000 ps, port 0, data of flow 0, psn 1);
     expect!(s, 6_010_240..6_090_240 ps, port 1, Data(3, 1));
@@ -213,16 +200,14 @@ fn a_quantum_is_counted_at_the_rate_of_the_paused_port() {
 fn a_second_pause_extends_the_first_and_a_resume_ends_it() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3], quanta 1000);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 1);
+    arrive!(s, 0 ps, port 0, data of flow 0, psns 0..2);
     arrive!(s, 5_000_000 ps, port 1, pause [3], quanta 1000);
-    expect!(s, 10_120_000..10_200_000 ps, port 1, Data(3, 0));
-    expect!(s, 10_200_000..10_280_000 ps, port 1, Data(3, 1));
+    expect_each!(s, from 10_120_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1)]);
     arrive!(s, 20_000_000 ps, port 1, pause [3], quanta 1000);
     arrive!(s, 20_000_000 ps, port 0, data of flow 0, psn 2);
     arrive!(s, 21_000_000 ps, port 1, resume [3]);
     expect!(s, 21_000_000..21_080_000 ps, port 1, Data(3, 2));
-    // The old expiry, at 25.12 us, must not open a gate that has been closed since.
+    // The old expiry, at 25.12 us, must not open a gate that has closed since.
     arrive!(s, 25_000_000 ps, port 1, pause [3], quanta 1000);
     arrive!(s, 25_000_000 ps, port 0, data of flow 0, psn 3);
     expect!(s, 30_120_000..30_200_000 ps, port 1, Data(3, 3));
@@ -232,38 +217,29 @@ fn a_second_pause_extends_the_first_and_a_resume_ends_it() {
 fn a_pause_is_refreshed_at_half_its_time_until_the_queue_eases() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3], quanta 65_535);
-    for psn in 0..3 {
-        arrive!(s, 100_000 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psns 0..3);
     expect!(s, 100_000..103_000 ps, port 0, Pause(vec![3]));
     expect!(s, 2_660_000..2_663_000 ps, port 0, Pause(vec![3]));
     expect!(s, 5_220_000..5_223_000 ps, port 0, Pause(vec![3]));
     arrive!(s, 6_000_000 ps, port 1, resume [3]);
-    expect!(s, 6_000_000..6_080_000 ps, port 1, Data(3, 0));
-    expect!(s, 6_080_000..6_160_000 ps, port 1, Data(3, 1));
-    expect!(s, 6_160_000..6_240_000 ps, port 1, Data(3, 2));
+    expect_each!(s, from 6_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1), Data(3, 2)]);
     expect!(s, 6_160_000..6_163_000 ps, port 0, Resume(vec![3]));
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
-/// A class that fills later must not put off the refresh of one that has been paused for long: its pause would run out.
+/// A class that fills later must not delay the refresh of one that was paused earlier: that pause
+/// would expire.
 #[test]
 fn a_pause_of_another_class_does_not_delay_a_refresh() {
     let flows = vec![in_class(3, 0, 1), in_class(4, 0, 1), in_class(5, 0, 1)];
     let mut s = Script::new(&quanta(1000), flows, SWITCH);
     arrive!(s, 0 ps, port 1, pause [3, 4, 5], quanta 65_535);
-    for psn in 0..3 {
-        arrive!(s, 100_000 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psns 0..3);
     expect!(s, 100_000..103_000 ps, port 0, Pause(vec![3]));
-    for psn in 0..3 {
-        arrive!(s, 2_500_000 ps, port 0, data of flow 1, psn psn);
-    }
+    arrive!(s, 2_500_000 ps, port 0, data of flow 1, psns 0..3);
     expect!(s, 2_500_000..2_503_000 ps, port 0, Pause(vec![4]));
     expect!(s, 2_660_000..2_663_000 ps, port 0, Pause(vec![3, 4]));
-    for psn in 0..3 {
-        arrive!(s, 5_000_000 ps, port 0, data of flow 2, psn psn);
-    }
+    arrive!(s, 5_000_000 ps, port 0, data of flow 2, psns 0..3);
     expect!(s, 5_000_000..5_003_000 ps, port 0, Pause(vec![5]));
     expect!(s, 5_220_000..5_223_000 ps, port 0, Pause(vec![3, 4, 5]));
 }
@@ -273,13 +249,12 @@ fn a_nic_obeys_a_pause_of_each_class_by_itself() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1), in_class(5, 0, 2)], 0);
     expect!(s, 0..80_000 ps, port 0, Data(3, 0));
     arrive!(s, 10_000 ps, port 0, pause [3]);
-    expect!(s, 80_000..160_000 ps, port 0, Data(5, 0));
-    expect!(s, 160_000..240_000 ps, port 0, Data(5, 1));
+    expect_each!(s, from 80_000 ps, 80_000 ps each, port 0, [Data(5, 0), Data(5, 1)]);
     arrive!(s, 170_000 ps, port 0, resume [3]);
     expect!(s, 240_000..320_000 ps, port 0, Data(3, 1));
     arrive!(s, 250_000 ps, port 0, pause [3, 5]);
     expect_nothing!(s, before 900_000 ps);
-    // An ACK is of the control class and goes out of a NIC whose data stand still.
+    // The NIC sends data of class 5 as soon as that class is resumed.
     arrive!(s, 900_000 ps, port 0, resume [5]);
     expect!(s, 900_000..980_000 ps, port 0, Data(5, 2));
 }
@@ -298,16 +273,12 @@ fn a_paused_nic_still_acknowledges() {
 fn the_control_class_has_strict_priority_and_the_others_take_turns() {
     let flows = vec![in_class(3, 0, 1), in_class(5, 2, 1), in_class(3, 1, 3)];
     let mut s = Script::new(&spec(), flows, SWITCH);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
-    arrive!(s, 0 ps, port 0, data of flow 0, psn 1);
-    arrive!(s, 0 ps, port 2, data of flow 1, psn 0);
-    arrive!(s, 0 ps, port 2, data of flow 1, psn 1);
+    arrive!(s, 0 ps, port 0, data of flow 0, psns 0..2);
+    arrive!(s, 0 ps, port 2, data of flow 1, psns 0..2);
     arrive!(s, 10_000 ps, port 3, ack of flow 2, expected 1);
     expect!(s, 0..80_000 ps, port 1, Data(3, 0));
     expect!(s, 80_000..84_000 ps, port 1, Ack(1));
-    expect!(s, 84_000..164_000 ps, port 1, Data(5, 0));
-    expect!(s, 164_000..244_000 ps, port 1, Data(3, 1));
-    expect!(s, 244_000..324_000 ps, port 1, Data(5, 1));
+    expect_each!(s, from 84_000 ps, 80_000 ps each, port 1, [Data(5, 0), Data(3, 1), Data(5, 1)]);
 }
 
 #[test]
@@ -323,20 +294,21 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
     }
     arrive!(s, 1_000_000 ps, port 1, resume [3, 5]);
     // Two packets of 1000 B per turn.
-    let order: Vec<_> = (0..8).map(|_| s.next_sent(u64::MAX).unwrap().says).collect();
-    use common::script::Says::Data;
+    let order: Vec<_> = (0..8).map(|_| s.next_sent(u64::MAX).unwrap().content).collect();
+    use common::script::Content::Data;
     let turns = [Data(3, 0), Data(3, 1), Data(5, 0), Data(5, 1), Data(3, 2), Data(3, 3), Data(5, 2), Data(5, 3)];
     assert_eq!(order, turns);
 }
 
-// ------------------------------------------------------------------------------------------------------------- the cause of a PAUSE
+// ---------------------------------------------------------------------------- the cause of a PAUSE
 
-/// A switch with four hosts. Class 3 comes in on port 0 and is told to stop by the last packet; all egress ports stand still, ports 1 to 3 because
-/// of port 77, 78 and 79 somewhere.
-fn blamed(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
+/// Returns port, causes and port ids of the PAUSE that the last packet triggers. Packets of class 3
+/// arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are paused because of the remote
+/// ports 77, 78 and 79.
+fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
     let destinations = vec![in_class(3, 0, 1), in_class(3, 0, 2), in_class(3, 0, 3)];
     let mut spec = spec();
-    // One packet too many is the last of them.
+    // The last packet crosses the threshold.
     let xoff = Bytes(1000 * flows.len() as u64 - 500);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff, xon: Some(Bytes(0)), ..Default::default() });
     let mut s = Script::new(&spec, destinations, SWITCH);
@@ -350,8 +322,9 @@ fn blamed(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
     (port, causes, s.node.ports().iter().map(|port| port.id).collect())
 }
 
-/// To blame is the egress port where most of the ingress queue stands, not that of the packet that made it full; of equal ones that of the
-/// packet, and if it is none of them the first. That port is paused itself: so the root is the cause of its pause, and its pause the parent.
+/// The cause is the egress port with most of the ingress queue, not that of the packet that made
+/// the queue full. Of equal ports it is the packet's port, otherwise the first. That port is paused
+/// itself, so the root is the cause of its pause, and its pause is the parent.
 #[test]
 fn most_of_a_full_queue_says_what_the_cause_is() {
     let cases = [
@@ -363,7 +336,7 @@ fn most_of_a_full_queue_says_what_the_cause_is() {
         (vec![2, 1, 2, 1, 0], 2),
     ];
     for (flows, most) in cases {
-        let (port, causes, ids) = blamed(&flows);
+        let (port, causes, ids) = pause_triggered_by(&flows);
         let since = Time::from_ps(most as u64);
         let cause =
             Cause { via: Some(ids[most]), parent: Some(Parent { queue: 3, since }), ..PortId(76 + most as u32).into() };
@@ -371,53 +344,57 @@ fn most_of_a_full_queue_says_what_the_cause_is() {
     }
 }
 
-/// What has left counts no more: five packets have gone to port 1 before it stops, and then it has as much as port 2, to which the last one goes.
+/// Packets that have left do not count. Five packets left through port 1 before its PAUSE; then
+/// port 1 has as many as port 2, which takes the last packet.
 #[test]
 fn what_has_left_is_no_part_of_the_cause() {
     let mut spec = spec();
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3500), ..Default::default() });
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
-    (0..5).for_each(|psn| s.arrive_data(80_000 * u64::from(psn), 0, 0, psn));
+    s.arrive_each(0, 80_000, 0, 0, 0..5);
     s.arrive_pause(500_000, 1, 3, PortId(77).into());
     s.arrive_pause(500_000, 2, 3, PortId(78).into());
     let last = [(0, 5), (0, 6), (1, 0), (1, 1)];
-    (0..).zip(last).for_each(|(packet, (flow, psn))| s.arrive_data(600_000 + 80_000 * packet, 0, flow, psn));
+    for (nth, (flow, psn)) in (0..).zip(last) {
+        s.arrive_data(600_000 + 80_000 * nth, 0, flow, psn);
+    }
     let parent = Some(Parent { queue: 3, since: Time::from_ps(500_000) });
     let cause = Cause { via: Some(s.node.ports()[2].id), parent, ..PortId(78).into() };
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
-/// A port that is open and has more to send than it can is the root itself.
+/// An open port with a queue is the root itself.
 #[test]
 fn a_port_that_is_open_is_the_root() {
     let mut spec = spec();
     spec.links[1].rate = Rate::from_gbps(10);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
-    (0..4).for_each(|psn| s.arrive_data(100_000 + 80_000 * u64::from(psn), 0, 0, psn));
+    s.arrive_each(100_000, 80_000, 0, 0, 0..4);
     let id = s.node.ports()[1].id;
     assert_eq!(s.next_pause(), (0, vec![(3, Cause { via: Some(id), hops: 1, ..id.into() })]));
 }
 
-/// A refresh repeats the cause of every class, as it was when the class was told to stop.
+/// A refresh repeats the cause of every class as of its PAUSE.
 #[test]
 fn a_refresh_repeats_the_causes() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1), in_class(5, 0, 2)], SWITCH);
     s.arrive_pfc(0, 1, &[3], 65_535);
     s.arrive_pfc(0, 2, &[5], 65_535);
-    (0..3).for_each(|psn| s.arrive_data(100_000, 0, 0, psn));
-    (0..3).for_each(|psn| s.arrive_data(200_000, 0, 1, psn));
+    s.arrive_each(100_000, 0, 0, 0, 0..3);
+    s.arrive_each(200_000, 0, 0, 1, 0..3);
     let [(port, first), (_, second)] = [s.next_pause(), s.next_pause()];
     let (third, fifth) = (first[0].1, second[0].1);
     assert_eq!((port, third.via, fifth.via), (0, Some(s.node.ports()[1].id), Some(s.node.ports()[2].id)));
-    // By then the queue of class 3 is longer at port 2, which changes nothing.
+    // The queue of class 3 is longer at port 2 by then, which changes nothing.
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
 
-/// A switch under DSH whose ingress port 0 is full: four packets of class 3 at port 1, the last of which is one too many, and at port 2 three of class 5
-/// and `of_class_6`. Each class is stopped there for a reason of its own.
-fn stopped_port(of_class_6: u32) -> Script {
+/// Returns a switch under DSH whose ingress port 0 is full: four packets of class 3 for port 1, the
+/// last of which crosses the threshold, and for port 2 three of class 5 and `of_class_6` of class
+/// 6. Port 1 and 2 are paused with a cause per class.
+fn full_port_under_dsh(of_class_6: u32) -> Script {
     let mut spec = spec();
-    // Nothing is shared: what comes takes the insurance, and stops the port.
+    // Nothing is shared: packets take the insurance, which pauses the port.
     let dsh = DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() };
     spec.switch.headroom = HeadroomConfig::Dsh(dsh);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(6, 0, 2)], SWITCH);
@@ -432,38 +409,38 @@ fn stopped_port(of_class_6: u32) -> Script {
     s
 }
 
-/// A whole port is told to stop because of the egress port that holds most of what came in there, whatever the class; each class then waits for
-/// what that port's queue of this class waits for, or the fullest queue if it has nothing there.
+/// A port-wide PAUSE names the egress port with most of the ingress port's packets, of whatever
+/// class. Each class has the root of that egress port's queue of its class, or of the fullest queue
+/// if that is empty.
 #[test]
 fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
-    let mut s = stopped_port(2);
+    let mut s = full_port_under_dsh(2);
     let (port, causes) = s.next_pause();
     let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
     let parent = |queue, at| Some(Parent { queue, since: Time::from_ps(at) });
     assert_eq!((port, causes.len()), (0, 8));
     assert_eq!(of(5), Cause { via: Some(id), parent: parent(5, 2), ..PortId(72).into() });
     assert_eq!(of(6), Cause { via: Some(id), parent: parent(6, 3), ..PortId(73).into() });
-    // Class 3 stands at port 1, but it is port 2 that fills the port, with class 5 most of all.
+    // Class 3 is queued at port 1, but port 2 has most packets, most of them in class 5.
     assert_eq!((of(3), of(7)), (of(5), of(5)));
 }
 
 #[test]
 fn of_equally_full_queues_the_first_is_the_cause_of_a_class_that_has_none_there() {
-    let (_, causes) = stopped_port(3).next_pause();
+    let (_, causes) = full_port_under_dsh(3).next_pause();
     let root = |class| causes.iter().find(|(named, _)| *named == class).unwrap().1.root;
     assert_eq!([5, 6, 3, 7].map(root), [72, 73, 72, 72].map(PortId));
 }
 
-/// What was on the wire is lost, so both ends of a link that comes back stop and tell each other anew.
+/// Frames on the wire are lost, so both ends of a recovered link stop and announce their state
+/// anew.
 #[test]
 fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     let mut spec = spec();
     spec.switch.lossless = vec![Class(3), Class(5)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
     s.link_change(0, 1, false);
-    for psn in 0..3 {
-        arrive!(s, 100_000 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psns 0..3);
     expect!(s, 100_000..103_000 ps, port 0, Pause(vec![3]));
     expect_nothing!(s, before 1_000_000 ps);
     s.link_change(1_000_000, 1, true);
@@ -471,30 +448,25 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
     expect_nothing!(s, before 2_000_000 ps);
     arrive!(s, 2_000_000 ps, port 1, resume [3, 5]);
     expect!(s, 2_000_000..2_080_000 ps, port 1, Data(3, 0));
-    // The other link fails with its class paused: it is told again, and class 5 may go.
+    // The other link fails with its class paused: the PAUSE is repeated, and class 5 may be sent.
     s.link_change(2_010_000, 0, false);
     s.link_change(2_020_000, 0, true);
-    expect!(s, 2_020_000..2_023_000 ps, port 0, Pause(vec![3]));
-    expect!(s, 2_023_000..2_026_000 ps, port 0, Resume(vec![5]));
+    expect_each!(s, from 2_020_000 ps, 3_000 ps each, port 0, [Pause(vec![3]), Resume(vec![5])]);
     assert_eq!(s.closed(1, 3), None);
 }
 
-/// A RESUME that has waited for the link is not sent once it is back: both ends begin anew.
+/// A RESUME that waited at the dead port is not sent after the recovery: both ends begin anew.
 #[test]
 fn what_has_waited_at_a_dead_port_is_not_sent_once_it_is_back() {
     let mut spec = spec();
     spec.switch.lossless = vec![Class(3)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
-    for psn in 0..3 {
-        arrive!(s, 100_000 ps, port 0, data of flow 0, psn psn);
-    }
+    arrive!(s, 100_000 ps, port 0, data of flow 0, psns 0..3);
     expect!(s, 100_000..103_000 ps, port 0, Pause(vec![3]));
     s.link_change(500_000, 0, false);
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
-    expect!(s, 1_000_000..1_080_000 ps, port 1, Data(3, 0));
-    expect!(s, 1_080_000..1_160_000 ps, port 1, Data(3, 1));
-    expect!(s, 1_160_000..1_240_000 ps, port 1, Data(3, 2));
+    expect_each!(s, from 1_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1), Data(3, 2)]);
     s.link_change(2_000_000, 0, true);
     expect!(s, 2_000_000..2_003_000 ps, port 0, Resume(vec![3]));
     expect_nothing!(s, before 3_000_000 ps);
@@ -502,14 +474,15 @@ fn what_has_waited_at_a_dead_port_is_not_sent_once_it_is_back() {
 
 #[test]
 fn a_pause_repeated_after_a_failure_repeats_its_causes() {
-    let mut s = stopped_port(2);
+    let mut s = full_port_under_dsh(2);
     let first = s.next_pause();
     s.link_change(2_000_000, 0, false);
     s.link_change(2_010_000, 0, true);
     assert_eq!(first, s.next_pause());
 }
 
-/// With quanta, no longer than the peer's state may take: 1 us on the link, 2 us of response, and 5.12 us of a pause.
+/// With quanta the wait ends when the peer's state must have expired: 1 us on the link, 2 us of
+/// response, and 5.12 us of a pause.
 #[test]
 fn a_link_that_comes_back_does_not_wait_for_ever_with_quanta() {
     let pfc =
@@ -524,7 +497,7 @@ fn a_link_that_comes_back_does_not_wait_for_ever_with_quanta() {
     expect!(s, 9_120_000..9_200_000 ps, port 1, Data(3, 0));
 }
 
-/// A RESUME that was received before the failure opens no gate after it.
+/// A RESUME received before the failure opens no gate after it.
 #[test]
 fn what_was_received_before_a_failure_takes_no_effect_after_it() {
     let mut spec = with_pfc(PfcConfig { response: Duration::from_ps(100_000), ..Default::default() });
@@ -532,7 +505,7 @@ fn what_was_received_before_a_failure_takes_no_effect_after_it() {
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive!(s, 200_000 ps, port 0, data of flow 0, psn 0);
-    // It would take effect at 1,100,000 ps.
+    // The RESUME would take effect at 1,100,000 ps.
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
     s.link_change(1_010_000, 1, false);
     s.link_change(1_020_000, 1, true);
@@ -542,7 +515,7 @@ fn what_was_received_before_a_failure_takes_no_effect_after_it() {
     expect!(s, 2_100_000..2_180_000 ps, port 1, Data(3, 0));
 }
 
-/// The transmitter finishes its frame, though it will not be received.
+/// The transmitter finishes its frame, though the receiver discards it.
 #[test]
 fn a_link_that_comes_back_within_a_frame_is_busy_until_its_end() {
     let mut spec = spec();
@@ -555,7 +528,7 @@ fn a_link_that_comes_back_within_a_frame_is_busy_until_its_end() {
     expect!(s, 80_000..83_000 ps, port 1, Resume(vec![3]));
 }
 
-/// What counts is the time in which a packet could have left but for the PAUSE, not that in which there was none to send.
+/// A PAUSE counts while a packet could have left without it, not while there is none to send.
 #[test]
 fn a_flow_that_has_nothing_to_send_is_not_held_up() {
     let flow = FlowSpec { bytes: 2 * 952, ..in_class(3, 0, 1) };
@@ -563,7 +536,8 @@ fn a_flow_that_has_nothing_to_send_is_not_held_up() {
     assert_eq!([(); 2].map(|()| s.next_held_up(1_000_000)), [Some(Duration::ZERO); 2]);
     arrive!(s, 1_000_000 ps, port 0, pause [3]);
     arrive!(s, 2_000_000 ps, port 0, resume [3]);
-    // The second packet is lost: there is something to send again, first with an open gate, and then half of a PAUSE before it ends.
+    // The second packet is lost and sent again, first with an open gate, then in the second half of
+    // a PAUSE.
     arrive!(s, 3_000_000 ps, port 0, nack of flow 0, expected 1);
     assert_eq!(s.next_held_up(4_000_000), Some(Duration::ZERO));
     arrive!(s, 4_000_000 ps, port 0, pause [3]);
@@ -572,7 +546,7 @@ fn a_flow_that_has_nothing_to_send_is_not_held_up() {
     assert_eq!(s.next_held_up(6_000_000), Some(Duration::from_ns(500)));
 }
 
-/// PFC counts by pairs of ports, and SRCC keeps when each of them last met.
+/// PFC counts by pairs of ports, and SRCC keeps the time of the last packet of each pair.
 #[test]
 fn what_counts_by_pairs_of_ports_needs_a_node_of_few() {
     let refusal = |spec: &NetworkSpec| {
@@ -593,7 +567,8 @@ fn what_counts_by_pairs_of_ports_needs_a_node_of_few() {
     assert_eq!(refusal(&spec), [""; 0]);
     spec.congestion = CongestionConfig::Srcc(Default::default());
     assert_eq!(refusal(&spec), [of("congestion_control", "srcc")]);
-    // Pyrrha uses PFC where others do: hosts, in the paper's case without isolation there.
+    // Pyrrha uses PFC with neighbours that do: here with hosts, as in the paper's case without
+    // isolation at hosts.
     spec.congestion = CongestionConfig::None(Default::default());
     spec.switch.flow_control = FlowControlConfig::Pyrrha(PyrrhaConfig::default());
     assert_eq!(refusal(&spec), [""; 0]);

@@ -1,4 +1,4 @@
-//! PFC*: packets go up a lossless class with every switch, so that no cycle of waits can close.
+//! PFC*: each switch raises a packet's lossless class, so that no cycle of waits can close.
 
 use crate::common::bcube_of;
 use crate::prelude::*;
@@ -13,47 +13,48 @@ fn pfc_star(spec: NetworkSpec, classes: u8, xoff: u64) -> NetworkSpec {
     spec
 }
 
-fn sent(s: &mut Script, limit: u64) -> Vec<(u16, Says)> {
-    std::iter::from_fn(|| s.next_sent(limit)).map(|Sent { port, says, .. }| (port, says)).collect()
+fn sent(s: &mut Script, limit: u64) -> Vec<(u16, Content)> {
+    std::iter::from_fn(|| s.next_sent(limit)).map(|Sent { port, content, .. }| (port, content)).collect()
 }
 
-/// A server of BCube(2, 1) relays what came in class 3 in class 4. What fills it up names the class in which it came, and its own waits for class 4.
+/// A server of BCube(2, 1) relays packets of class 3 in class 4. Its PAUSE names the class of
+/// arrival, and its own packets wait for class 4.
 #[test]
 fn a_server_relays_in_the_next_class_and_pauses_that_in_which_packets_came() {
     let mut s = Script::new(&pfc_star(bcube(2, 100, 1000), 2, 2000), vec![flow(0, 3, 1 << 20, 0)], 1);
     s.arrive_data(0, 0, 0, 0);
-    assert_eq!(sent(&mut s, 500_000), [(1, Says::Data(4, 0))]);
-    // Class 3 of the next link is not what packets wait for; class 4 is.
+    assert_eq!(sent(&mut s, 500_000), [(1, Content::Data(4, 0))]);
+    // Packets wait for class 4 of the next link, not for class 3.
     s.arrive_pfc(500_000, 1, &[3], 65_535);
     s.arrive_data(1_000_000, 0, 0, 1);
-    assert_eq!(sent(&mut s, 1_500_000), [(1, Says::Data(4, 1))]);
+    assert_eq!(sent(&mut s, 1_500_000), [(1, Content::Data(4, 1))]);
     s.arrive_pause(1_500_000, 1, 4, PortId(77).into());
-    (2..4).for_each(|psn| s.arrive_data(2_000_000, 0, 0, psn));
+    s.arrive_each(2_000_000, 0, 0, 0, 2..4);
     let parent = Some(Parent { queue: 4, since: Time::from_ps(1_500_000) });
     let cause = Cause { via: Some(s.node.ports()[1].id), parent, ..PortId(77).into() };
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
-/// A chain h0 - s0 - s1 - s2 - h1: class 3 at the first switch, 4 at the second, 5 at the third; with a class less the network is refused. What
-/// is in the last class already, on a detour, stays there.
+/// A chain h0 - s0 - s1 - s2 - h1: class 3 at the first switch, 4 at the second, 5 at the third;
+/// one class fewer is refused. A packet already in the last class, on a detour, keeps it.
 #[test]
 fn a_switch_raises_what_comes_from_another_switch() {
-    let chain = || common::chain(&[100; 4], 1000);
+    let chain = || chain(&[100; 4], 1000);
     let leaves = |switch: u32, class| {
         let flow = FlowSpec { class: Class(class), ..flow(0, 1, 1 << 20, 0) };
         let mut s = Script::new(&pfc_star(chain(), 3, 100_000), vec![flow], switch);
         s.arrive_data(0, 0, 0, 0);
         sent(&mut s, 500_000)
     };
-    assert_eq!(leaves(2, 3), [(1, Says::Data(3, 0))]);
-    assert_eq!([3, 5].map(|class| leaves(3, class)), [4, 5].map(|class| vec![(1, Says::Data(class, 0))]));
+    assert_eq!(leaves(2, 3), [(1, Content::Data(3, 0))]);
+    assert_eq!([3, 5].map(|class| leaves(3, class)), [4, 5].map(|class| vec![(1, Content::Data(class, 0))]));
     let refused = Fabric::new(pfc_star(chain(), 2, 100_000)).unwrap_err();
     let [error] = &refused[..] else { panic!("{refused:?}") };
     assert_eq!(error.path, "switch.flow_control");
     assert!(error.message.contains("3 in all, and switch.lossless has 2"), "{error}");
 }
 
-/// A PAUSE takes effect when the response time is over, as of PFC.
+/// A PAUSE takes effect after the response time, as with PFC.
 #[test]
 fn a_pause_takes_effect_after_the_response_time() {
     let mut spec = pfc_star(bcube(2, 100, 1000), 2, 100_000);
@@ -63,26 +64,25 @@ fn a_pause_takes_effect_after_the_response_time() {
     s.arrive_pfc(0, 1, &[4], 65_535);
     s.arrive_data(500_000, 0, 0, 0);
     s.arrive_data(1_000_001, 0, 0, 1);
-    assert_eq!(sent(&mut s, 2_000_000), [(1, Says::Data(4, 0))]);
+    assert_eq!(sent(&mut s, 2_000_000), [(1, Content::Data(4, 0))]);
 }
 
-/// Three switches in a ring, with a host each. Routes set by hand send packets for one host to and fro between the other two switches.
+/// Three switches in a ring with a host each. Configured routes send packets for one host back and
+/// forth between the other two switches.
 #[test]
 fn routes_that_go_round_are_refused() {
-    let mut spec = common::network(3, 3);
-    let access = (0..3).map(|host| link(host, 3 + host, 100, 1000));
-    spec.links = access.chain((0..3).map(|switch| link(3 + switch, 3 + (switch + 1) % 3, 100, 1000))).collect();
-    let spec = pfc_star(spec, 3, 100_000);
+    let ends = (0..3).map(|host| (host, 3 + host)).chain((0..3).map(|switch| (3 + switch, 3 + (switch + 1) % 3)));
+    let spec = pfc_star(linked(3, 3, ends), 3, 100_000);
     assert!(Fabric::new(spec.clone()).is_ok());
     let route = |node, next| RouteSpec { node: NodeId(node), to: NodeId(1), next: NodeId(next) };
     let looped = NetworkSpec { routes: vec![route(3, 5), route(5, 3)], ..spec };
     assert!(Fabric::new(looped).unwrap_err().iter().any(|error| error.to_string().contains("in all")));
 }
 
-/// Many more switches in a row than packets can pass.
+/// Far more switches in a row than packets can pass.
 #[test]
 fn the_longest_chain_of_switches_is_refused_like_any_other() {
-    let mut spec = common::network(2, 60_000);
+    let mut spec = network(2, 60_000);
     let switches = (2..60_001).map(|switch| link(switch, switch + 1, 100, 1000));
     spec.links = [link(0, 2, 100, 1000), link(1, 60_001, 100, 1000)].into_iter().chain(switches).collect();
     assert!(Fabric::new(pfc_star(spec, 3, 100_000)).is_err());
@@ -97,41 +97,36 @@ fn a_flow_that_is_pinned_to_more_switches_than_there_are_classes_is_refused() {
     assert!(Fabric::new(pfc_star(bcube_of(2, 2, 100, 1000), 2, 100_000)).is_err());
 }
 
-/// Whether `flows` come to an end in BCube(4, 1) without any deadlock on the way.
+/// Checks that `flows` finish in BCube(4, 1) without a deadlock.
 fn goes_through(flows: Vec<FlowSpec>) {
     let mut spec = pfc_star(bcube(4, 100, 1000), 2, 10_000);
     spec.switch.buffer = Bytes(5_000_000);
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    for us in 1..1000 {
-        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
-        assert_eq!(simulation.find_deadlock(), None);
-    }
-    common::drain(&mut simulation);
+    assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
+    drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
     assert!(simulation.totals().pause_frames > 0);
 }
 
-/// The case of PortFC's figure 5, in which PFC locks up if servers pass PAUSEs on.
+/// The case of PortFC's figure 5, in which PFC has a deadlock if servers forward PAUSEs.
 #[test]
 fn two_flows_and_a_burst_go_through() {
     goes_through(common::two_flows_and_a_burst());
 }
 
-/// PFC locks up there (`relays.rs`).
+/// PFC has a deadlock there (`relays.rs`).
 #[test]
 fn four_flows_round_four_servers_go_through() {
     goes_through(common::four_flows_and_bursts());
 }
 
-/// A ring of switches with hosts, whose shortest paths close a cycle; or a BCube.
+/// Draws a ring of switches with hosts, whose shortest paths close a cycle, or a BCube.
 fn networks() -> impl Strategy<Value = NetworkSpec> {
     let ring = (3u32..8, 1u32..3).prop_map(|(switches, per_switch)| {
         let hosts = switches * per_switch;
-        let mut spec = common::network(hosts, switches);
-        let access = (0..hosts).map(|host| link(host, hosts + host / per_switch, 100, 1000));
-        let ring = (0..switches).map(|switch| link(hosts + switch, hosts + (switch + 1) % switches, 100, 1000));
-        spec.links = access.chain(ring).collect();
-        spec
+        let access = (0..hosts).map(|host| (host, hosts + host / per_switch));
+        let ring = (0..switches).map(|switch| (hosts + switch, hosts + (switch + 1) % switches));
+        linked(hosts, switches, access.chain(ring))
     });
     prop_oneof![ring, (2u32..5).prop_map(|n| bcube(n, 100, 1000)), Just(bcube_of(2, 2, 100, 1000))]
 }
@@ -139,7 +134,7 @@ fn networks() -> impl Strategy<Value = NetworkSpec> {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// With a class for every switch on the way nothing is lost, and nothing waits for itself.
+    /// With a class for every switch on the path there is no loss and no deadlock.
     #[test]
     fn no_network_locks_up(
         spec in networks(),
@@ -155,14 +150,9 @@ proptest! {
             let src = src % hosts;
             flow(src, (src + 1 + ahead % (hosts - 1)) % hosts, bytes, start)
         });
-        let mut flows: Vec<FlowSpec> = made.collect();
-        flows.sort_by_key(|flow| flow.start);
-        let mut simulation = Simulation::new(spec, flows, shards).unwrap();
-        for step in 1..20 {
-            simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
-            prop_assert_eq!(simulation.find_deadlock(), None);
-        }
-        common::drain(&mut simulation);
+        let mut simulation = Simulation::new(spec, sorted(made), shards).unwrap();
+        prop_assert_eq!(find_deadlock(&mut simulation, 10, 200), None);
+        drain(&mut simulation);
         prop_assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
         prop_assert_eq!((simulation.unfinished(), simulation.audit()), (vec![], vec![]));
     }

@@ -1,4 +1,4 @@
-//! PortFC: queues, frames, thresholds, and what holds in BCube networks.
+//! PortFC: queues, frames, thresholds, and guarantees in BCube networks.
 
 use crate::common::bcube_of;
 use crate::prelude::*;
@@ -8,7 +8,7 @@ use backwater_fabric::mechanisms::flow_control::port_fc::PortFcConfig;
 use backwater_fabric::network::spec::{NodeKind, NodeSpec};
 use proptest::prelude::*;
 
-/// BCube(n, k) under PortFC; switches share all of their buffer, whatever it is.
+/// Returns BCube(n, k) under PortFC; switches share all of their buffer.
 fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
     let mut spec = bcube_of(n, k, 100, 1000);
     spec.switch.buffer = Bytes(5_000_000);
@@ -18,21 +18,22 @@ fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
     spec
 }
 
-/// Thresholds in bytes for both types: one-hop BDPs are 25 KB.
+/// Returns thresholds in bytes for both types: one-hop BDPs are 25 KB.
 fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
     PortFcConfig { xoff: f64::from(xoff) / 25e3, xon: f64::from(xon) / 25e3, ..Default::default() }
 }
 
-/// The queues, by the paper's numbers, that a packet of `flow` leaves on its way through BCube(4, 1), the first at its own server.
+/// Returns the queues, by the paper's numbers, that a packet of `flow` leaves on its path through
+/// BCube(4, 1), the first at its own server.
 fn queues(flow: FlowSpec) -> Vec<QueueIx> {
     queues_in(network(4, 1, Default::default()), flow)
 }
 
-/// The same in another network.
+/// Returns the queues that a packet of `flow` leaves on its path through a network.
 fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     let queue = |action| match action {
         Action::Sent { frame, .. } => {
             frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
@@ -43,8 +44,8 @@ fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
 }
 
-/// Figure 6 of the paper: servers are 0 to 15, switches 16 to 19 in layer 0 and 20 to 23 in layer 1; switch 19 has servers 12 to 15, switch 23 has
-/// 3, 7, 11 and 15.
+/// Figure 6 of the paper. Servers are 0 to 15, switches 16 to 19 in layer 0 and 20 to 23 in layer
+/// 1; switch 19 has servers 12 to 15, switch 23 has 3, 7, 11 and 15.
 #[test]
 fn packets_are_in_the_queues_of_the_papers_examples() {
     // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15 itself.
@@ -54,7 +55,8 @@ fn packets_are_in_the_queues_of_the_papers_examples() {
     };
     let of_11 = [15, 12, 13, 14].map(|dst| at_switch(11, dst));
     assert_eq!((of_11, at_switch(3, 14), at_switch(7, 15)), ([3, 0, 1, 2], 2, 3));
-    // At the port of server 15 to switch 19: F1 to F4 go on behind servers 12, 13, 14 and 12; F6 to F8 end there; F9 and F10 only pass.
+    // At the port of server 15 to switch 19: F1 to F4 continue behind servers 12, 13, 14 and 12; F6
+    // to F8 end at 12 to 14; F9 and F10 only pass.
     let own = |through: u32, dst| queues(via(15, &[19, through, 8 + through], dst, 1000))[0];
     assert_eq!([own(12, 0), own(13, 1), own(14, 2), own(12, 4)], [0, 1, 2, 0]);
     assert_eq!([12, 13, 14].map(|dst| queues(via(15, &[19], dst, 1000))[0]), [3, 4, 5]);
@@ -71,12 +73,13 @@ fn the_port_by_which_packets_come_has_no_queue() {
     assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
     // By the other port, of layer 1.
     assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
-    // Who is pinned to go back by that port waits in the first A queue.
+    // Packets pinned back to that port wait in the first A queue.
     assert_eq!(queues(via(0, &[16, 1, 16], 2, 1000))[1], 0);
 }
 
-/// BCube(4, 1) with two more hosts: 24 does not relay, and has a link to switch 20 and a faster one to switch 21; 25 relays, and has one to switch 20
-/// alone. There is one queue for all that goes to host 24, which passes nothing on and slows nobody down.
+/// BCube(4, 1) with two more hosts. Host 24 does not relay, and has a link to switch 20 and a
+/// faster one to switch 21; host 25 relays, and has a link to switch 20 alone. Packets to host 24
+/// have one queue; the host forwards no frames and slows nobody down.
 #[test]
 fn hosts_that_do_not_relay_are_destinations_alone() {
     let mut spec = network(4, 1, Default::default());
@@ -84,7 +87,8 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
     spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
     spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
-    // At server 0: five queues of the other ports of switch 20 for longer paths, however few links host 25 has, and the fourth for packets that end there.
+    // At server 0: five queues of the other ports of switch 20 for longer paths, however few links
+    // host 25 has, and the fourth for packets that end there.
     assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.of(NodeId(20))[0].id;
@@ -92,13 +96,14 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
     assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
 
-/// A packet of six links: 6-hop queues come before those of four, then those of two, then the relay queue; at switches the ports of the lower layer
-/// behind the server come first (BCube(2, 2): one port each).
+/// A packet over six links in BCube(2, 2): 6-hop queues precede those of four, then those of two,
+/// then the relay queue. At switches the ports of the lower layer behind the server come first (one
+/// port each).
 #[test]
 fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     let layer = |node: NodeId| (node.0 - 8) / 4;
     let mut seen = Vec::new();
     for traced in simulation.take_trace() {
@@ -106,7 +111,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
         let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
         let facts = &wiring.ports[port];
-        // Of a server the layer that it sends to, of a switch its own.
+        // The layer to which a server sends, or the switch's own layer.
         let is_switch = simulation.fabric().is_switch(traced.node);
         seen.push((is_switch, layer(if is_switch { traced.node } else { wiring.peer(facts) }), queue));
     }
@@ -127,7 +132,8 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     );
 }
 
-/// Queue counts of section 3.2, the high-priority queue included, which is that of the control class.
+/// Queue counts of section 3.2, including the high-priority queue, which is that of the control
+/// class.
 #[test]
 fn ports_have_as_many_queues_as_the_paper_counts() {
     use backwater_fabric::contract::FlowControl;
@@ -146,13 +152,14 @@ const RESUME: u16 = 0x41;
 const A: u32 = 0;
 const B: u32 = 1;
 
-/// A frame about the queues of a type at a port.
+/// Returns a frame about the queues of a type at a port.
 fn frame(opcode: u16, of: u32, port: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     Control::Custom { protocol: Protocol::named("port-fc"), opcode, signal, reliable: true, words: [port.0, of, 0] }
 }
 
-/// What a node sends before `limit`, as opcode, type and congested port, with the port through which it leaves; data is left out.
+/// Returns time, port, opcode, type and congested port of the frames that a node sends before
+/// `limit`, without data.
 fn told(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
     let mut told = Vec::new();
     while let Some((at, port, control)) = s.next_custom(limit) {
@@ -162,48 +169,53 @@ fn told(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
     told
 }
 
-/// Of a full packet, and of the first of a flow.
+/// Charge of a full packet that is not the first of its flow.
 const CHARGE: u32 = 1086;
-/// Time of a frame with 1024 B of payload at 100 Gb/s.
+/// Transmission time of a frame with 1024 B of payload at 100 Gb/s.
 const FRAME: u64 = 1106 * 80;
-/// Time of a frame of flow control.
+/// Transmission time of a frame of flow control.
 const CONTROL: u64 = 84 * 80;
 
-/// Switch 23 of BCube(4, 1): of five packets for server 15 the first leaves at once; with four in the queue all other servers are told, and again
-/// when two are left.
+/// Switch 23 of BCube(4, 1). Of five packets for server 15 the first leaves at once; with four in
+/// the queue all other servers are paused, and with two left they are resumed.
 #[test]
 fn a_full_queue_of_type_b_pauses_all_other_servers() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
     let id = s.node.ports()[3].id.0;
-    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    s.arrive_each(0, 0, 2, 0, 1..=4);
     assert_eq!(told(&mut s, 1), []);
     s.arrive_data(1, 2, 0, 5);
     assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
-    // Four left: one leaves at FRAME, the next at twice that.
+    // Four remain: one leaves at FRAME, the next at twice that.
     s.arrive_data(2, 2, 0, 6);
     assert_eq!(told(&mut s, 3 * FRAME), []);
     assert_eq!(told(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
 }
 
-/// The A queues of a port count together, and apart from its B queue: two for server 12 and two for 13 pause, though a B queue of three does not.
+/// The A queues of a port count together, and apart from its B queue: two packets for server 12 and
+/// two for 13 pause, though a B queue of three does not.
 #[test]
 fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
     let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
     let mut s = Script::new(&spec, flows, 23);
     let id = s.node.ports()[3].id.0;
-    (1..=4).for_each(|psn| s.arrive_data(0, 2, 0, psn));
-    [1, 2, 1].into_iter().zip(1..).for_each(|(flow, psn)| s.arrive_data(0, 2, flow, psn));
+    s.arrive_each(0, 0, 2, 0, 1..=4);
+    for (flow, psn) in [1, 2, 1].into_iter().zip(1..) {
+        s.arrive_data(0, 2, flow, psn);
+    }
     assert_eq!(told(&mut s, 1), []);
     s.arrive_data(1, 2, 2, 9);
     assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
-    // Type B is told of on its own, as soon as the frames about type A have left: two flags per port.
+    // Type B has a frame of its own, sent as soon as the frames about type A have left: two frames
+    // per port.
     s.arrive_data(2, 2, 0, 9);
     assert_eq!(told(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
 }
 
-/// Thresholds of type B may be set apart; and a BDP may be that of the longest path, of some 8.7 us with 1106 B and ACKs of 86 B.
+/// Thresholds of type B may be separate. A BDP may be that of the longest path, of some 8.7 us with
+/// 1106 B and ACKs of 86 B.
 #[test]
 fn thresholds_are_bdps_as_configured() {
     use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;
@@ -222,7 +234,7 @@ fn thresholds_are_bdps_as_configured() {
         first_pause(PortFcConfig { last_xoff: Some(3.0), last_xon: Some(2.0), ..Default::default() }),
         packets(75_000)
     );
-    // PAUSEs go over the other links: how long that to server 15 is does not matter.
+    // PAUSEs use the other links: the delay to server 15 does not matter.
     let mut uneven = network(4, 1, Default::default());
     uneven.links[16 + 15].delay = Duration::from_us(4);
     assert_eq!(first_pause_in(uneven), packets(150_000));
@@ -231,7 +243,8 @@ fn thresholds_are_bdps_as_configured() {
     assert_eq!(path, packets(6 * rtt_bytes));
 }
 
-/// Server 15 of BCube(4, 1) sends to server 12, past 12 to server 0, and to server 13.
+/// Returns server 15 of BCube(4, 1), which sends to server 12, by server 12 to server 0, and to
+/// server 13.
 fn server_15() -> (Script, [PortId; 2]) {
     let flows = vec![via(15, &[19], 12, 1 << 30), via(15, &[19, 12, 20], 0, 1 << 30), via(15, &[19], 13, 1 << 30)];
     let s = Script::new(&network(4, 1, Default::default()), flows, 15);
@@ -240,10 +253,9 @@ fn server_15() -> (Script, [PortId; 2]) {
     (s, exits)
 }
 
-/// Which flows a server sends data of from now until `limit`.
+/// Returns the flows whose data is sent until `limit`.
 fn flows_sent(s: &mut Script, limit: u64) -> Vec<u32> {
-    let mut sent: Vec<u32> = std::iter::from_fn(|| s.next_data(limit)).map(|(_, flow, _)| flow).collect();
-    sent.sort_unstable();
+    let mut sent = s.flows_sent(limit);
     sent.dedup();
     sent
 }
@@ -253,7 +265,7 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
     let us = 1_000_000;
     let (mut s, [to_12, _]) = server_15();
     assert_eq!(flows_sent(&mut s, us), [0, 1, 2]);
-    // Type A: what passes the next server. Type B: what ends there.
+    // Type A: packets that pass the next server. Type B: packets that end there.
     s.arrive_control(us, 0, frame(PAUSE, A, to_12));
     assert_eq!((flows_sent(&mut s, us + 1).len(), flows_sent(&mut s, 2 * us)), (0, vec![0, 2]));
     s.arrive_control(2 * us, 0, frame(PAUSE, B, to_12));
@@ -264,7 +276,8 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
     assert_eq!(flows_sent(&mut s, 5 * us), [0, 1, 2]);
 }
 
-/// Type B goes out of the other port, as it came; type A ends here. What says nothing new is not repeated.
+/// The other port forwards frames about type B; frames about type A end here. A repeated state is
+/// not forwarded.
 #[test]
 fn a_server_passes_on_what_is_about_type_b() {
     let us = 1_000_000;
@@ -279,7 +292,8 @@ fn a_server_passes_on_what_is_about_type_b() {
     assert_eq!(s.counted("relayed_frames"), 2);
 }
 
-/// Switch 23 hears from server 15 that the B queue of the port of switch 19 to server 12 is full: the A queue for that port stops, and no other.
+/// Server 15 tells switch 23 that the B queue of switch 19's port to server 12 is full: the A queue
+/// for that port stops, and no other.
 #[test]
 fn a_switch_stops_the_queue_of_the_congested_port() {
     let us = 1_000_000;
@@ -287,14 +301,17 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     let mut s = Script::new(&network(4, 1, Default::default()), flows, 23);
     let to_12 = s.fabric.wiring.of(NodeId(19))[0].id;
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
-    (0..3).for_each(|flow| s.arrive_data(1, 2, flow, 1));
+    for flow in 0..3 {
+        s.arrive_data(1, 2, flow, 1);
+    }
     assert_eq!(flows_sent(&mut s, us), [0, 2]);
     s.arrive_control(us, 3, frame(RESUME, B, to_12));
     assert_eq!(flows_sent(&mut s, 2 * us), [1]);
 }
 
-/// Both ends name alike what is stopped, which audits compare and the search for deadlocks follows: a server by the queue of its own data that it has
-/// closed, and for whom it has passed that on; a switch by the port that is full, and of which the server there is not told.
+/// Both ends name a pause alike, for audits and the deadlock search. A server names the closed
+/// queue of its own data, and the ports to which it forwarded the pause. A switch names its full
+/// port, except to the server behind that port.
 #[test]
 fn both_ends_name_alike_what_is_stopped() {
     let stopped = |s: &Script| -> Vec<_> {
@@ -314,13 +331,13 @@ fn both_ends_name_alike_what_is_stopped() {
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
     let to_15 = s.node.ports()[3].id;
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
-    (1..=2).for_each(|psn| s.arrive_data(0, 2, 0, psn));
+    s.arrive_each(0, 0, 2, 0, 1..=2);
     assert_eq!(stopped(&s), [vec![], vec![], vec![], vec![because]]);
     assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
 }
 
-/// A link that comes back: the switch opens what it had been told by the server, and tells it again what is full; the server does the same, also for the
-/// port behind it.
+/// A link recovers: the switch opens the queues that the server had paused, and announces its full
+/// queues again. The server does the same, also for the port behind it.
 #[test]
 fn both_ends_begin_anew_when_a_link_comes_back() {
     let us = 1_000_000;
@@ -329,13 +346,14 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
     let mut s = Script::new(&spec, flows, 23);
     let (to_12, to_15) = (s.fabric.wiring.of(NodeId(19))[0].id, s.node.ports()[3].id);
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
-    (1..=3).for_each(|psn| s.arrive_data(1, 0, 1, psn));
-    (1..=3).for_each(|psn| s.arrive_data(1, 2, 0, psn));
+    s.arrive_each(1, 0, 0, 1, 1..=3);
+    s.arrive_each(1, 0, 2, 0, 1..=3);
     let both = |at, port| [(at, port, PAUSE, A, to_15.0), (at + CONTROL, port, PAUSE, B, to_15.0)];
     let mut first = told(&mut s, 10_000);
     first.sort_by_key(|(at, port, ..)| (*port, *at));
     assert_eq!(first, [0, 1, 2].map(|port| both(1, port)).concat());
-    // Nothing is told to server 15 of the port that leads to it; it goes on with the packets for server 12.
+    // Server 15 gets no frame about the port that leads to it, and continues with packets for
+    // server 12.
     s.link_change(20_000, 3, false);
     s.link_change(20_001, 3, true);
     assert_eq!(told(&mut s, 20_002), []);
@@ -358,28 +376,25 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
     assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
 }
 
-/// The case of figure 5: PortFC does not lock up where PFC does.
+/// The case of figure 5: PortFC has no deadlock where PFC has one.
 #[test]
 fn two_flows_and_a_burst_go_through() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
     let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
-    for us in 1..1000 {
-        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
-        assert_eq!(simulation.find_deadlock(), None);
-    }
-    common::drain(&mut simulation);
+    assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
+    drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.totals().drops, simulation.audit()), (0, [0; 5], vec![]));
     assert!(simulation.totals().pause_frames > 0);
 }
 
-/// BCube(4, 1) in which switch 16 has no links: its servers are reached by layer 1 alone.
+/// Returns BCube(4, 1) in which switch 16 has no links: its servers are reached by layer 1 alone.
 fn without_switch_16() -> NetworkSpec {
     let mut spec = network(4, 1, Default::default());
     spec.links.retain(|link| link.b != NodeId(16));
     spec
 }
 
-/// Bytes of buffer that the promise needs.
+/// Returns the bytes of buffer that the guarantee needs.
 fn need(spec: &NetworkSpec) -> u64 {
     let mut tiny = spec.clone();
     tiny.switch.buffer = Bytes(1);
@@ -391,10 +406,12 @@ fn need(spec: &NetworkSpec) -> u64 {
         .unwrap_or_else(|| panic!("{reason}"))
 }
 
-/// Whether all switches promise to lose nothing, and the first reason why one does not.
+/// Returns true if all switches guarantee losslessness, and otherwise the first reason against it.
 fn guarantee(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
     let mut fabric = Fabric::new(spec.clone()).unwrap();
-    flows.iter().for_each(|flow| fabric.check_flow(flow).unwrap());
+    for flow in flows {
+        fabric.check_flow(flow).unwrap();
+    }
     let mut switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
     let reason = switches.find_map(|switch| fabric.check_guarantee(switch).err());
     let mut ports = fabric.wiring.ports.iter().filter(|port| fabric.is_switch(port.node));
@@ -409,11 +426,14 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     let mut star = network(8, 0, Default::default());
     assert!(guarantee(&star, &[]).0);
-    // Links that fail, and that corrupt frames, where no server relays: PAUSEs are spared, and nothing comes by a detour.
+    // Links fail and corrupt frames where no server relays: PAUSEs are spared, and no packet makes
+    // a detour.
     star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
-    star.links.iter_mut().for_each(|link| link.error_rate = 1e-3);
+    for link in &mut star.links {
+        link.error_rate = 1e-3;
+    }
     assert!(guarantee(&star, &[]).0);
-    // Three layers; a detour by way of three switches.
+    // Three layers, and a detour by three switches.
     assert!(guarantee(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
     assert!(guarantee(&spec, &[detour]).1.contains("up to 3 switches"));
@@ -421,22 +441,25 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     let mut acks = spec.clone();
     acks.host.ack_class = Class(3);
     assert!(guarantee(&acks, &[]).1.contains("stops no ACKs"));
-    // Servers that let relayed packets wait.
+    // Servers that do not send relayed packets first.
     let mut fair = spec.clone();
     fair.host.scheduler = HostScheduler::Fair {};
     assert!(guarantee(&fair, &[]).1.contains("do not send first"));
-    // Layer 1 is faster than layer 0: what it brings piles up at the servers.
+    // Layer 1 is faster than layer 0: its packets pile up at the servers.
     let mut uneven = spec.clone();
-    uneven.links[16..].iter_mut().for_each(|link| link.rate = Rate::from_gbps(400));
+    for link in &mut uneven.links[16..] {
+        link.rate = Rate::from_gbps(400);
+    }
     assert!(guarantee(&uneven, &[]).1.contains("faster link"));
-    // A buffer that thresholds and what is on its way do not fit into: eight thresholds; twelve pairs of ports, and half as many; a PAUSE waits for eight
-    // others, a frame goes before it, and its receiver finishes one, and three more by way of a server.
+    // A buffer too small for thresholds and frames in flight. Eight thresholds; twelve pairs of
+    // ports, and half as many. A PAUSE waits for eight others and a frame, and its receiver
+    // finishes one frame, or three by a server.
     let mut small = spec.clone();
     let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
     let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
     small.switch.buffer = Bytes(bound);
     assert_eq!(guarantee(&small, &[]), (true, String::new()));
-    // What comes while servers forward needs room as well.
+    // Packets that arrive while servers forward need room as well.
     let mut later = small.clone();
     later.host.relay.delay = Duration::from_us(1);
     assert_eq!((guarantee(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
@@ -447,11 +470,11 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     );
     let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
     assert!(!guarantee(&network(8, 1, endless), &[]).0);
-    // Links that fail, whether routes change with it or not.
+    // Links that fail, with new routes or without.
     let mut faults = spec.clone();
     faults.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     assert!(guarantee(&faults, &[]).1.contains("links fail"));
-    // Servers that forward more slowly than packets come; a buffer that is not for whatever comes; switches that nobody stops.
+    // Servers that forward too slowly; a divided buffer; switches with another flow control.
     let mut slow = spec.clone();
     slow.host.relay.rate = Some(Rate::from_gbps(50));
     assert!(guarantee(&slow, &[]).1.contains("as fast as it comes"));
@@ -462,15 +485,16 @@ fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
     let flow_control = Some(common::no_flow_control());
     mixed.groups = vec![SwitchGroup { switches: vec![NodeId(20)], flow_control, headroom: None }];
     assert!(guarantee(&mixed, &[]).1.contains("another flow control"));
-    // A switch that has failed at planning: what goes to its servers passes three switches.
+    // A switch without links from the start: packets to its servers pass three switches.
     assert!(guarantee(&without_switch_16(), &[]).1.contains("up to 3 switches"));
-    // Two links that have failed in BCube(3, 1), those of server 0 to switch 9 and of server 1 to switch 13: the longest ways are between single servers.
+    // Two links of BCube(3, 1) are missing, those of server 0 to switch 9 and of server 1 to switch
+    // 13: the longest paths connect single servers.
     let mut two_links = network(3, 1, Default::default());
     two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
     assert!(guarantee(&two_links, &[]).1.contains("up to 4 switches"));
 }
 
-/// A port may be resumed where it is paused, and no later; servers may not be linked to each other.
+/// XON may equal XOFF, and not exceed it; servers may not be linked to each other.
 #[test]
 fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
     let is_sound = |xon| {
@@ -495,7 +519,7 @@ fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
     assert!(refused.iter().any(|error| error.to_string().contains("some are linked to each other")), "{refused:?}");
 }
 
-/// A network, its flows, and for how long to run it at least.
+/// Draws a network and its flows.
 fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let shape = (2u32..=8, 0u32..=1);
     let config = (1.0f64..8.0, 0.0f64..1.0, prop::option::of((1.0f64..8.0, 0.0f64..1.0)));
@@ -525,9 +549,7 @@ fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
             };
             let others =
                 others.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start));
-            let mut flows: Vec<FlowSpec> = incasts.into_iter().flat_map(of_incast).chain(others).collect();
-            flows.sort_by_key(|flow| flow.start);
-            (spec, flows)
+            (spec, sorted(incasts.into_iter().flat_map(of_incast).chain(others)))
         })
     })
 }
@@ -535,25 +557,21 @@ fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// On shortest paths in BCubes of up to two layers, with no more buffer than that takes, nothing is lost, nothing waits for itself, no PAUSE has crossed more than three links, everything
-    /// arrives in order, once, and all gates are open in the end.
+    /// On shortest paths in BCubes of up to two layers, with the buffer that the guarantee needs:
+    /// no drop, no deadlock, no PAUSE over more than three links, every byte in order and once, and
+    /// all gates open in the end.
     #[test]
     fn bcubes_lose_nothing_and_never_lock_up((spec, flows) in cases(), shards in 1usize..4) {
-        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
-        let (alone, _) = common::run(&spec, flows.clone());
+        let (alone, _) = run(&spec, flows.clone());
         let mut simulation = Simulation::new(spec, flows, shards).unwrap();
         let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
         prop_assert_eq!(simulation.fabric().guarantee(switch.unwrap().id), Guarantee::Lossless);
-        for step in 1..20 {
-            simulation.run_until(Time::ZERO + Duration::from_us(10 * step), 1);
-            prop_assert_eq!(simulation.find_deadlock(), None);
-        }
-        common::drain(&mut simulation);
+        prop_assert_eq!(find_deadlock(&mut simulation, 10, 200), None);
+        drain(&mut simulation);
         prop_assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
         prop_assert_eq!((simulation.unfinished(), simulation.find_deadlock()), (vec![], None));
-        for (outcome, bytes) in simulation.outcomes().iter().zip(sizes) {
-            prop_assert_eq!((outcome.reception.delivered, outcome.retransmitted), (bytes, 0));
-        }
+        let outcomes = simulation.outcomes();
+        prop_assert!(all_delivered(&outcomes) && outcomes.iter().all(|outcome| outcome.retransmitted == 0));
         prop_assert!(simulation.is_quiet());
         prop_assert_eq!((simulation.audit(), simulation.fingerprint()), (vec![], alone.fingerprint()));
         for pause in simulation.take_pauses() {
@@ -562,46 +580,50 @@ proptest! {
     }
 }
 
-/// An incast into server 5 of BCube(4, 1) fills its B queues; packets that pass servers to it wait in A queues of switches until these are full, and
-/// then at their own servers: pauses have crossed one, two and three links. Those of two have been passed on by servers.
+/// An incast into server 5 of BCube(4, 1) fills its B queues. Packets that pass other servers wait
+/// in A queues of switches until these are full, and then at their own servers: pauses span one,
+/// two and three links. Servers forwarded those of two links.
 #[test]
 fn a_pause_crosses_three_links_at_most() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
     let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 1_000_000, 0)).collect();
     let mut simulation = Simulation::new(spec, incast, 1).unwrap();
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     let pauses = simulation.take_pauses();
     let fabric = simulation.fabric();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for pause in &pauses {
         let (facts, Cause { root, via, parent, hops, .. }) = (&fabric.wiring.ports[pause.port], pause.closure.cause);
         seen.insert((hops, fabric.is_switch(facts.node)));
-        // Port 1 of switch 17 and of switch 21 lead to server 5; ports to other servers are full for themselves, and no PAUSE goes far because of them.
+        // Port 1 of switch 17 and of switch 21 leads to server 5. Ports to other servers are full
+        // for their own packets, and cause no PAUSE further away.
         let is_last = |switch: u32| fabric.wiring.of(NodeId(switch))[1].id == root;
         assert!(hops == 1 || is_last(17) || is_last(21));
         let parent = parent.map(|parent| (via.unwrap(), parent.queue, parent.since));
         let found = |key| pauses.iter().find(|other| (other.port, other.queue, other.closure.from) == key);
-        // The parent has crossed one link less; one that is empty is the first.
+        // The parent spans one link less; a pause without parent is the first.
         assert_eq!(parent.map_or(0, |key| found(key).unwrap().closure.cause.hops) + 1, hops);
     }
     assert_eq!(Vec::from_iter(seen), [(1, false), (2, true), (3, false)]);
 }
 
-/// What passes three switches, by servers that share the port of the second, and what else goes to the same server: where packets are lost.
+/// Checks that packets are lost at the second of three switches, where servers share its port, with
+/// other packets to the same server.
 fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], beside: &[u32], second: u32) {
     let last = |path: &[u32; 5]| path[4];
     let passing = paths.iter().map(|(src, path)| via(*src, path, 0, 4_000_000));
     let own = beside.iter().map(|src| via(*src, &[last(&paths[0].1)], 0, 16_000_000));
-    let (simulation, outcomes) = common::run(&spec, passing.chain(own).collect());
-    let drops = simulation.totals().drops[DropCause::Headroom as usize];
+    let (simulation, outcomes) = run(&spec, passing.chain(own).collect());
+    let lost = drops(&simulation, DropCause::Headroom);
     let at_second = simulation.node(NodeId(second)).losses().frames[DropCause::Headroom as usize];
-    assert!(drops > 0);
-    assert_eq!((at_second, simulation.totals().unpromised_drops, simulation.violations()), (drops, drops, vec![]));
-    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
+    assert!(lost > 0);
+    assert_eq!((at_second, simulation.totals().unpromised_drops, simulation.violations()), (lost, lost, vec![]));
+    assert!(all_delivered(&outcomes));
 }
 
-/// In BCube(3, 2), packets for server 0 come to switch 39 by servers 12 and 15 and leave it for server 9: the A queue there is fed at twice the rate of a link, and
-/// told to stop for half of the time, and nobody stops the switches before. The analysis names the queue.
+/// In BCube(3, 2), packets for server 0 reach switch 39 by servers 12 and 15 and leave it for
+/// server 9. The A queue there is fed at twice the link rate and paused half of the time, and
+/// nobody pauses the switches before. The analysis names that queue.
 #[test]
 fn with_three_layers_packets_are_lost_at_the_second_switch() {
     let paths =
@@ -609,14 +631,16 @@ fn with_three_layers_packets_are_lost_at_the_second_switch() {
     lost_behind_three_switches(network(3, 2, Default::default()), &paths, &[18], 39);
 }
 
-/// The same in BCube(4, 1) on a detour: to server 0 by way of layer 0, 1 and 0, as if its link to layer 1 had failed.
+/// A detour in BCube(4, 1): packets reach server 0 by layers 0, 1 and 0, as if its link to layer 1
+/// had failed.
 #[test]
 fn on_detours_packets_are_lost_at_the_second_switch() {
     let paths = [(4, 17, 5), (6, 17, 5), (8, 18, 9), (10, 18, 9)].map(|(src, by, relay)| (src, [by, relay, 21, 1, 16]));
     lost_behind_three_switches(network(4, 1, Default::default()), &paths, &[2], 21);
 }
 
-/// A link fails for good, and routes go round it: what a server had heard by it is withdrawn, so that nothing waits for a port that no packet comes to any more.
+/// A link fails for good, and routes avoid it. The server withdraws all pauses received by that
+/// link, so that no packet waits for a port that is no longer used.
 #[test]
 fn what_was_heard_by_a_link_that_is_gone_is_withdrawn() {
     let us = 1_000_000;
@@ -624,21 +648,20 @@ fn what_was_heard_by_a_link_that_is_gone_is_withdrawn() {
     spec.reconvergence = Some(Duration::from_us(5));
     spec.faults = vec![LinkFault { link: 15, down: Time::from_ps(us), up: Time::NEVER }];
     spec.recovery = RecoveryConfig::Irn(Default::default());
-    // Server 15's link to switch 19, behind which server 12 gets more than its port carries.
+    // Server 15's link to switch 19, behind which server 12 receives more than its port carries.
     let incast = [13, 14, 15].map(|src| flow(src, 12, 4_000_000, 0)).into_iter();
     let passing = [3, 7, 11].map(|src| via(src, &[23, 15, 19], 12, 4_000_000)).into_iter();
-    spec.faults[0].down = Time::ZERO + Duration::from_us(100);
-    let (simulation, _) = common::run(&spec, incast.chain(passing).collect());
+    spec.faults[0].down = at_us(100);
+    let (simulation, _) = run(&spec, incast.chain(passing).collect());
     let closed = |node: u32| {
         simulation.node(NodeId(node)).ports().iter().map(|port| port.closed_queues().count()).sum::<usize>()
     };
     assert_eq!((closed(15), closed(23), simulation.audit()), (0, 0, vec![]));
 }
 
-/// Links of a server fail, one after the other, and come back while an incast goes on; with routes computed anew, and without.
+/// Links of a server fail one by one and recover during an incast, with new routes and without.
 #[test]
 fn nothing_is_left_over_where_links_fail() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     for reconvergence in [None, Some(Duration::from_us(40))] {
         // Server 1's link to switch 16, and to switch 21; the first of switch 22.
         for link in [1, 17, 18] {
@@ -648,15 +671,16 @@ fn nothing_is_left_over_where_links_fail() {
             spec.recovery = RecoveryConfig::Irn(Default::default());
             let incast = (0..16).filter(|src| *src != 5).map(|src| flow(src, 5, 400_000, 0));
             let back = (0..16).filter(|dst| *dst != 1).map(|dst| flow(1, dst, 100_000, 50_000));
-            let (simulation, outcomes) = common::run(&spec, incast.chain(back).collect());
-            let delivered = outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes);
-            assert_eq!((delivered, simulation.audit(), simulation.is_quiet()), (true, vec![], true), "link {link}");
-            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "link {link}");
+            let (simulation, outcomes) = run(&spec, incast.chain(back).collect());
+            assert!(all_delivered(&outcomes), "link {link}");
+            assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "link {link}");
+            assert!(drops(&simulation, DropCause::LinkDown) > 0, "link {link}");
         }
     }
 }
 
-/// A server's own data takes half of its port, and what it relays piles up: with thresholds of the switches far below, all of it finds room.
+/// A server's own data takes half of its port, and relayed packets pile up: all fit, with
+/// thresholds of the switches far below.
 #[test]
 fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
     let mut spec = network(4, 1, Default::default());
@@ -664,7 +688,7 @@ fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
     spec.switch.buffer = Bytes(1 << 30);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 20), ..Default::default() });
     let flows = vec![via(0, &[16, 1, 21], 5, 8_000_000), via(1, &[21], 9, 8_000_000)];
-    let (simulation, _) = common::run(&spec, flows);
+    let (simulation, _) = run(&spec, flows);
     assert!(simulation.node(NodeId(1)).switch().unwrap().occupancy().peak > 3_000_000);
     assert_eq!((simulation.totals().drops, simulation.audit()), ([0; 5], vec![]));
 }

@@ -1,9 +1,13 @@
 //! Names that most tests use.
 
 pub(crate) use crate::common;
+pub(crate) use crate::common::mechanisms::{FixedRate, Log};
 pub(crate) use crate::common::random::{Case, lossless, lossless_at_common_rates, reserved};
-pub(crate) use crate::common::script::{Says, Script, Sent};
-pub(crate) use crate::common::{bcube, chain, flow, link, network, run, star, via};
+pub(crate) use crate::common::script::{Content, Script, Sent};
+pub(crate) use crate::common::{
+    all_delivered, at_ns, at_us, bcube, chain, delivered, drain, drops, find_deadlock, flow, flows_ahead, last_finish,
+    leaf_spine, link, linked, network, run, sorted, star, via,
+};
 pub(crate) use backwater_engine::{Bytes, Duration, Rate, Time};
 pub(crate) use backwater_fabric::contract::report::{DropCause, Report};
 pub(crate) use backwater_fabric::contract::{

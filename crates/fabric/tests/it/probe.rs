@@ -66,7 +66,7 @@ fn a_stop_tells_what_came_and_what_left() {
     let config = SihConfig { alpha: 1.0, private: Bytes(0), ..Default::default() };
     spec.switch.headroom = HeadroomConfig::Sih(config);
     spec.switch.buffer = Bytes(common::random::reserved(&spec) + 20_000);
-    let up = Time::ZERO + Duration::from_us(100);
+    let up = at_us(100);
     spec.faults = vec![LinkFault { link: 2, down: Time::ZERO, up }];
     let case = Case { spec, flows: vec![flow(0, 2, 100_000, 0)] };
     let (simulation, stops, peaks) = watched(&case, 1);

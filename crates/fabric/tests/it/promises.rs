@@ -5,19 +5,11 @@ use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::network::spec::SwitchConfig;
 
-fn at(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
-
-fn delivered(simulation: &Simulation) -> Vec<u64> {
-    simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
-}
-
 /// Payload in Gb/s that each flow gets in the time from one instant to another, in microseconds.
 fn goodput(simulation: &mut Simulation, from: u64, to: u64) -> Vec<f64> {
-    simulation.run_until(at(from), 1);
+    simulation.run_until(at_us(from), 1);
     let before = delivered(simulation);
-    simulation.run_until(at(to), 1);
+    simulation.run_until(at_us(to), 1);
     let gained = delivered(simulation).into_iter().zip(before).map(|(after, before)| after - before);
     gained.map(|bytes| bytes as f64 * 8.0 / ((to - from) as f64 * 1e3)).collect()
 }
@@ -51,10 +43,10 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
     spec.congestion = CongestionConfig::Hpcc(HpccConfig::default());
     let flows = (0..8).map(|host| flow(host, 8, FlowSpec::ENDLESS, u64::from(host) * 700)).collect();
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    simulation.run_until(at(10_000), 1);
+    simulation.run_until(at_us(10_000), 1);
     let (before, mut longest) = (delivered(&simulation), 0);
     for us in (10_000..14_000).step_by(1) {
-        simulation.run_until(at(us), 1);
+        simulation.run_until(at_us(us), 1);
         longest = longest.max(simulation.node(NodeId(9)).ports()[8].queued_bytes());
     }
     let gained: u64 = delivered(&simulation).iter().sum::<u64>() - before.iter().sum::<u64>();

@@ -1,6 +1,8 @@
-//! Proteus at a switch and in a network: paths that are stopped, probes, what packets carry, which path is the best, what is measured.
+//! Proteus at a switch and in a network: paused paths, probes, packet headers, path choice,
+//! measured delays.
 //!
-//! Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, links of 100 Gb/s and 1 us. At a leaf ports 0 to 3 lead to hosts, 4 and 5 to the spines.
+//! Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, links of 100 Gb/s and 1 us. At a
+//! leaf ports 0 to 3 lead to hosts, 4 and 5 to the spines.
 
 use crate::prelude::*;
 use backwater_fabric::contract::PathState;
@@ -8,9 +10,7 @@ use backwater_fabric::frame::record::PathHeader;
 use backwater_fabric::mechanisms::load_balance::proteus::ProteusConfig;
 
 fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
-    let mut spec = network(8, 4);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
+    let mut spec = common::leaf_spine(2, 4, 2);
     spec.load_balance = LoadBalanceConfig::Proteus(config);
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     spec
@@ -18,14 +18,16 @@ fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
 
 const US: u64 = 1_000_000;
 
-/// The uplink that packet `psn` of flow 0, which comes to leaf 8 at `us`, takes before `until`; `None` if it waits.
+/// Returns the uplink that packet `psn` of flow 0, which arrives at leaf 8 at `us`, takes before
+/// `until`; `None` if it waits.
 fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<PortIx> {
     leaf.arrive_data(us * US, 0, 0, psn);
     leaf.next_data(until * US).map(|(port, ..)| port)
 }
 
-/// A packet that would wait behind a PAUSE stays if nothing waits in front of it: the queue drains no later than the other path is. The next one leaves, and overtakes it. Within a
-/// round trip the flow does not leave again; after it, it does.
+/// A packet behind a PAUSE stays if no packet waits before it: the other path is no faster than the
+/// queue's drain. The next one leaves, and overtakes it. Within a round trip the flow does not move
+/// again; after it, it does.
 #[test]
 fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
     let spec = leaf_spine(ProteusConfig { move_interval: Some(Duration::from_us(20)), ..Default::default() });
@@ -37,7 +39,7 @@ fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
     assert_eq!(uplink(&mut leaf, 4, 2, 5), Some(other));
     assert_eq!(leaf.counted("reroutes"), 1);
     assert_eq!(uplink(&mut leaf, 5, 3, 6), Some(other));
-    // The other one is stopped as well: too soon to move again.
+    // The other one is paused as well: too soon to move again.
     leaf.arrive_pfc(6 * US, other, &[3], u16::MAX);
     leaf.arrive_pfc(7 * US, first, &[3], 0);
     assert_eq!(leaf.next_data(8 * US), Some((first, 0, 1)));
@@ -46,7 +48,7 @@ fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
     assert_eq!(uplink(&mut leaf, 25, 6, 26), Some(first));
 }
 
-/// A stopped uplink is left out of all choices until it may send again.
+/// A paused uplink is excluded from all choices until its RESUME.
 #[test]
 fn a_stopped_uplink_is_out_for_new_flows() {
     let flows: Vec<FlowSpec> = (0..40).map(|_| flow(0, 4, 1 << 20, 0)).collect();
@@ -66,7 +68,7 @@ fn a_stopped_uplink_is_out_for_new_flows() {
     assert!((20..40).any(|flow| new(&mut leaf, flow) == Some(first)));
 }
 
-/// Of two paths that are equal before, flows take the one that has not just been chosen: it counts as 1 us longer.
+/// Of two equal paths flows take the one not just chosen: a chosen path counts as 1 us longer.
 #[test]
 fn a_path_that_was_chosen_counts_as_longer() {
     for (burden, both) in [(Duration::from_us(1), true), (Duration::ZERO, false)] {
@@ -85,7 +87,8 @@ fn a_path_that_was_chosen_counts_as_longer() {
     }
 }
 
-/// Every 10 us a probe goes along each path to the edges that flows go to, in their class, and ends there; when flows are gone, so are probes.
+/// Every 10 us each path to the edges of current flows gets a probe, in the flows' class, which
+/// ends at that edge. Probes end with the flows.
 #[test]
 fn paths_are_probed_as_long_as_flows_take_them() {
     let config = ProteusConfig {
@@ -101,7 +104,8 @@ fn paths_are_probed_as_long_as_flows_take_them() {
     assert_eq!(leaf.counted("probes"), 4);
 }
 
-/// Probes go in the class of the last packet to their edge: at 11 us that of flow 1, and at 21 us that of flow 0, whose second packet comes at 12 us.
+/// Probes have the class of the last packet to their edge: at 11 us that of flow 1, and at 21 us
+/// that of flow 0, whose second packet arrives at 12 us.
 #[test]
 fn probes_go_in_the_class_of_the_last_packet() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
@@ -116,22 +120,23 @@ fn probes_go_in_the_class_of_the_last_packet() {
     assert_eq!(sent, [(11, 4, 5), (11, 5, 5), (21, 4, 3), (21, 5, 3)]);
 }
 
-// -------------------------------------------------------------------------------------------------------- what packets carry
+// ----------------------------------------------------------------------------------------- headers
 
-/// What a header says of a path: when a packet was there or how long it has waited, in ps, and how busy links were.
+/// Returns one half of a header: a path's time stamp or delay, in ps, and the load of its links.
 fn half(path: u32, ps: u64, busy: u8) -> [u32; 3] {
     [path | 1 << 31, ps as u32, ((ps >> 32) as u32) << 8 | u32::from(busy)]
 }
 
-/// The header of a packet that comes from this leaf: a stamp, and a report.
+/// Returns the header of a packet from this leaf: a stamp, and a report.
 fn header(from: u32, [a, b, c]: [u32; 3], [d, e, f]: [u32; 3]) -> PathHeader {
     [from, a, b, c, d, e, f]
 }
 
 const NOTHING: [u32; 3] = [0; 3];
 
-/// Two packets with stamps for path 1 have come from leaf 9, after 1 us and after 6: the report is of 5 us. The packet that takes it along to leaf 9 is the first on its path, so that it is stamped as
-/// well, unless there are probes.
+/// Two packets with stamps for path 1 arrive from leaf 9, after 1 us and after 6: the report is of
+/// 5 us. The packet that returns the report to leaf 9 is the first on its path, so that it is
+/// stamped as well, unless there are probes.
 #[test]
 fn a_packet_carries_a_stamp_and_a_report() {
     for probe_period in [None, Some(Duration::from_us(100))] {
@@ -148,7 +153,8 @@ fn a_packet_carries_a_stamp_and_a_report() {
     }
 }
 
-/// A probe cannot carry a route with a port above 255: packets are stamped there. Hosts 0 to 255 on leaf 260, 256 to 259 on leaf 261.
+/// A probe cannot carry a route with a port above 255: packets are stamped instead. Hosts 0 to 255
+/// on leaf 260, 256 to 259 on leaf 261.
 #[test]
 fn paths_that_cannot_be_probed_are_measured_with_packets() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
@@ -165,8 +171,9 @@ fn paths_that_cannot_be_probed_are_measured_with_packets() {
     assert_eq!(leaf.counted("probes"), 0);
 }
 
-/// A metric of 256 is 12,500 B within 1 us, so that a packet of 1,106 B at a spine whose link was idle counts as 22, and a notice of 84 B behind it, 1,190 B in all, as 24. A stamp and a probe that have
-/// met a busier link keep what they say.
+/// A metric of 256 is 12,500 B within 1 us: a packet of 1,106 B at a spine with an idle link counts
+/// as 22, and a notice of 84 B behind it, 1,190 B in all, as 24. A stamp and a probe that passed a
+/// busier link keep their value.
 #[test]
 fn the_busiest_link_counts() {
     let config = ProteusConfig { dre_period: Duration::from_us(1), alpha: 1.0, ..Default::default() };
@@ -174,56 +181,61 @@ fn the_busiest_link_counts() {
     for (nth, busy, [stamp, probe]) in [(1, 0, [22, 24]), (2, 23, [23, 24]), (3, 200, [200, 200])] {
         spine.arrive_data_with(nth * US, 0, 0, 1, header(8, half(1, 0, busy), NOTHING));
         assert_eq!(spine.next_path_header(nth * US + 1), Some((1, Some(header(8, half(1, 0, stamp), NOTHING)))));
-        // One for host 4.
+        // A notice for host 4.
         spine.arrive_notice(nth * US + US / 2, 0, 1, Protocol::named("proteus"), [u32::from(busy) << 24 | 1, 8, 0, 0]);
         let (_, port, _, word) = spine.next_notice(nth * US + US / 2 + 1).unwrap();
         assert_eq!((port, word), (1, u32::from(probe) << 24 | 1));
     }
 }
 
-// ---------------------------------------------------------------------------------------------------- which path is the best
+// ------------------------------------------------------------------------------------- path choice
 
-/// More than any path is faster than another: flows leave stopped paths alone.
+/// A gain above any difference of paths: flows never leave paused paths.
 const NEVER: Duration = Duration::from_ms(1000);
 
-/// Reports keep their value, choices add nothing, and flows leave stopped paths alone.
+/// Returns `config` with reports that do not age, no burden of choices, and flows that never leave
+/// paused paths.
 fn steady(config: ProteusConfig) -> ProteusConfig {
     ProteusConfig { delay_aging: Some(Duration::from_ms(100)), burden: Duration::ZERO, gain: NEVER, ..config }
 }
 
-/// The leaf, to which flows of host 0 go; the first packet of flow 0 has left through the uplink that is given back.
+/// Returns the leaf with flows of host 0, and the uplink by which flow 0's first packet has left.
 fn begun(spec: &NetworkSpec, flows: usize) -> (Script, PortIx) {
     let mut leaf = Script::new(spec, vec![flow(0, 4, 1 << 20, 0); flows], 8);
     let first = uplink(&mut leaf, 1, 0, 2).unwrap();
     (leaf, first)
 }
 
-/// At `at`, an ACK of flow 0 says of the path through `port` how long a packet has waited there, in ps, and how busy its links were.
-fn hear(leaf: &mut Script, at: u64, port: PortIx, ps: u64, busy: u8) {
+/// An ACK of flow 0 reports the delay, in ps, and the load of the path through `port` at `at`.
+fn report(leaf: &mut Script, at: u64, port: PortIx, ps: u64, busy: u8) {
     leaf.arrive_ack_with(at, 4, 0, header(9, NOTHING, half(u32::from(port) - 4, ps, busy)));
 }
 
-/// The uplink that packet `psn` of a flow takes, which comes at `at`.
+/// Returns the uplink of a flow's packet `psn`, which arrives at `at`.
 fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
     leaf.arrive_data(at, 0, flow, psn);
     leaf.next_data(at + 1).unwrap().0
 }
 
-/// A path without queues takes half a base round-trip time: of 2 x 4 links of 1 us, and of 4 x 88.48 and 4 x 6.88 ns for a packet and its ACK, 8,381.44 ns in all. With `low_delay = 1.5` a quarter of that,
-/// 2,095,360 ps, is the limit. A path below it is better than one that is busier but not busy, and one at it is not.
+/// A path without queues takes half a base round-trip time: of 2 x 4 links of 1 us, and of 4 x
+/// 88.48 and 4 x 6.88 ns for a packet and its ACK, 8,381.44 ns in all. With `low_delay = 1.5` a
+/// quarter of that, 2,095,360 ps, is the limit. A path below it is preferred to one that is busier
+/// but not busy, and one at the limit is not.
 #[test]
 fn a_delay_is_low_below_a_part_of_half_a_round_trip() {
     let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));
     for (ps, best) in [(2_095_359, 4), (2_095_360, 5)] {
         let (mut leaf, _) = begun(&spec, 2);
-        hear(&mut leaf, 2 * US, 4, ps, 0);
-        hear(&mut leaf, 2 * US, 5, 30 * US, 100);
+        report(&mut leaf, 2 * US, 4, ps, 0);
+        report(&mut leaf, 2 * US, 5, 30 * US, 100);
         assert_eq!(taken(&mut leaf, 3 * US, 1, 0), best, "{ps}");
     }
 }
 
-/// Of the paths by four spines the first is the longest, and the last the shortest. Of two that are drawn from them the shorter one is the last in 3 of 6 cases, the third in 2, the second in 1. One that is
-/// drawn is any; of all of them it is always the last. Of 600 flows that is within five standard deviations of 12.2.
+/// Of four paths the first is the longest, and the last the shortest. Of two drawn paths the
+/// shorter one is the last in 3 of 6 cases, the third in 2, the second in 1. One drawn path is any;
+/// of all four it is always the last. The tolerance for 600 flows is five standard deviations of
+/// 12.2.
 #[test]
 fn the_best_of_some_paths_is_taken() {
     for (candidates, expected) in [(1, [150; 4]), (2, [0, 100, 200, 300]), (0, [0, 0, 0, 600])] {
@@ -231,7 +243,9 @@ fn the_best_of_some_paths_is_taken() {
         spec.nodes = network(8, 6).nodes;
         spec.links.extend([(8, 12), (8, 13), (9, 12), (9, 13)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
         let (mut leaf, _) = begun(&spec, 601);
-        (4..8).for_each(|port| hear(&mut leaf, 2 * US, port, (10 - u64::from(port)) * US, 0));
+        for port in 4..8 {
+            report(&mut leaf, 2 * US, port, (10 - u64::from(port)) * US, 0);
+        }
         let ports: Vec<PortIx> = (1..601).map(|flow| taken(&mut leaf, (2 + u64::from(flow)) * US, flow, 0)).collect();
         let counts = [4, 5, 6, 7].map(|port| ports.iter().filter(|taken| **taken == port).count());
         let is_near = |(count, expected): (usize, usize)| {
@@ -241,38 +255,41 @@ fn the_best_of_some_paths_is_taken() {
     }
 }
 
-/// 30 us at uplink 4, and 15 us at uplink 5, whose links are less busy: neither delay is low, and the busier path is taken. If it is later than `sojourn`, it is left out, unless the other one is as well.
+/// 30 us at uplink 4, and 15 us at uplink 5, whose links are less busy: neither delay is low, and
+/// the busier path is taken. A path later than `sojourn` is excluded, unless the other one is as
+/// well.
 #[test]
 fn a_late_path_is_left_out() {
     for (sojourn, best) in [(None, 4), (Some(30 * US), 4), (Some(30 * US - 1), 5), (Some(15 * US - 1), 4)] {
         let sojourn = sojourn.map(Duration::from_ps);
         let (mut leaf, _) = begun(&leaf_spine(steady(ProteusConfig { sojourn, ..Default::default() })), 2);
-        hear(&mut leaf, 2 * US, 4, 30 * US, 100);
-        hear(&mut leaf, 2 * US, 5, 15 * US, 50);
+        report(&mut leaf, 2 * US, 4, 30 * US, 100);
+        report(&mut leaf, 2 * US, 5, 15 * US, 50);
         assert_eq!(taken(&mut leaf, 3 * US, 1, 0), best, "{sojourn:?}");
     }
 }
 
-/// A path later than a `sojourn` of 20 us is as good as stopped: its flow leaves it at once. Its uplink is open, so that it is out for nobody as soon as the path is the better one again.
+/// A path later than a `sojourn` of 20 us counts as paused: its flow leaves it at once. Its uplink
+/// is open, so that new flows use the path as soon as it is the better one again.
 #[test]
 fn a_flow_leaves_a_late_path() {
     for sojourn in [None, Some(Duration::from_us(20))] {
         let (mut leaf, first) = begun(&leaf_spine(steady(ProteusConfig { sojourn, ..Default::default() })), 2);
         let other = 9 - first;
-        hear(&mut leaf, 2 * US, first, 20 * US, 0);
+        report(&mut leaf, 2 * US, first, 20 * US, 0);
         assert_eq!(taken(&mut leaf, 3 * US, 0, 1), first);
-        hear(&mut leaf, 4 * US, first, 20 * US + 1, 0);
+        report(&mut leaf, 4 * US, first, 20 * US + 1, 0);
         assert_eq!(taken(&mut leaf, 5 * US, 0, 2), if sojourn.is_some() { other } else { first });
         assert_eq!(leaf.counted("reroutes"), u64::from(sojourn.is_some()));
-        hear(&mut leaf, 6 * US, first, 0, 0);
-        hear(&mut leaf, 6 * US, other, 5 * US, 0);
+        report(&mut leaf, 6 * US, first, 0, 0);
+        report(&mut leaf, 6 * US, other, 5 * US, 0);
         assert_eq!(taken(&mut leaf, 7 * US, 1, 0), first);
     }
 }
 
-/// A path takes 20 us and the other one nothing. A flow moves if that is more than `gain`, and if
-/// more time than the 20 us has passed since its last packet, which came at 1 us: it does not
-/// overtake that.
+/// One path takes 20 us and the other one nothing. A flow moves if that difference exceeds `gain`,
+/// and if more than the 20 us have passed since its last packet, at 1 us, so that no packet is
+/// overtaken.
 #[test]
 fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     let gains = [
@@ -285,28 +302,28 @@ fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     for (gain, gap, moves) in gains {
         let config = ProteusConfig { gain: Duration::from_ps(gain), ..steady(ProteusConfig::default()) };
         let (mut leaf, first) = begun(&leaf_spine(config), 1);
-        hear(&mut leaf, 2 * US, first, 20 * US, 0);
+        report(&mut leaf, 2 * US, first, 20 * US, 0);
         assert_eq!(taken(&mut leaf, US + gap, 0, 1) != first, moves, "{gain} {gap}");
         assert_eq!(leaf.counted("reroutes"), u64::from(moves));
     }
 }
 
-/// A path that is faster by 20 us, 10 us against 30 us, is left alone if it is in a worse class:
-/// its links are busy, and those of the present path are not.
+/// A path that is faster by 20 us, 10 us against 30 us, is not taken if it is in a worse class: its
+/// links are busy, and those of the present path are not.
 #[test]
 fn a_flow_moves_to_no_path_of_a_worse_class() {
     for (busy, moves) in [(152, true), (153, false)] {
         let config = ProteusConfig { gain: Duration::from_us(1), ..steady(ProteusConfig::default()) };
         let (mut leaf, first) = begun(&leaf_spine(config), 1);
-        hear(&mut leaf, 2 * US, first, 30 * US, 100);
-        hear(&mut leaf, 2 * US, 9 - first, 10 * US, busy);
+        report(&mut leaf, 2 * US, first, 30 * US, 100);
+        report(&mut leaf, 2 * US, 9 - first, 10 * US, busy);
         assert_eq!(taken(&mut leaf, 50 * US, 0, 1) != first, moves, "{busy}");
     }
 }
 
-/// Packets of flow 1 come at once to the uplink of flow 0, whose own next packet comes 1 ns later,
-/// 2,001 ns behind its last: n - 1 of 1,086 B wait. Flow 0 moves to the idle uplink if they take
-/// more than 1 us, and less than the gap.
+/// Packets of flow 1 arrive together at the uplink of flow 0, whose next packet arrives 1 ns later,
+/// 2,001 ns behind its last: n - 1 packets of 1,086 B wait. Flow 0 moves to the idle uplink if they
+/// take more than 1 us, and less than the gap.
 #[test]
 fn the_queue_of_the_uplink_counts() {
     for (packets, moves) in [(12, false), (13, true), (24, true), (25, false)] {
@@ -314,9 +331,9 @@ fn the_queue_of_the_uplink_counts() {
         let (mut leaf, first) = begun(&leaf_spine(config), 2);
         let other = 9 - first;
         // Flow 1 takes the uplink of flow 0, as the other path is longer then.
-        hear(&mut leaf, 2 * US, other, 5 * US, 0);
-        (0..packets).for_each(|psn| leaf.arrive_data(3 * US, 0, 1, psn));
-        hear(&mut leaf, 3 * US, other, 0, 0);
+        report(&mut leaf, 2 * US, other, 5 * US, 0);
+        leaf.arrive_each(3 * US, 0, 0, 1, 0..packets);
+        report(&mut leaf, 3 * US, other, 0, 0);
         leaf.arrive_data(3 * US + 1000, 0, 0, 1);
         let sent: Vec<_> = std::iter::from_fn(|| leaf.next_data(10 * US)).collect();
         let uplink = |flow| sent.iter().find(|(_, sent, _)| *sent == flow).map(|(uplink, ..)| *uplink);
@@ -324,8 +341,7 @@ fn the_queue_of_the_uplink_counts() {
     }
 }
 
-/// Stamps and probes tell when a packet has left a stopped uplink, not when it has come to the
-/// edge.
+/// Stamps and probes have the time of departure from a paused uplink, not of arrival at the edge.
 #[test]
 fn delays_are_measured_behind_the_uplink() {
     let (mut leaf, first) = begun(&leaf_spine(ProteusConfig::default()), 1);
@@ -342,9 +358,9 @@ fn delays_are_measured_behind_the_uplink() {
     assert_eq!(times, [11 * US as u32, 15 * US as u32]);
 }
 
-// ------------------------------------------------------------------------------------------------------------------ in a network
+// ------------------------------------------------------------------------------------ in a network
 
-/// What leaf 8 knows of its paths.
+/// Returns leaf 8's delays of its paths.
 fn delays(simulation: &Simulation) -> Vec<Duration> {
     let mut delays = Vec::new();
     let pipeline = simulation.node(NodeId(8)).switch().unwrap();
@@ -356,8 +372,8 @@ fn delays(simulation: &Simulation) -> Vec<Duration> {
     delays
 }
 
-/// 22 hosts of 5 Gb/s send to as many over uplinks of 80 and 40 Gb/s under DCQCN, which has no
-/// PAUSE come: flows leave the queue of the slower one, and overtake nothing.
+/// 22 hosts of 5 Gb/s send to as many over uplinks of 80 and 40 Gb/s under DCQCN, which avoids
+/// PAUSEs: flows leave the queue of the slower uplink, and overtake no packet.
 #[test]
 fn flows_fill_unequal_uplinks_without_a_pause() {
     for seed in 1..5 {
@@ -383,20 +399,20 @@ fn flows_fill_unequal_uplinks_without_a_pause() {
     }
 }
 
-/// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 learns that there is a queue.
+/// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 detects the queue.
 #[test]
 fn queues_are_seen_by_stamps_and_by_probes() {
     for probe_period in [None, Some(Duration::from_us(5))] {
         let mut spec = leaf_spine(ProteusConfig { probe_period, ..Default::default() });
-        spec.links[10].rate = backwater_engine::Rate::from_gbps(25);
-        spec.switch.buffer = backwater_engine::Bytes(1 << 30);
+        spec.links[10].rate = Rate::from_gbps(25);
+        spec.switch.buffer = Bytes(1 << 30);
         let flows = (0..2).map(|host| flow(host, 4 + host, 1 << 22, 0)).collect();
         let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-        simulation.run_until(Time::ZERO + Duration::from_us(100), 1);
+        simulation.run_until(at_us(100), 1);
         let seen = delays(&simulation);
         assert!(seen[0] > seen[1] && seen[0] > Duration::from_us(2), "{seen:?}");
         assert_eq!(simulation.counters().contains_key("probes"), probe_period.is_some());
-        common::drain(&mut simulation);
+        drain(&mut simulation);
         let outcomes = simulation.outcomes();
         assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
         assert_eq!(simulation.audit(), []);

@@ -1,13 +1,14 @@
-//! Pyrrha in small networks: the figures of its paper that can be computed by hand, and the rings in which others deadlock.
+//! Pyrrha in small networks: figures of its paper that can be computed by hand, and rings in which
+//! other flow controls deadlock.
 
 use crate::prelude::*;
+use crate::pyrrha::{DELAY_NS, with_delay};
 use backwater_fabric::mechanisms::flow_control::AnyFlowControl;
 use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig::GoBackN;
 
-const DELAY_NS: u64 = 600;
-
-/// Per-hop flow control with all of the buffer shared; PFC with thresholds of its own.
+/// Returns a network with per-hop flow control and all of the buffer shared, or with PFC and its
+/// thresholds.
 fn with(mut spec: NetworkSpec, flow_control: FlowControlConfig) -> NetworkSpec {
     spec.mtu = Bytes(1460);
     spec.switch.buffer = Bytes(20 << 20);
@@ -42,11 +43,7 @@ fn endless(src: u32, dst: u32, start_ns: u64) -> FlowSpec {
     flow(src, dst, FlowSpec::ENDLESS, start_ns)
 }
 
-fn at_us(us: u64) -> Time {
-    Time::ZERO + Duration::from_us(us)
-}
-
-/// Payload bytes that every flow has delivered, by source.
+/// Returns the payload bytes delivered of every flow, by source.
 fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
     let fabric = simulation.fabric();
     let reception = |flow: &backwater_fabric::network::flows::Flow| {
@@ -56,7 +53,7 @@ fn delivered(simulation: &Simulation) -> BTreeMap<u32, u64> {
     fabric.flows.iter().map(|(_, flow)| (flow.spec.src.0, reception(flow))).collect()
 }
 
-/// Rates of the flows between two instants, in Gb/s of frames on the wire, by source.
+/// Returns the rates of flows between two instants, in Gb/s of frames on the wire, by source.
 fn wire_rates(simulation: &mut Simulation, from_us: u64, to_us: u64) -> BTreeMap<u32, f64> {
     simulation.run_until(at_us(from_us), 1);
     let before = delivered(simulation);
@@ -67,53 +64,46 @@ fn wire_rates(simulation: &mut Simulation, from_us: u64, to_us: u64) -> BTreeMap
     delivered(simulation).into_iter().map(|(src, bytes)| (src, rate(bytes - before[&src]))).collect()
 }
 
-/// The port that leads from one node to another.
+/// Returns the port from one node to another.
 fn port(simulation: &Simulation, node: u32, peer: u32) -> PortId {
     let wiring = &simulation.fabric().wiring;
-    let ports = wiring.of(NodeId(node)).iter();
-    let mut found = ports.filter(|port| wiring.neighbour(NodeId(node), port.ix) == NodeId(peer));
-    found.next().expect("they are linked").id
+    let mut ports = wiring.of(NodeId(node)).iter();
+    ports.find(|port| wiring.peer(port) == NodeId(peer)).expect("they are linked").id
 }
 
 fn own_roots(simulation: &Simulation) -> BTreeSet<PortId> {
-    let roots = simulation.nodes().flat_map(|node| match node.flow_control() {
-        AnyFlowControl::Pyrrha(pyrrha) => pyrrha.own_roots(),
-        _ => Vec::new(),
-    });
-    roots.collect()
+    switches(simulation).flat_map(crate::pyrrha::own_roots).collect()
 }
 
-/// What is isolated: the port where, and the root.
+/// Returns port and root of each isolation queue.
 fn isolated(simulation: &Simulation) -> BTreeSet<(PortId, PortId)> {
-    let queues = simulation.nodes().flat_map(|node| match node.flow_control() {
-        AnyFlowControl::Pyrrha(pyrrha) => {
-            let name = |queue: &backwater_fabric::mechanisms::flow_control::pyrrha::Isolated| {
-                (node.ports()[queue.port].id, queue.root)
-            };
-            pyrrha.isolated().iter().map(name).collect::<Vec<_>>()
-        }
-        _ => Vec::new(),
-    });
-    queues.collect()
+    let mut queues = BTreeSet::new();
+    for node in switches(simulation) {
+        let isolated = crate::pyrrha::isolated(node).into_iter();
+        queues.extend(isolated.map(|queue| (node.ports()[queue.port].id, queue.root)));
+    }
+    queues
 }
 
-// ------------------------------------------------------------------------------------------------------------------ T9, Figure 10
+fn switches(simulation: &Simulation) -> impl Iterator<Item = &Node> {
+    simulation.nodes().filter(|node| matches!(node.flow_control(), AnyFlowControl::Pyrrha(_)))
+}
 
-/// Three ToRs (6, 7, 8) and two cores (9, 10), two hosts per ToR, all at 100 Gb/s. S1 (0) sends to R1 (4) through core 9, S2 (2) to R1 and VS (3)
-/// to VR (5) through core 10, whose port to ToR 8 they share.
+// ----------------------------------------------------------------------------------- T9, Figure 10
+
+/// Returns three ToRs (6, 7, 8) and two cores (9, 10), two hosts per ToR, all at 100 Gb/s. S1 (0)
+/// sends to R1 (4) through core 9. S2 (2) sends to R1 and VS (3) to VR (5) through core 10, whose
+/// port to ToR 8 they share.
 fn testbed(flow_control: FlowControlConfig) -> Simulation {
-    let mut spec = network(6, 5);
-    let hosts = (0..6).map(|host| (host, 6 + host / 2));
-    let cores = (6..9).flat_map(|tor| [(tor, 9), (tor, 10)]);
-    spec.links = hosts.chain(cores).map(|(a, b)| link(a, b, 100, DELAY_NS)).collect();
+    let spec = with_delay(leaf_spine(3, 2, 2));
     let via = |core: u32, from: u32| vec![NodeId(from), NodeId(core), NodeId(8)];
     let flows = [(0, 4, 9, 6, 0), (2, 4, 10, 7, 100_000), (3, 5, 10, 7, 200_000)];
     let flows =
         flows.map(|(src, dst, core, tor, start)| FlowSpec { data_via: via(core, tor), ..endless(src, dst, start) });
-    Simulation::new(with(spec, flow_control), flows.to_vec(), 1).expect("the network is possible")
+    Simulation::new(with(spec, flow_control), flows.to_vec(), 1).expect("the network is valid")
 }
 
-/// Rates of S1, S2 and VS once all send.
+/// Returns the rates of S1, S2 and VS while all send.
 fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
     let rates = wire_rates(&mut testbed(flow_control), 1000, 3000);
     [rates[&0], rates[&2], rates[&3]]
@@ -122,8 +112,9 @@ fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
 #[test]
 fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
     let config = |organisation, feed| PyrrhaConfig { organisation, feed, ..Default::default() };
-    // Where packets leave isolation queues for the ordinary one, they queue up again: the two flows end up with the same. Where all queues share
-    // the wire one to one, as in the switch of the paper's testbed, the vulnerable flow gets twice as much, as in Figure 10 (66.7 Gb/s).
+    // With two tiers, packets that leave isolation queues are queued again, and both flows get the
+    // same rate. If all queues share the wire equally, as in the switch of the paper's testbed, the
+    // vulnerable flow gets twice as much, as in Figure 10 (66.7 Gb/s).
     for (config, expected) in [
         (config(Organisation::Hierarchical, Feed::LineRate), 47.0..52.0),
         (config(Organisation::Hierarchical, Feed::EveryQueue), 47.0..52.0),
@@ -139,20 +130,21 @@ fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() 
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- T1 and T2, Figure 4
+// ----------------------------------------------------------------------------- T1 and T2, Figure 4
 
-/// S1 and S2 (0, 1) and VS (5) on switch 8, S3 (2) on switch 9, S4 and S5 (3, 4) on switch 10; each has one link, P1 to P3, to switch 11, where
-/// R1 (6) and VR (7) are. P5 is the port to R1. Everything at 100 Gb/s but VS, at 25 Gb/s. The first three senders have `bytes` each.
+/// Returns S1 and S2 (0, 1) and VS (5) on switch 8, S3 (2) on switch 9, and S4 and S5 (3, 4) on
+/// switch 10. Each switch has one link, P1 to P3, to switch 11, where R1 (6) and VR (7) are. P5 is
+/// the port to R1. All links have 100 Gb/s but that of VS, 25 Gb/s. The first three senders have
+/// `bytes` each.
 fn tree(bytes: u64) -> Simulation {
-    let mut spec = network(8, 4);
     let ends = [(0, 8), (1, 8), (5, 8), (2, 9), (3, 10), (4, 10), (8, 11), (9, 11), (10, 11), (6, 11), (7, 11)];
-    spec.links = ends.iter().map(|(a, b)| link(*a, *b, 100, DELAY_NS)).collect();
+    let mut spec = with_delay(linked(8, 4, ends));
     spec.links[2].rate = Rate::from_gbps(25);
     let mut flows: Vec<FlowSpec> = (0..3).map(|src| flow(src, 6, bytes, 0)).collect();
     flows.extend([endless(3, 6, 0), endless(4, 6, 0), endless(5, 7, 0)]);
-    // The switches stand side by side: none is nearer to hosts than another.
+    // All switches are at the same distance from hosts.
     let flow_control = pyrrha(PyrrhaConfig { merge: MergePolicy::Any, ..Default::default() });
-    Simulation::new(with(spec, flow_control), flows, 1).expect("the network is possible")
+    Simulation::new(with(spec, flow_control), flows, 1).expect("the network is valid")
 }
 
 #[test]
@@ -167,7 +159,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
         roots.extend(own_roots(&simulation));
         queues.extend(isolated(&simulation));
     }
-    // P3 carries S4 and S5, which are more than its link: it is a root of its own beside P5, at the switch of those two.
+    // P3 carries S4 and S5, which exceed its link: besides P5 it is a root of its own, at the
+    // switch of those two.
     assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
     assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
     let rates = wire_rates(&mut simulation, 1000, 2000);
@@ -176,7 +169,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(incast > 98.0, "R1's link is full: {incast}");
 }
 
-/// T2: when the first three are done, S4 and S5 are no longer too much for P5 but for P3; no flow overtakes another on the way there.
+/// T2: when the first three flows are done, S4 and S5 no longer exceed P5 but P3. No flow overtakes
+/// another meanwhile.
 #[test]
 fn when_the_traffic_changes_the_root_moves() {
     let mut simulation = tree(500_000);
@@ -198,14 +192,13 @@ fn when_the_traffic_changes_the_root_moves() {
     assert!(simulation.take_finished().iter().all(|outcome| outcome.retransmitted == 0));
 }
 
-// --------------------------------------------------------------------------------------------------------------------- T5, secession
+// ----------------------------------------------------------------------------------- T5, secession
 
-/// T5: a single 8:1 incast of finite size, in a star and across a spine. Afterwards nothing is left (the audit looks), and there are as many
-/// RESUMEs as PAUSEs where no root gives up.
+/// T5: a single 8:1 incast of finite size, in a star and across a spine. Afterwards no state is
+/// left (see the audit), and there are as many RESUMEs as PAUSEs if no root gives up.
 #[test]
 fn after_an_incast_nothing_is_left() {
-    let mut star = network(9, 1);
-    star.links = (0..9).map(|host| link(host, 9, 100, DELAY_NS)).collect();
+    let star = star(9, 100, DELAY_NS);
     let mut spine = network(9, 4);
     let hosts = (0..9).map(|host| (host, 9 + host / 3, 100));
     spine.links =
@@ -213,7 +206,7 @@ fn after_an_incast_nothing_is_left() {
     for (spec, is_star) in [(star, true), (spine, false)] {
         for flow_control in [pyrrha(PyrrhaConfig::default()), bfc(4), per_flow()] {
             let flows: Vec<FlowSpec> = (0..8).map(|src| flow(src, 8, 1_000_000, 0)).collect();
-            let (simulation, outcomes) = common::run(&with(spec.clone(), flow_control.clone()), flows);
+            let (simulation, outcomes) = run(&with(spec.clone(), flow_control.clone()), flows);
             let totals = simulation.totals();
             assert!(outcomes.iter().all(|outcome| outcome.retransmitted == 0 && outcome.acknowledged.is_some()));
             assert_eq!(simulation.audit(), [], "{}", flow_control.name());
@@ -224,21 +217,21 @@ fn after_an_incast_nothing_is_left() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------ T7 and T8, Figures 12 and 13
+// -------------------------------------------------------------------- T7 and T8, Figures 12 and 13
 
 const A: u32 = 6;
 const B: u32 = 7;
 const C: u32 = 8;
 
-/// Three switches in a ring, A to B to C, with a sender (0, 1, 2) and a receiver (3, 4, 5) at each.
+/// Returns three switches in a ring, A to B to C, with a sender (0, 1, 2) and a receiver (3, 4, 5)
+/// at each.
 fn ring() -> NetworkSpec {
-    let mut spec = network(6, 3);
     let hosts = (0..6).map(|host| (host, A + host % 3));
-    spec.links = hosts.chain([(A, B), (B, C), (C, A)]).map(|(a, b)| link(a, b, 100, DELAY_NS)).collect();
-    spec
+    with_delay(linked(6, 3, hosts.chain([(A, B), (B, C), (C, A)])))
 }
 
-/// Figure 13: F1 leaves through ports A1, B1, C2, F2 through B1, C1, A2 and F3 through C1, A1, B2. C1 is congested first.
+/// Figure 13: F1 passes ports A1, B1, C2, F2 passes B1, C1, A2 and F3 passes C1, A1, B2. C1 is
+/// congested first.
 fn three_flows(flow_control: FlowControlConfig) -> Simulation {
     let flows = [(1, 3, [B, C, A], 0), (2, 4, [C, A, B], 0), (0, 5, [A, B, C], 20_000)];
     let flows = flows.map(|(src, dst, way, start)| FlowSpec {
@@ -246,11 +239,11 @@ fn three_flows(flow_control: FlowControlConfig) -> Simulation {
         ack_via: way.iter().rev().copied().map(NodeId).collect(),
         ..endless(src, dst, start)
     });
-    Simulation::new(with(ring(), flow_control), flows.to_vec(), 1).expect("the network is possible")
+    Simulation::new(with(ring(), flow_control), flows.to_vec(), 1).expect("the network is valid")
 }
 
-/// Figure 12: the forwarding tables send what host 0 sends to host 3 round and round, A1, B1, C1, A1... The link from C to A is the slowest, so
-/// that C1 is congested first.
+/// Figure 12: a routing loop sends packets from host 0 to host 3 round A1, B1, C1, A1... The link
+/// from C to A is the slowest, so that C1 is congested first.
 fn one_flow(flow_control: FlowControlConfig, bytes: u64) -> Simulation {
     let mut spec = with(ring(), flow_control);
     spec.links[8].rate = Rate::from_gbps(40);
@@ -258,23 +251,20 @@ fn one_flow(flow_control: FlowControlConfig, bytes: u64) -> Simulation {
     spec.routes = next.map(|(node, next)| RouteSpec { node: NodeId(node), to: NodeId(3), next: NodeId(next) }).to_vec();
     let GoBackN(recovery) = &mut spec.recovery else { panic!("the default is Go-Back-N") };
     recovery.timeout = Duration::ZERO;
-    Simulation::new(spec, vec![flow(0, 3, bytes, 0)], 1).expect("the network is possible")
+    Simulation::new(spec, vec![flow(0, 3, bytes, 0)], 1).expect("the network is valid")
 }
 
-/// The deadlock found within a millisecond, looking every 10 us.
+/// Returns the deadlock found within a millisecond by a check every 10 us.
 fn search(simulation: &mut Simulation) -> Option<Deadlock> {
-    (1..100).find_map(|step| {
-        simulation.run_until(at_us(10 * step), 1);
-        simulation.find_deadlock()
-    })
+    find_deadlock(simulation, 10, 1000)
 }
 
-/// The ports of the cycle that has been found.
+/// Returns the ports of the deadlock's cycle.
 fn cycle(simulation: &mut Simulation) -> Option<BTreeSet<PortId>> {
     search(simulation).map(|deadlock| deadlock.cycle.iter().map(|(port, _)| *port).collect())
 }
 
-/// A1, B1 and C1.
+/// Returns A1, B1 and C1.
 fn ring_ports(simulation: &Simulation) -> [PortId; 3] {
     [port(simulation, A, B), port(simulation, B, C), port(simulation, C, A)]
 }
@@ -289,21 +279,24 @@ fn a_flow_in_a_routing_loop_locks_up_pfc_and_bfc_and_even_queues_of_its_own_but_
     let mut simulation = one_flow(pyrrha(PyrrhaConfig::default()), 10_000_000);
     let [a1, b1, c1] = ring_ports(&simulation);
     assert_eq!(search(&mut simulation), None);
-    // Isolated for C1 at B1 and at A1, never at C1 itself; C1 sends at full rate all the time.
+    // Packets are isolated for C1 at B1 and at A1, never at C1 itself; C1 always sends at full
+    // rate.
     assert_eq!(isolated(&simulation), BTreeSet::from([(a1, c1), (b1, c1)]));
     let sent = |simulation: &Simulation| simulation.node(NodeId(C)).ports()[3].sent_wire_bytes();
     let before = sent(&simulation);
     simulation.run_until(at_us(1990), 1);
     let gbps = (sent(&simulation) - before) as f64 * 8.0 / 1e6;
     assert!(gbps > 39.0, "{gbps}");
-    // Packets live for 64 switches; when the source has no more, the network runs empty and nothing is left of the root.
-    common::drain(&mut simulation);
+    // Packets live for 64 switches. When the source is done, the network drains and no state of the
+    // root is left.
+    drain(&mut simulation);
     assert!(simulation.is_quiet());
     assert_eq!(simulation.audit(), []);
     assert_eq!(simulation.totals().received_flows, 0);
 }
 
-/// The same without the rule that a switch ignores pauses about its own ports: a mutation of the mechanism that must be noticed.
+/// Without the rule that a switch ignores pauses about its own ports, Pyrrha has a deadlock in the
+/// loop.
 #[test]
 fn without_the_own_root_rule_pyrrha_locks_up_in_a_routing_loop() {
     let mut simulation = one_flow(pyrrha(PyrrhaConfig { own_root_rule: false, ..Default::default() }), 10_000_000);
@@ -318,14 +311,15 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
         let expected = ring_ports(&simulation).into_iter().collect();
         assert_eq!(cycle(&mut simulation), Some(expected), "{}", flow_control.name());
     }
-    // 50 Gb/s each would be fair.
+    // A fair share is 50 Gb/s.
     for (flow_control, least) in [(bfc(32), 10.0), (per_flow(), 10.0), (pyrrha(PyrrhaConfig::default()), 40.0)] {
         let mut simulation = three_flows(flow_control.clone());
         assert_eq!(search(&mut simulation), None, "{}", flow_control.name());
         let rates = wire_rates(&mut simulation, 1000, 3000);
         assert!(rates.values().all(|rate| *rate >= least), "{}: {rates:?}", flow_control.name());
     }
-    // The steady state of Figure 13(c): besides the ordinary queue, one isolation queue at each port of the ring.
+    // Steady state of Figure 13(c): besides the ordinary queue, one isolation queue at each port of
+    // the ring.
     let mut simulation = three_flows(pyrrha(PyrrhaConfig::default()));
     let [a1, b1, c1] = ring_ports(&simulation);
     simulation.run_until(at_us(1000), 1);
@@ -335,8 +329,8 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
         seen.extend(isolated(&simulation));
     }
     assert_eq!(seen, BTreeSet::from([(a1, b1), (b1, c1), (c1, a1)]));
-    // Where every root gives up at first contact, and the queues of a MERGE are not kept, merges chase each other round the ring: no deadlock,
-    // but little gets through.
+    // If every root gives up at first contact, and queues made by a MERGE are not kept, merges
+    // circulate in the ring: no deadlock, but a low rate.
     for (merge_grace, expected) in [(Some(Duration::ZERO), 0.5..10.0), (None, 40.0..50.0)] {
         let config = PyrrhaConfig { merge: MergePolicy::Any, merge_grace, ..Default::default() };
         let mut simulation = three_flows(pyrrha(config));
@@ -346,8 +340,9 @@ fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrh
     }
 }
 
-/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. What the spine holds is isolated for the port to
-/// h4 and stopped by it: that port is the cause of the PAUSEs that the leaf with PFC gets, and the victim behind it is blocked.
+/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. The
+/// spine's packets are isolated for the port to h4 and stopped by it: that port is the cause of the
+/// PAUSEs that the leaf with PFC receives, and the victim behind it is blocked.
 #[test]
 fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
     let mut spec = network(8, 3);
@@ -360,8 +355,8 @@ fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
         headroom: None,
     }];
     let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| flow(src, dst, 4_000_000, 0));
-    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).expect("the network is possible");
-    common::drain(&mut simulation);
+    let mut simulation = Simulation::new(spec, flows.to_vec(), 1).expect("the network is valid");
+    drain(&mut simulation);
     let [uplink, spine, busy] = [(8, 10), (10, 9), (9, 4)].map(|(node, peer)| port(&simulation, node, peer));
     let pauses = simulation.take_pauses();
     let at_border: Vec<_> = pauses.iter().filter(|pause| pause.port == uplink).collect();

@@ -1,23 +1,18 @@
-//! Packets of a flow on several paths: 2 leaves of 8 hosts, 8 spines, links of 100 Gb/s and 1 us.
+//! Packets of one flow on several paths: 2 leaves of 8 hosts, 8 spines, links of 100 Gb/s and 1 us.
 
 use crate::prelude::*;
 
 const RACK: u32 = 8;
 
 fn leaf_spine(load_balance: LoadBalanceConfig, recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = network(2 * RACK, 2 + 8);
-    spec.links = (0..2 * RACK).map(|host| link(host, 2 * RACK + host / RACK, 100, 1000)).collect();
-    let leaves = [2 * RACK, 2 * RACK + 1];
-    spec.links.extend(leaves.iter().flat_map(|leaf| (0..8).map(|spine| link(*leaf, 2 * RACK + 2 + spine, 100, 1000))));
-    (spec.load_balance, spec.recovery) = (load_balance, recovery);
-    spec
+    NetworkSpec { load_balance, recovery, ..common::leaf_spine(2, RACK, 8) }
 }
 
 fn in_any_order() -> RecoveryConfig {
     RecoveryConfig::InAnyOrder(Default::default())
 }
 
-/// Every host of the first rack sends 2 MB to one of the second.
+/// Returns a flow of 2 MB from every host of the first rack to one of the second.
 fn across() -> Vec<FlowSpec> {
     (0..RACK).map(|host| flow(host, RACK + host, 2_000_000, 0)).collect()
 }
@@ -26,7 +21,7 @@ fn retransmitted(outcomes: &[FlowOutcome]) -> u64 {
     outcomes.iter().map(|outcome| outcome.retransmitted).sum()
 }
 
-/// Flow completion times as multiples of those on an idle fabric.
+/// Returns flow completion times as multiples of those on an idle fabric.
 fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64> {
     let ideal = |outcome: &FlowOutcome| simulation.fabric().ideal_fct(&outcome.spec, &outcome.path, 0).unwrap();
     let slowdown = |outcome: &FlowOutcome| {
@@ -39,17 +34,17 @@ fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64
 #[test]
 fn a_receiver_that_stands_reordering_asks_for_nothing_that_is_on_its_way() {
     for load_balance in [LoadBalanceConfig::Spray(Default::default()), LoadBalanceConfig::Drill(Default::default())] {
-        let (_, outcomes) = run(&leaf_spine(load_balance.clone(), common::network(1, 1).recovery), across());
-        assert!(retransmitted(&outcomes) > 0, "packets overtake each other, and Go-Back-N goes back: {load_balance:?}");
+        let (_, outcomes) = run(&leaf_spine(load_balance.clone(), network(1, 1).recovery), across());
+        assert!(retransmitted(&outcomes) > 0, "Go-Back-N repeats overtaken packets: {load_balance:?}");
         let (simulation, outcomes) = run(&leaf_spine(load_balance, in_any_order()), across());
         assert_eq!(retransmitted(&outcomes), 0);
-        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 2_000_000));
-        assert_eq!(simulation.audit(), []);
-        assert_eq!(simulation.violations(), []);
+        assert!(all_delivered(&outcomes));
+        assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
     }
 }
 
-/// Eight flows on eight paths: ECMP puts some on the same one, spraying evens them out but for chance, DRILL looks where there is room.
+/// Eight flows on eight paths: ECMP puts several flows on one path, spraying is even but for
+/// chance, and DRILL chooses short queues.
 #[test]
 fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
     let slowdown = |load_balance| {
@@ -61,25 +56,27 @@ fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
     assert!(ecmp > 1.9 && spray < 1.3 && drill < spray && drill < 1.1, "{ecmp} {spray} {drill}");
 }
 
-/// A link that fails for a microsecond loses what is on it. It comes again after the timeout, or sooner where the receiver asks.
+/// A link that fails for a microsecond loses the frames on it. They are repeated after the timeout,
+/// or earlier if the receiver sends NACKs.
 #[test]
 fn what_is_lost_is_sent_again() {
     let longest = |allowance| {
         let config = InAnyOrderConfig { allowance, timeout: Duration::from_us(500), ..Default::default() };
         let drill = LoadBalanceConfig::Drill(Default::default());
         let mut spec = leaf_spine(drill, RecoveryConfig::InAnyOrder(config));
-        let down = Time::ZERO + Duration::from_us(50);
+        let down = at_us(50);
         spec.faults = vec![LinkFault { link: 2 * RACK as usize, down, up: down + Duration::from_us(1) }];
         let (_, outcomes) = run(&spec, across());
-        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 2_000_000));
+        assert!(all_delivered(&outcomes));
         assert!(retransmitted(&outcomes) > 0);
-        outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000
+        last_finish(&outcomes).ps() / 1_000_000
     };
     let (waiting, asking) = (longest(None), longest(Some(Duration::from_us(20))));
     assert!(waiting > 500 && asking < 300, "{waiting} us, {asking} us");
 }
 
-/// All senders of a rack to one host, so that pauses come and go: packets wait on some paths while others pass, and nothing is lost.
+/// All senders of a rack send to one host. PAUSEs delay packets on some paths while others pass,
+/// and no packet is lost.
 #[test]
 fn pauses_reorder_and_lose_nothing() {
     let mut spec = leaf_spine(LoadBalanceConfig::Drill(Default::default()), in_any_order());
@@ -88,61 +85,56 @@ fn pauses_reorder_and_lose_nothing() {
     let (simulation, outcomes) = run(&spec, flows);
     assert!(simulation.totals().pause_frames > 0);
     assert_eq!(retransmitted(&outcomes), 0);
-    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 500_000));
-    let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap();
+    assert!(all_delivered(&outcomes));
+    let last = last_finish(&outcomes);
     // 16 MB with headers at 100 Gb/s take 1.4 ms, and the link is never idle for long.
     assert!(last.ps() < 1_500_000_000, "{last}");
 }
 
-/// Data packets with even numbers take the first port of several, the others the second.
+/// Load balancer that sends data packets with even numbers through the first port, and odd ones
+/// through the second.
 #[derive(Clone, Debug)]
-struct ByNumber;
+struct OddEven;
 
-impl Options for ByNumber {}
-impl PipelineHooks for ByNumber {}
+load_balancer!(OddEven, OddEven: |_options, _site| OddEven);
 
-impl LoadBalanceOptions for ByNumber {
-    type Instance = ByNumber;
+impl PipelineHooks for OddEven {}
 
-    fn build(&self, _site: &Site<'_>) -> ByNumber {
-        ByNumber
-    }
-}
-
-impl LoadBalance for ByNumber {
+impl LoadBalance for OddEven {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, _view: &mut View<'_>) -> Choice {
         Choice::Candidate(arrival.packet.headers().psn as usize % arrival.candidates.len())
     }
 }
 
-/// h0 on leaf 2, h1 on leaf 3; spine 4 takes 4.5 packets longer than spine 5. In packets, 1, 3, 5, 7... come at these times, and 0, 2, 4... at 4.5, 6.5, 8.5...
-/// So 1 and 3 come before 0, and 5 when 2 is expected, and 7 when 4 is.
-fn two_ways(recovery: RecoveryConfig, packets: u64, shards: usize) -> FlowOutcome {
+/// Runs one flow in [`two_paths`].
+fn over_two_paths(recovery: RecoveryConfig, packets: u64, shards: usize) -> FlowOutcome {
     let (simulation, mut outcomes) =
-        common::run_shards(&of_two_ways(recovery), vec![flow(0, 1, packets * 1024, 0)], shards);
+        common::run_shards(&two_paths(recovery), vec![flow(0, 1, packets * 1024, 0)], shards);
     assert_eq!(simulation.audit(), []);
     outcomes.remove(0)
 }
 
-fn of_two_ways(recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = network(2, 4);
-    spec.links = [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)].map(|(a, b)| link(a, b, 100, 1000)).into();
+/// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 and 5, of which the first takes 4.5 packet times
+/// longer. Packets 1, 3, 5... arrive at these packet times, and 0, 2, 4... at 4.5, 6.5, 8.5...: 1 and
+/// 3 arrive before 0, 5 when 2 is expected, and 7 when 4 is.
+fn two_paths(recovery: RecoveryConfig) -> NetworkSpec {
+    let mut spec = common::leaf_spine(2, 1, 2);
     // A packet of 1024 B takes 1122 B.
     spec.links[4].delay = Duration::from_ps(1_000_000 + 1122 * 80 * 9 / 2);
-    (spec.load_balance, spec.recovery) = (LoadBalanceConfig::custom(ByNumber), recovery);
+    (spec.load_balance, spec.recovery) = (LoadBalanceConfig::custom(OddEven), recovery);
     spec
 }
 
 #[test]
 fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
     for shards in [1, 3] {
-        let outcome = two_ways(in_any_order(), 100, shards);
+        let outcome = over_two_paths(in_any_order(), 100, shards);
         assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 1), (3, 49)]);
         assert_eq!(
             (outcome.reception.arrived, outcome.reception.disorder.packets(), outcome.reception.disorder.largest()),
             (100, 50, 3)
         );
-        let short = two_ways(in_any_order(), 2, shards);
+        let short = over_two_paths(in_any_order(), 2, shards);
         assert_eq!(
             (short.reception.arrived, short.reception.disorder.degrees().collect::<Vec<_>>()),
             (2, vec![(1, 1)])
@@ -150,26 +142,27 @@ fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
     }
 }
 
-/// Receivers are kept in a table: a flow that ends leaves its place to the next.
+/// The receiver table gives the place of a finished flow to the next one.
 #[test]
 fn a_flow_that_takes_the_place_of_another_begins_in_order() {
     let flows = vec![flow(0, 1, 100 * 1024, 0), flow(0, 1, 1024, 100_000)];
-    let (_, outcomes) = run(&of_two_ways(in_any_order()), flows);
+    let (_, outcomes) = run(&two_paths(in_any_order()), flows);
     assert_eq!(
         outcomes.iter().map(|it| (it.reception.arrived, it.reception.disorder.packets())).collect::<Vec<_>>(),
         [(100, 50), (1, 0)]
     );
 }
 
-/// Go-Back-N throws early packets away: 1 and 3 come before 0, and 2 before 1; of 1, 2 and 3, sent again, 3 comes before 2, and once more after the timeout.
+/// Go-Back-N discards early packets: 1 and 3 arrive before 0, and 2 before 1. Of the repeated
+/// packets 1, 2 and 3, packet 3 arrives before 2, and again after the timeout.
 #[test]
 fn what_is_sent_again_counts_as_a_packet_and_may_be_early_again() {
-    let outcome = two_ways(network(1, 1).recovery, 4, 1);
+    let outcome = over_two_paths(network(1, 1).recovery, 4, 1);
     assert_eq!((outcome.reception.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
     assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
 }
 
-/// Where all packets of a flow take one way, none is early.
+/// If all packets of a flow take one path, none is early.
 #[test]
 fn what_comes_in_order_has_no_degree() {
     let (simulation, outcomes) =

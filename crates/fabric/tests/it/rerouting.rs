@@ -1,4 +1,4 @@
-//! Links that fail, and routes that are computed anew some time later.
+//! Links that fail, and routes that are recomputed some time later.
 
 use crate::prelude::*;
 use backwater_fabric::contract::StartingFlow;
@@ -6,41 +6,41 @@ use backwater_fabric::frame::Direction;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// h0 on leaf 2, h1 on leaf 3, spines 4 and 5: a flow by ECMP, and the link between its spine and leaf 3 that fails at 50 us.
+/// Returns h0 on leaf 2, h1 on leaf 3, spines 4 and 5, one flow, and leaf 2's port to the flow's
+/// spine. The link from that spine to leaf 3 fails at 50 us.
 fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec, FlowSpec, PortIx) {
-    let mut spec = common::network(2, 4);
-    spec.links = [(0, 2), (1, 3), (2, 4), (2, 5), (3, 4), (3, 5)].map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    let mut spec = leaf_spine(2, 1, 2);
     spec.reconvergence = reconvergence_us.map(Duration::from_us);
-    let flow = common::flow(0, 1, 4_000_000, 0);
+    let flow = flow(0, 1, 4_000_000, 0);
     let fabric = Fabric::new(spec.clone()).unwrap();
     let uplink = fabric.path(FlowId(0), &flow, Direction::Data)[1];
-    let up = up_us.map_or(Time::NEVER, |us| Time::ZERO + Duration::from_us(us));
-    // Leaf 2 has port 1 to spine 4 and port 2 to spine 5, whose links to leaf 3 are numbers 4 and 5.
-    spec.faults = vec![LinkFault { link: 3 + usize::from(uplink), down: Time::ZERO + Duration::from_us(50), up }];
+    let up = up_us.map_or(Time::NEVER, |us| at_us(us));
+    // Leaf 2 has port 1 to spine 4 and port 2 to spine 5, whose links to leaf 3 are links 4 and 5.
+    spec.faults = vec![LinkFault { link: 3 + usize::from(uplink), down: at_us(50), up }];
     (spec, flow, uplink)
 }
 
-/// Bytes that have left leaf 2 by either uplink.
+/// Returns the bytes that leaf 2 sent by port.
 fn by_uplink(simulation: &Simulation) -> [u64; 3] {
     [0, 1, 2].map(|port| simulation.node(NodeId(2)).ports()[port].sent_wire_bytes())
 }
 
-/// Without reconvergence packets wait for the link for ever; with it, they go the other way from that instant on, and what waits at the dead port is lost,
-/// counted, and sent again.
+/// Without reconvergence packets wait for the link for ever. With it, packets take the other path
+/// from that instant on; packets at the dead port are dropped, counted, and sent again.
 #[test]
 fn routes_are_computed_anew_after_the_time_that_this_takes() {
     let (spec, flow, _) = two_spines(None, None);
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
-    assert_eq!((simulation.unfinished().len(), simulation.totals().drops[DropCause::LinkDown as usize] > 0), (1, true));
+    assert_eq!((simulation.unfinished().len(), drops(&simulation, DropCause::LinkDown) > 0), (1, true));
 
     for shards in [1, 3] {
         let (spec, flow, uplink) = two_spines(Some(100), None);
         let other = 3 - uplink;
         let mut simulation = Simulation::new(spec, vec![flow], shards).unwrap();
-        simulation.run_until(Time::ZERO + Duration::from_us(150), 1);
+        simulation.run_until(at_us(150), 1);
         assert_eq!(by_uplink(&simulation)[usize::from(other)], 0);
-        let waiting = simulation.totals();
+        let waiting = drops(&simulation, DropCause::LinkDown);
         let spine = NodeId(3 + u32::from(uplink));
         let dead = &simulation.node(spine).ports()[1];
         let queued = dead.frames(3, simulation.frames(spine)).count() as u64;
@@ -48,11 +48,10 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
         let uplink = &simulation.node(leaf).ports()[uplink];
         let behind = uplink.frames(3, simulation.frames(leaf)).count() as u64;
         assert!(queued > 10, "{queued} packets wait at the dead port");
-        common::drain(&mut simulation);
-        let drops =
-            simulation.totals().drops[DropCause::LinkDown as usize] - waiting.drops[DropCause::LinkDown as usize];
-        // Those that waited, there and at the leaf, and those that were on the wires along the old route.
-        assert!((queued + behind..queued + behind + 40).contains(&drops), "{drops} of {queued} and {behind}");
+        drain(&mut simulation);
+        let dropped = drops(&simulation, DropCause::LinkDown) - waiting;
+        // Packets queued at the spine and at the leaf, and packets on the wires of the old route.
+        assert!((queued + behind..queued + behind + 40).contains(&dropped), "{dropped} of {queued} and {behind}");
         assert!(by_uplink(&simulation)[usize::from(other)] > 2_000_000);
         let outcome = &simulation.outcomes()[0];
         assert_eq!((outcome.reception.delivered, simulation.audit()), (4_000_000, vec![]));
@@ -61,61 +60,58 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
     }
 }
 
-/// Once the link is back, and the time over, routes are what they were.
+/// After the link's recovery and the reconvergence time, routes are the original ones.
 #[test]
 fn routes_are_what_they_were_once_the_link_is_back() {
     let (spec, flow, uplink) = two_spines(Some(20), Some(100));
     let later = FlowSpec { start: Time::ZERO + Duration::from_ms(1), ..flow.clone() };
     let before = Fabric::new(spec.clone()).unwrap().path(FlowId(1), &later, Direction::Data);
     let mut simulation = Simulation::new(spec, vec![flow, later.clone()], 1).unwrap();
-    simulation.run_until(Time::ZERO + Duration::from_us(119), 1);
+    simulation.run_until(at_us(119), 1);
     assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], 3 - uplink);
-    simulation.run_until(Time::ZERO + Duration::from_us(121), 1);
+    simulation.run_until(at_us(121), 1);
     assert_eq!(simulation.fabric().path(FlowId(0), &later, Direction::Data)[1], uplink);
     assert_eq!(simulation.fabric().path(FlowId(1), &later, Direction::Data), before);
-    common::drain(&mut simulation);
-    assert!(simulation.outcomes().iter().all(|outcome| outcome.reception.delivered == 4_000_000));
-    assert_eq!(simulation.audit(), []);
+    drain(&mut simulation);
+    assert_eq!((delivered(&simulation), simulation.audit()), (vec![4_000_000; 2], vec![]));
 }
 
-/// Where no way is left, packets are lost until the link is back, and nothing fails.
+/// No path is left: packets are dropped until the link recovers, and no mechanism fails.
 #[test]
 fn where_no_way_is_left_packets_are_lost_until_the_link_is_back() {
     for load_balance in LoadBalanceConfig::all() {
-        let mut spec = common::chain(&[100, 100, 100], 1000);
+        let mut spec = chain(&[100, 100, 100], 1000);
         spec.load_balance = load_balance;
         spec.reconvergence = Some(Duration::from_us(10));
-        let at_us = |us| Time::ZERO + Duration::from_us(us);
         spec.faults = vec![LinkFault { link: 1, down: at_us(20), up: at_us(500) }];
-        let (simulation, outcomes) = common::run(&spec, vec![common::flow(0, 1, 1_000_000, 0)]);
+        let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 1_000_000, 0)]);
         assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (1_000_000, vec![]));
-        assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 100);
+        assert!(drops(&simulation, DropCause::LinkDown) > 100);
     }
 }
 
-/// A server of BCube(2, 1) loses a link: its flows leave by the other port, through another relay.
+/// A server of BCube(2, 1) loses a link: its flow uses the other port, through another relay.
 #[test]
 fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
-    let mut spec = common::bcube(2, 100, 1000);
-    let flow = common::flow(0, 3, 4_000_000, 0);
+    let mut spec = bcube(2, 100, 1000);
+    let flow = flow(0, 3, 4_000_000, 0);
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
-    // Links 0 to 3 are those of layer 0, in the order of the servers.
+    // Links 0 to 3 are those of layer 0, in server order.
     let link = usize::from(port) * 4;
-    spec.faults = vec![LinkFault { link, down: Time::ZERO + Duration::from_us(50), up: Time::NEVER }];
-    let (simulation, outcomes) = common::run(&spec, vec![flow]);
+    spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];
+    let (simulation, outcomes) = run(&spec, vec![flow]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
     let sent = simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
     assert!(sent > 3_000_000, "{sent}");
 }
 
-/// The sender goes on by its other port as soon as routes are new, not when its timer runs out.
+/// The sender continues at its other port as soon as routes change, before its timer fires.
 #[test]
 fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
-    let (mut spec, flow) = (common::bcube(2, 100, 1000), common::flow(0, 3, 4_000_000, 0));
+    let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 4_000_000, 0));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     let sent = |simulation: &Simulation| simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes();
@@ -125,91 +121,80 @@ fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
     assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
 }
 
-/// ACKs, too, leave the receiver by another port when the link fails on which they went.
+/// ACKs leave the receiver by another port when their link fails.
 #[test]
 fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
-    let mut spec = common::bcube(2, 100, 1000);
-    let flows: Vec<_> = (0..16).map(|_| common::flow(0, 3, 1_000_000, 0)).collect();
+    let mut spec = bcube(2, 100, 1000);
+    let flows: Vec<_> = (0..16).map(|_| flow(0, 3, 1_000_000, 0)).collect();
     let fabric = Fabric::new(spec.clone()).unwrap();
     let answers_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Ack)[0];
     let data_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Data)[0];
-    // Data that leaves h0 by a port reaches h3 through the switch of the other layer, so that neither end of these flows' data is at the dead link.
+    // Data from a port of h0 reaches h3 through the switch of the other layer: neither end of the
+    // flow's data is at the dead link.
     let apart = (0..16)
         .find(|flow| answers_by(flow) == data_by(flow))
-        .expect("some of 16 flows are answered on a way of their own");
+        .expect("some of 16 flows have ACKs on a path of their own");
     spec.reconvergence = Some(Duration::from_us(30));
     let link = usize::from(answers_by(&apart)) * 4 + 3;
-    spec.faults = vec![LinkFault { link, down: Time::ZERO + Duration::from_us(20), up: Time::NEVER }];
+    spec.faults = vec![LinkFault { link, down: at_us(20), up: Time::NEVER }];
     let mut simulation = Simulation::new(spec, flows.clone(), 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(100), 1);
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()), "{:?}", simulation.totals());
     assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
 }
 
-/// Writes down at which ports flows start and end.
+/// Flow control that records the ports at which flows start and end.
 #[derive(Clone, Debug, Default)]
-struct Ledger(Arc<Mutex<Vec<Entry>>>);
+struct FlowLog(Log<Entry>);
 
 type Entry = (&'static str, PortIx, QueueIx);
 
-impl FlowControl for Ledger {
+impl FlowControl for FlowLog {
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
         let queue = QueueIx::from(flow.class.0);
-        self.0.lock().unwrap().push(("start", flow.port, queue));
+        self.0.push(("start", flow.port, queue));
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
-        self.0.lock().unwrap().push(("end", port, queue));
+        self.0.push(("end", port, queue));
     }
 }
 
-impl FlowControlAccounts for Ledger {}
+flow_control!(FlowLog, FlowLog: |options, _site| options.clone());
 
-impl Options for Ledger {}
-
-impl FlowControlOptions for Ledger {
-    type Instance = Ledger;
-
-    fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts::default()
-    }
-
-    fn build(&self, _site: &Site<'_>) -> Ledger {
-        self.clone()
-    }
-}
-
-/// Flow control hears that a flow has left a port before it hears of the other one.
+/// Flow control is notified that a flow has left a port before it is notified of the other port.
 #[test]
 fn flow_control_is_told_when_a_flow_changes_its_port() {
-    let (mut spec, flow, ledger) = (common::bcube(2, 100, 1000), common::flow(0, 3, 1_000_000, 0), Ledger::default());
+    let (mut spec, flow, log) = (bcube(2, 100, 1000), flow(0, 3, 1_000_000, 0), FlowLog::default());
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
-    spec.switch.flow_control = FlowControlConfig::custom(ledger.clone());
+    spec.switch.flow_control = FlowControlConfig::custom(log.clone());
     spec.reconvergence = Some(Duration::from_us(10));
-    let down = Time::ZERO + Duration::from_us(20);
+    let down = at_us(20);
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down, up: Time::NEVER }];
-    let (simulation, _) = common::run(&spec, vec![flow]);
+    let (simulation, _) = run(&spec, vec![flow]);
     assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
     let changes = [("start", port, 3), ("end", port, 3), ("start", 1 - port, 3), ("end", 1 - port, 3)];
-    assert_eq!(*ledger.0.lock().unwrap(), changes);
+    assert_eq!(log.0.take(), changes);
 }
 
-/// Hosts h0 to h5 with a link each to switches 8 and 9, which lead to switch 10 and, by links that are slower, to hosts h6 and h7 there.
+/// Returns hosts h0 to h5 with a link each to switches 8 and 9. These lead to switch 10 and, by
+/// slower links, to h6 and h7.
 fn two_links_each() -> NetworkSpec {
-    let mut spec = common::network(8, 3);
-    let lower = (0..6).flat_map(|host| [common::link(host, 8, 100, 1000), common::link(host, 9, 100, 1000)]);
-    let upper = [(8, 10, 100), (9, 10, 100), (10, 6, 40), (10, 7, 40)];
-    spec.links = lower.chain(upper.map(|(a, b, gbps)| common::link(a, b, gbps, 1000))).collect();
+    let access = (0..6).flat_map(|host| [(host, 8), (host, 9)]);
+    let mut spec = linked(8, 3, access.chain([(8, 10), (9, 10), (10, 6), (10, 7)]));
+    for link in &mut spec.links[14..] {
+        link.rate = Rate::from_gbps(40);
+    }
     spec
 }
 
-/// Whatever a flow control keeps of flows and queues, at hosts that change their ports and at switches that lose what waits, is given back.
+/// All state about flows and queues is released, at hosts that change their ports and at switches
+/// that drop waiting packets.
 #[test]
 fn every_flow_control_forgets_what_leaves_a_dead_port() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     for flow_control in FlowControlConfig::all() {
-        // A link of a host, and one between switches.
+        // A host's link, and a link between switches.
         for link in [0, 12] {
             let name = flow_control.name();
             let mut spec = two_links_each();
@@ -223,70 +208,66 @@ fn every_flow_control_forgets_what_leaves_a_dead_port() {
             }
             spec.reconvergence = Some(Duration::from_us(40));
             spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(20_000) }];
-            let incast = (0..6).flat_map(|src| [6, 7].map(|dst| common::flow(src, dst, 400_000, u64::from(src) * 500)));
-            let (simulation, outcomes) = common::run(&spec, incast.collect());
-            let delivered: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.delivered).collect();
-            assert_eq!(delivered, [400_000; 12], "{name}, link {link}");
+            let incast = (0..6).flat_map(|src| [6, 7].map(|dst| flow(src, dst, 400_000, u64::from(src) * 500)));
+            let (simulation, outcomes) = run(&spec, incast.collect());
+            assert!(outcomes.len() == 12 && all_delivered(&outcomes), "{name}, link {link}");
             assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}, link {link}");
-            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0, "{name}, link {link}");
+            assert!(drops(&simulation, DropCause::LinkDown) > 0, "{name}, link {link}");
         }
     }
 }
 
-/// Three leaves of three hosts and two spines under Pyrrha; the link between the third leaf and the second spine is down from 100 us to 300 us. Its isolation queues hold packets by then, some of which have to pass others
-/// on the way to the wire: all are lost, and nothing is left in a table.
+/// Three leaves of three hosts and two spines under Pyrrha. The link between the third leaf and the
+/// second spine is down from 100 us to 300 us. Its isolation queues then hold packets, some behind
+/// others that leave first. All are dropped, and every table is empty in the end.
 #[test]
 fn pyrrha_loses_what_waits_for_a_dead_port_in_all_its_queues() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     let strategy = prop::collection::vec((0u32..9, 0u32..9, 10_000u64..400_000, 0u64..100_000), 40);
     let mut runner = TestRunner::deterministic();
     for case in 0..60 {
-        let mut spec = common::network(9, 5);
-        spec.links = (0..9).map(|host| common::link(host, 9 + host / 3, 100, 1000)).collect();
-        spec.links.extend((9..12).flat_map(|leaf| [12, 13].map(|spine| common::link(leaf, spine, 100, 1000))));
+        let mut spec = leaf_spine(3, 3, 2);
         spec.switch.flow_control = FlowControlConfig::all().into_iter().find(|kind| kind.name() == "pyrrha").unwrap();
         spec.reconvergence = Some(Duration::from_us(20));
         spec.faults = vec![LinkFault { link: 14, down: at_us(100), up: at_us(300) }];
         let drawn = strategy.new_tree(&mut runner).unwrap().current();
-        let mut flows: Vec<_> = drawn
-            .into_iter()
-            .map(|(src, dst, bytes, at)| common::flow(src, if src == dst { (dst + 3) % 9 } else { dst }, bytes, at))
-            .collect();
-        flows.sort_by_key(|flow| flow.start);
-        let (simulation, outcomes) = common::run(&spec, flows);
-        assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes), "{case}");
+        let destination = |src, dst| if src == dst { (dst + 3) % 9 } else { dst };
+        let flows = drawn.into_iter().map(|(src, dst, bytes, at)| flow(src, destination(src, dst), bytes, at));
+        let (simulation, outcomes) = run(&spec, sorted(flows));
+        assert!(all_delivered(&outcomes), "{case}");
         assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{case}");
     }
 }
 
-/// A frame is lost if its link fails while it is on the wire, the second time as well as the first.
+/// A frame on the wire is lost when its link fails, the second time as well as the first.
 #[test]
 fn a_link_that_fails_again_loses_what_is_on_the_wire() {
-    let mut spec = common::chain(&[100, 100], 5000);
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
+    let mut spec = chain(&[100, 100], 5000);
     spec.faults = [(20, 30), (60, 70)].map(|(down, up)| LinkFault { link: 1, down: at_us(down), up: at_us(up) }).into();
-    let mut simulation = Simulation::new(spec, vec![common::flow(0, 1, 4_000_000, 0)], 1).unwrap();
+    let mut simulation = Simulation::new(spec, vec![flow(0, 1, 4_000_000, 0)], 1).unwrap();
     for down in [20, 60] {
         simulation.run_until(at_us(down) + Duration::from_ps(1), 1);
-        let lost = |simulation: &Simulation| simulation.totals().drops[DropCause::LinkDown as usize];
+        let lost = |simulation: &Simulation| drops(simulation, DropCause::LinkDown);
         let before = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
         simulation.run_until(at_us(down + 9), 1);
         let (now, delivered) = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
-        // 5 us at 100 Gb/s are 62.5 kB, of packets of 1024 B and headers; and as many ACKs, if they come in order.
+        // In 5 us at 100 Gb/s 62.5 kB pass, in packets of 1024 B and headers, and as many ACKs if
+        // packets arrive in order.
         assert!((50..120).contains(&(now - before.0)) && delivered == before.1, "{down} us: {now} {before:?}");
     }
 }
 
-/// All servers of BCube(3, 1) send to all others; the link between h1 and a switch of layer 0 fails at 20 us.
+/// Returns BCube(3, 1) with a flow between any two servers. The link between h1 and a switch of
+/// layer 0 fails at 20 us.
 fn all_to_all(bytes: u64, reconvergence: Duration) -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = NetworkSpec { reconvergence: Some(reconvergence), ..common::bcube(3, 100, 1000) };
-    let down = Time::ZERO + Duration::from_us(20);
+    let mut spec = NetworkSpec { reconvergence: Some(reconvergence), ..bcube(3, 100, 1000) };
+    let down = at_us(20);
     spec.faults = vec![LinkFault { link: 1, down, up: Time::NEVER }];
     let pairs = (0..9).flat_map(|src| (0..9).filter(move |dst| *dst != src).map(move |dst| (src, dst)));
-    (spec, pairs.map(|(src, dst)| common::flow(src, dst, bytes, 0)).collect())
+    (spec, pairs.map(|(src, dst)| flow(src, dst, bytes, 0)).collect())
 }
 
-/// What nodes send when routes change, packets and PAUSEs, arrives when it should, whichever shard the neighbour is in.
+/// Packets and PAUSEs that nodes send when routes change arrive on time, in whatever shard the
+/// neighbour is.
 #[test]
 fn new_routes_are_the_same_with_any_number_of_shards() {
     for reconvergence_ns in [0, 500, 20_000] {
@@ -294,7 +275,7 @@ fn new_routes_are_the_same_with_any_number_of_shards() {
             let (spec, flows) = all_to_all(40_000, Duration::from_ns(reconvergence_ns));
             let (simulation, outcomes) = common::run_shards(&spec, flows, shards);
             assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
-            assert!(simulation.totals().drops[DropCause::LinkDown as usize] > 0 && simulation.is_quiet());
+            assert!(drops(&simulation, DropCause::LinkDown) > 0 && simulation.is_quiet());
             let finished: Vec<_> = outcomes.iter().map(|outcome| outcome.reception.finish).collect();
             (simulation.fingerprint(), finished)
         });
@@ -302,70 +283,67 @@ fn new_routes_are_the_same_with_any_number_of_shards() {
     }
 }
 
-/// A flow that waits for its departure time when it leaves a port is no longer waited for there.
+/// A flow that leaves a port before its departure time is no longer scheduled there.
 #[test]
 fn paced_flows_change_their_ports() {
     for link in [0, 9, 12] {
         for reconvergence in [1, 100_000, 10_000_000].map(Duration::from_ps) {
             let (mut spec, flows) = all_to_all(500_000, reconvergence);
-            spec.faults[0] = LinkFault { link, down: Time::ZERO + Duration::from_us(50), up: Time::NEVER };
+            spec.faults[0] = LinkFault { link, down: at_us(50), up: Time::NEVER };
             spec.congestion = CongestionConfig::Hpcc(Default::default());
-            let (simulation, outcomes) = common::run(&spec, flows);
+            let (simulation, outcomes) = run(&spec, flows);
             assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
-            assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 500_000));
+            assert!(all_delivered(&outcomes));
         }
     }
 }
 
-/// h0 on leaf 2, h1 on leaf 3, spines 4, 5 and 6: of a flow pinned to spine 5, whose link to leaf 2 is down from 100 to 120 us, packets wait for the link,
-/// whatever becomes of another link: new routes come 50 us after each failure, and this one is over by then.
+/// h0 on leaf 2, h1 on leaf 3, spines 4 to 6. A flow is pinned to spine 5, whose link to leaf 2 is
+/// down from 100 to 120 us. Packets wait for that link even if another link fails: routes change 50
+/// us after each failure, and this failure is over by then.
 #[test]
 fn what_waits_for_a_link_is_lost_when_routes_know_of_its_failure_and_not_of_another_one() {
     let lost = |other: Option<u64>| {
-        let mut spec = common::network(2, 5);
-        let ends = [(0, 2), (1, 3), (2, 4), (2, 5), (2, 6), (3, 4), (3, 5), (3, 6)];
-        spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
+        let mut spec = leaf_spine(2, 1, 3);
         spec.reconvergence = Some(Duration::from_us(50));
-        let at_us = |us| Time::ZERO + Duration::from_us(us);
         spec.faults = vec![LinkFault { link: 3, down: at_us(100), up: at_us(120) }];
         spec.faults.extend(other.map(|us| LinkFault { link: 2, down: at_us(us), up: Time::NEVER }));
-        let pinned =
-            FlowSpec { data_via: vec![NodeId(5)], ack_via: vec![NodeId(6)], ..common::flow(0, 1, 4_000_000, 0) };
+        let pinned = FlowSpec { data_via: vec![NodeId(5)], ack_via: vec![NodeId(6)], ..flow(0, 1, 4_000_000, 0) };
         let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
         simulation.run_until(at_us(119), 1);
         let waiting = &simulation.node(NodeId(2)).ports()[2];
         assert!(waiting.frames(3, simulation.frames(NodeId(2))).count() > 100);
-        let drops = simulation.totals().drops[DropCause::LinkDown as usize];
-        common::drain(&mut simulation);
+        let drops = drops(&simulation, DropCause::LinkDown);
+        drain(&mut simulation);
         assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
         drops
     };
-    // What was on the wire is lost.
+    // Frames on the wire are lost.
     let alone = lost(None);
     assert!((1..20).contains(&alone), "{alone}");
     assert_eq!([lost(Some(20)), lost(Some(60))], [alone; 2]);
 }
 
-/// Flow control hears of a flow that goes another way behind the same port: what it knows of the ports ahead is of the old way.
+/// Flow control is notified of a flow that takes another path behind the same port: its state about
+/// ports ahead belongs to the old path.
 #[test]
 fn flow_control_is_told_when_a_flow_goes_another_way_behind_the_same_port() {
-    let ledger = Ledger::default();
+    let log = FlowLog::default();
     let (mut spec, flow, _) = two_spines(Some(20), None);
-    spec.switch.flow_control = FlowControlConfig::custom(ledger.clone());
-    let (simulation, outcomes) = common::run(&spec, vec![flow]);
+    spec.switch.flow_control = FlowControlConfig::custom(log.clone());
+    let (simulation, outcomes) = run(&spec, vec![flow]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
-    let told = ledger.0.lock().unwrap().clone();
-    assert_eq!(told, [("start", 0, 3), ("end", 0, 3), ("start", 0, 3), ("end", 0, 3)]);
+    assert_eq!(log.0.take(), [("start", 0, 3), ("end", 0, 3), ("start", 0, 3), ("end", 0, 3)]);
 }
 
-/// What waits at a dead port is told lost at the port by which it has come, as what is refused there is: at the spine that is the one to leaf 2, port 0.
+/// Packets at a dead port are reported lost at their ingress port, like refused packets. At the
+/// spine that is port 0, to leaf 2.
 #[test]
 fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
     let (spec, flow, uplink) = two_spines(Some(100), None);
     let spine = NodeId(3 + u32::from(uplink));
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     simulation.run_until(at_us(150), 1);
     let waiting = simulation.node(spine).ports()[1].frames(3, simulation.frames(spine)).count();
     let came = simulation.node(spine).ports()[0].id;
@@ -383,102 +361,84 @@ fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
     assert_eq!(lost, vec![came; waiting]);
 }
 
-/// h0 and h1 with a link each to switches 2 and 3: data goes by switch 2 and ACKs are pinned to switch 3, to which h1 has had no link since 10 us. Routes
-/// know of that since 20 us: what h1 makes for that port is lost there, and does not wait until 300 us.
+/// h0 and h1 with a link each to switches 2 and 3. Data is pinned to switch 2 and ACKs to switch 3,
+/// whose link to h1 fails at 10 us. Routes change at 20 us: h1's ACK for that port is dropped and
+/// does not wait until 300 us.
 #[test]
 fn an_answer_that_would_wait_at_a_dead_port_is_lost() {
-    let mut spec = common::network(2, 2);
-    spec.links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    let mut spec = linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]);
     spec.reconvergence = Some(Duration::from_us(10));
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(300) }];
-    let pinned = FlowSpec { data_via: vec![NodeId(2)], ack_via: vec![NodeId(3)], ..common::flow(0, 1, 1024, 100_000) };
+    let pinned = FlowSpec { data_via: vec![NodeId(2)], ack_via: vec![NodeId(3)], ..flow(0, 1, 1024, 100_000) };
     let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
-    // Two links of 1 us, with frames of 1122 B there and 86 B back.
+    // Two links of 1 us, with frames of 1122 B forward and 86 B back.
     let (there, back) = (2 * (1_000_000 + 1122 * 80), 2 * (1_000_000 + 86 * 80));
     simulation.run_until(at_us(200), 1);
     assert_eq!(simulation.outcomes()[0].reception.finish, Some(at_us(100) + Duration::from_ps(there)));
     let lost = |simulation: &Simulation| simulation.node(NodeId(1)).losses().frames[DropCause::LinkDown as usize];
     assert_eq!((lost(&simulation), simulation.node(NodeId(1)).ports()[1].is_empty()), (1, true));
-    common::drain(&mut simulation);
-    // The sender's timer, 4 ms, has the packet sent again, and the second answer finds the link.
+    drain(&mut simulation);
+    // The sender's timer of 4 ms repeats the packet, and the second ACK passes the link.
     assert_eq!(simulation.outcomes()[0].acknowledged, Some(at_us(4100) + Duration::from_ps(there + back)));
     assert_eq!((lost(&simulation), simulation.audit()), (1, vec![]));
 }
 
-/// Shuts class 3 at one port of h0 from 60 to 70 us.
+/// Closes class 3 at one port of h0 from 60 to 70 us.
 #[derive(Clone, Debug)]
-struct Curtain(PortIx);
+struct ClosedGate(PortIx);
 
-struct Curtains(Curtain, NodeId);
+struct ClosedGateAt(NodeId, PortIx);
 
-impl FlowControl for Curtains {
+flow_control!(ClosedGate, ClosedGateAt: |options, site| ClosedGateAt(site.node, options.0));
+
+impl FlowControl for ClosedGateAt {
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
-        if view.now < Time::ZERO + Duration::from_us(60) {
-            view.wake_at(Time::ZERO + Duration::from_us(60));
+        if view.now < at_us(60) {
+            view.wake_at(at_us(60));
         }
         QueueIx::from(flow.class.0)
     }
 
     fn on_wake(&mut self, view: &mut View<'_>) {
-        let Curtains(Curtain(port), node) = *self;
-        if node == NodeId(0) && view.now < Time::ZERO + Duration::from_us(70) {
+        let ClosedGateAt(node, port) = *self;
+        if node == NodeId(0) && view.now < at_us(70) {
             view.close(port, 3, view.port(port).id());
-            view.wake_at(Time::ZERO + Duration::from_us(70));
+            view.wake_at(at_us(70));
         } else {
             view.open(port, 3);
         }
     }
 }
 
-impl FlowControlAccounts for Curtains {}
-impl Options for Curtain {}
-
-impl FlowControlOptions for Curtain {
-    type Instance = Curtains;
-
-    fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts::default()
-    }
-
-    fn build(&self, site: &Site<'_>) -> Curtains {
-        Curtains(self.clone(), site.node)
-    }
-}
-
-/// A flow that starts at 55 us at a port whose link is down comes to the other port at 80 us: that this was shut until 70 us has held nothing up.
+/// A flow starts at 55 us at a port whose link is down and moves to the other port at 80 us. That
+/// port's gate, closed until 70 us, delayed no packet of the flow.
 #[test]
 fn what_has_been_shut_before_a_flow_came_has_not_held_it_up() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
-    let (mut spec, flow) = (common::bcube(2, 100, 1000), common::flow(0, 3, 100_000, 55_000));
+    let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 100_000, 55_000));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
-    spec.switch.flow_control = FlowControlConfig::custom(Curtain(1 - port));
+    spec.switch.flow_control = FlowControlConfig::custom(ClosedGate(1 - port));
     spec.reconvergence = Some(Duration::from_us(30));
     spec.faults = vec![LinkFault { link: usize::from(port) * 4, down: at_us(50), up: Time::NEVER }];
-    let (mut simulation, outcomes) = common::run(&spec, vec![flow]);
+    let (mut simulation, outcomes) = run(&spec, vec![flow]);
     let reception = &outcomes[0].reception;
     assert_eq!((reception.delivered, reception.paused, simulation.audit()), (100_000, Duration::ZERO, vec![]));
-    // It had been shut, and all has left by it.
+    // The gate was closed, and all packets left through its port.
     let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
     assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
     assert!(simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes() > 100_000);
 }
 
-/// h0 to h3 on leaf 8, h4 to h7 on leaf 9; spines 10 to 13.
+/// Returns h0 to h3 on leaf 8, h4 to h7 on leaf 9, and spines 10 to 13.
 fn four_spines() -> NetworkSpec {
-    let mut spec = common::network(8, 6);
-    spec.links = (0..8).map(|host| common::link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend((0..8).map(|ix| common::link(8 + ix / 4, 10 + ix % 4, 100, 1000)));
-    spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
-    spec
+    NetworkSpec { recovery: RecoveryConfig::InAnyOrder(Default::default()), ..leaf_spine(2, 4, 4) }
 }
 
-/// Packets that joined the queue of a leaf's uplink that was down while another was not: leaf, port
-/// and time. Notices are left out: they go back the way their packet has come.
+/// Returns leaf, port and time of packets that joined the queue of a leaf's dead uplink while
+/// another uplink was up. Notices are left out: they return along their packet's path.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     assert_eq!((simulation.unfinished().len(), simulation.audit()), (0, vec![]));
     let trace = simulation.take_trace();
     let is_down = |link: usize, at: Time| {
@@ -501,15 +461,14 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
     trace.into_iter().filter_map(misplaced).collect()
 }
 
-/// Those of ECMP's flows whose path has the link wait for it; all other load balancers take another port.
+/// ECMP's flows wait for their link; all other load balancers use another port.
 #[test]
 fn ecmp_alone_puts_packets_behind_a_link_that_its_switch_knows_to_be_down() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     for load_balance in LoadBalanceConfig::all() {
         let is_ecmp = load_balance.name() == "ecmp";
         let mut spec = NetworkSpec { load_balance, ..four_spines() };
         spec.faults = (8..11).map(|link| LinkFault { link, down: at_us(20), up: at_us(60) }).collect();
-        let flows = (0..8).map(|host| common::flow(host, (host + 4) % 8, 500_000, 0)).collect();
+        let flows = (0..8).map(|host| flow(host, (host + 4) % 8, 500_000, 0)).collect();
         let misplaced = put_behind_dead_links(&spec, flows);
         assert_eq!(misplaced.is_empty(), !is_ecmp, "{}: {misplaced:?}", spec.load_balance.name());
     }
@@ -518,7 +477,7 @@ fn ecmp_alone_puts_packets_behind_a_link_that_its_switch_knows_to_be_down() {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Whatever fails and comes back, and whenever.
+    /// Links fail and recover at random.
     #[test]
     fn no_packet_is_put_behind_a_link_that_its_switch_knows_to_be_down_while_there_is_another_way(
         load_balance in prop::sample::select(LoadBalanceConfig::all()),
@@ -527,10 +486,7 @@ proptest! {
     ) {
         prop_assume!(load_balance.name() != "ecmp");
         let mut spec = NetworkSpec { load_balance, ..four_spines() };
-        let at_ns = |ns| Time::ZERO + Duration::from_ns(ns);
         spec.faults = faults.into_iter().map(|(link, (down, length))| LinkFault { link, down: at_ns(down), up: at_ns(down + length) }).collect();
-        let mut flows: Vec<_> = ends.into_iter().map(|(src, by, bytes, start)| common::flow(src, (src + by) % 8, bytes, start)).collect();
-        flows.sort_by_key(|flow| flow.start);
-        prop_assert_eq!(put_behind_dead_links(&spec, flows), []);
+        prop_assert_eq!(put_behind_dead_links(&spec, flows_ahead(8, ends)), []);
     }
 }

@@ -1,7 +1,7 @@
-//! SRCC in whole networks: who is notified, when the notice arrives, and how rates settle.
+//! SRCC in whole networks: notified flows, arrival of notices, and convergence of rates.
 //!
-//! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
-//! 89.76 ns), a notice 84 B or 6.72 ns.
+//! Links are of 100 Gb/s and 1 us unless stated otherwise: a data frame of 1024 B of payload takes
+//! 1,106 B or 88.48 ns (the first of a flow 1,122 B or 89.76 ns), a notice 84 B or 6.72 ns.
 
 use crate::common::random::srcc;
 use crate::prelude::*;
@@ -10,12 +10,12 @@ use backwater_fabric::mechanisms::congestion::srcc::base::Base;
 use backwater_fabric::mechanisms::congestion::srcc::{Threshold, Uncongested, WindowTest};
 use proptest::prelude::*;
 
-/// The base control `none`.
+/// Returns the base control `none`.
 fn alone() -> Base {
     Base::None(NoneConfig::default())
 }
 
-/// This network under SRCC with the base `none` and a threshold of 50 KB; PFC acts at 500 KB.
+/// Returns a network under SRCC; PFC's threshold is 500 KB.
 fn under(config: SrccConfig, mut spec: NetworkSpec) -> NetworkSpec {
     spec.congestion = CongestionConfig::Srcc(config);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(500_000), ..Default::default() });
@@ -29,17 +29,17 @@ fn fixed(threshold: u64) -> SrccConfig {
     SrccConfig { base: alone(), threshold: Threshold::Static, static_threshold, ..Default::default() }
 }
 
-/// Runs to the end with all that happens traced.
+/// Runs to the end and records the whole trace.
 fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>) {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     let trace = simulation.take_trace();
     assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
     (simulation, trace)
 }
 
-/// When notices about a flow have started on wires, and of which node.
+/// Returns time and node of each transmission of a notice about a flow.
 fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
     let is_notice = |packet: &&Packet| packet.kind == PacketKind::Notice && packet.flow == FlowId(flow);
     let sent = trace.iter().filter(|traced| match &traced.what {
@@ -49,14 +49,15 @@ fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
     sent.map(|traced| (traced.at, traced.node)).collect()
 }
 
-/// The flows that have been notified of.
+/// Returns the flows with notices.
 fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
     (0..flows).filter(|flow| !notices(trace, *flow).is_empty()).collect()
 }
 
-// ------------------------------------------------------------------------------------------------ figure 4: who is notified
+// ----------------------------------------------------------------------- figure 4: who is notified
 
-/// Two congested flows, h0 and h1 to h4, and an uncongested one to h5: from h2, or from h0, which has then two flows at half of its rate.
+/// Returns the notified flows for two congested flows, h0 and h1 to h4, and an uncongested one to
+/// h5, from h2 or from h0. In the latter case both flows of h0 have half its rate.
 fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
     let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
     notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
@@ -73,7 +74,7 @@ fn the_congested_flow_is_notified_that_shares_its_ingress_port() {
     assert_eq!(figure_4(fixed(50_000), 1), [1]);
 }
 
-/// As the text prints it, sharing is when nothing uncongested has come for long.
+/// By the printed text a port is shared if no uncongested packet has arrived for long.
 #[test]
 fn the_printed_test_notifies_the_others() {
     let printed = SrccConfig { window_test: WindowTest::Beyond, ..fixed(50_000) };
@@ -81,16 +82,16 @@ fn the_printed_test_notifies_the_others() {
     assert_eq!(figure_4(printed, 0), [1]);
 }
 
-/// What a flow has sent before its queue was long counts, if what goes to the same port does.
+/// A flow's packets before its queue was long count if packets to the same port do.
 #[test]
 fn flows_to_the_same_port_can_count_as_uncongested() {
     let any = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(50_000) };
     assert_eq!(figure_4(any, 2), [0, 1]);
 }
 
-// ------------------------------------------------------------------------------------------------------ the notice on its way
+// --------------------------------------------------------------------------- the notice on its way
 
-/// h0, h1 - s0 - s1 - s2 - h2; h0 - h3 at s2 as well. The bottleneck is s2's port to h2.
+/// Returns h0, h1 - s0 - s1 - s2 - h2, h3. The bottleneck is s2's port to h2.
 fn three_hops() -> NetworkSpec {
     let mut spec = network(4, 3);
     spec.links = vec![
@@ -104,8 +105,9 @@ fn three_hops() -> NetworkSpec {
     spec
 }
 
-/// Over three links of 1, 2 and 3 us, 84 B at 200, 200 and 100 Gb/s. The packet that is told of has come at that instant, and the sender goes on at half of its
-/// rate from the packet behind the one on its wire.
+/// A notice passes three links of 1, 2 and 3 us, with 84 B at 200, 200 and 100 Gb/s. It leaves when
+/// its packet arrives, and the sender continues at half its rate with the packet after the one on
+/// its wire.
 #[test]
 fn a_notice_takes_exactly_the_time_of_its_hops() {
     let flows = vec![flow(0, 2, 2_000_000, 0), flow(1, 2, 2_000_000, 0), flow(0, 3, 20_000, 0), flow(1, 3, 20_000, 0)];
@@ -127,28 +129,30 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let before = rates(Time::ZERO).into_iter().filter(|(at, _)| *at < arrival);
     assert!(before.map(|(_, rate)| rate).all(|rate| rate == line));
     assert_eq!(rates(arrival)[0].1, Rate::from_gbps(50));
-    // Another one about the same flow after 3 x 3 us at least: the delay of the link by which it comes, for three of them.
+    // The next notice about the same flow follows after at least 3 x 3 us: the delay of the
+    // packet's link, for three of them.
     let made: Vec<Time> = of_flow.iter().filter(|(_, node)| node.0 == 6).map(|(at, _)| *at).collect();
     let gaps = made.windows(2).map(|pair| pair[1].since(pair[0]));
     let shortest = gaps.min().unwrap();
     assert!((Duration::from_us(9)..Duration::from_ns(9200)).contains(&shortest), "{shortest}");
-    // Links, and what all notices have taken: each as long, for none waits.
+    // Links and delay of all notices: each takes as long, for none waits.
     let counters = simulation.counters();
     assert_eq!(counters["notices"], counters["notices_received"]);
     assert_eq!(counters["notice_links"], 3 * counters["notices"]);
     assert!(counters["notice_delay_ns"].abs_diff(6013 * counters["notices"]) <= counters["notices"]);
 }
 
-// ------------------------------------------------------------------------------------------------------- how far queues grow
+// ----------------------------------------------------------------------------- how far queues grow
 
-/// The longest queue at the port to h4, as two flows at line rate join there by Equation 6 with Q_PFC / M = 50 KB, where both of their ingress ports are shared.
+/// Returns the longest queue at the port to h4. Two flows at line rate join there by Equation 6
+/// with Q_PFC / M = 50 KB, and both ingress ports are shared.
 fn longest_queue(two_way: bool) -> u64 {
     let config = SrccConfig {
         base: alone(),
         threshold: Threshold::Eq6,
         q_pfc: Some(Bytes(100_000)),
         two_way,
-        // No rate grows again.
+        // Rates do not grow again.
         additive_increase: Some(Rate::from_bps(1)),
         ..Default::default()
     };
@@ -162,8 +166,9 @@ fn longest_queue(two_way: bool) -> u64 {
     lengths.max().unwrap()
 }
 
-/// With m = 2 a queue grows by what one link carries. In N d, 1 us, that is 12.5 KB: as much while the notice is under way, and again by what has been sent before it
-/// arrives; Equation 6 allows for the first. Frames make it a little more: the notice and what is before it, and one that is being sent at each host.
+/// With m = 2 a queue grows by one link's rate. In N d, 1 us, that is 12.5 KB: once while the
+/// notice is in flight, and again by data sent before it arrives; Equation 6 allows for the first.
+/// Frames add a little: the notice and the frame before it, and one in transmission at each host.
 #[test]
 fn equation_6_is_too_late_by_one_way_unless_both_are_reckoned_with() {
     let (one, both) = (longest_queue(false), longest_queue(true));
@@ -171,9 +176,10 @@ fn equation_6_is_too_late_by_one_way_unless_both_are_reckoned_with() {
     assert!((50_000 - 1106..50_000 + 4 * 1106).contains(&both), "{both}");
 }
 
-// ------------------------------------------------------------------------------------------------------------- fair shares
+// ------------------------------------------------------------------------------------- fair shares
 
-/// n flows into h`n` through one port; every host sends a packet to one of four others every 8 us besides, so that its ingress port is shared.
+/// Returns n flows into h`n` through one port. Every host also sends a packet to one of four others
+/// every 8 us, so that its ingress port is shared.
 fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
     let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
     let thin = (0..until_us / 8)
@@ -181,7 +187,7 @@ fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<Fl
     long.chain(thin).collect()
 }
 
-/// The flows of a network, and what has been delivered of the long ones.
+/// A simulation, and the bytes delivered of its long flows.
 struct Watched {
     simulation: Simulation,
     delivered: Vec<u64>,
@@ -190,7 +196,7 @@ struct Watched {
 impl Watched {
     fn run_until(&mut self, us: u64) -> Vec<u64> {
         let Watched { simulation, delivered } = self;
-        simulation.run_until(Time::ZERO + Duration::from_us(us), 1);
+        simulation.run_until(at_us(us), 1);
         for outcome in simulation.take_finished().into_iter().chain(simulation.unfinished()) {
             if let Some(of_flow) = delivered.get_mut(outcome.flow.0 as usize) {
                 *of_flow = outcome.reception.delivered;
@@ -199,7 +205,7 @@ impl Watched {
         delivered.clone()
     }
 
-    /// Payload rates of the long flows in a window, as shares of what the line carries.
+    /// Returns payload rates of the long flows between two instants, as shares of the line.
     fn rates(&mut self, from_us: u64, to_us: u64) -> Vec<f64> {
         let line = 12_500.0 * 1024.0 / 1106.0 * (to_us - from_us) as f64;
         let (before, after) = (self.run_until(from_us), self.run_until(to_us));
@@ -207,7 +213,7 @@ impl Watched {
     }
 }
 
-/// n flows are under way in 2 ms; half of them end about 4 ms.
+/// Returns n flows in progress at 2 ms; half of them end at about 4 ms.
 fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
     let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
@@ -215,7 +221,8 @@ fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
 }
 
-/// All flows have C / n up to `tolerance`, and the link is busy to more than 95 %, from `settled` until 3.5 ms. Those that are left have it from `busy_again` on.
+/// Checks that all flows have C / n up to `tolerance`, with the link busy to more than 95 %, from
+/// `settled` until 3.5 ms. The remaining flows take over its rate from `busy_again` on.
 fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
     let mut watched = half_leave(base.clone(), n, busy_again + 1000);
     let shares = watched.rates(settled, 3500);
@@ -228,7 +235,7 @@ fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
     assert_eq!((watched.simulation.audit(), watched.simulation.violations()), (vec![], vec![]));
 }
 
-/// Without a base: in a millisecond, and within 1 %.
+/// Without a base control flows converge in a millisecond, within 1 %.
 #[test]
 fn flows_have_equal_shares_and_take_the_room_of_others() {
     for n in [2, 3, 8, 16, 33, 64] {
@@ -236,7 +243,8 @@ fn flows_have_equal_shares_and_take_the_room_of_others() {
     }
 }
 
-/// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows take 150 ms / n for the half of 100 Gb/s, after the first steps.
+/// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows need 150 ms / n for half of 100 Gb/s,
+/// after the first steps.
 #[test]
 fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
     for n in [2, 3, 8, 16, 33, 64] {
@@ -244,21 +252,20 @@ fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ notices on the way
+// ------------------------------------------------------------------------------ notices on the way
 
-/// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may go back through either of two switches behind the first.
+/// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may
+/// return through either of two switches behind the first.
 #[test]
 fn notices_go_back_the_way_of_the_packet() {
-    let mut spec = network(4, 6);
     let ends = [(0, 4), (1, 4), (4, 5), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8), (7, 9), (8, 9), (9, 2), (9, 3)];
-    spec.links = ends.map(|(a, b)| link(a, b, 100, 1000)).into();
-    let mut spec = under(fixed(30_000), spec);
+    let mut spec = under(fixed(30_000), linked(4, 6, ends));
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
     spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
     let flows = vec![flow(0, 2, 400_000, 0), flow(1, 2, 400_000, 0), flow(0, 3, 400_000, 0)];
     let (simulation, trace) = traced(&spec, flows);
     let wiring = &simulation.fabric().wiring;
-    // What has been sent, by whom to whom, and when it has arrived.
+    // Packets sent: start, sender, receiver and arrival.
     let sent: Vec<_> = trace
         .iter()
         .filter_map(|traced| match &traced.what {
@@ -274,7 +281,7 @@ fn notices_go_back_the_way_of_the_packet() {
     for (at, _, back, arrival, notice) in
         sent.iter().filter(|(_, node, .., packet)| *node == 9 && packet.kind == PacketKind::Notice)
     {
-        // The packet that has come at that instant, and where it has been before.
+        // The packet that arrived at that instant, and its previous node.
         let is_it = |packet: &Packet| packet.kind == PacketKind::Data && packet.flow == notice.flow;
         let (.., packet) =
             sent.iter().find(|(_, by, to, when, packet)| (by, *to, when) == (back, 9, at) && is_it(packet)).unwrap();
@@ -292,11 +299,12 @@ fn notices_go_back_the_way_of_the_packet() {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
-/// Servers that relay are congestion points if they are asked to be: h1 of BCube(2, 1) sends more through its port to s3 than that carries, and tells h0, whose
-/// packets it relays. What it sends itself is no congestion there.
+/// Servers that relay are congestion points if configured: h1 of BCube(2, 1) sends more through its
+/// port to s3 than that carries, and notifies h0, whose packets it relays. Its own packets cause no
+/// notices there.
 #[test]
 fn servers_that_relay_notify_if_they_are_asked_to() {
-    let told = |congestion_point| {
+    let notified = |congestion_point| {
         let config = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(20_000) };
         let mut spec = under(config, bcube(2, 100, 1000));
         spec.host.scheduler = HostScheduler::Fair {};
@@ -306,23 +314,20 @@ fn servers_that_relay_notify_if_they_are_asked_to() {
         let by_h1 = |flow| notices(&trace, flow).iter().any(|(_, node)| node.0 == 1);
         [by_h1(0), by_h1(1)]
     };
-    assert_eq!([told(false), told(true)], [[false, false], [true, false]]);
+    assert_eq!([notified(false), notified(true)], [[false, false], [true, false]]);
 }
 
-// ------------------------------------------------------------------------------------------------------------- under the base
+// ---------------------------------------------------------------------------------- under the base
 
-/// An incast and flows beside it, in a leaf-spine.
+/// Returns an incast and other flows in a leaf-spine.
 fn busy() -> (NetworkSpec, Vec<FlowSpec>) {
-    let mut spec = network(8, 4);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(a, b)| link(a, b, 100, 1000)));
     let flows = (0..24).map(|i| {
         flow(i % 7, if i % 3 == 0 { 7 } else { (i + 3) % 7 }, 100_000 * u64::from(1 + i % 5), u64::from(i) * 3000)
     });
-    (spec, flows.filter(|flow| flow.src != flow.dst).collect())
+    (leaf_spine(2, 4, 2), flows.filter(|flow| flow.src != flow.dst).collect())
 }
 
-/// Every control, by itself and as the base of SRCC.
+/// Returns every control, by itself and as the base of SRCC.
 fn bases() -> Vec<(CongestionConfig, Base)> {
     let profiles = [DcqcnProfile::HpccNs3, DcqcnProfile::Paper, DcqcnProfile::Firmware];
     let dcqcn = profiles.map(|profile| DcqcnConfig { profile, ..Default::default() });
@@ -368,7 +373,7 @@ fn the_base_governs_where_packets_are_lost() {
     assert_governed(&spec, &flows);
 }
 
-// --------------------------------------------------------------------------------------------------------- random networks
+// --------------------------------------------------------------------------------- random networks
 
 proptest! {
     #![proptest_config(common::cases(150))]
@@ -390,7 +395,7 @@ proptest! {
             spec.switch.buffer = Bytes(reserved(&spec) + room);
             let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
             simulation.watch_trace(&TraceSpec::ALL);
-            common::drain(&mut simulation);
+            drain(&mut simulation);
             let trace = simulation.take_trace();
             let outcomes = simulation.outcomes();
             prop_assert_eq!(outcomes.len(), flows.len());

@@ -37,7 +37,7 @@ fn several_shards_stop_after_a_window() {
     for threads in [1, 2] {
         let mut simulation = at_once(2);
         let (mut before, mut stops) = (Time::ZERO, 0);
-        while !simulation.advance(Time::ZERO + Duration::from_us(20), threads, u64::MAX, &mut || true) {
+        while !simulation.advance(at_us(20), threads, u64::MAX, &mut || true) {
             let (window, frame) = (Duration::from_us(1), Duration::from_ns(90));
             assert!(simulation.now() > before && simulation.now() <= before + window + frame, "{before}");
             (before, stops) = (simulation.now(), stops + 1);
@@ -84,7 +84,7 @@ fn flows_that_start_later_have_not_started() {
     };
     assert!(!simulation.advance(LIMIT, 1, 1, &mut || true));
     assert_eq!(started(&simulation), (1, 0, 1));
-    while simulation.now() < Time::ZERO + Duration::from_us(2) {
+    while simulation.now() < at_us(2) {
         simulation.advance(LIMIT, 1, 1, &mut || true);
     }
     assert_eq!(started(&simulation), (2, 1, 2));

@@ -66,19 +66,18 @@ fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Seen {
     spec.congestion = CongestionConfig::Swift(config);
     let flows = (0..senders).map(|sender| flow(sender, senders, FlowSpec::ENDLESS, u64::from(sender) * 700));
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
-    let at = |us| Time::ZERO + Duration::from_us(us);
     let delivered = |simulation: &Simulation| -> Vec<u64> {
         simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
     };
-    simulation.run_until(at(3000), 1);
+    simulation.run_until(at_us(3000), 1);
     let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
     let mut queue = Vec::new();
     for us in (3000..6000).step_by(2) {
-        simulation.run_until(at(us), 1);
+        simulation.run_until(at_us(us), 1);
         let switch = simulation.node(NodeId(senders + 1));
         queue.push(switch.ports()[senders as u16].queued_bytes() as f64 / 1086.0);
     }
-    simulation.run_until(at(6000), 1);
+    simulation.run_until(at_us(6000), 1);
     let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();
     let total: u64 = gained.iter().sum();
     let share = |bytes: &u64| *bytes as f64 / total as f64 * f64::from(senders);

@@ -1,45 +1,37 @@
-//! Shards on threads: what they may ask for, and what becomes of a panic on one of them. That they do not change results is in `determinism.rs`.
+//! Shards on threads: limits, and a panic on one of them. `determinism.rs` shows that shards do not
+//! change results.
 
 use crate::prelude::*;
 use backwater_fabric::driver::partition::Partition;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Panics on `fuse` packets at one node; does nothing at others.
+/// Flow control that panics at one node after `packets` packets.
 #[derive(Clone, Copy, Debug)]
-struct Bomb {
+struct Panic {
     node: NodeId,
-    fuse: Option<u32>,
+    packets: Option<u32>,
 }
 
-impl FlowControl for Bomb {
+impl FlowControl for Panic {
     fn on_enqueue(&mut self, _packet: &PacketContext<'_>, _pressure: Pressure, _view: &mut View<'_>) {
-        self.fuse = self.fuse.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
+        self.packets =
+            self.packets.map(|left| left.checked_sub(1).unwrap_or_else(|| panic!("bang at {:?}", self.node)));
     }
 }
 
-impl FlowControlAccounts for Bomb {}
+flow_control!(Panic, Panic: |options, site| Panic {
+    packets: options.packets.filter(|_| site.node == options.node),
+    ..*options
+});
 
-impl Options for Bomb {}
-
-impl FlowControlOptions for Bomb {
-    type Instance = Bomb;
-
-    fn facts(&self, _is_host: bool) -> FlowControlFacts {
-        FlowControlFacts::default()
-    }
-
-    fn build(&self, site: &Site<'_>) -> Bomb {
-        Bomb { fuse: self.fuse.filter(|_| site.node == self.node), ..*self }
-    }
-}
-
-/// Hosts 0 and 1 on switch 4, hosts 2 and 3 on switch 5; each switch is in a shard and on a thread of its own.
+/// Hosts 0 and 1 on switch 4, hosts 2 and 3 on switch 5; each switch is in a shard and on a thread
+/// of its own.
 #[test]
 fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
-    for (switch, fuse) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
+    for (switch, packets) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
         let mut spec = network(4, 2);
         spec.links = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
-        spec.switch.flow_control = FlowControlConfig::custom(Bomb { node: NodeId(switch), fuse: Some(fuse) });
+        spec.switch.flow_control = FlowControlConfig::custom(Panic { node: NodeId(switch), packets: Some(packets) });
         let flows = vec![flow(0, 2, 1_000_000, 0), flow(3, 1, 1_000_000, 0)];
         let parts = [[0, 1, 4], [2, 3, 5]].map(|part| part.map(NodeId).to_vec()).to_vec();
         let source = Box::new(flows.into_iter());
@@ -64,17 +56,19 @@ fn there_are_never_more_shards_than_nodes() {
     }
 }
 
-/// A window would have no length.
+/// A window would be empty.
 #[test]
 fn links_without_delay_are_refused() {
     let mut spec = star(2, 100, 1000);
     spec.links[1].delay = Duration::ZERO;
-    let Err(errors) = Simulation::new(spec, vec![flow(0, 1, 1000, 0)], 2) else { panic!("it is not refused") };
+    let Err(errors) = Simulation::new(spec, vec![flow(0, 1, 1000, 0)], 2) else {
+        panic!("a link without delay is accepted")
+    };
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(errors, ["error: topology: link h1 - s0: its delay must be longer than 0 s"]);
 }
 
-/// Nothing limits a window then.
+/// No link limits a window.
 #[test]
 fn shards_without_a_link_between_them_run_on() {
     let mut spec = network(4, 2);

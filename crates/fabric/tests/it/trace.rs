@@ -99,8 +99,8 @@ fn a_loss_is_traced_where_it_happens() {
     let lost = reports(&trace).filter(
         |(_, node, report)| matches!(report, Report::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
     );
-    assert_eq!(lost.count() as u64, simulation.totals().drops[DropCause::BufferFull as usize]);
-    assert!(simulation.totals().drops[DropCause::BufferFull as usize] > 0);
+    assert_eq!(lost.count() as u64, drops(&simulation, DropCause::BufferFull));
+    assert!(drops(&simulation, DropCause::BufferFull) > 0);
     let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
     silent.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(silent.take_trace().is_empty());
@@ -109,7 +109,6 @@ fn a_loss_is_traced_where_it_happens() {
 /// The link to h3 fails, and routes are computed anew before it is back: what waits for it leaves its queue, and goes nowhere.
 #[test]
 fn what_is_lost_in_a_queue_leaves_it() {
-    let at_us = |us| Time::ZERO + Duration::from_us(us);
     let mut spec = incast();
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(100) }];
     spec.reconvergence = Some(Duration::from_us(30));
