@@ -36,7 +36,7 @@ mod tests {
     /// Measured over at least 10 us and less than 30 us. A shrinking queue has negative growth, and
     /// lengths from before a break do not count.
     #[test]
-    fn growth_is_that_of_late() {
+    fn growth_uses_recent_lengths() {
         let mut lengths = Lengths::default();
         let mut growth = |us, before: u64, length: u64| {
             let (interval, span) = (Duration::from_us(10), Duration::from_us(5));

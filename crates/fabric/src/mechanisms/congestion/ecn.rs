@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_grow_with_the_rate_of_the_port_if_asked_to() {
+    fn thresholds_scale_with_the_port_rate_if_set() {
         let scaled = EcnConfig { rate: Some(Rate::from_gbps(100)), ..EcnConfig::default() };
         assert_eq!((marked(&scaled, 25, 25_000), marked(&scaled, 25, 100_001)), (0, 20_000));
         assert_eq!((marked(&scaled, 400, 400_000), marked(&scaled, 400, 1_600_001)), (0, 20_000));

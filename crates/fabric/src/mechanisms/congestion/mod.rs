@@ -1,5 +1,5 @@
-//! Congestion control slot: congestion point (switch), notification point (receiver), reaction point
-//! (sender).
+//! Congestion control slot: congestion point (switch), notification point (receiver), reaction
+//! point (sender).
 
 pub mod dcqcn;
 pub mod ecn;

@@ -322,7 +322,7 @@ mod tests {
     /// A packet is lost and its sender waits for the timer: the network is idle, but the flow has
     /// not ended.
     #[test]
-    fn the_queue_of_a_flow_that_has_not_ended_is_needed() {
+    fn a_flow_that_has_not_ended_keeps_its_queue() {
         let simulation = at_rest(true);
         assert_eq!(simulation.unfinished().len(), 1);
         assert_eq!(complaints(&simulation), [""; 0]);

@@ -141,7 +141,7 @@ mod tests {
     /// With alpha 1, a queue takes half of the buffer, the next half of the rest, and so on; with
     /// 1/4, a fifth, and a fifth of the rest.
     #[test]
-    fn a_queue_takes_its_share_of_what_is_free() {
+    fn a_queue_takes_its_share_of_free_bytes() {
         let mut even = policy(1.0, 100_000);
         assert_eq!((fill(&mut even, 0), fill(&mut even, 1), fill(&mut even, 2)), (50, 25, 13));
         let mut small = policy(0.25, 100_000);
@@ -154,7 +154,7 @@ mod tests {
 
     /// The buffer is never exceeded, however large alpha is.
     #[test]
-    fn no_more_is_taken_than_there_is() {
+    fn the_buffer_is_never_exceeded() {
         // The last 500 B are too few for a packet, whatever the threshold.
         let mut greedy = policy(1000.0, 100_500);
         assert_eq!((fill(&mut greedy, 0), fill(&mut greedy, 1)), (100, 0));

@@ -168,7 +168,7 @@ mod tests {
     const CLASS: Class = Class(3);
 
     #[test]
-    fn full_at_xoff_and_eased_at_xon() {
+    fn full_at_xoff_and_resumed_at_xon() {
         let fabric = fabric(star(2));
         let config = StaticConfig { xoff: Bytes(3000), xon: Some(Bytes(1000)), headroom: Some(Bytes(2000)) };
         let mut policy = StaticThreshold::new(&config, &fabric.site(NodeId(2)));
@@ -207,7 +207,7 @@ mod tests {
 
     /// Lossy classes have no threshold and no headroom, and their upstream is never notified.
     #[test]
-    fn a_lossy_class_takes_what_is_left_and_is_dropped_when_nothing_is() {
+    fn a_lossy_class_uses_free_bytes_and_is_dropped_without() {
         let mut spec = star(2);
         let config = StaticConfig { headroom: Some(Bytes(10_000)), ..Default::default() };
         spec.switch.buffer = Bytes(20_000 + 5000);

@@ -119,7 +119,7 @@ mod tests {
 
     /// 0.8^10 = 0.1073741824: of 1 MB, 107,374 B remain, regardless of queries in between.
     #[test]
-    fn many_periods_at_once_are_as_many_single_ones() {
+    fn many_periods_at_once_equal_single_periods() {
         let (mut rare, mut often) = (dre(0.2, 8), dre(0.2, 8));
         (0..20).for_each(|_| [&mut rare, &mut often].into_iter().for_each(|dre| dre.add(50_000, at(0))));
         (1..=10).for_each(|period| often.add(0, at(period)));

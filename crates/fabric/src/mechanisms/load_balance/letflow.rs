@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_data_goes_by_hash() {
+    fn packets_other_than_data_use_the_hash() {
         let mut balancer = letflow(&LetFlowConfig::default());
         let site = fabric(star(5));
         let site = site.site(NodeId(5));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_takes_packets_in_order_and_asks_once_per_interval() {
+    fn receiver_accepts_in_order_and_sends_one_nack_per_interval() {
         let mut receiver = Receiver::new(&GoBackNConfig { nack_interval: Duration::from_us(10), ..Default::default() });
         assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(2, 1, at_us(1)), Verdict::Nack { is_kept: false });
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_of_zero_is_none() {
+    fn a_timeout_of_zero_is_disabled() {
         let timeout = |timeout| Sender::new(timeout).timeout(&Progress::default());
         assert_eq!(timeout(Duration::ZERO), None);
         assert_eq!(timeout(Duration::from_ms(4)), Some(Duration::from_ms(4)));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_early_is_delivered_with_the_packet_that_was_missing() {
+    fn early_packets_are_delivered_with_the_missing_packet() {
         let mut receiver = receiver(4, None);
         assert_eq!(receiver.on_data(0, 0, at_us(0)), Verdict::Deliver { packets: 1 });
         assert_eq!(receiver.on_data(3, 1, at_us(1)), Verdict::Keep);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_asked_for_once_per_allowance() {
+    fn one_nack_per_missing_packet_and_allowance() {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
         assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
         assert_eq!(receiver.on_data(2, 0, Time::from_ps(9_999_999)), Verdict::Keep);
@@ -167,7 +167,7 @@ mod tests {
 
     /// The sender goes back, and the missing packet is lost again: known packets trigger the NACK.
     #[test]
-    fn what_is_held_already_asks_as_well() {
+    fn known_packets_also_trigger_the_nack() {
         let mut receiver = receiver(100, Some(Duration::from_us(10)));
         assert_eq!(receiver.on_data(1, 0, at_us(0)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 0, at_us(9)), Verdict::Duplicate);
@@ -179,7 +179,7 @@ mod tests {
         /// Whatever arrives, in any order, lost or repeated: packets from the first up to the first
         /// missing one are delivered.
         #[test]
-        fn any_order_delivers_what_came(arrivals in prop::collection::vec(0u32..200, 0..600), room in 1u32..130) {
+        fn any_order_delivers_arrived_packets(arrivals in prop::collection::vec(0u32..200, 0..600), room in 1u32..130) {
             let mut receiver = receiver(room, None);
             let (mut expected, mut came) = (0, BTreeSet::new());
             for psn in arrivals {

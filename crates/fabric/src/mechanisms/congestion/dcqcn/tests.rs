@@ -17,18 +17,20 @@ fn rates(point: &mut Dcqcn, now: Time) -> (u64, u64) {
     (point.rate(now).bps(), point.target.bps())
 }
 
-/// One CNP: alpha is 1 and decays in four ticks to (255/256)^4, then the cut comes, a nanosecond behind the fourth tick.
+/// One CNP: alpha is 1 and decays in four ticks to (255/256)^4. The cut follows, one nanosecond
+/// after the fourth tick.
 #[test]
 fn the_first_cnp_cuts_after_the_decrease_interval() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.on_cnp(at(10, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(14, 0)), (100 * GBPS, 100 * GBPS));
     assert_eq!(rates(&mut point, at(14, 1)), (50_776_684_272, 100 * GBPS));
-    // No CNP since: no cut at 18.001 us.
+    // No further CNP: no cut at 18.001 us.
     assert_eq!(rates(&mut point, at(309, 0)), (50_776_684_272, 100 * GBPS));
 }
 
-/// A CNP in every slot keeps alpha at 1: every cut halves, every four microseconds, down to the lowest rate.
+/// A CNP in every slot keeps alpha at 1: every cut halves the rate, every four microseconds, down
+/// to the lowest rate.
 #[test]
 fn steady_cnps_halve_the_rate_every_decrease_interval() {
     for (profile, lowest) in [(DcqcnProfile::HpccNs3, 1000 * MBPS), (DcqcnProfile::Conweave, 100 * MBPS)] {
@@ -46,7 +48,7 @@ fn steady_cnps_halve_the_rate_every_decrease_interval() {
     }
 }
 
-/// A link slower than the lowest rate of the profile: a cut must not make a flow faster than its link.
+/// A link slower than the profile's lowest rate: a cut must not raise a flow above its link's rate.
 #[test]
 fn the_lowest_rate_is_no_higher_than_the_links() {
     let line_rate = Rate::from_bps(500 * MBPS);
@@ -68,7 +70,7 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
         if tick == 6 || tick == 7 {
             point.on_cnp(at(tick - 1, 300), Cnp::Congested(None));
         }
-        // A CNP exactly at the tick would still count for it.
+        // A CNP exactly at the tick would count for the tick.
         point.rate(at(tick, 1));
         alpha *= 255.0 / 256.0;
         if tick == 6 || tick == 7 {
@@ -78,7 +80,8 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
     }
 }
 
-/// F = 1: one step of fast recovery, one of additive increase, then hyper increase; each halves the distance to the target.
+/// F = 1: one step of fast recovery, one of additive increase, then hyper increase. Each step
+/// halves the distance to the target.
 #[test]
 fn the_timer_recovers_in_three_stages() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
@@ -89,7 +92,7 @@ fn the_timer_recovers_in_three_stages() {
     // The increase timer starts with the cut at 4.001 us.
     assert_eq!(rates(&mut point, at(304, 0)), (50 * GBPS, 100 * GBPS));
     assert_eq!(rates(&mut point, at(304, 1)), (75 * GBPS, 100 * GBPS));
-    // A cut after an increase lowers the target too; alpha has all but vanished, so lend it one.
+    // A cut after an increase also lowers the target. Alpha is near 0 by now, so set it to 1.
     point.limited.as_mut().unwrap().alpha = 1.0;
     point.limited.as_mut().unwrap().next_alpha = at(1_000_000, 0);
     point.on_cnp(at(305, 0), Cnp::Congested(None));
@@ -101,15 +104,16 @@ fn the_timer_recovers_in_three_stages() {
     assert_eq!(rates(&mut point, at(1508, 1)), (72_923_750_000, 75_420 * MBPS));
 }
 
-/// The paper's machine at 40 Gb/s: every CNP cuts at once, and a timer of 55 us and a counter of 10 MB recover, F = 5.
+/// The paper's variant at 40 Gb/s: every CNP cuts at once. A timer of 55 us and a counter of 10 MB
+/// drive recovery, F = 5.
 #[test]
-fn the_papers_timer_and_byte_counter_take_turns() {
+fn paper_variant_recovers_by_timer_and_byte_counter() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(0, 0)), (20 * GBPS, 40 * GBPS));
     point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
-    // Five steps of fast recovery by bytes, not one byte sooner.
+    // Five steps of fast recovery by bytes, not a byte sooner.
     point.on_sent(at(51, 0), 9_999_999);
     assert_eq!(rates(&mut point, at(51, 0)), (10 * GBPS, 20 * GBPS));
     point.on_sent(at(51, 0), 1);
@@ -121,24 +125,25 @@ fn the_papers_timer_and_byte_counter_take_turns() {
     assert_eq!(rates(&mut point, at(51, 0)), (19_863_750_000, 20_040 * MBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (19_971_875_000, 20_080 * MBPS));
     assert_eq!(rates(&mut point, at(380, 0)), (20_237_871_093, 20_280 * MBPS));
-    // Both have passed F: 200 Mb/s.
+    // Both clocks have passed F: 200 Mb/s.
     assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
-    // A CNP starts everything anew.
+    // A CNP restarts recovery.
     point.on_cnp(at(440, 0), Cnp::Congested(None));
     let limited = point.limited.as_ref().unwrap();
     assert_eq!((limited.timer_steps, limited.byte_steps, limited.bytes), (0, 0, 0));
     assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
 }
 
-/// The paper's machine at 40 Gb/s: 55 us and 10 MB count from the last cut.
+/// The paper's variant at 40 Gb/s: 55 us and 10 MB count from the last cut.
 #[test]
-fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
+fn a_cut_restarts_timer_and_byte_counter() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     point.on_sent(at(10, 0), 9_999_999);
     point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
-    // Neither the byte that would have been the last of ten million, nor the instant 55 us after the first cut.
+    // Neither the ten-millionth byte since the first cut nor the instant 55 us after it has an
+    // effect.
     point.on_sent(at(51, 0), 1);
     assert_eq!(rates(&mut point, at(104, 999)), (10 * GBPS, 20 * GBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (15 * GBPS, 20 * GBPS));
@@ -146,10 +151,10 @@ fn a_cut_begins_the_timer_and_the_byte_counter_anew() {
     assert_eq!(rates(&mut point, at(106, 0)), (17_500 * MBPS, 20 * GBPS));
 }
 
-/// The paper's machine at 40 Gb/s, before any CNP: from the rate that is set, five steps of fast recovery without a target above it, then 40 Mb/s.
-/// Alpha waits for the first CNP at 1, which halves.
+/// The paper's variant at 40 Gb/s, before any CNP: from the set rate, five steps of fast recovery
+/// without a higher target, then 40 Mb/s. Alpha is 1 at the first CNP, which halves the rate.
 #[test]
-fn recovery_begins_at_a_rate_that_is_set() {
+fn recovery_starts_from_a_set_rate() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
     point.set_rate(at(10, 0), Rate::from_gbps(10));
     assert_eq!(rates(&mut point, at(10, 0)), (10 * GBPS, 10 * GBPS));
@@ -159,15 +164,16 @@ fn recovery_begins_at_a_rate_that_is_set() {
     assert_eq!(rates(&mut point, at(341, 0)), (5_010 * MBPS, 10_020 * MBPS));
 }
 
-/// Neither the target of before nor the steps made towards it count any more; the tick of the timer at 304.001 us is put off to 310.
+/// The previous target and the steps towards it no longer count. The timer tick at 304.001 us moves
+/// to 310 us.
 #[test]
-fn a_rate_that_is_set_is_the_target_too() {
+fn set_rate_also_sets_the_target() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     for ns in [0, 500, 1500, 2500, 3500] {
         point.on_cnp(at(0, ns), Cnp::Congested(None));
     }
     assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
-    // Nor does a CNP that has not been acted upon.
+    // A CNP without effect so far does not count either.
     point.on_cnp(at(9, 0), Cnp::Congested(None));
     point.set_rate(at(10, 0), Rate::from_gbps(60));
     assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
@@ -178,9 +184,10 @@ fn a_rate_that_is_set_is_the_target_too() {
     }
 }
 
-/// The paper's machine at 40 Gb/s, whose timer ticks every 55 us: recovery leads back to the rate before, that of the last step if there was one.
+/// The paper's variant at 40 Gb/s, whose timer ticks every 55 us: recovery returns to the previous
+/// rate, or to the rate of the last step if there was one.
 #[test]
-fn a_rate_that_is_cut_recovers_as_after_a_cnp() {
+fn cut_rate_recovers_as_after_a_cnp() {
     for (clamp_target, after_a_second_cut) in [(false, 25 * GBPS), (true, 20 * GBPS)] {
         let config =
             DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(clamp_target), ..Default::default() };
@@ -190,7 +197,7 @@ fn a_rate_that_is_cut_recovers_as_after_a_cnp() {
         assert_eq!(rates(&mut point, at(65, 0)), (25 * GBPS, 40 * GBPS));
         point.cut_rate(at(70, 0), Rate::from_gbps(20));
         assert_eq!(rates(&mut point, at(70, 0)), (20 * GBPS, 25 * GBPS));
-        // It is no faster already.
+        // The rate is no higher already.
         point.cut_rate(at(71, 0), Rate::from_gbps(20));
         assert_eq!(rates(&mut point, at(71, 0)), (20 * GBPS, 25 * GBPS));
         point.cut_rate(at(72, 0), Rate::from_gbps(15));
@@ -198,9 +205,10 @@ fn a_rate_that_is_cut_recovers_as_after_a_cnp() {
     }
 }
 
-/// Steps of either clock count, whether or not the rate has been asked for since; what is cut below the lowest rate is at that, and the timer begins anew.
+/// Steps of either clock count, even if the rate was not queried since. A cut below the lowest rate
+/// ends there, and the timer restarts.
 #[test]
-fn a_cut_reckons_with_all_that_was_before() {
+fn a_cut_includes_pending_clock_steps() {
     let config = DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(false), ..Default::default() };
     let point = || Dcqcn::new(&config, &sender(Rate::from_gbps(40), Duration::from_us(8)));
     let mut by_bytes = point();
@@ -221,9 +229,9 @@ fn a_cut_reckons_with_all_that_was_before() {
     assert_eq!(rates(&mut lowest, at(65, 0)), (min_rate, 40 * GBPS));
 }
 
-/// A rate that is lowered to what it is stays, and so does the timer.
+/// Lowering a rate to its present value changes neither the rate nor the timer.
 #[test]
-fn a_rate_that_is_low_enough_is_left_alone() {
+fn lower_rate_keeps_a_lower_rate() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.lower_rate(at(10, 0), Rate::from_gbps(60));
     point.lower_rate(at(200, 0), Rate::from_gbps(60));
@@ -231,9 +239,10 @@ fn a_rate_that_is_low_enough_is_left_alone() {
     assert_ne!(rates(&mut point, at(610, 0)).0, 60 * GBPS);
 }
 
-/// The first CNP behind a rate that was set finds an alpha of 1 and starts its clock: (255/256)^4 four microseconds later.
+/// The first CNP after a set rate finds alpha at 1 and starts its clock: (255/256)^4 four
+/// microseconds later.
 #[test]
-fn a_rate_that_is_set_is_no_cnp() {
+fn set_rate_does_not_count_as_a_cnp() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.set_rate(at(0, 0), Rate::from_gbps(50));
     point.on_cnp(at(200, 0), Cnp::Congested(None));
@@ -241,9 +250,10 @@ fn a_rate_that_is_set_is_no_cnp() {
     assert_eq!(rates(&mut point, at(204, 1)), (25_388_342_136, 50 * GBPS));
 }
 
-/// A CNP at the tick of 3 us counts for the period that ends then: alpha is ((255/256)^3 + 1/256) 255/256 when the rate is cut.
+/// A CNP at the tick of 3 us counts for the period that ends there: alpha is ((255/256)^3 + 1/256)
+/// 255/256 at the cut.
 #[test]
-fn a_cnp_at_the_very_tick_of_alpha_counts_for_what_is_over() {
+fn cnp_at_an_alpha_tick_counts_for_the_ending_period() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     point.on_cnp(at(3, 0), Cnp::Congested(None));
@@ -264,8 +274,8 @@ fn a_cut_leaves_a_percentage_of_the_rate() {
     assert_eq!([Some(75), Some(100)].map(cut), [300 * GBPS, 400 * GBPS]);
 }
 
-/// 40 Gb/s at the first CNP, and half of it, less alpha's decay, 4 us later. No second CNP sets a
-/// rate, and none raises one.
+/// 40 Gb/s at the first CNP, and half of that, less alpha's decay, 4 us later. A second CNP sets no
+/// rate, and no CNP raises one.
 #[test]
 fn a_rate_is_set_on_the_first_cnp() {
     let first_rate = Some(Rate::from_gbps(40));
@@ -286,10 +296,9 @@ fn a_rate_is_set_on_the_first_cnp() {
     assert_eq!(rates(&mut later, at(20, 0)).0, 50_776_684_272);
 }
 
-/// A control that repaces asks for its timers: the cut that a CNP has made due, and increases up to
-/// line rate.
+/// A repacing control sets timers: for the cut due after a CNP, and for increases up to line rate.
 #[test]
-fn a_control_that_repaces_is_called_when_its_rate_changes() {
+fn repacing_sets_timers_for_rate_changes() {
     let mut point = reaction_point(DcqcnProfile::Firmware, 100);
     assert!(point.repaces() && point.wake_at() == Time::NEVER);
     point.on_cnp(at(10, 0), Cnp::Congested(None));
@@ -333,8 +342,8 @@ fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
     assert_eq!(echoes.on_data(at(0, 2), false, 1000), Notification::default());
 }
 
-/// Every profile against its source, at 100 Gb/s: microseconds of alpha, decrease and increase; bytes; 1/g; F; Mb/s of additive, hyper and
-/// lowest rate; clamp.
+/// Every profile against its source, at 100 Gb/s: microseconds of alpha, decrease and increase;
+/// bytes; 1/g; F; Mb/s of additive, hyper and lowest rate; clamp.
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     type Row = (u64, u64, u64, u64, f64, u32, u64, u64, u64, bool);
@@ -369,7 +378,8 @@ fn profiles_have_the_parameters_of_their_sources() {
         );
         assert_eq!(actual, row, "{profile:?}");
     }
-    // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400; the lowest rate is not (HPCC's run script).
+    // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400. The lowest rate is not
+    // scaled (HPCC's run script).
     for (gbps, additive, hyper) in [(25, 5, 50), (40, 8, 80), (400, 80, 800)] {
         let p = DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(gbps));
         let rates = [p.additive_increase, p.hyper_increase, p.min_rate].map(|rate| rate.bps() / MBPS);

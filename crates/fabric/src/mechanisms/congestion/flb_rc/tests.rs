@@ -54,7 +54,8 @@ fn a_notice_that_ends_a_congestion_tells_of_none() {
     assert!(!tells(Cnm::Clear { flows: 4 }));
 }
 
-/// Stopped by a notice; on at C / n with the next; at line rate when nothing was heard for a round trip.
+/// Stopped by a notice, continued at C / n by the next, and at line rate after a round trip without
+/// notices.
 #[test]
 fn a_flow_stops_and_goes_on_at_its_share() {
     let mut point = reaction_point();
@@ -72,11 +73,11 @@ fn a_flow_stops_and_goes_on_at_its_share() {
     assert_eq!(state(&mut point, 30), (5_000, u64::MAX));
     point.on_wake(at(38));
     assert_eq!((state(&mut point, 38), point.wake_at()), (FREE, Time::NEVER));
-    // What was before is forgotten.
+    // Earlier notices no longer count.
     hear(&mut point, 40, 7, Cnm::Congested { flows: 2 });
     hear(&mut point, 41, 7, Cnm::Clear { flows: 1 });
     assert_eq!(state(&mut point, 41), (50_000, u64::MAX));
-    // The first of a burst hears of few others at first.
+    // The first flow of a burst is notified of few others at first.
     hear(&mut point, 42, 7, Cnm::Congested { flows: 1 });
     hear(&mut point, 43, 7, Cnm::Clear { flows: 25 });
     assert_eq!(state(&mut point, 43), (4_000, u64::MAX));
@@ -95,9 +96,9 @@ fn all_ports_must_be_clear() {
     assert_eq!(state(&mut point, 3), (25_000, u64::MAX));
 }
 
-/// The notice that it may go on can be lost.
+/// The notice to continue can be lost.
 #[test]
-fn a_flow_without_news_goes_on() {
+fn a_flow_without_notices_continues_after_the_timeout() {
     let mut point = reaction_point();
     ack(&mut point);
     hear(&mut point, 1, 7, Cnm::Congested { flows: 4 });
@@ -107,9 +108,10 @@ fn a_flow_without_news_goes_on() {
     assert_eq!(point.wake_at(), at(1009));
 }
 
-/// Another control sets 40 of 100 Gb/s. A flow that goes on gets the less of that and C / n: with n = 2, 50 Gb/s, it is 40, and with n = 10 it is 10. Line rate is the most.
+/// Another control sets 40 of 100 Gb/s. A continued flow gets the smaller of that and C / n: with n
+/// = 2, 50 Gb/s, it gets 40, and with n = 10 it gets 10. Line rate is the maximum.
 #[test]
-fn the_rate_that_another_control_has_set_is_the_most() {
+fn rate_set_by_another_control_is_the_maximum() {
     let mut point = reaction_point();
     ack(&mut point);
     point.set_rate(at(1), Rate::from_gbps(40));
@@ -126,7 +128,7 @@ fn the_rate_that_another_control_has_set_is_the_most() {
 }
 
 #[test]
-fn notices_of_others_say_nothing() {
+fn notices_of_other_protocols_are_ignored() {
     let mut point = reaction_point();
     let words = Cnm::Congested { flows: 4 }.words();
     let protocol = Protocol::named("another");

@@ -41,7 +41,8 @@ fn the_busiest_hop_above_the_target_is_the_signal() {
     let mut signal = |us, first, second| {
         signal_and_rate(&mut point, us * 1000, us * 1000, &[stamp(us, first, 0), stamp(us, second, 0)]).0
     };
-    // Nothing to compare with; hop 1 at 100 %; hop 0 at 96 %; both below the target; both alike.
+    // The first ACK, without comparison; hop 1 at 100 %; hop 0 at 96 %; both below the target; both
+    // equal.
     assert_eq!(signal(10, 0, 0), None);
     assert_eq!(signal(20, 62_500, 125_000), Some(CongestionSignal::Load(1)));
     assert_eq!(signal(30, 182_500, 125_000), Some(CongestionSignal::Load(0)));
@@ -59,19 +60,20 @@ fn assert_rate(actual: u64, expected: u64) {
 fn three_acks_by_hand() {
     let mut point = reaction_point(HpccConfig::default());
     assert_eq!(point.window(), 125_000);
-    // The first ACK gives something to compare with, no more.
+    // The first ACK only provides stamps to compare with.
     assert_eq!(ack(&mut point, 1000, 125_000, &[stamp(10, 0, 62_500)]), 100 * GBPS);
-    // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U = 1.5.
-    // W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
+    // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U
+    // = 1.5. W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
     assert_rate(ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]), 63_373_333_333);
     assert_eq!((point.reference.bps(), point.stage), (100 * GBPS, 0));
     assert_eq!(point.window(), 79_216);
-    // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5 + 0.5 x 0.5 = 1.
-    // W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
+    // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5
+    // + 0.5 x 0.5 = 1. W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
     assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
     assert_rate(point.reference.bps(), 95_040_000_000);
     assert_eq!((point.stage, point.committed_at), (0, 260_000));
-    // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as long as nothing is committed.
+    // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as
+    // long as nothing is committed.
     for us in [35, 45, 55] {
         assert_rate(ack(&mut point, 200_000, 270_000, &[stamp(us, 156_250 + (us - 25) * 125, 0)]), 95_080_000_000);
     }
@@ -82,7 +84,7 @@ fn three_acks_by_hand() {
     assert_eq!(point.stage, 1);
 }
 
-/// After `max_stage` additive steps a multiplicative one, whatever U is.
+/// After `max_stage` additive steps, a multiplicative one follows, whatever U is.
 #[test]
 fn stages_are_counted_per_commit() {
     let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });
@@ -98,10 +100,10 @@ fn stages_are_counted_per_commit() {
     }
 }
 
-/// What a round trip ago was committed does not come back, nor does what ACKs tell of packets sent before: the next step is from the rate that was set, and is
-/// the first of `max_stage`.
+/// A set rate replaces the committed rate, and ACKs of packets sent before have no effect: the next
+/// step starts from the set rate and is the first of `max_stage`.
 #[test]
-fn a_rate_that_is_set_is_the_reference() {
+fn set_rate_sets_the_reference() {
     let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
     ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
     // Half busy: additive, committed.
@@ -124,7 +126,7 @@ fn a_rate_that_is_set_is_the_reference() {
     }
 }
 
-/// A round trip is over when something is acknowledged that was sent after the last commit.
+/// A round trip ends with an acknowledgement of data sent after the last commit.
 #[test]
 fn the_last_byte_of_a_round_trip_does_not_commit() {
     let mut point = reaction_point(HpccConfig::default());
@@ -136,9 +138,9 @@ fn the_last_byte_of_a_round_trip_does_not_commit() {
     assert_eq!((point.stage, point.committed_at), (1, 250_000));
 }
 
-/// A queue that has just come, or has just gone, is none that stands: the shorter of two lengths counts.
+/// A queue that has just filled or drained does not count: the shorter of two lengths counts.
 #[test]
-fn a_queue_counts_that_was_there_at_both_ends_of_the_interval() {
+fn the_shorter_queue_of_two_stamps_counts() {
     let mut point = reaction_point(HpccConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
     for (us, queue_bytes, utilisation) in [(10, 62_500, 1.0), (20, 125_000, 1.5), (30, 0, 1.0)] {
@@ -147,7 +149,8 @@ fn a_queue_counts_that_was_there_at_both_ends_of_the_interval() {
     }
 }
 
-/// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and 15,625 B in its queue half a round trip.
+/// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and
+/// 15,625 B in its queue half a round trip.
 #[test]
 fn utilisation_is_relative_to_the_rate_of_the_port() {
     let mut point = reaction_point(HpccConfig::default());
@@ -159,19 +162,19 @@ fn utilisation_is_relative_to_the_rate_of_the_port() {
 
 /// The busiest hop counts, with the interval between its own stamps.
 #[test]
-fn the_busiest_hop_rules() {
+fn the_busiest_hop_counts() {
     let mut point = reaction_point(HpccConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
     // Hop 1: 20 %, hop 2: 80 % of the line for 5 us. U = 0.5 x 1 + 0.5 x 0.8.
     ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
     assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
-    // Longer than T counts as T: U = 0.4.
+    // An interval longer than T counts as T: U = 0.4.
     ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 150_000, 0)]);
     assert!((point.utilisation - 0.4).abs() < 1e-12, "{}", point.utilisation);
 }
 
 #[test]
-fn rates_end_at_the_lowest_and_at_line_rate() {
+fn rates_stay_between_lowest_and_line_rate() {
     let mut point = reaction_point(HpccConfig { max_stage: 0, ..Default::default() });
     ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
     for us in 1..100 {

@@ -3,7 +3,8 @@ use crate::testing;
 use backwater_engine::Duration;
 use std::collections::BTreeSet;
 
-/// 100 Gb/s and 8 us; packets of 952 B that take 1000 B on the wire, of which 100 are on the way in 8 us.
+/// 100 Gb/s and 8 us; packets of 952 B that take 1000 B on the wire, of which 100 are on the way in
+/// 8 us.
 fn sender() -> SenderFacts {
     testing::sender(Rate::from_gbps(100), Duration::from_us(8))
 }
@@ -14,7 +15,7 @@ fn flow(cwnd: f64) -> MpRdma {
     MpRdma { cwnd, sent: 100, ..MpRdma::new(&config, &sender()) }
 }
 
-/// The window after the ACK of packet `psn`, which has taken `path`.
+/// Returns the window after the ACK of packet `psn`, which took `path`.
 fn ack(point: &mut MpRdma, psn: Psn, path: u16, is_marked: bool) -> f64 {
     if is_marked {
         point.on_cnp(Time::ZERO, Cnp::Congested(None));
@@ -32,7 +33,7 @@ fn ack(point: &mut MpRdma, psn: Psn, path: u16, is_marked: bool) -> f64 {
     point.cwnd
 }
 
-/// The paths that ACKs have left to packets, in the order in which these are sent.
+/// Returns the paths that ACKs have released, in the order of their use.
 fn released(point: &MpRdma) -> Vec<u16> {
     point.released.iter().rev().map(|path| path.0).collect()
 }
@@ -57,7 +58,7 @@ fn the_window_grows_by_a_packet_per_round_trip_and_loses_half_a_packet_per_mark(
     assert_eq!((point.window(), ack(&mut point, 6, 1, false)), (952, 2.0));
 }
 
-/// 10 to 10.1: the packet that has left. 9.95 to 10.05: one more.
+/// 10 to 10.1: the packet that left. 9.95 to 10.05: one more.
 #[test]
 fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_one() {
     let mut point = flow(10.0);
@@ -68,14 +69,14 @@ fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_
     ack(&mut point, 1, 8, false);
     assert_eq!(released(&point), [8, 8]);
     assert_eq!([101, 102].map(|psn| point.path(psn, Time::ZERO)), [Some(Entropy(8)); 2]);
-    // No ACK has released what is sent now: the path of the last one, which was not late.
+    // No ACK has released these packets: they take the path of the last ACK, which was not late.
     assert_eq!([103, 104, 105].map(|psn| point.path(psn, Time::ZERO)), [Some(Entropy(8)); 3]);
     point.highest = 99;
     ack(&mut point, 2, 9, false);
     assert_eq!([106, 107].map(|psn| point.path(psn, Time::ZERO)), [Some(Entropy(8)); 2]);
 }
 
-/// 10 to 9.5: nine may be in flight, and are. 9.5 to 9: the packet that has left.
+/// 10 to 9.5: nine packets may be in flight, and are. 9.5 to 9: the packet that left.
 #[test]
 fn every_other_mark_takes_a_packet_from_its_path() {
     let mut point = flow(10.0);
@@ -91,7 +92,7 @@ fn every_other_mark_takes_a_packet_from_its_path() {
 
 /// Packet 40 is the highest answered: 8 is 32 behind, and 7 is 33.
 #[test]
-fn an_answer_too_far_behind_takes_its_path_out() {
+fn an_ack_too_far_behind_does_not_release_its_path() {
     let mut point = flow(20.0);
     ack(&mut point, 40, 1, false);
     point.cwnd = 20.0;
@@ -99,17 +100,17 @@ fn an_answer_too_far_behind_takes_its_path_out() {
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 20.0;
     assert_near(ack(&mut point, 7, 3, false), 19.05);
-    // As a mark would have it besides, and one packet at least.
+    // In addition to the effect of a mark, and at least one packet.
     assert_near(ack(&mut point, 6, 3, true), 17.55);
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 1.5;
     assert_eq!(ack(&mut point, 5, 3, true), 1.0);
-    // What is late is late after the highest, not after the last.
+    // Late means behind the highest packet, not the last.
     assert_eq!((point.highest, ack(&mut point, 41, 4, true)), (40, 1.0));
     assert_eq!(released(&point), [4]);
 }
 
-/// Without a cut, the window does as its mark says, and what the ACK releases takes another path.
+/// Without a cut, only the mark changes the window. The released packets take another path.
 #[test]
 fn a_slow_path_may_leave_the_window_as_it_is() {
     let mut point = MpRdma { slow_path_cut: 0.0, highest: 99, ..flow(20.0) };
@@ -119,9 +120,9 @@ fn a_slow_path_may_leave_the_window_as_it_is() {
     assert_ne!(point.path(100, Time::ZERO), Some(Entropy(2)));
 }
 
-/// Nobody knows which of two copies has been answered, and one sent later comes later.
+/// The acknowledged copy is unknown, and a copy sent later arrives later.
 #[test]
-fn what_has_been_sent_again_says_nothing_of_its_path() {
+fn acks_of_retransmissions_identify_no_path() {
     let mut point = MpRdma { highest: 99, ..flow(20.0) };
     point.path(10, Time::ZERO);
     point.path(5, Time::ZERO);
@@ -133,7 +134,8 @@ fn what_has_been_sent_again_says_nothing_of_its_path() {
     }
 }
 
-/// 65,536 paths: of a thousand packets hardly two take the same, and each eighth of the paths has its share, within five standard deviations.
+/// 65,536 paths: of a thousand packets, hardly two take the same path. Each eighth of the paths has
+/// its share, within five standard deviations.
 #[test]
 fn the_first_window_is_a_bdp_on_random_paths() {
     let config = MpRdmaConfig::default();
@@ -145,7 +147,7 @@ fn the_first_window_is_a_bdp_on_random_paths() {
         let count = paths.iter().filter(|path| path.0 / 8192 == part).count();
         assert!(count.abs_diff(125) < 53, "{part}: {count}");
     }
-    // Another flow has others, and the same flow the same.
+    // Another flow has other paths, and the same flow the same.
     let first = |flow| {
         let facts = SenderFacts { flow, ..sender() };
         let mut point = MpRdma::new(&config, &facts);
@@ -155,7 +157,8 @@ fn the_first_window_is_a_bdp_on_random_paths() {
     assert_ne!(first(crate::ids::FlowId(77)), first(sender().flow));
 }
 
-/// Of 100,000 packets released onto path 7: 1000, within five standard deviations, and those that come to 7 by chance.
+/// Of 100,000 packets released onto path 7: 1000, within five standard deviations, and those that
+/// come to 7 by chance.
 #[test]
 fn a_released_packet_takes_a_new_path_now_and_then() {
     let probes = |probing| {
@@ -171,9 +174,9 @@ fn a_released_packet_takes_a_new_path_now_and_then() {
     assert!(probes(1.0) > 99_900);
 }
 
-/// While its port is closed: as many paths as packets may go, the newest.
+/// While the port is closed, the newest paths are kept, one per packet of the window.
 #[test]
-fn what_acks_release_waits_for_the_port() {
+fn released_paths_wait_while_the_port_is_closed() {
     let mut point = flow(4.0);
     (0..100).for_each(|psn| _ = ack(&mut point, psn, psn as u16, true));
     assert_eq!((point.cwnd, released(&point)), (1.0, vec![99]));
@@ -186,7 +189,7 @@ fn what_acks_release_waits_for_the_port() {
 }
 
 #[test]
-fn after_a_timeout_a_flow_begins_anew() {
+fn a_timeout_resets_the_flow() {
     let mut point = flow(3.0);
     ack(&mut point, 0, 7, false);
     let before = point.cwnd;
@@ -202,9 +205,10 @@ fn after_a_timeout_a_flow_begins_anew() {
     assert_eq!(point.window(), 12 * 952);
 }
 
-/// 40 Gb/s are 40 packets in 8 us, paced until the next ACK clocks them; 1 Mb/s is a packet at least.
+/// 40 Gb/s are 40 packets in 8 us, paced until the next ACK clocks them. 1 Mb/s is at least one
+/// packet.
 #[test]
-fn a_window_follows_a_rate_that_is_set() {
+fn set_rate_sets_the_window() {
     let mut point = flow(100.0);
     for (set, rate, cwnd) in [(40_000, 40_000, 40.0), (200_000, 100_000, 100.0), (1, 1, 1.0)] {
         point.set_rate(Time::ZERO, Rate::from_bps(set * 1_000_000));
@@ -215,7 +219,7 @@ fn a_window_follows_a_rate_that_is_set() {
 }
 
 #[test]
-fn one_threshold_marks_unless_two_are_written() {
+fn one_threshold_marks_unless_two_are_set() {
     let kb = |kb: u64| Bytes(kb * 1000);
     let thresholds = |config: &MarkConfig| [40, 100].map(|gbps| config.ecn().thresholds(Rate::from_gbps(gbps)));
     let default = MarkConfig::default();

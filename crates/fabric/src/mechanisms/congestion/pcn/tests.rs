@@ -11,7 +11,7 @@ fn reaction_point(config: &PcnConfig) -> Pcn {
     Pcn::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
 
-/// 1 KB per Gb/s; where it is written, the same for all, or in proportion to what is written.
+/// 1 KB per Gb/s; if set, one value for all ports, or in proportion to the set rate.
 #[test]
 fn the_threshold_grows_with_the_rate_of_the_port() {
     let thresholds =
@@ -39,18 +39,19 @@ fn a_receiver_reports_the_rate_of_arrival_at_the_end_of_a_period() {
     assert_eq!((receiver.wake_at(), receiver.on_wake(at(56, 999))), (at(57, 0), None));
     let congested = Some(Cnp::Congested(Some(Rate::from_gbps(10))));
     assert_eq!((receiver.on_wake(at(57, 0)), receiver.wake_at()), (congested, Time::NEVER));
-    // Nothing arrives for a while: the next period with a packet is that from 107 to 157 us.
+    // No packet arrives for a while: the next period with a packet is from 107 to 157 us.
     assert_eq!(receiver.on_wake(at(107, 0)), None);
     feed(&mut receiver, [(at(130, 0), false), (at(131, 0), false)], 1250);
     assert_eq!(receiver.wake_at(), at(157, 0));
-    // A packet that arrives when a period ends belongs to the next one, whoever comes first.
+    // A packet that arrives at the end of a period belongs to the next one, in either order of
+    // events.
     let notification = receiver.on_data(at(157, 0), true, 1250);
     assert_eq!((notification.cnp, receiver.wake_at()), (Some(Cnp::NotCongested), at(207, 0)));
     assert_eq!(receiver.on_wake(at(157, 0)), None);
 }
 
-/// A single packet of 1000 B: over T for the first of a flow, then over the gap to the packet
-/// before, which is 80 us, and 1 us.
+/// A single packet of 1000 B counts over T if it is the first of a flow, otherwise over the gap to
+/// the previous packet: 80 us, and 1 us.
 #[test]
 fn a_single_packet_counts_over_the_gap_before_it() {
     let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
@@ -82,7 +83,7 @@ fn a_flow_is_congested_if_more_than_95_percent_of_its_packets_are_marked() {
 /// From 127/128 of 50 Gb/s on, with every CNP "not congested": 1/128 of the missing rate, then
 /// 191/16384 of it, in the end half of it.
 #[test]
-fn a_rate_falls_to_that_of_arrival_and_grows_with_every_cnp_of_the_other_kind() {
+fn rate_falls_to_arrival_rate_and_grows_with_uncongested_cnps() {
     let mut point = reaction_point(&PcnConfig::default());
     assert_eq!(point.rate(at(0, 0)).bps(), 100 * GBPS);
     point.on_cnp(at(10, 0), Cnp::Congested(Some(Rate::from_gbps(50))));
@@ -97,7 +98,7 @@ fn a_rate_falls_to_that_of_arrival_and_grows_with_every_cnp_of_the_other_kind() 
 
 /// 63/64 of 50 Gb/s, and 1/64 of the missing rate; a weight that is set overrides the profile.
 #[test]
-fn a_profile_says_how_carefully_rates_grow() {
+fn profiles_differ_in_the_smallest_weight() {
     let of = |config: &PcnConfig| {
         let mut point = reaction_point(config);
         let cnps = [Cnp::Congested(Some(Rate::from_gbps(50))), Cnp::NotCongested];
@@ -134,7 +135,7 @@ fn a_cnp_for_congestion_raises_no_rate() {
 /// arrival; a PAUSE then holds it up for 200 us, in which no CNP is sent; packets that waited
 /// arrive unmarked, and the next CNP makes one increase.
 #[test]
-fn a_flow_that_a_pause_holds_up_keeps_its_rate() {
+fn a_pause_does_not_lower_a_flows_rate() {
     let config = PcnConfig::default();
     let (mut receiver, mut sender) = (config.notification(Rate::from_gbps(100)), reaction_point(&config));
     let mut run = |arrivals: std::ops::Range<u64>, marked, timers: std::ops::RangeInclusive<u64>| {
@@ -164,7 +165,7 @@ fn the_lowest_rate_is_no_higher_than_the_links() {
 
 /// As after a CNP "congested", from the very rate that is set: 1/128 of the missing rate next.
 #[test]
-fn a_rate_that_is_set_grows_as_after_a_cnp() {
+fn set_rate_grows_as_after_a_cnp() {
     let mut point = reaction_point(&PcnConfig::default());
     point.on_cnp(at(0, 0), Cnp::Congested(Some(Rate::from_gbps(50))));
     (0..10).for_each(|_| point.on_cnp(at(0, 0), Cnp::NotCongested));

@@ -65,24 +65,26 @@ fn three_acks_by_hand() {
     assert_eq!((point.window(), point.current), (125_000, 100.0 * GBPS));
     ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
     assert_eq!(point.current, 100.0 * GBPS);
-    // 10 us later: sent at line rate, and 62,500 B in the queue. Current 1.5, voltage 1.5, power 2.25.
-    // 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100 G.
+    // 10 us later: sent at line rate, and 62,500 B in the queue. Current 1.5, voltage 1.5, power
+    // 2.25. 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100 G.
     ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
     assert_near(point.current, 50.9 * GBPS);
     assert_eq!((point.window(), point.old), (63_625, 100.0 * GBPS));
-    // 5 us later the queue is empty: sent at line rate, nothing arrived. Power 0; average (2.25 + 0) / 2.
-    // 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The first round trip is over.
+    // 5 us later the queue is empty: sent at line rate, nothing arrived. Power 0; average (2.25 +
+    // 0) / 2. 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The first round trip is over.
     ack(&mut point, 125_001, 260_000, &[stamp(25, 187_500, 0)]);
     assert_near(point.current, 85.99 * GBPS);
     assert_eq!((point.old, point.taken_at), (point.current, 260_000));
-    // 5 us later: half of line rate. Power 0.5, average 0.8125; more than line rate would be wanted.
+    // 5 us later: half of line rate. Power 0.5, average 0.8125; more than line rate would be
+    // wanted.
     ack(&mut point, 130_000, 260_000, &[stamp(30, 218_750, 0)]);
     assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
 }
 
-/// Both windows of the update, that of now and that of a round trip ago, are what another control has set: 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
+/// Both windows of the update, that of now and that of a round trip ago, are what another control
+/// has set: 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
 #[test]
-fn a_rate_that_is_set_is_the_old_one_too() {
+fn set_rate_also_sets_the_old_rate() {
     let additive_increase = Rate::from_gbps(1);
     let mut point =
         reaction_point(PowerTcpConfig { eta: 1.0, lowest_current: 0.0, additive_increase, ..Default::default() });
@@ -97,9 +99,10 @@ fn a_rate_that_is_set_is_the_old_one_too() {
     }
 }
 
-/// The hop with the greatest power counts, with the interval between its own stamps; longer than tau counts as tau.
+/// The hop with the greatest power counts, with the interval between its own stamps; longer than
+/// tau counts as tau.
 #[test]
-fn the_hop_with_the_greatest_power_rules() {
+fn the_hop_with_the_greatest_power_counts() {
     let mut point = reaction_point(PowerTcpConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
     // Hop 1 idles (counted as half busy), hop 2: 80 %, for 5 us.
@@ -109,9 +112,10 @@ fn the_hop_with_the_greatest_power_rules() {
     assert!((point.power - 0.7).abs() < 1e-12, "{}", point.power);
 }
 
-/// The path has become longer: what the new hop has sent in total is no measure yet. From the next ACK on it counts.
+/// The path has become longer: what the new hop has sent in total is no measure yet. From the next
+/// ACK on it counts.
 #[test]
-fn a_hop_that_was_not_there_before_has_no_power_yet() {
+fn a_new_hop_has_no_power_yet() {
     let mut point = reaction_point(PowerTcpConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0)]);
     ack(&mut point, 2, 1_000_000, &[stamp(10, 100_000, 0), stamp(11, 100_000_000, 0)]);
@@ -120,9 +124,9 @@ fn a_hop_that_was_not_there_before_has_no_power_yet() {
     assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
 }
 
-/// A paused port sends and receives nothing: its power is at least half.
+/// A paused port sends and receives nothing: its power counts as at least half.
 #[test]
-fn a_paused_port_is_no_invitation() {
+fn a_paused_port_counts_as_half_busy() {
     let mut point = reaction_point(PowerTcpConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 125_000)]);
     ack(&mut point, 2, 1_000_000, &[stamp(10, 0, 125_000)]);
@@ -152,7 +156,8 @@ fn without_telemetry_power_comes_from_delays() {
     assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));
     // 5 us later 5 us more: gradient 1, current 2, voltage 1.5. Half of tau: (1 + 3) / 2.
     assert_eq!(answer(15, 15, 2000, 100_000), (2.0, 100.0));
-    // 10 us later as long: current 1, voltage 1.5. The round trip is over: 0.7 (100 / 1.5 + 0.15) + 0.3 x 100.
+    // 10 us later as long: current 1, voltage 1.5. The round trip is over: 0.7 (100 / 1.5 + 0.15) +
+    // 0.3 x 100.
     let (power, rate) = answer(25, 15, 100_001, 200_000);
     assert!((power - 1.5).abs() < 1e-12 && (rate - (0.7 * (100.0 / 1.5 + 0.15) + 30.0)).abs() < 1e-9, "{power} {rate}");
     // Back at 10 us at once: the gradient is at least -0.5.
@@ -161,7 +166,7 @@ fn without_telemetry_power_comes_from_delays() {
 }
 
 #[test]
-fn rates_end_at_the_lowest_and_at_line_rate() {
+fn rates_stay_between_lowest_and_line_rate() {
     let mut point = reaction_point(PowerTcpConfig { additive_increase: Rate::from_bps(0), ..Default::default() });
     ack(&mut point, 1, 1, &[stamp(0, 0, 0)]);
     for us in 1..100 {

@@ -5,12 +5,14 @@ fn us(us: u64) -> Duration {
     Duration::from_us(us)
 }
 
-/// 100 Gb/s, 8 us over four links; packets of 952 B that take 1000 B on the wire, of which 100 are on the way in 8 us.
+/// 100 Gb/s, 8 us over four links; packets of 952 B that take 1000 B on the wire, of which 100 are
+/// on the way in 8 us.
 fn sender() -> SenderFacts {
     SenderFacts { hops: 4, hop_rtt: us(2), ..testing::sender(Rate::from_gbps(100), us(8)) }
 }
 
-/// A target of 10 us, whatever the path and the window; the round-trip time is that of the last packet.
+/// A target of 10 us, whatever the path and the window; the round-trip time is that of the last
+/// packet.
 fn fixed() -> SwiftConfig {
     let [target, none] = [us(10), Duration::ZERO].map(Some);
     let per_hop = none;
@@ -89,7 +91,8 @@ fn the_target_grows_with_links_and_with_a_smaller_window() {
     }
 }
 
-/// Below the target a packet more per window acknowledged; beyond it 1 - 0.8 (delay - target) / delay, and half at least.
+/// Below the target a packet more per window acknowledged; beyond it 1 - 0.8 (delay - target) /
+/// delay, and half at least.
 #[test]
 fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
     let mut point = reaction_point(fixed(), 10.0);
@@ -99,11 +102,11 @@ fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
     assert_near(ack(&mut point, 50, 16, 1), 7.0);
     assert_near(ack(&mut point, 100, 100, 1), 7.0);
     assert_near(ack(&mut point, 200, 100, 1), 3.5);
-    // At the target neither.
+    // At the target, the window neither grows nor shrinks.
     assert_near(ack(&mut point, 300, 10, 1), 3.5);
 }
 
-/// What comes within a round-trip time of a decrease tells of what has been answered.
+/// Packets of the same round trip as a decrease report delays that the decrease accounts for.
 #[test]
 fn a_window_is_decreased_once_per_round_trip() {
     let mut point = reaction_point(fixed(), 16.0);
@@ -121,7 +124,8 @@ fn a_window_is_decreased_once_per_round_trip() {
     assert_near(ack(&mut point, 80, 20, 1), 5.0);
 }
 
-/// A packet of 1000 B in rtt / cwnd: half a packet in 8 us before the first ACK, in 20 us behind it.
+/// A packet of 1000 B in rtt / cwnd: half a packet in 8 us before the first ACK, in 20 us behind
+/// it.
 #[test]
 fn below_a_packet_the_window_is_paced_and_grows_by_whole_packets() {
     let config = SwiftConfig { ai: Some(0.25), ..fixed() };
@@ -150,7 +154,7 @@ fn a_small_window_is_paced_no_faster_than_the_line() {
 
 /// ACKs of 10, 5 and 12 packets in all, the second of which is late: 10 packets, none and 2.
 #[test]
-fn an_ack_that_is_late_acknowledges_nothing_and_takes_nothing_back() {
+fn a_late_ack_changes_nothing() {
     let mut point = reaction_point(fixed(), 100.0);
     let mut ack = |at_us, packets: u64| {
         point.on_ack(&AckView {
@@ -170,7 +174,8 @@ fn an_ack_that_is_late_acknowledges_nothing_and_takes_nothing_back() {
     assert_near(ack(12, 12), 100.1 + 2.0 / 100.1);
 }
 
-/// The first round-trip time, 2 us, and then three quarters of the past: 2 and 10 us give 4, 4 and 10 us 5.5, and those and 10 us 6.625.
+/// The first round-trip time, 2 us, and then three quarters of the past: 2 and 10 us give 4, 4 and
+/// 10 us 5.5, and those and 10 us 6.625.
 #[test]
 fn pacing_goes_by_the_smoothed_round_trip_time() {
     let mut point = reaction_point(SwiftConfig { rtt_weight: Some(0.75), ai: Some(0.0), ..fixed() }, 0.5);
@@ -179,7 +184,7 @@ fn pacing_goes_by_the_smoothed_round_trip_time() {
     point.last_decrease = Some(Time::ZERO + us(20));
     ack(&mut point, 20, 10, 1);
     assert_eq!(point.rate(Time::ZERO), Rate::from_bps(1_000_000_000));
-    // And so does the time between two decreases.
+    // The smoothed round-trip time also limits decreases.
     ack(&mut point, 24, 10, 1);
     assert_eq!(point.last_decrease, Some(Time::ZERO + us(20)));
     ack(&mut point, 27, 10, 1);
@@ -187,15 +192,15 @@ fn pacing_goes_by_the_smoothed_round_trip_time() {
 }
 
 #[test]
-fn windows_end_at_the_smallest_and_the_largest() {
+fn windows_stay_between_smallest_and_largest() {
     let mut point = reaction_point(fixed(), 400.0);
     assert_eq!(ack(&mut point, 0, 1, 1000), 400.0);
     (1..40).for_each(|round| _ = ack(&mut point, round * 1000, 1000, 1));
     assert_eq!(point.cwnd, 0.01);
 }
 
-/// A timeout is a loss like another, once per round trip; the fifth without an ACK between leaves the smallest window. What the receiver asks for
-/// ends a row.
+/// A timeout counts as a loss, once per round trip. The fifth without an ACK in between sets the
+/// smallest window. A NACK ends the sequence.
 #[test]
 fn five_timeouts_in_a_row_leave_the_smallest_window() {
     let mut point = reaction_point(fixed(), 64.0);
@@ -217,9 +222,10 @@ fn five_timeouts_in_a_row_leave_the_smallest_window() {
     assert_eq!(lose(10_000), 0.01);
 }
 
-/// 8 us at 25 Gb/s are 25 packets, and at 50 Mb/s a twentieth of one. A window that shrinks is not decreased again within the round trip.
+/// 8 us at 25 Gb/s are 25 packets, and at 50 Mb/s a twentieth of one. A window that shrinks is not
+/// decreased again within the round trip.
 #[test]
-fn a_window_follows_a_rate_that_is_set() {
+fn set_rate_sets_the_window() {
     let mut point = reaction_point(fixed(), 100.0);
     point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
     assert_eq!((point.cwnd, point.window()), (25.0, 25 * 952));
@@ -243,7 +249,8 @@ fn a_window_follows_a_rate_that_is_set() {
     assert_near(ack(&mut point, 57, 20, 1), 15.0);
 }
 
-/// Nanoseconds of base target, per hop and fs_range; windows of flow scaling, beta, max_mdf, and windows; weight.
+/// Nanoseconds of base target, per hop and fs_range; windows of flow scaling, beta, max_mdf, and
+/// windows; weight.
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     type Row = ([u64; 3], [f64; 2], [f64; 3], [f64; 3], f64);
@@ -273,7 +280,7 @@ fn single_parameters_override_the_profile_and_what_follows_from_them() {
     let queueing = config(SwiftConfig { queueing: Some(us(4)), per_hop: Some(us(1)), ..Default::default() });
     let expected = SwiftParameters { base_target: us(8), per_hop: us(1), fs_range: us(60), max_cwnd: 300.0, ..default };
     assert_eq!(queueing, expected);
-    // More than the whole target for links: nothing is left.
+    // Links add more than the whole target: nothing remains.
     assert_eq!(config(SwiftConfig { per_hop: Some(us(5)), ..Default::default() }).base_target, Duration::ZERO);
     let small = config(SwiftConfig { max_cwnd: Some(10.0), ..Default::default() });
     assert_eq!((small.initial_cwnd, small.max_cwnd), (10.0, 10.0));
@@ -281,7 +288,7 @@ fn single_parameters_override_the_profile_and_what_follows_from_them() {
     assert_eq!((large.initial_cwnd, large.max_cwnd), (500.0, 500.0));
 }
 
-/// What is said about the target.
+/// Returns the messages about the target.
 fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
     config.check_at(sender, &mut diagnostics);
@@ -289,7 +296,7 @@ fn late(config: &SwiftConfig, sender: &SenderFacts) -> Vec<String> {
 }
 
 #[test]
-fn a_target_that_is_not_above_the_base_round_trip_time_is_told() {
+fn warns_of_a_target_not_above_the_base_rtt() {
     let message = |hops: u8, target: u64, base: u64| {
         format!(
             "over {hops} links the target delay is {target} us, and base round-trip times are up to {base} us: packets are late without any queue, and \

@@ -8,7 +8,7 @@ fn reaction_point(config: &TimelyConfig, gbps: u64) -> Timely {
     Timely::new(config, &sender(Rate::from_gbps(gbps), Duration::from_us(8)))
 }
 
-/// The rate after one more round trip that took `us`.
+/// Returns the rate after another round trip of `us`.
 fn round_trip(point: &mut Timely, us: u64) -> u64 {
     let acked_bytes = point.updated_at + 1;
     let sent_bytes = acked_bytes + 100_000;
@@ -53,7 +53,7 @@ fn assert_rate(actual: u64, expected: u64) {
 #[test]
 fn between_the_thresholds_the_gradient_decides() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
-    // The first round trip only gives something to compare with.
+    // The first round trip only serves for comparison.
     assert_eq!(round_trip(&mut point, 100), 100 * GBPS);
     // 4 us longer: the average is 3.5 us, the gradient 0.175, the factor 0.86.
     assert_rate(round_trip(&mut point, 104), 86 * GBPS);
@@ -61,7 +61,8 @@ fn between_the_thresholds_the_gradient_decides() {
     assert_rate(round_trip(&mut point, 104), 84_495 * MBPS);
     // 8 us shorter: the average is negative, 100 Mb/s more.
     assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);
-    // 40 us longer: the gradient is 35 / 20 less a little, and the factor is not below zero; the rate not below 100 Mb/s.
+    // 40 us longer: the gradient is 35 / 20 less a little, and the factor is not below zero; the
+    // rate not below 100 Mb/s.
     assert_rate(round_trip(&mut point, 136), 100 * MBPS);
 }
 
@@ -89,16 +90,17 @@ fn the_sixth_increase_in_a_row_and_those_after_it_are_larger() {
     round_trip(&mut point, 10);
     let rates: Vec<u64> = (0..7).map(|_| round_trip(&mut point, 10) / MBPS).collect();
     assert_eq!(rates, [10_100, 10_200, 10_300, 10_400, 10_500, 11_000, 11_500]);
-    // A decrease begins the count anew: 1 - 0.8 (1 - 500 / 1000).
+    // A decrease restarts the count: 1 - 0.8 (1 - 500 / 1000).
     assert_rate(round_trip(&mut point, 1000), 6_900 * MBPS);
     assert_rate(round_trip(&mut point, 10), 7_000 * MBPS);
     point.current = Rate::from_gbps(100);
     assert_eq!(round_trip(&mut point, 10), 100 * GBPS, "no more than line rate");
 }
 
-/// After six increases the seventh would be hyperactive: not where another control has set the rate. The gradient goes on.
+/// After six increases, the seventh would be hyperactive, except after another control has set the
+/// rate. The gradient continues.
 #[test]
-fn a_rate_that_is_set_begins_a_new_row_of_increases() {
+fn set_rate_restarts_the_count_of_increases() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     (0..7).for_each(|_| assert_rate(round_trip(&mut point, 10), 100 * GBPS));
     point.set_rate(Time::ZERO, Rate::from_gbps(20));
@@ -112,7 +114,7 @@ fn a_rate_that_is_set_begins_a_new_row_of_increases() {
     }
 }
 
-/// ACKs for what was sent before the last update say nothing new.
+/// ACKs of data sent before the last update have no effect.
 #[test]
 fn the_rate_is_updated_once_per_round_trip() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);

@@ -7,7 +7,8 @@ use crate::network::fabric::Fabric;
 use crate::testing::{admit, fabric, packet, star};
 use backwater_engine::Rate;
 
-/// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom, 3,000 B private.
+/// Returns the switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes,
+/// 60,000 B of headroom, 3,000 B private.
 fn evaluation() -> (Fabric, DshConfig) {
     let mut spec = star(32);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -21,7 +22,8 @@ fn evaluation() -> (Fabric, DshConfig) {
     (fabric(spec), config)
 }
 
-/// A switch of two ports, with 5,000 B of headroom each, nothing private, and `pool` bytes to share.
+/// Returns a switch of two ports, with 5,000 B of headroom each, no private bytes, and `pool` bytes
+/// to share.
 fn two_ports(config: DshConfig, pool: u64) -> Dsh {
     let config = DshConfig { private: Bytes(0), headroom: Some(Bytes(5000)), ..config };
     let mut spec = star(2);
@@ -34,7 +36,7 @@ fn two_ports(config: DshConfig, pool: u64) -> Dsh {
 const SWITCH: NodeId = NodeId(32);
 const CLASS: Class = Class(3);
 
-/// A packet of 1000 B every 80 ns, which is the rate of the link.
+/// Admits a packet of 1000 B every 80 ns, at the rate of the link.
 fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Result<(), DropCause> {
     *now += Duration::from_ns(80);
     admit(dsh, ingress, class, 1000, *now)
@@ -51,8 +53,9 @@ fn the_first_threshold_of_the_evaluation_is_887_kb() {
     assert_eq!(dsh.shared_threshold(0), 886_576);
 }
 
-/// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes needs 5.33 MiB, 44.4 %, for SIH's headroom. And
-/// the evaluation's link, which it rounds to 60,000 B.
+/// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes
+/// needs 5.33 MiB, 44.4 %, for SIH's headroom. And the evaluation's link, which it rounds to 60,000
+/// B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let mut spec = star(2);
@@ -66,7 +69,7 @@ fn equation_1_gives_the_figures_of_the_paper() {
     assert_eq!(equation_1(&ports[1], 1500), 56_840);
 }
 
-/// DSH section IV-F: with a single class it sets aside what SIH does.
+/// DSH section IV-F: with a single class, DSH reserves as much as SIH.
 #[test]
 fn with_one_class_the_reserve_is_that_of_sih() {
     let spec = star(32);
@@ -78,7 +81,8 @@ fn with_one_class_the_reserve_is_that_of_sih() {
     assert_eq!(insurance[0], worst_case(&site, &site.ports[0]));
 }
 
-/// A queue that grows at line rate needs all of the headroom: it is paused when it holds T - 60,000 B. No other queue is.
+/// A queue that grows at line rate needs all of the headroom: it is paused at T - 60,000 B. No
+/// other queue is paused.
 #[test]
 fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     let (fabric, config) = evaluation();
@@ -91,19 +95,20 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
     assert_eq!(dsh.pressure(1, CLASS).full, ClassMask::NONE);
-    // It may go on: T is no limit for a queue that has been paused, only for the port's queues together.
+    // The queue may continue: after its pause, T only limits the port's queues together.
     for _ in 0..200 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
-    // It eases as soon as it is below: with no offset, at the very length.
+    // It is below XON as soon as it is below this length: with no offset, exactly there.
     while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
         dsh.release(&packet(0, CLASS, 1000), now);
     }
     assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
 }
 
-/// The arrivals of `three_arrivals_by_hand` in `gradient`, two at one instant, of which the second teaches nothing about the rate.
+/// The arrivals of `three_arrivals_by_hand` in `gradient`, two at one instant, of which the second
+/// teaches nothing about the rate.
 #[test]
 fn what_a_queue_needs_follows_from_how_it_grows() {
     let (fabric, config) = evaluation();
@@ -116,9 +121,9 @@ fn what_a_queue_needs_follows_from_how_it_grows() {
     assert_eq!((arrive(&mut dsh, &mut now, 0, CLASS), need(&dsh)), (Ok(()), 26_250));
 }
 
-/// With offsets of 2000 B, a queue and a port go on 2000 B below their thresholds.
+/// With offsets of 2000 B, a queue and a port resume 2000 B below their thresholds.
 #[test]
-fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
+fn queues_and_ports_resume_below_thresholds_by_the_offset() {
     let (fabric, config) = evaluation();
     let offset = Some(Bytes(2000));
     let config = DshConfig { queue_resume_offset: offset, port_resume_offset: offset, ..config };
@@ -131,14 +136,16 @@ fn queues_and_ports_ease_below_their_thresholds_by_the_offset() {
         dsh.release(&packet(0, CLASS, 1000), now);
         steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
     }
-    // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which T has changed by 63 each.
+    // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which
+    // T has changed by 63 each.
     assert_eq!((steps, dsh.beyond_private(0, CLASS)), (vec![false, false], 776_000));
 }
 
-/// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for its port. At T neither is full any
-/// more, and neither is below_xon: each waits for its own offset.
+/// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for
+/// its port. At T, neither is full any more and neither is below XON: each waits for its own
+/// offset.
 #[test]
-fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
+fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
     let config = DshConfig {
         alpha: 1.0,
         queue_resume_offset: Some(Bytes(0)),
@@ -170,9 +177,10 @@ fn a_queue_and_its_port_are_full_above_t_and_each_eases_by_its_own_offset() {
     assert_eq!(after_one_less(), (none, class, PortPressure::BelowXon));
 }
 
-/// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the port's 5000 B, by which it is just not below T.
+/// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the
+/// port's 5000 B, by which it is just not below T.
 #[test]
-fn a_queue_is_not_eased_at_its_threshold() {
+fn a_queue_is_not_below_xon_at_its_threshold() {
     let none = Some(Bytes(0));
     let config = DshConfig { alpha: 1.0, queue_resume_offset: none, port_resume_offset: none, ..Default::default() };
     let (mut dsh, mut now) = (two_ports(config, 7000), Time::ZERO);
@@ -181,9 +189,10 @@ fn a_queue_is_not_eased_at_its_threshold() {
     assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::BelowXon, ..Default::default() });
 }
 
-/// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large for what is left takes the insurance.
+/// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large
+/// for what is left takes the insurance.
 #[test]
-fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
+fn a_packet_too_large_for_the_pool_uses_the_insurance() {
     let config = DshConfig { alpha: 64.0, ..Default::default() };
     let (mut dsh, mut now) = (two_ports(config, 10_500), Time::ZERO);
     for _ in 0..11 {
@@ -192,10 +201,10 @@ fn a_packet_for_which_the_pool_has_no_room_takes_the_insurance() {
     assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (10_000, 1000));
 }
 
-/// The pool, of 10,000 B, is used up by one port, so that the other takes its insurance. That makes it full until the insurance is given back,
-/// however much of the pool is free by then.
+/// One port uses up the pool of 10,000 B, so that the other uses its insurance. The other port is
+/// full until its insurance is free again, however much of the pool is free by then.
 #[test]
-fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() {
+fn port_full_while_insurance_in_use() {
     let config = DshConfig { alpha: 64.0, ..Default::default() };
     let (mut dsh, mut now) = (two_ports(config, 10_000), Time::ZERO);
     for ingress in [0; 10].into_iter().chain([1]) {
@@ -208,9 +217,9 @@ fn a_port_is_full_while_its_insurance_is_in_use_though_the_pool_is_free_again() 
     assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
 }
 
-/// The window is over when more than 10 ms have passed since the first packet, which came after 80 ns.
+/// The window ends more than 10 ms after the first packet, which arrived after 80 ns.
 #[test]
-fn a_port_is_single_when_the_window_has_passed_and_not_before() {
+fn port_is_single_once_the_window_has_passed() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     while dsh.pressure(0, CLASS).full.is_empty() {
@@ -223,9 +232,9 @@ fn a_port_is_single_when_the_window_has_passed_and_not_before() {
     }
 }
 
-/// A single class for more than 10 ms: the insurance is all its own, and it is paused at T itself.
+/// A single class for more than 10 ms: the queue has the insurance to itself, and is paused at T.
 #[test]
-fn a_class_that_has_the_port_for_itself_needs_no_shared_headroom() {
+fn a_single_class_needs_no_shared_headroom() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&config, &fabric.site(SWITCH)), Time::ZERO);
     let length_when_full = |dsh: &mut Dsh, now: &mut Time| {
@@ -242,12 +251,13 @@ fn a_class_that_has_the_port_for_itself_needs_no_shared_headroom() {
     now += Duration::from_ms(10);
     // x > (14,185,216 - x) / 16.
     assert_eq!(length_when_full(&mut dsh, &mut now), 835_000);
-    // Another class comes along: the window starts again.
+    // A packet of another class restarts the window.
     assert_eq!(arrive(&mut dsh, &mut now, 0, Class(4)), Ok(()));
     assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
 }
 
-/// Seven queues together: the port is paused at 7 T; from there on the insurance takes what comes, to the last byte.
+/// Seven queues together: the port is paused at 7 T. From there on, packets use the insurance, to
+/// the last byte.
 #[test]
 fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     let (fabric, config) = evaluation();
@@ -268,21 +278,22 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     // The other ports have theirs, and their share of the pool.
     assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
     assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
-    // Insurance is given back first, whichever queue a packet leaves; until then the port stays full.
+    // Insurance is freed first, whichever queue a packet leaves. Until then, the port stays full.
     for left in (0..60).rev() {
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
         dsh.release(&packet(0, Class(5), 1000), now);
         assert_eq!(dsh.occupancy().headroom, left * 1000);
     }
-    // Now the packet that made it full must leave again.
+    // The packet that made the port full must leave as well.
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
     dsh.release(&packet(0, Class(5), 1000), now);
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
-/// When other ports have filled the pool, a port that sends its private bytes' worth more goes to its insurance, and is stopped.
+/// A port that receives more than its private bytes uses its insurance and is stopped, once other
+/// ports have filled the pool.
 #[test]
-fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
+fn a_port_without_pool_share_uses_its_insurance() {
     let (fabric, config) = evaluation();
     let (mut dsh, mut now) = (Dsh::new(&DshConfig { alpha: 0.0, ..config }, &fabric.site(SWITCH)), Time::ZERO);
     for _ in 0..3 {
@@ -297,10 +308,10 @@ fn a_port_without_a_share_of_the_pool_lives_on_its_insurance() {
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
 }
 
-/// The ablations: without shared headroom a queue ends at T, and what comes then takes the insurance and stops the port; without insurance
-/// what comes beyond the port's threshold is lost.
+/// The ablations. Without shared headroom, a queue ends at T, and further packets use the insurance
+/// and stop the port. Without insurance, packets beyond the port's threshold are lost.
 #[test]
-fn what_is_missing_without_shared_headroom_or_without_insurance() {
+fn effects_without_shared_headroom_or_insurance() {
     let (fabric, config) = evaluation();
     let (site, mut now) = (fabric.site(SWITCH), Time::ZERO);
     let mut dsh = Dsh::new(&DshConfig { shared_headroom: false, ..config.clone() }, &site);
@@ -318,7 +329,8 @@ fn what_is_missing_without_shared_headroom_or_without_insurance() {
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Err(DropCause::Headroom));
 }
 
-/// Of a pool of 10,000 B a lossy class gets its threshold, alpha times what is free, and no more than is free, to the byte.
+/// Of a pool of 10,000 B a lossy class gets its threshold, alpha times what is free, and no more
+/// than is free, to the byte.
 #[test]
 fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
     for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {

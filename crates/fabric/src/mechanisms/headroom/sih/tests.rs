@@ -5,7 +5,8 @@ use crate::mechanisms::headroom::HeadroomConfig;
 use crate::network::fabric::Fabric;
 use crate::testing::{admit, fabric, packet, star};
 
-/// The switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes, 60,000 B of headroom and 3,000 B private each.
+/// Returns the switch of DSH's evaluation: 16 MiB, 32 ports of 100 Gb/s, seven lossless classes,
+/// 60,000 B of headroom and 3,000 B private each.
 fn evaluation() -> (Fabric, SihConfig) {
     let mut spec = star(32);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -25,7 +26,8 @@ fn the_first_threshold_of_the_evaluation_is_167_kb() {
     assert_eq!(sih.shared_threshold(0), 166_576);
 }
 
-/// A single queue ends at alpha B_s / (1 + alpha) = 156,777 B, and eases as soon as it is below that.
+/// A single queue ends at alpha B_s / (1 + alpha) = 156,777 B, and is below XON as soon as it is
+/// shorter.
 #[test]
 fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
     let (fabric, config) = evaluation();
@@ -49,14 +51,15 @@ fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
 }
 
 #[test]
-fn a_queue_eases_below_its_threshold_by_the_offset() {
+fn a_queue_resumes_below_its_threshold_by_the_offset() {
     let (fabric, config) = evaluation();
     let config = SihConfig { resume_offset: Some(Bytes(2000)), ..config };
     let mut sih = config.build(&fabric.site(NodeId(32)));
     while sih.pressure(0, CLASS).full.is_empty() {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
     }
-    // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951: only the last is 2,000 below.
+    // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951:
+    // only the last is 2,000 below.
     let mut below_xon = Vec::new();
     for _ in 0..3 {
         sih.release(&packet(0, CLASS, 1000), Time::ZERO);
@@ -67,7 +70,7 @@ fn a_queue_eases_below_its_threshold_by_the_offset() {
 
 /// Alpha 1 and 10,000 B to share: T = 10,000 - x.
 #[test]
-fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
+fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     let (headroom, resume_offset) = (Some(Bytes(5000)), Some(Bytes(2000)));
     let config = SihConfig { alpha: 1.0, private: Bytes(0), headroom, resume_offset, ..Default::default() };
     let mut spec = star(2);
@@ -89,9 +92,10 @@ fn a_queue_is_full_at_its_threshold_and_eased_at_the_offset_below_it() {
     assert_eq!(sih.pressure(0, CLASS), Pressure::default());
 }
 
-/// When others have taken the pool, the threshold is nothing: private bytes alone do not make a queue full.
+/// The threshold is 0 once other queues have filled the pool: private bytes alone do not make a
+/// queue full.
 #[test]
-fn a_queue_within_its_private_bytes_is_eased_whatever_the_threshold() {
+fn queue_within_private_bytes_is_below_xon_at_any_threshold() {
     let (fabric, config) = evaluation();
     let mut sih = SihConfig { alpha: 0.0, ..config }.build(&fabric.site(NodeId(32)));
     assert_eq!(admit(&mut sih, 0, CLASS, 3000, Time::ZERO), Ok(()));
@@ -119,7 +123,7 @@ fn headroom_ends_at_its_size() {
 
 /// HPCC's simulator: alpha 1/8 at 100 Gb/s is 1/2 at 400.
 #[test]
-fn alpha_grows_with_the_rate_of_the_port_if_asked_to() {
+fn alpha_scales_with_the_port_rate_if_set() {
     let mut spec = star(2);
     spec.links[1].rate = Rate::from_gbps(400);
     let fabric = fabric(spec);

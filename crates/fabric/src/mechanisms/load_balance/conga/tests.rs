@@ -24,7 +24,8 @@ fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 to 8: at a leaf ports 0 and 1 lead to hosts, 2 to 4 to spines.
+/// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 to 8: at a leaf ports 0 and 1 lead to
+/// hosts, 2 to 4 to spines.
 struct Switch {
     fabric: Fabric,
     node: Node,
@@ -86,7 +87,7 @@ impl Switch {
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
-    /// From leaf 5 it is heard that our packets through `port` have met `metric`.
+    /// Leaf 5 reports that packets through `port` have met `metric`.
     fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
         self.record(Header { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
     }
@@ -116,7 +117,7 @@ impl Switch {
         self.choose_for(PacketKind::Data, flow, 0, now)
     }
 
-    /// How many of 3000 new flows take each uplink.
+    /// Returns how many of 3000 new flows take each uplink.
     fn spread(&mut self, now: Time) -> [usize; 3] {
         self.flows += 3000;
         let flows = self.flows - 3000..self.flows;
@@ -151,7 +152,7 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     // With 1,000 B each, the fourth passes 3,125 B; the count is that of the link.
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(3, 3, at(0))], [header(3, 0), header(3, 0)]);
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(2, 4, at(0))], [header(3, 1), header(4, 0)]);
-    // What stays at the leaf and what the leaf has made itself has none.
+    // Packets within the leaf, and the leaf's own, have no header.
     assert_eq!(leaf.send(1, 1, at(0)), None);
     let own = leaf.packet(2, None);
     assert_eq!(leaf.depart(own, NO_PORT, 3, at(0)), None);
@@ -182,9 +183,10 @@ fn estimators_count_what_is_on_the_wire() {
     assert_eq!(leaf.depart(packet, 0, 2, at(0)).unwrap().metric, 1);
 }
 
-/// Where its way is pinned, a packet's destination is what its route leads to: port 1 of spine 6 to leaf 5, and port 0 there.
+/// On a pinned path, a packet's destination follows from its route: port 1 of spine 6 to leaf 5,
+/// and port 0 there.
 #[test]
-fn what_is_pinned_carries_feedback_as_well() {
+fn pinned_packets_carry_feedback() {
     let mut leaf = Switch::new(4);
     leaf.record(Header { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
     let mut packet = leaf.packet(0, None);
@@ -196,13 +198,13 @@ fn what_is_pinned_carries_feedback_as_well() {
 }
 
 #[test]
-fn feedback_takes_turns_and_what_has_changed_goes_first() {
+fn feedback_takes_turns_and_changes_go_first() {
     let mut leaf = Switch::new(4);
     let heard = |tag, metric| Header { leaf: NodeId(5), tag, metric, feedback: None };
     let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
     assert_eq!(fed_back(&mut leaf, 0), None);
     [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
-    // Nothing is different from what is known without feedback: in turn.
+    // No metric differs from an unknown one: paths take turns.
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 1)).collect();
     assert_eq!(turns, [Some((2, 0)), Some((3, 0)), Some((4, 0)), Some((2, 0))]);
     // It would be the turn of 3.
@@ -210,7 +212,7 @@ fn feedback_takes_turns_and_what_has_changed_goes_first() {
     leaf.record(heard(4, 6), at(2));
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 2)).collect();
     assert_eq!(turns, [Some((4, 6)), Some((2, 5)), Some((3, 0)), Some((4, 6))]);
-    // What is 100 us old counts, what is older counts as 0: that is a change.
+    // A value 100 us old counts; an older one counts as 0, which is a change.
     leaf.record(heard(2, 5), at(50));
     assert_eq!(fed_back(&mut leaf, 102), Some((2, 5)));
     let turns: Vec<_> = (0..3).map(|_| fed_back(&mut leaf, 103)).collect();
@@ -232,7 +234,7 @@ fn new_flowlets_take_the_path_whose_busiest_link_is_the_least_busy() {
     assert_shared(leaf.spread(at(1)), [false, true, true]);
     leaf.feed_back(4, 2, at(1));
     assert_eq!(leaf.spread(at(10)), [0, 3000, 0]);
-    // Metrics of paths to other leaves say nothing of these.
+    // Metrics of paths to other leaves do not count for this leaf.
     leaf.record(Header { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
     assert_eq!(leaf.spread(at(20)), [0, 3000, 0]);
 }
@@ -243,18 +245,19 @@ fn equal_paths_are_taken_equally_and_not_left_for_each_other() {
     assert_shared(leaf.spread(at(0)), [true; 3]);
     let first = leaf.choose(1, at(0));
     assert!((1..50).all(|flowlet| leaf.choose(1, at(2 * flowlet)) == first));
-    // A better path is taken by the next flowlet, and not before.
+    // The next flowlet takes a better path, and no earlier packet does.
     let better = if first == 3 { 4 } else { 3 };
     UPLINKS.into_iter().filter(|port| *port != better).for_each(|port| leaf.feed_back(port, 1, at(99)));
     assert_eq!([99, 101].map(|us| leaf.choose(1, at(us))), [first, better]);
-    // After 100 us the other two are as good again: what the flow has taken last counts until it is forgotten.
+    // After 100 us, the other two are equal again: the flow's last path counts until the flow is
+    // removed.
     assert!((0..40).all(|flowlet| leaf.choose(1, at(201 + 2 * flowlet)) == better));
     let anew: Vec<_> = (0..40).map(|i| leaf.choose(1, Time::from_ps(1_000_000_000 + i * 100_000_001))).collect();
     assert!(UPLINKS.iter().all(|port| anew.contains(port)));
 }
 
 #[test]
-fn what_has_failed_is_no_path_however_idle_it_is() {
+fn failed_links_are_no_paths() {
     let mut leaf = Switch::new(4);
     leaf.feed_back(3, 2, at(0));
     leaf.feed_back(4, 3, at(0));
@@ -265,7 +268,7 @@ fn what_has_failed_is_no_path_however_idle_it_is() {
 }
 
 #[test]
-fn a_metric_that_is_not_heard_again_counts_as_nothing() {
+fn an_old_metric_counts_as_zero() {
     let mut leaf = Switch::new(4);
     [(2, 1), (3, 2), (4, 2)].into_iter().for_each(|(port, metric)| leaf.feed_back(port, metric, at(5)));
     assert_eq!(leaf.spread(at(105)), [3000, 0, 0]);
@@ -275,7 +278,7 @@ fn a_metric_that_is_not_heard_again_counts_as_nothing() {
 
 /// A 7 stays for 100 us, and then falls to 0 within 70 us: by one in 10 us, and rounded down.
 #[test]
-fn a_metric_fades_if_asked_to() {
+fn a_metric_fades_if_set() {
     let ageing = Ageing { after: Duration::from_us(100), fade: Duration::from_us(70) };
     let metric = Metric { value: 7, updated: at(5) };
     for (us, left) in [(105, 7), (106, 6), (115, 6), (116, 5), (165, 1), (166, 0), (175, 0), (1000, 0)] {
@@ -285,7 +288,7 @@ fn a_metric_fades_if_asked_to() {
 
 /// Answers take the best path as well, and stay on it without a gap.
 #[test]
-fn answers_choose_by_metrics_if_asked_to() {
+fn answers_choose_by_metrics_if_set() {
     let mut leaf = Switch::with(4, &CongaConfig { answers: Answers::ByFlowlets, ..config() });
     [3, 4].into_iter().for_each(|port| leaf.feed_back(port, 7, at(0)));
     assert!((0..50).all(|flow| leaf.choose_for(PacketKind::Ack, flow, 0, at(0)) == 2));
@@ -311,14 +314,14 @@ fn only_data_from_hosts_choose_by_metrics() {
 }
 
 #[test]
-fn it_runs_where_there_are_leaves_and_spines() {
+fn requires_leaves_and_spines() {
     let applies = |layers, multihomed| config().applies(&Shape { layers, multihomed, ..Default::default() });
     assert_eq!([applies(1, false), applies(2, false)], [Ok(()), Ok(())]);
     assert!(applies(3, false).is_err_and(|why| why.ends_with("and there are 3")));
     assert!(applies(2, true).is_err_and(|why| why.contains("a host must have one link")));
 }
 
-/// Below the shortest timeout that anybody has used, receivers should stand reordering.
+/// Below the shortest published timeout, receivers must tolerate reordering.
 #[test]
 fn short_timeouts_reorder() {
     let reorders = |us| CongaConfig { flowlet_timeout: Duration::from_us(us), ..Default::default() }.reorders();

@@ -43,13 +43,14 @@ fn equal_queues_are_used_evenly() {
     }
 }
 
-/// Without memory a long queue is taken when all samples fall on it: once in 16 with two samples of four ports.
+/// Without memory, a long queue is taken when all samples fall on it: once in 16 with two samples
+/// of four ports.
 #[test]
 fn a_long_queue_is_avoided() {
     let mut one_long = ports(&[0, 0, 9, 0]);
     let chosen = counts(&mut drill(2, 0), &[0, 1, 2, 3], &mut one_long, 40_000);
     assert!(chosen[2].abs_diff(2500) < 242, "{chosen:?}");
-    // The very first packet has nothing remembered.
+    // For the first packet, no port is remembered.
     let chosen = counts(&mut drill(2, 1), &[0, 1, 2, 3], &mut one_long, 40_000);
     assert!(chosen[2] <= 1, "{chosen:?}");
 }
@@ -81,13 +82,13 @@ fn a_port_whose_link_is_down_is_not_taken_and_forgotten() {
     queues.ports[0].fail();
     queues.ports[3].fail();
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 0, 100, 0]);
-    // Where none is up, all are as good, and the empty queue is the best again.
+    // If all are down, all are equal, and the empty queue is the best again.
     queues.ports[2].fail();
     counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);
 }
 
-/// What is best among some ports does not carry over to others.
+/// The best port of one set does not apply to others.
 #[test]
 fn every_set_of_ports_has_a_memory_of_its_own() {
     let mut drill = drill(1, 1);

@@ -26,7 +26,8 @@ fn with_gaps(gaps: Gaps) -> Flowlets {
     Flowlets::new(Duration::from_ns(100), gaps, Duration::from_us(1))
 }
 
-/// What a packet finds: whether it starts a flowlet and the last way is remembered, and then takes `new`.
+/// Returns the port of a packet, and whether it starts a flowlet with or without a known last port;
+/// a new flowlet takes `new`.
 fn packet(flowlets: &mut Flowlets, flow: FlowKey, now: Time, node: &mut NodeIo, new: usize) -> (usize, Asked) {
     let fabric = fabric(star(2));
     let mut asked = Asked::No;
@@ -49,7 +50,8 @@ enum Asked {
 fn a_flowlet_ends_with_a_gap_longer_than_the_timeout() {
     let (mut flowlets, mut node) = (flowlets(), ports(&[]));
     assert_eq!(packet(&mut flowlets, FLOW, at(0), &mut node, 2), (2, Asked::Unknown));
-    // Every packet counts: the third is 200 ns behind the first, and 100 ns behind the second.
+    // Every packet extends a flowlet: the third is 200 ns after the first, and 100 ns after the
+    // second.
     assert_eq!(packet(&mut flowlets, FLOW, at(100), &mut node, 3), (2, Asked::No));
     assert_eq!(packet(&mut flowlets, FLOW, at(200), &mut node, 3), (2, Asked::No));
     let late = Time::from_ps(300_001);
@@ -59,7 +61,8 @@ fn a_flowlet_ends_with_a_gap_longer_than_the_timeout() {
     assert_eq!(packet(&mut flowlets, FlowKey(8), at(400), &mut node, 0), (0, Asked::Unknown));
 }
 
-/// The bit is set at 100, 200, ... ns. A packet at 110 ns clears it; it is set at 200, and at 300 ns the flowlet has ended. One at 199 ns has that from 300 ns on as well.
+/// The bit is set at 100, 200, ... ns. A packet at 110 ns clears it; it is set at 200, and at 300
+/// ns the flowlet has ended. One at 199 ns has that from 300 ns on as well.
 #[test]
 fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
     for (last, next, ends) in
@@ -72,7 +75,8 @@ fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
     }
 }
 
-/// The last way is remembered for 1 us to the picosecond, wherever in the periods of 1 us that begins and ends.
+/// The last port is remembered for 1 us to the picosecond, at any position within the periods of 1
+/// us.
 #[test]
 fn a_flow_is_remembered_until_it_is_too_old() {
     for start in [0, 1, 999_999, 1_500_000] {
@@ -87,7 +91,7 @@ fn a_flow_is_remembered_until_it_is_too_old() {
 
 /// 100 flows per us, each of one packet: never more than those of two periods.
 #[test]
-fn flows_that_are_gone_leave_nothing_behind() {
+fn ended_flows_are_removed() {
     let (mut flowlets, mut node) = (flowlets(), ports(&[]));
     for flow in 0..2000 {
         packet(&mut flowlets, FlowKey(flow), at(flow * 10), &mut node, 0);
@@ -103,11 +107,12 @@ fn a_flowlet_whose_link_is_down_chooses_at_once() {
     packet(&mut flowlets, FLOW, at(0), &mut up, 1);
     assert_eq!(packet(&mut flowlets, FLOW, at(10), &mut ports(&[0, 2]), 3), (1, Asked::No));
     assert_eq!(packet(&mut flowlets, FLOW, at(20), &mut ports(&[1]), 3), (3, Asked::After(1)));
-    // Where no link is up, it stays.
+    // If no link is up, the flow stays.
     assert_eq!(packet(&mut flowlets, FLOW, at(30), &mut ports(&[0, 1, 2, 3]), 0), (3, Asked::No));
 }
 
-/// Routes may change: what counts is the port, wherever it stands among the candidates, and if it is none any more, the flow chooses anew.
+/// Routes may change: the port counts, at any position among the candidates. If it is no longer a
+/// candidate, the flow chooses anew.
 #[test]
 fn a_flowlet_keeps_to_its_port() {
     let (mut flowlets, mut node, fabric) = (flowlets(), ports(&[]), fabric(star(2)));
@@ -139,7 +144,7 @@ fn only_links_that_are_up_are_candidates() {
     }
 }
 
-/// Whatever goes by hash goes as with ECMP, and only what would leave through a link that is down goes elsewhere.
+/// Packets sent by hash take ECMP's port, and only those whose link is down take another.
 #[test]
 fn a_hash_avoids_links_that_are_down() {
     let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));
@@ -155,7 +160,8 @@ fn a_hash_avoids_links_that_are_down() {
     }
 }
 
-/// What leaves a link that is down is spread: of some 200 flows each of the two that are up gets a half, but for chance: 5 standard deviations are 35.
+/// Packets of dead links are spread: of some 200 flows, each of the two remaining links gets half,
+/// within five standard deviations of 35.
 #[test]
 fn a_hash_spreads_the_flows_of_dead_links_over_those_that_are_up() {
     let (fabric, hash, mut node) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)), ports(&[1, 2]));

@@ -111,7 +111,7 @@ mod tests {
 
     /// 5 us, reported at 40 us: valid until 60, and 0 at 65.
     #[test]
-    fn what_was_heard_falls_once_it_is_old() {
+    fn reports_decrease_once_they_are_old() {
         let mut delay = Delay::default();
         record(&mut delay, 5, at(40));
         for (us, left) in [(40, 5), (60, 5), (61, 4), (64, 1), (65, 0), (1000, 0)] {
@@ -140,7 +140,7 @@ mod tests {
     /// A pending sample means that the path is in use: the last report holds until the sample
     /// counts as lost.
     #[test]
-    fn what_was_heard_stays_while_a_sample_is_under_way() {
+    fn reports_hold_while_a_sample_is_pending() {
         let mut delay = Delay::default();
         record(&mut delay, 5, at(40));
         assert!(delay.is_due(at(50), &HOW));

@@ -15,7 +15,7 @@ fn sender() -> Box<Sender> {
     IrnConfig { bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() }.sender(&facts())
 }
 
-/// What is sent next, as far as the sender lets it, of a flow of 100 packets.
+/// Returns the next packets that the sender allows, of a flow of 100 packets.
 fn send(sender: &mut Sender, progress: &mut Progress) -> Vec<Psn> {
     let next = || {
         let psn = sender.next(progress, 100)?;
@@ -34,19 +34,20 @@ fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, arrived: Ps
 }
 
 #[test]
-fn no_more_is_in_flight_than_the_path_holds() {
+fn at_most_the_bdp_is_in_flight() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
     ack(&mut sender, &mut progress, 3);
     assert_eq!(send(&mut sender, &mut progress), [8, 9, 10]);
-    // What has arrived early opens no room: the receiver's bitmap begins at what is missing.
+    // Early packets free no space: the receiver's bitmap starts at the missing packet.
     assert!(nack(&mut sender, &mut progress, 3, 10));
     assert_eq!(send(&mut sender, &mut progress), [3, 4, 5, 6, 7, 8, 9]);
     assert_eq!(send(&mut sender, &mut progress), NONE);
     assert_eq!(sender.next(&Progress { next: 100, acked: 95, highest: 100 }, 100), None);
 }
 
-/// The cap is that of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B, rounded up; and never more than the bitmap.
+/// The cap is that of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B, rounded up; and never more
+/// than the bitmap.
 #[test]
 fn the_cap_is_the_bdp_in_packets() {
     let facts = facts();
@@ -62,28 +63,29 @@ fn the_cap_is_the_bdp_in_packets() {
 
 /// Of 0 to 7, packets 2, 4 and 7 are lost.
 #[test]
-fn what_is_lost_is_sent_again_once_and_nothing_else() {
+fn only_lost_packets_are_retransmitted_once() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress);
     ack(&mut sender, &mut progress, 1);
     ack(&mut sender, &mut progress, 2);
     assert_eq!(send(&mut sender, &mut progress), [8, 9]);
-    // The first sign: 3 has come. 2 is lost; nothing is known of 4 and what follows.
+    // 3 has arrived: 2 is lost. The state of 4 and later packets is unknown.
     assert!(nack(&mut sender, &mut progress, 2, 3));
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![2], 1));
-    // 5 has come: 4 is lost. 6 has come: nothing new, and 4 is not sent twice.
+    // 5 has arrived: 4 is lost. 6 has arrived: no change, and 4 is not sent twice.
     assert!(!nack(&mut sender, &mut progress, 2, 5));
     assert_eq!(sender.not_in_flight(&progress), 3);
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![4], 2));
     assert!(!nack(&mut sender, &mut progress, 2, 6));
     assert_eq!(send(&mut sender, &mut progress), NONE);
-    // 8 has come: 7 is lost. The answer to 2 opens the way for what is new.
+    // 8 has arrived: 7 is lost. The answer to 2 allows new packets.
     assert!(!nack(&mut sender, &mut progress, 2, 8));
     assert_eq!(send(&mut sender, &mut progress), [7]);
     ack(&mut sender, &mut progress, 4);
     assert_eq!(send(&mut sender, &mut progress), [10, 11]);
     ack(&mut sender, &mut progress, 7);
-    // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in between is no new loss.
+    // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in
+    // between is no new loss.
     assert!(!nack(&mut sender, &mut progress, 7, 10));
     ack(&mut sender, &mut progress, 11);
     assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (11, 0, false));
@@ -91,14 +93,14 @@ fn what_is_lost_is_sent_again_once_and_nothing_else() {
     assert!(nack(&mut sender, &mut progress, 11, 12));
 }
 
-/// All of 0 to 7 are lost. The oldest is sent again when the timeout runs out; its answer lets a new one go, whose answer shows that all others are
-/// lost, but for those that get there.
+/// All of 0 to 7 are lost. The oldest is retransmitted at the timeout. Its answer allows a new
+/// packet, whose answer reports the others as lost, except those that arrive.
 #[test]
-fn after_a_timeout_the_oldest_is_lost_and_of_the_others_what_answers_show() {
+fn after_a_timeout_the_oldest_is_lost_and_others_by_later_answers() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress);
     sender.on_timeout(&mut progress);
-    // It needs no window: none of the eight counts against it.
+    // The window does not limit it: none of the eight packets counts as in flight.
     assert_eq!(sender.not_in_flight(&progress), 8);
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![0], 0));
     ack(&mut sender, &mut progress, 1);
@@ -112,7 +114,7 @@ fn after_a_timeout_the_oldest_is_lost_and_of_the_others_what_answers_show() {
     assert_eq!(send(&mut sender, &mut progress), [1, 2, 4, 5, 6, 7]);
 }
 
-/// A sender for which everything is lost when the timeout runs out.
+/// Returns a sender that declares all packets lost at the timeout.
 fn eager() -> Box<Sender> {
     let config = IrnConfig { timeout_loses: TimeoutLoses::All, bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() };
     config.sender(&facts())
@@ -120,7 +122,7 @@ fn eager() -> Box<Sender> {
 
 /// All of 0 to 7 are lost but 5, whose answer is lost as well.
 #[test]
-fn after_a_timeout_all_may_be_lost_that_is_not_known_to_have_come() {
+fn with_all_a_timeout_loses_every_unarrived_packet() {
     let (mut sender, mut progress) = (eager(), Progress::default());
     send(&mut sender, &mut progress);
     assert_eq!(sender.timeout(&progress), Some(Duration::from_us(320)));
@@ -136,9 +138,10 @@ fn after_a_timeout_all_may_be_lost_that_is_not_known_to_have_come() {
     assert_eq!(sender.timeout(&Progress { next: 8, acked: 4, highest: 8 }), Some(Duration::from_us(320)));
 }
 
-/// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4 once more: the timer runs out in recovery.
+/// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4
+/// once more: the timer runs out in recovery.
 #[test]
-fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
+fn a_timeout_in_recovery_covers_all_sent_packets() {
     let (mut sender, mut progress) = (eager(), Progress::default());
     send(&mut sender, &mut progress);
     for arrived in [1, 2, 3, 5, 6, 7] {
@@ -157,7 +160,7 @@ fn a_timeout_in_recovery_is_about_all_that_has_been_sent() {
 }
 
 #[test]
-fn answers_that_are_late_do_no_harm() {
+fn late_answers_are_ignored() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress);
     ack(&mut sender, &mut progress, 6);
@@ -167,7 +170,7 @@ fn answers_that_are_late_do_no_harm() {
 }
 
 #[test]
-fn a_receiver_keeps_what_comes_early_and_asks_every_time() {
+fn receiver_keeps_early_packets_and_every_answer_is_a_nack() {
     let mut receiver = IrnConfig { bitmap: 4, ..Default::default() }.receiver();
     let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
     assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
@@ -175,17 +178,18 @@ fn a_receiver_keeps_what_comes_early_and_asks_every_time() {
         [on_data(3, 1), on_data(2, 1), on_data(3, 1)],
         [true, true, false].map(|is_kept| Verdict::Nack { is_kept })
     );
-    // There is no room for 5, whose place is that of 1.
+    // There is no place for 5, which would share the place of 1.
     assert_eq!(on_data(5, 1), Verdict::Ignore);
     assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
     assert_eq!(on_data(2, 4), Verdict::Duplicate);
-    // What has been delivered is forgotten: 6 and 7 have the places of 2 and 3.
+    // Delivered packets free their places: 6 and 7 use those of 2 and 3.
     assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
 }
 
-/// Of 0 to 7, packet 0 is lost: recovery is over once 7 is acknowledged, and 8, sent behind it, is a loss of its own.
+/// Of 0 to 7, packet 0 is lost: recovery is over once 7 is acknowledged, and 8, sent behind it, is
+/// a loss of its own.
 #[test]
-fn recovery_ends_when_all_is_acknowledged_that_had_been_sent_when_it_began() {
+fn recovery_ends_with_the_ack_of_packets_sent_before_it() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress);
     assert!(nack(&mut sender, &mut progress, 0, 1));
@@ -201,7 +205,7 @@ fn recovery_ends_when_all_is_acknowledged_that_had_been_sent_when_it_began() {
 
 /// Bits are used again: a receiver of a long flow takes no more memory than one of a short flow.
 #[test]
-fn a_receiver_takes_no_more_than_its_bitmap() {
+fn receiver_memory_is_bounded_by_its_bitmap() {
     let mut receiver = IrnConfig { bitmap: 64, ..Default::default() }.receiver();
     let mut sizes = std::collections::BTreeSet::new();
     for expected in (0..10_000).step_by(2) {

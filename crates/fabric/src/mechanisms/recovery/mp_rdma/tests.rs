@@ -11,7 +11,7 @@ fn sender() -> Box<Sender> {
     config().sender(&testing::sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
 
-/// What is sent next of a flow of 100 packets, with a window of `window`.
+/// Returns the next packets of a flow of 100 packets, with a window of `window`.
 fn send(sender: &mut Sender, progress: &mut Progress, window: u32) -> Vec<Psn> {
     let next = || {
         let in_flight = progress.next - progress.acked - sender.not_in_flight(progress);
@@ -32,7 +32,7 @@ fn nack(sender: &mut Sender, progress: &mut Progress, expected: Psn, thrown_away
 }
 
 #[test]
-fn a_receiver_asks_when_a_packet_is_beyond_its_bitmap() {
+fn receiver_sends_a_nack_for_a_packet_beyond_its_bitmap() {
     let mut receiver = config().receiver();
     let mut on_data = |psn, expected| receiver.on_data(psn, expected, Time::ZERO);
     assert_eq!(on_data(0, 0), Verdict::Deliver { packets: 1 });
@@ -43,9 +43,9 @@ fn a_receiver_asks_when_a_packet_is_beyond_its_bitmap() {
     assert_eq!(on_data(2, 3), Verdict::Duplicate);
 }
 
-/// What has come in another order opens the window for what is new, and is no loss.
+/// Reordered arrivals open the window for new packets, and are no loss.
 #[test]
-fn reordering_is_no_loss_and_what_has_arrived_is_not_in_flight() {
+fn reordering_is_no_loss_and_arrived_packets_are_not_in_flight() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     assert_eq!(send(&mut sender, &mut progress, 4), [0, 1, 2, 3]);
     ack(&mut sender, &mut progress, 0, 2);
@@ -57,18 +57,20 @@ fn reordering_is_no_loss_and_what_has_arrived_is_not_in_flight() {
     assert_eq!(send(&mut sender, &mut progress, 4), [6, 7]);
 }
 
-/// Of 0 to 11, packets 0, 3 and 6 are late or lost, 8 and 9 come and are thrown away, and nothing is known of 10 and 11.
+/// Of 0 to 11, packets 0, 3 and 6 are late or lost, 8 and 9 arrive and are dropped, and the state
+/// of 10 and 11 is unknown.
 #[test]
-fn a_nack_has_what_was_not_answered_before_it_sent_again_once() {
+fn a_nack_retransmits_earlier_unacknowledged_packets_once() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     assert_eq!(send(&mut sender, &mut progress, 12).len(), 12);
     [1, 2, 4, 5, 7].iter().for_each(|arrived| ack(&mut sender, &mut progress, 0, *arrived));
     assert!(nack(&mut sender, &mut progress, 0, 8));
-    // The oldest whatever the window; 3, 6 and 8 beside 0, 9, 10 and 11, which are in flight.
+    // The oldest is sent whatever the window is; 3, 6 and 8 as well as 0, 9, 10 and 11, which are
+    // in flight.
     assert_eq!(send(&mut sender, &mut progress, 1), [0]);
     assert_eq!((sender.not_in_flight(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
     assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![3, 6, 8], 5));
-    // Another NACK is no news; 9 is lost as well.
+    // Another NACK starts no recovery; 9 is lost as well.
     assert!(!nack(&mut sender, &mut progress, 0, 9));
     assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![9], 5));
     ack(&mut sender, &mut progress, 3, 0);
@@ -76,16 +78,16 @@ fn a_nack_has_what_was_not_answered_before_it_sent_again_once() {
     for (expected, arrived) in [(6, 3), (8, 6), (9, 8), (10, 9), (11, 10)] {
         ack(&mut sender, &mut progress, expected, arrived);
     }
-    // Until 11, sent before the first NACK, is acknowledged as well.
+    // Recovery lasts until 11, sent before the first NACK, is acknowledged.
     assert!(sender.board.recovers());
     ack(&mut sender, &mut progress, 12, 11);
     assert_eq!((sender.board.recovers(), sender.board.arrivals()), (false, 0));
 }
 
-/// Of 0 to 9, packet 0 is lost, and sent again because of 8 and 9, and these behind it. If they are thrown away once more, 0 has been lost once more: it is
-/// sent a third time, once for both.
+/// Of 0 to 9, packet 0 is lost, and retransmitted because of 8 and 9; these follow it. If they are
+/// dropped again, 0 was lost again: it is sent a third time, once for both.
 #[test]
-fn what_is_thrown_away_again_begins_another_repair() {
+fn a_second_drop_starts_another_repair() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress, 10);
     (1..8).for_each(|arrived| ack(&mut sender, &mut progress, 0, arrived));
@@ -96,7 +98,7 @@ fn what_is_thrown_away_again_begins_another_repair() {
     assert_eq!(send(&mut sender, &mut progress, 1), [0]);
     assert!(!nack(&mut sender, &mut progress, 0, 9));
     assert_eq!(send(&mut sender, &mut progress, 3), [8, 9]);
-    // So does what is new: it goes behind all that is sent again.
+    // New packets follow all retransmissions.
     assert_eq!(send(&mut sender, &mut progress, 4), [10]);
     assert!(nack(&mut sender, &mut progress, 0, 10));
     assert_eq!(send(&mut sender, &mut progress, 4), [0, 8, 9, 10]);
@@ -104,7 +106,7 @@ fn what_is_thrown_away_again_begins_another_repair() {
 
 /// Packets 0 to 3 are sent, 2 has come, and the timer runs out.
 #[test]
-fn after_a_timeout_what_was_not_answered_is_sent_again() {
+fn a_timeout_retransmits_unacknowledged_packets() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress, 4);
     ack(&mut sender, &mut progress, 0, 2);
@@ -122,7 +124,7 @@ fn after_a_timeout_what_was_not_answered_is_sent_again() {
 }
 
 #[test]
-fn the_timeout_is_always_the_same_and_zero_is_none() {
+fn the_timeout_is_constant_and_zero_disables_it() {
     let timeout = |rto| {
         let config = MpRdmaRecoveryConfig { rto, ..Default::default() };
         let facts = testing::sender(Rate::from_gbps(100), Duration::from_us(8));
@@ -132,9 +134,9 @@ fn the_timeout_is_always_the_same_and_zero_is_none() {
     assert_eq!(timeout(Duration::ZERO), [None; 2]);
 }
 
-/// A NACK for what has been repaired since is stale, and so is an ACK for what has been acknowledged.
+/// A NACK for a repaired packet is stale, and so is an ACK for an acknowledged one.
 #[test]
-fn answers_that_are_late_do_no_harm() {
+fn late_answers_are_ignored() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress, 12);
     ack(&mut sender, &mut progress, 4, 3);
@@ -143,14 +145,14 @@ fn answers_that_are_late_do_no_harm() {
     assert!(!nack(&mut sender, &mut progress, 0, 3));
     ack(&mut sender, &mut progress, 1, 0);
     assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (4, 1, false));
-    // One that has been thrown away is lost, whatever has come since.
+    // A dropped packet is lost, whatever has arrived since.
     assert!(nack(&mut sender, &mut progress, 0, 8));
     assert_eq!(send(&mut sender, &mut progress, 12), [4, 5, 6, 7, 8, 12, 13, 14, 15, 16]);
 }
 
-/// Packets that have come do not hide those a bitmap's length behind them.
+/// Arrived packets do not hide packets a bitmap's length later.
 #[test]
-fn what_is_beyond_the_bitmap_has_not_arrived() {
+fn packets_beyond_the_bitmap_have_not_arrived() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress, 12);
     ack(&mut sender, &mut progress, 0, 1);

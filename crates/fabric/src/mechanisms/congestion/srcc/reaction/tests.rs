@@ -28,7 +28,7 @@ fn hear(point: &mut Srcc, us: u64, from: u32, gbps: u64) -> u64 {
     point.rate(at(us)).bps()
 }
 
-/// The control between notices reads ACKs: what it takes for a signal is one.
+/// The base reads ACKs: its signals are reported.
 #[test]
 fn signals_in_acks_are_those_of_the_base() {
     let rtt = Duration::from_ms(1);
@@ -50,9 +50,9 @@ fn signals_in_acks_are_those_of_the_base() {
     }
 }
 
-/// Whatever governs between notices goes on from the rate that one names: also with the first ACK after it.
+/// Every base continues from the rate of a notice, also at the first ACK after the notice.
 #[test]
-fn a_notice_sets_the_rate_whatever_the_base() {
+fn a_notice_sets_the_rate_with_every_base() {
     for base in [
         Base::None(NoneConfig::default()),
         Base::Dcqcn(Default::default()),
@@ -85,9 +85,10 @@ fn a_notice_sets_the_rate_whatever_the_base() {
     }
 }
 
-/// DCQCN's timer ticks 300 us later: half of the way to where it came from, or nowhere.
+/// DCQCN's timer ticks 300 us later: the rate recovers half of the way to its previous value, or
+/// not at all.
 #[test]
-fn what_a_notice_has_cut_recovers_as_after_a_cnp() {
+fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     let after = |adjustment| {
         let mut point = reaction_point(&SrccConfig { adjustment, ..Default::default() });
         assert_eq!(hear(&mut point, 1, 0, 20), 20 * GBPS);
@@ -97,7 +98,7 @@ fn what_a_notice_has_cut_recovers_as_after_a_cnp() {
     assert_eq!([Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after), [60, 20, 50].map(|gbps| gbps * GBPS));
 }
 
-/// With either another control raises no rate; DCQCN's timer ticks 300 us later.
+/// Either way, another control raises no rate. DCQCN's timer ticks 300 us later.
 #[test]
 fn another_control_lowers_or_cuts_the_rate() {
     let mut lowered = reaction_point(&SrccConfig::default());
@@ -108,7 +109,7 @@ fn another_control_lowers_or_cuts_the_rate() {
     cut.cut_rate(at(2), Rate::from_gbps(50));
     let rates = [&mut lowered, &mut cut].map(|point| [2, 305].map(|us| point.rate(at(us)).bps() / GBPS));
     assert_eq!(rates, [[20, 20], [20, 60]]);
-    // Whatever has no recovery of that kind is lowered.
+    // A base without such recovery is lowered.
     let mut alone = reaction_point(&alone());
     alone.cut_rate(at(1), Rate::from_gbps(20));
     alone.cut_rate(at(2), Rate::from_gbps(50));
@@ -119,15 +120,16 @@ fn another_control_lowers_or_cuts_the_rate() {
 fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     let mut point = reaction_point(&SrccConfig { adjustment: Adjustment::Set, ..alone() });
     assert_eq!(hear(&mut point, 0, 1, 40), 40 * GBPS);
-    // Another switch has more room, then less, then as much.
+    // Another switch names a higher rate, then a lower one, then the same.
     assert_eq!(hear(&mut point, 1, 2, 60), 40 * GBPS);
     assert_eq!(hear(&mut point, 2, 3, 20), 20 * GBPS);
     assert_eq!(hear(&mut point, 9, 2, 60), 20 * GBPS);
     // 8 us after the last that held.
     assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
-    // The same switch has changed its mind.
+    // The same switch names another rate.
     assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
-    // So has one that held, and then what another has said meanwhile holds.
+    // A switch whose rate held names a higher one: then the lowest later rate of another switch
+    // holds.
     let told = [(100, 1, 20), (101, 2, 40), (102, 1, 80), (109, 1, 90)]
         .map(|(us, from, gbps)| hear(&mut point, us, from, gbps) / GBPS);
     assert_eq!(told, [20, 20, 40, 90]);
@@ -139,7 +141,8 @@ fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
 }
 
-/// Unless that is asked for. Where nothing else makes a rate grow, it grows later, by an eighth of what was named last.
+/// By default, a notice raises no rate. Without recovery by the base, the rate grows later, by an
+/// eighth of the last named rate.
 #[test]
 fn a_notice_raises_no_rate() {
     for base in [Base::None(NoneConfig::default()), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default())] {
@@ -159,7 +162,7 @@ fn a_notice_raises_no_rate() {
 }
 
 #[test]
-fn notices_of_others_are_none_of_ours() {
+fn notices_of_other_protocols_are_ignored() {
     let mut point = reaction_point(&alone());
     let notice = Notice {
         protocol: Protocol::named("another"),
@@ -172,15 +175,16 @@ fn notices_of_others_are_none_of_ours() {
     assert_eq!(point.rate(at(1)).bps(), 100 * GBPS);
 }
 
-/// By an eighth of what was named for every 24 us without a notice, or by what is set, up to line rate.
+/// By an eighth of the named rate for every 24 us without a notice, or by the set amount, up to
+/// line rate.
 #[test]
-fn without_a_base_the_rate_grows_where_no_notice_comes() {
+fn without_a_base_the_rate_grows_between_notices() {
     let mut point = reaction_point(&alone());
     hear(&mut point, 100, 0, 40);
     let mut rate = |us| point.rate(at(us)).bps() / GBPS;
     assert_eq!([rate(123), rate(124), rate(147), rate(148), rate(220)], [40, 45, 45, 50, 65]);
     assert_eq!([rate(100 + 11 * 24), rate(100 + 12 * 24), rate(10_000)], [95, 100, 100]);
-    // A notice begins anew.
+    // A notice restarts the growth.
     hear(&mut point, 20_000, 0, 8);
     assert_eq!([20_023, 20_024].map(|us| point.rate(at(us)).bps() / GBPS), [8, 9]);
     hear(&mut point, 20_030, 0, 8);
@@ -192,9 +196,9 @@ fn without_a_base_the_rate_grows_where_no_notice_comes() {
     assert_eq!([9, 10, 20].map(|us| point.rate(at(us)).bps() / GBPS), [40, 70, 100]);
 }
 
-/// The rate that another control sets is one to go on from as well.
+/// Growth also starts from a rate set by another control.
 #[test]
-fn a_rate_that_is_set_grows_like_one_that_is_named() {
+fn set_rate_grows_like_a_notices_rate() {
     let mut point = reaction_point(&alone());
     point.set_rate(at(0), Rate::from_gbps(16));
     assert_eq!([23, 24].map(|us| point.rate(at(us)).bps() / GBPS), [16, 18]);

@@ -51,7 +51,7 @@ fn a_queue_that_grows_at_half_the_rate_of_its_link_needs_half() {
     }
 }
 
-/// Quotients by logarithms are off by less than 1 %, or by two in the last place.
+/// Quotients by logarithms differ by less than 1 %, or by two in the last place.
 #[test]
 fn division_by_tables_is_nearly_exact() {
     let tables = Tables::new();
@@ -66,8 +66,9 @@ fn division_by_tables_is_nearly_exact() {
     }
 }
 
-/// The two forms on the same arrivals. A gradient is off by at most e = 1 % of the largest; the deviation by 2 e of it, taken 4 times; shifts
-/// round by less than one in the last place and time, which add up to 4 each; the staircase adds up to one step.
+/// The two forms on the same arrivals. A gradient is off by at most e = 1 % of the largest; the
+/// deviation by 2 e of it, taken 4 times; shifts round by less than one in the last place and time,
+/// which add up to 4 each; the staircase adds up to one step.
 #[test]
 fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     let reach = reach();
@@ -77,11 +78,12 @@ fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
         let (mut one, mut other) = (exact.start(), hardware.start());
         let (mut held, mut largest) = (0i64, 0.0f64);
         for _ in 0..500 {
-            // Frames of 64 to 1500 B, back to back or not, of which more or fewer have left meanwhile.
+            // Frames of 64 to 1500 B, back to back or not, of which more or fewer have left
+            // meanwhile.
             let size = 64 + draws.below(1437) as i64;
             let scale = draws.below(12);
             let gap = size as u64 * 80 / 1000 + 1 + draws.below(1 << scale);
-            // No more than four links take out.
+            // At most four links drain it.
             let left = (draws.below(3000) as i64).min(held).min(gap as i64 * 50);
             held += size - left;
             let (grown, elapsed) = (size - left, Duration::from_ns(gap));
@@ -96,7 +98,8 @@ fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     }
 }
 
-/// With 64 B frames that come with gaps, and nothing else, the difference is that of the staircase alone.
+/// With 64 B frames that come with gaps, and nothing else, the difference is that of the staircase
+/// alone.
 #[test]
 fn steps_of_the_staircase_are_rounded_up() {
     let reach = reach();

@@ -24,7 +24,8 @@ fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
     isolation.record(FlowId(flow), PortId(root), Cnm::Clear { flows: 1 }, at(0));
 }
 
-/// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in floating point.
+/// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in
+/// floating point.
 #[test]
 fn one_root_needs_one_path() {
     for n in 1..=200 {
@@ -53,7 +54,7 @@ fn roots_add_up_by_the_flows_that_enter_here() {
     assert_eq!(isolation.paths_needed(), 2);
 }
 
-/// Of two ports at which a flow is congested, the one with more flows says how fast it can be.
+/// Of two ports at which a flow is congested, the one with more flows limits the flow's rate.
 #[test]
 fn the_larger_n_counts() {
     let mut isolation = Isolation::default();
@@ -66,7 +67,8 @@ fn the_larger_n_counts() {
     assert_eq!(isolation.paths_needed(), 1);
 }
 
-/// Fewer paths are needed as soon as flows share a port, but not released, nor less of them wanted, before the next check.
+/// Fewer paths are needed as soon as flows share a port. Until the next check, none is released,
+/// and as many are wanted.
 #[test]
 fn as_many_paths_are_wanted_until_the_check() {
     let mut isolation = Isolation::default();
@@ -80,7 +82,7 @@ fn as_many_paths_are_wanted_until_the_check() {
     assert!(!isolation.wants_more());
 }
 
-/// A flow is congested at as many ports as it has hops, at most; others do not count.
+/// A flow is congested at most at as many ports as it has hops; further ports do not count.
 #[test]
 fn no_more_ports_count_than_there_can_be() {
     let mut isolation = Isolation::default();
@@ -91,7 +93,8 @@ fn no_more_ports_count_than_there_can_be() {
     assert_eq!((isolation.counts(), isolation.roots.len()), ((0, 0), 0));
 }
 
-/// A flow is released when it is clear at all ports at which it was congested, and then the paths with the last.
+/// A flow is released when it is clear at all its congested ports, and the last flow releases the
+/// paths.
 #[test]
 fn clear_notices_release() {
     let mut isolation = Isolation::default();
@@ -110,7 +113,8 @@ fn clear_notices_release() {
     assert!(!isolation.is_isolated(5) && !isolation.wants_more());
 }
 
-/// Of three paths two are needed once flows are gone: the one with the fewest flows goes, of equal ones the last.
+/// Of three paths, two are needed once flows have ended: the one with the fewest flows is released,
+/// the last among equals.
 #[test]
 fn a_check_releases_what_is_not_needed() {
     let mut isolation = Isolation::default();
@@ -132,7 +136,9 @@ fn a_check_releases_what_is_not_needed() {
     assert_eq!((&paths(&isolation)[..], path_of(&isolation, 3)), (&[10][..], None));
 }
 
-/// Flows 1 and 2 are congested at one port, and need one path, which does not lead where flow 2 goes. That one has another, for as long as it is congested, and though it has more flows than the first.
+/// Flows 1 and 2 are congested at one port, and need one path, which does not lead to flow 2's
+/// destination. Flow 2 has another path while it is congested, even though that path has more flows
+/// than the first.
 #[test]
 fn a_path_that_leads_elsewhere_is_extra() {
     let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
@@ -148,7 +154,7 @@ fn a_path_that_leads_elsewhere_is_extra() {
     assert_eq!(paths(&isolation), [10]);
 }
 
-/// Where a clear notice was lost, the entry goes when nothing has come for longer than the timeout.
+/// If a clear notice is lost, the entry is removed after the timeout without packets or notices.
 #[test]
 fn idle_flows_are_forgotten() {
     let (mut isolation, timeout) = (Isolation::default(), Duration::from_us(10));
