@@ -9,7 +9,6 @@ use backwater_fabric::contract::need::{equation_1, exact_need};
 use backwater_fabric::contract::{Diagnostic, Shape};
 use backwater_fabric::frame::framing::Framing;
 use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
 use backwater_fabric::mechanisms::flow_control::pfc::PfcConfig;
 use backwater_fabric::mechanisms::headroom::HeadroomConfig;
@@ -17,12 +16,9 @@ use backwater_fabric::mechanisms::headroom::adaptive::AdaptiveConfig;
 use backwater_fabric::mechanisms::headroom::dsh::DshConfig;
 use backwater_fabric::mechanisms::headroom::oversubscribed::OversubscribedConfig;
 use backwater_fabric::mechanisms::headroom::sih::SihConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::routes::Wiring;
-use backwater_fabric::network::spec::{HostConfig, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
+use backwater_fabric::network::spec::{LinkSpec, NetworkSpec, NodeKind, NodeSpec, SwitchConfig};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A switch and its cables.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -107,7 +103,7 @@ impl Switch {
         reject(!(0.0..=1.0).contains(&self.ratio), "ratio", "must be from 0 to 1")
     }
 
-    /// The network of the switch and a host at every port.
+    /// Returns a network of the switch with a host at every port.
     fn network(&self) -> NetworkSpec {
         let switch = NodeId(self.ports);
         let node = |name: String, kind| NodeSpec { name, kind };
@@ -117,26 +113,17 @@ impl Switch {
         let headers = u32::from(framing.largest(1024, 0).charge) - 1024;
         let pfc = PfcConfig { response: self.response, ..Default::default() };
         NetworkSpec {
-            seed: 1,
             framing,
             mtu: Bytes(u64::from(self.mtu - headers)),
             nodes: hosts.chain([node("switch".into(), NodeKind::Switch)]).collect(),
             links: (0..self.ports).map(link).collect(),
-            interfaces: BTreeMap::new(),
-            routes: Vec::new(),
-            faults: Vec::new(),
-            reconvergence: None,
             switch: SwitchConfig {
                 buffer: self.buffer,
                 lossless: (0..self.classes).map(Class).collect(),
                 flow_control: FlowControlConfig::Pfc(pfc),
                 ..SwitchConfig::default()
             },
-            groups: Vec::new(),
-            host: HostConfig::default(),
-            congestion: CongestionConfig::None(Default::default()),
-            load_balance: LoadBalanceConfig::Ecmp(Default::default()),
-            recovery: RecoveryConfig::GoBackN(Default::default()),
+            ..NetworkSpec::default()
         }
     }
 }

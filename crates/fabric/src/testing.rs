@@ -14,16 +14,12 @@ use crate::ids::{Class, FlowId, NodeId, PortIx};
 use crate::model::io::NodeIo;
 use crate::model::port::Port;
 use crate::network::fabric::Fabric;
-use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec, SchedulerConfig};
+use crate::network::spec::{FlowSpec, LinkSpec, NetworkSpec, SchedulerConfig};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 
 /// Returns a network of hosts and switches, linked by `ends` at 100 Gb/s and 1 us. Node ids count
 /// the hosts first.
 pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> NetworkSpec {
-    let node = |index: u32| match index {
-        host if host < hosts => NodeSpec { name: format!("h{host}"), kind: NodeKind::Host },
-        switch => NodeSpec { name: format!("s{}", switch - hosts), kind: NodeKind::Switch },
-    };
     let link = |(a, b): &(u32, u32)| LinkSpec {
         a: NodeId(*a),
         b: NodeId(*b),
@@ -32,21 +28,10 @@ pub(crate) fn network(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> Network
         error_rate: 0.0,
     };
     NetworkSpec {
-        seed: 1,
         framing: Framing::HpccNs3,
         mtu: Bytes(952),
-        nodes: (0..hosts + switches).map(node).collect(),
         links: ends.iter().map(link).collect(),
-        interfaces: Default::default(),
-        routes: Vec::new(),
-        faults: Vec::new(),
-        reconvergence: None,
-        switch: Default::default(),
-        groups: Vec::new(),
-        host: Default::default(),
-        congestion: crate::mechanisms::congestion::CongestionConfig::None(Default::default()),
-        load_balance: crate::mechanisms::load_balance::LoadBalanceConfig::Ecmp(Default::default()),
-        recovery: crate::mechanisms::recovery::RecoveryConfig::GoBackN(Default::default()),
+        ..NetworkSpec::with_nodes(hosts, switches)
     }
 }
 
@@ -68,16 +53,8 @@ pub(crate) fn sender(line_rate: Rate, base_rtt: Duration) -> SenderFacts {
 
 /// Returns a flow of class 3.
 pub(crate) fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
-    FlowSpec {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        bytes,
-        class: Class(3),
-        start: Time::ZERO + Duration::from_ns(start_ns),
-        tag: 0,
-        data_via: Vec::new(),
-        ack_via: Vec::new(),
-    }
+    let start = Time::ZERO + Duration::from_ns(start_ns);
+    FlowSpec { start, ..FlowSpec::new(NodeId(src), NodeId(dst), bytes) }
 }
 
 /// Returns an idle port of a star's switch.

@@ -54,6 +54,30 @@ pub struct NetworkSpec {
     pub recovery: RecoveryConfig,
 }
 
+/// No nodes; default switches and hosts; RoCEv2 with an MTU of 1024 B, no congestion control, ECMP
+/// and Go-Back-N.
+impl Default for NetworkSpec {
+    fn default() -> NetworkSpec {
+        NetworkSpec {
+            seed: 1,
+            framing: Framing::Rocev2,
+            mtu: Bytes(1024),
+            nodes: Nodes::default(),
+            links: Vec::new(),
+            interfaces: BTreeMap::new(),
+            routes: Vec::new(),
+            faults: Vec::new(),
+            reconvergence: None,
+            switch: SwitchConfig::default(),
+            groups: Vec::new(),
+            host: HostConfig::default(),
+            congestion: CongestionConfig::None(Default::default()),
+            load_balance: LoadBalanceConfig::Ecmp(Default::default()),
+            recovery: RecoveryConfig::GoBackN(Default::default()),
+        }
+    }
+}
+
 /// A mechanism of the network.
 struct Configured<'a> {
     /// Path of the scenario key; the last part is the slot.
@@ -167,6 +191,12 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
+    /// Returns a flow of class 3 that starts at time 0 and that the load balancer routes.
+    pub fn new(src: NodeId, dst: NodeId, bytes: u64) -> FlowSpec {
+        let (data_via, ack_via) = (Vec::new(), Vec::new());
+        FlowSpec { src, dst, bytes, class: Class(3), start: Time::ZERO, tag: 0, data_via, ack_via }
+    }
+
     /// Size of an endless flow, which sends until the run ends.
     pub const ENDLESS: u64 = u64::MAX;
 }
@@ -310,6 +340,15 @@ impl RelayConfig {
 }
 
 impl NetworkSpec {
+    /// Returns a network of hosts `h0`.. and switches `s0`.. without links. Node ids count hosts
+    /// first.
+    pub fn with_nodes(hosts: u32, switches: u32) -> NetworkSpec {
+        let host = |i| NodeSpec { name: format!("h{i}"), kind: NodeKind::Host };
+        let switch = |i| NodeSpec { name: format!("s{i}"), kind: NodeKind::Switch };
+        let nodes = (0..hosts).map(host).chain((0..switches).map(switch)).collect();
+        NetworkSpec { nodes, ..NetworkSpec::default() }
+    }
+
     /// Returns the group of `switch`, if any.
     fn group(&self, switch: NodeId) -> Option<&SwitchGroup> {
         self.groups.iter().find(|group| group.switches.binary_search(&switch).is_ok())

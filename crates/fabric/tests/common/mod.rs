@@ -8,45 +8,23 @@ pub mod random;
 #[macro_use]
 pub mod script;
 
-use backwater_engine::{Bytes, Duration, Rate, Time};
+use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::contract::Diagnostic;
 use backwater_fabric::contract::report::DropCause;
 use backwater_fabric::driver::deadlock::Deadlock;
 use backwater_fabric::driver::outcome::FlowOutcome;
 use backwater_fabric::driver::simulation::Simulation;
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
+use backwater_fabric::ids::NodeId;
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::fabric::Fabric;
-use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind};
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
 /// Returns a network without links: hosts first, then switches; PFC with SIH, no congestion control,
 /// ECMP, Go-Back-N.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
-    let host = |i| NodeSpec { name: format!("h{i}"), kind: NodeKind::Host };
-    let switch = |i| NodeSpec { name: format!("s{i}"), kind: NodeKind::Switch };
-    NetworkSpec {
-        seed: 1,
-        framing: Framing::Rocev2,
-        mtu: Bytes(1024),
-        nodes: (0..hosts).map(host).chain((0..switches).map(switch)).collect(),
-        links: Vec::new(),
-        interfaces: Default::default(),
-        routes: Vec::new(),
-        faults: Vec::new(),
-        reconvergence: None,
-        switch: Default::default(),
-        groups: Vec::new(),
-        host: Default::default(),
-        congestion: CongestionConfig::None(Default::default()),
-        load_balance: LoadBalanceConfig::Ecmp(Default::default()),
-        recovery: RecoveryConfig::GoBackN(Default::default()),
-    }
+    NetworkSpec::with_nodes(hosts, switches)
 }
 
 pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {

@@ -1,12 +1,8 @@
 //! Small networks.
 
-use backwater_engine::{Bytes, Duration, Rate, Time};
-use backwater_fabric::frame::framing::Framing;
-use backwater_fabric::ids::{Class, NodeId};
-use backwater_fabric::mechanisms::congestion::CongestionConfig;
-use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
-use backwater_fabric::mechanisms::recovery::RecoveryConfig;
-use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind, NodeSpec};
+use backwater_engine::{Duration, Rate};
+use backwater_fabric::ids::NodeId;
+use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind};
 
 /// Numbers of hosts (first) and switches, and the links.
 #[derive(Clone, Debug)]
@@ -18,10 +14,6 @@ pub(crate) struct Shape {
 
 /// Returns a network of `shape`, with links at 100 Gb/s, hosts `h0`.. and switches `s0`..
 pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
-    let node = |index: u32| match index.checked_sub(shape.hosts) {
-        None => NodeSpec { name: format!("h{index}"), kind: NodeKind::Host },
-        Some(switch) => NodeSpec { name: format!("s{switch}"), kind: NodeKind::Switch },
-    };
     let link = |(a, b): &(u32, u32)| LinkSpec {
         a: NodeId(*a),
         b: NodeId(*b),
@@ -29,37 +21,13 @@ pub(crate) fn network_of(shape: &Shape, seed: u64) -> NetworkSpec {
         delay: Duration::from_us(1),
         error_rate: 0.0,
     };
-    NetworkSpec {
-        seed,
-        framing: Framing::Rocev2,
-        mtu: Bytes(1024),
-        nodes: (0..shape.hosts + shape.switches).map(node).collect(),
-        links: shape.ends.iter().map(link).collect(),
-        interfaces: Default::default(),
-        routes: Vec::new(),
-        faults: Vec::new(),
-        reconvergence: None,
-        switch: Default::default(),
-        groups: Vec::new(),
-        host: Default::default(),
-        congestion: CongestionConfig::None(Default::default()),
-        load_balance: LoadBalanceConfig::Ecmp(Default::default()),
-        recovery: RecoveryConfig::GoBackN(Default::default()),
-    }
+    let links = shape.ends.iter().map(link).collect();
+    NetworkSpec { seed, links, ..NetworkSpec::with_nodes(shape.hosts, shape.switches) }
 }
 
 /// Returns an endless flow of class 3 from host `src` to host `dst`.
 pub(crate) fn flow(src: u32, dst: u32) -> FlowSpec {
-    FlowSpec {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        bytes: FlowSpec::ENDLESS,
-        class: Class(3),
-        start: Time::ZERO,
-        tag: 0,
-        data_via: Vec::new(),
-        ack_via: Vec::new(),
-    }
+    FlowSpec::new(NodeId(src), NodeId(dst), FlowSpec::ENDLESS)
 }
 
 /// Returns a leaf-spine with `per_leaf` hosts at each leaf; leaves precede spines.
