@@ -99,16 +99,7 @@ pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
 
 /// Returns a flow of class 3.
 pub fn flow(src: u32, dst: u32, bytes: u64, start_ns: u64) -> FlowSpec {
-    FlowSpec {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        bytes,
-        class: Class(3),
-        start: at_ns(start_ns),
-        tag: 0,
-        data_via: Vec::new(),
-        ack_via: Vec::new(),
-    }
+    FlowSpec { start: at_ns(start_ns), ..FlowSpec::new(NodeId(src), NodeId(dst), bytes) }
 }
 
 /// Returns a flow whose data passes these switches and relays in turn, and whose ACKs take the
