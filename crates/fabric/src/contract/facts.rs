@@ -4,6 +4,7 @@ use crate::contract::options::Shape;
 use crate::frame::control::Protocol;
 use crate::frame::framing::{FrameSize, Framing};
 use crate::ids::{ClassMask, FlowId, NodeId, PortId, PortIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Seed;
 use backwater_engine::{Bytes, Duration, Rate};
 use std::fmt::Debug;
@@ -29,7 +30,7 @@ pub struct Site<'a> {
     /// Ports of the node in order.
     pub ports: &'a [PortFacts],
     /// Neighbour at the other end of each port's link.
-    pub neighbours: Vec<Neighbour>,
+    pub neighbours: IndexVec<PortIx, Neighbour>,
     /// Number of ports of the switch chip without a link.
     pub unused_ports: usize,
     /// Classes that are lossless at switches.

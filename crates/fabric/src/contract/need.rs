@@ -50,7 +50,7 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     // The window starts one frame's travel before the packet that crosses the threshold is charged,
     // and ends when the peer's gate is closed. At a border with another flow control the peer uses
     // our PFC.
-    let response = site.flow_control.response().max(site.neighbours[usize::from(port.ix)].flow_control.response());
+    let response = site.flow_control.response().max(site.neighbours[port.ix].flow_control.response());
     let window = delay * 2 + frame_time + pauses + response;
     // If times are rounded down to a clock, frames may be faster than the link's rate: full frames
     // a little, short ones a lot.

@@ -131,7 +131,7 @@ pub trait NodeAccess: MechanismAccess {
     fn set_timer(&mut self, port: PortIx, at: Time);
 
     /// Sends a notice.
-    fn emit(&mut self, emission: OutgoingNotice);
+    fn emit(&mut self, notice: OutgoingNotice);
 
     /// Reports to the observers.
     fn report(&mut self, report: Report);
@@ -185,8 +185,8 @@ impl<'a> View<'a> {
     }
 
     /// Sends any notice, in any class and along any route.
-    pub fn emit(&mut self, emission: OutgoingNotice) {
-        self.node.emit(emission);
+    pub fn emit(&mut self, notice: OutgoingNotice) {
+        self.node.emit(notice);
     }
 
     /// Sets the timer of the calling mechanism to `at`, in place of an earlier setting;

@@ -134,9 +134,9 @@ impl PendingActions {
         }
     }
 
-    fn add(&mut self, effect: Action) {
+    fn add(&mut self, action: Action) {
         self.pending = true;
-        self.others.push_back(effect);
+        self.others.push_back(action);
     }
 
     /// Takes the next link-local frame to send, with its causes.
@@ -155,7 +155,7 @@ impl NodeIo {
     /// Returns the access of a congestion point or load balancer, which may read the buffer.
     #[inline(always)]
     pub(crate) fn access_for<'a>(&'a mut self, owner: HookOwner, buffer: &'a AnyBufferPolicy) -> ScopedAccess<'a> {
-        ScopedAccess { interfaces: self, buffer, owner }
+        ScopedAccess { io: self, buffer, owner }
     }
 
     /// Sets a mechanism's timer.
@@ -251,9 +251,13 @@ impl NodeAccess for NodeIo {
 
     fn close(&mut self, port: PortIx, queue: QueueIx, cause: Cause, now: Time) {
         let was_open = self.ports[port].close(queue, now, cause);
-        self.endpoint.iter_mut().for_each(|endpoint| endpoint.close(port, queue));
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.close(port, queue);
+        }
         if was_open && self.flags.intersects(NodeFlags::TRACE) {
-            self.ledger.iter_mut().for_each(|ledger| ledger.gate(port, queue, Some(cause), now));
+            if let Some(ledger) = &mut self.ledger {
+                ledger.gate(port, queue, Some(cause), now);
+            }
             let port = self.ports[port].id;
             self.actions.report(Report::Stopped { port, queue, cause });
         }
@@ -266,8 +270,12 @@ impl NodeAccess for NodeIo {
         let port = &mut self.ports[port];
         if let Some(closure) = port.open(queue, now) {
             let (report, ix) = (Report::Paused { port: port.id, queue, closure }, port.ix);
-            self.endpoint.iter_mut().for_each(|endpoint| endpoint.open(ix, queue));
-            self.ledger.iter_mut().for_each(|ledger| ledger.gate(ix, queue, None, now));
+            if let Some(endpoint) = &mut self.endpoint {
+                endpoint.open(ix, queue);
+            }
+            if let Some(ledger) = &mut self.ledger {
+                ledger.gate(ix, queue, None, now);
+            }
             if self.flags.intersects(NodeFlags::GATE) {
                 self.actions.add(Action::Gate(ix, queue, true));
             }
@@ -305,9 +313,9 @@ impl NodeAccess for NodeIo {
 
 /// Access of a congestion point or load balancer.
 #[derive(Delegate)]
-#[delegate(NodeAccess, target = "interfaces")]
+#[delegate(NodeAccess, target = "io")]
 pub(crate) struct ScopedAccess<'a> {
-    interfaces: &'a mut NodeIo,
+    io: &'a mut NodeIo,
     buffer: &'a AnyBufferPolicy,
     owner: HookOwner,
 }
@@ -318,6 +326,6 @@ impl MechanismAccess for ScopedAccess<'_> {
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.interfaces.set_wake_up(self.owner, at);
+        self.io.set_wake_up(self.owner, at);
     }
 }

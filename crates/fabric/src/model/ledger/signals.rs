@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub enum SignalKind {
     /// ECN mark that reached the receiver.
     Mark,
-    /// ACK whose telemetry told the sender to slow down, charged to the port with the highest load.
+    /// ACK whose telemetry made the sender slow down, charged to the port with the highest load.
     Load,
-    /// ACK whose delay told the sender to slow down, charged to every port where the packet or the
+    /// ACK whose delay made the sender slow down, charged to every port where the packet or the
     /// ACK waited.
     Delay,
     /// Notice of a switch that reached the sender.
