@@ -1,6 +1,6 @@
 //! The model of a node: ports, switching pipeline and host.
 //!
-//! A packet arrives at [`node`], passes [`pipeline`] from route to departure, or ends at the
+//! A packet arrives at [`node`], passes `pipeline` from route to departure, or ends at the
 //! [`host`].
 
 pub mod fifo;

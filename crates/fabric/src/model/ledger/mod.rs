@@ -1,7 +1,7 @@
 //! Ledger of a node: attributes the time of packets at the node to reasons, to the picosecond
 //! (`probes.flows`).
 //!
-//! A [`Clock`] per queue and per queue pair adds up waiting time by reason. All clocks of a port
+//! A `Clock` per queue and per queue pair adds up waiting time by reason. All clocks of a port
 //! advance to the present before the port changes: a link fails, a gate closes, a frame starts. A
 //! packet that joins a queue stores the clock's totals in its [`Journey`]; when it leaves, the
 //! difference is its waiting time. The only state per packet is therefore its side record, and the
