@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Gate {
     closed: Option<(Time, Cause)>,
-    past: VecDeque<Past>,
+    past: VecDeque<PastClosure>,
 }
 
 /// Closure that is over, with sums that spare a walk over all earlier closures.
 #[derive(Debug)]
-struct Past {
+struct PastClosure {
     from: Time,
     to: Time,
     root: PortId,
@@ -66,7 +66,7 @@ impl Gate {
         std::iter::from_fn(move || {
             let last = self.past.range(first..end).next_back()?;
             let start = first.max(end.saturating_sub(last.run));
-            let Past { from, to, total, .. } = &self.past[start];
+            let PastClosure { from, to, total, .. } = &self.past[start];
             let until_then = *total - (*to - (*from).max(since));
             end = start;
             Some(Wait { cause: last.root, length: last.total - until_then, end: last.to })
@@ -102,7 +102,7 @@ impl Gate {
         if self.past.len() == Self::MEMORY {
             self.past.pop_front();
         }
-        self.past.push_back(Past { from, to: now, root: cause.root, total, run });
+        self.past.push_back(PastClosure { from, to: now, root: cause.root, total, run });
         Some(Closure { from, to: now, cause })
     }
 }
