@@ -1,4 +1,5 @@
-//! `config.txt`: beside a sound topology and sound flows, any text gives a scenario that can be read or a list of errors.
+//! Parser of `config.txt`: with valid topology and flows, any text gives a readable scenario or a
+//! list of errors.
 #![no_main]
 
 use backwater_scenario::Document;
@@ -10,7 +11,9 @@ fuzz_target!(|text: &str| {
     let topology = sample("topology.txt", include_str!("../../crates/scenario/tests/data/hpcc/topology.txt"));
     let flows = sample("flow.txt", include_str!("../../crates/scenario/tests/data/hpcc/flow.txt"));
     match convert_texts(topology, flows, Some(sample("config.txt", text))) {
-        Ok(converted) => drop(Document::from_toml("converted.toml", &converted.toml).expect("what is written is TOML")),
+        Ok(converted) => {
+            drop(Document::from_toml("converted.toml", &converted.toml).expect("converted scenarios are TOML"))
+        }
         Err(errors) => assert!(!errors.is_empty()),
     }
 });

@@ -1,4 +1,5 @@
-//! `flow.txt`: any text is a list of flows or a list of errors; and flows survive being written and read again.
+//! Parser of `flow.txt`: any text is a list of flows or a list of errors. Flows can be written and
+//! read again.
 #![no_main]
 
 use backwater_scenario::hpcc::{HpccFlow, read_flows, write_flows};
@@ -11,7 +12,7 @@ fuzz_target!(|input: (u8, &str)| {
     match read_flows(text, "flow.txt", dialects[usize::from(choice % 4)]) {
         Ok(read) => {
             let again = read_flows(&write_flows(&read.flows), "again.txt", Some(FlowDialect::Hpcc))
-                .expect("what is written is a list");
+                .expect("written flows can be read");
             let core = |flow: &HpccFlow| (flow.src, flow.dst, flow.bytes, flow.start);
             assert!(again.notes.is_empty());
             assert!(again.flows.iter().map(core).eq(read.flows.iter().map(core)));

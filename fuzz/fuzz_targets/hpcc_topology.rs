@@ -1,4 +1,5 @@
-//! `topology.txt`: any text is a topology or a list of errors; and a fabric survives being written and read again.
+//! Parser of `topology.txt`: any text is a topology or a list of errors. A topology can be written
+//! and read again.
 #![no_main]
 
 use backwater_scenario::hpcc::{read_topology, write_topology};
@@ -9,7 +10,7 @@ fuzz_target!(|text: &str| {
     match read_topology(text, "topology.txt") {
         Ok(topology) => {
             let Ok(graph) = Graph::new(topology.nodes, topology.links, topology.notes) else { return };
-            let again = read_topology(&write_topology(&graph), "again.txt").expect("what is written is a topology");
+            let again = read_topology(&write_topology(&graph), "again.txt").expect("written topologies can be read");
             assert_eq!((again.nodes, again.links), (graph.nodes, graph.links));
         }
         Err(errors) => assert!(!errors.is_empty()),

@@ -1,11 +1,12 @@
-//! The scenario parser: any text is a scenario or a list of errors, never a panic; and what was read reads back from its resolved form.
+//! Scenario parser: any text is a scenario or a list of errors, without a panic. A resolved
+//! scenario can be read again.
 #![no_main]
 
 use backwater_scenario::{Document, Scenario};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // The first line, if it is a comment, is an assignment of `--set`.
+    // A comment in the first line may hold an assignment as for `--set`.
     let assignment = text.lines().next().and_then(|line| line.strip_prefix("#!"));
     let Ok(mut document) = Document::from_toml("fuzz.toml", text) else { return };
     if let Some(assignment) = assignment {

@@ -70,7 +70,7 @@ pub(crate) fn port(gbps: u64) -> Port {
 }
 
 /// Returns the state of a switch with these ports.
-pub(crate) fn interfaces(ports: Vec<Port>) -> NodeIo {
+pub(crate) fn node_io(ports: Vec<Port>) -> NodeIo {
     NodeIo::new(NodeId(0), ports, None)
 }
 

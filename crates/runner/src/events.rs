@@ -4,7 +4,7 @@ use crate::header::{of_control, of_notice, of_telemetry};
 use crate::tables::{EventRow, Name};
 use backwater_engine::{Rate, Time};
 use backwater_fabric::contract::report::{DropCause, IngressOccupancy, Report};
-use backwater_fabric::driver::trace::{Action, Traced};
+use backwater_fabric::driver::trace::{Traced, TracedAction};
 use backwater_fabric::frame::cause::{Cause, Closure};
 use backwater_fabric::frame::record::{Record, Telemetry};
 use backwater_fabric::frame::{Body, Control, Frame, PacketKind, Pfc, Protocol, Psn};
@@ -113,8 +113,8 @@ impl EventLog {
     /// Returns true if the event is new. Senders report their rate with every packet.
     fn is_news(&mut self, traced: &Traced) -> bool {
         match traced.what {
-            Action::Reported(Report::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
-            Action::Reported(Report::Acknowledged { flow, .. }) => {
+            TracedAction::Reported(Report::Rate { flow, rate, .. }) => self.rates.insert(flow, rate) != Some(rate),
+            TracedAction::Reported(Report::Acknowledged { flow, .. }) => {
                 self.rates.remove(&flow);
                 true
             }
@@ -133,11 +133,11 @@ impl EventLog {
             ..EventRow::default()
         };
         match &traced.what {
-            Action::Sent { frame, record, until } => {
+            TracedAction::Sent { frame, record, until } => {
                 let record = record.as_deref();
                 EventRow { until_ps: Some(*until), ..self.with_frame(blank, frame, record, fabric) }
             }
-            Action::Reported(report) => self.of_report(blank, report, fabric),
+            TracedAction::Reported(report) => self.of_report(blank, report, fabric),
         }
     }
 

@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use backwater_engine::memory::HeapBytes;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Time};
 use backwater_fabric::contract::{
     Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge, Options,
@@ -61,7 +61,7 @@ impl FlowControlOptions for OnOffConfig {
 #[derive(Debug)]
 pub struct OnOff {
     hold: Duration,
-    ports: Vec<Ingress>,
+    ports: IndexVec<PortIx, Ingress>,
 }
 
 /// State of an ingress port.
@@ -77,7 +77,7 @@ impl OnOff {
     /// Records the pressure at `ingress`, and sends STOP or GO if needed. `cause` is the congested
     /// port.
     fn update(&mut self, ingress: PortIx, pressure: Pressure, cause: PortId, view: &mut View<'_>) {
-        let port = &mut self.ports[usize::from(ingress)];
+        let port = &mut self.ports[ingress];
         port.full = port.full.or(pressure.full).minus(pressure.below_xon);
         match port.stopped {
             None if !port.full.is_empty() => {
@@ -95,7 +95,7 @@ impl OnOff {
     }
 }
 
-/// Makes a frame exempt from link errors, because a lost STOP or GO is never repeated.
+/// Returns a frame that is exempt from link errors, because a lost STOP or GO is never repeated.
 fn frame(opcode: u16, cause: PortId) -> Control {
     let signal = if opcode == STOP { Signal::Pause } else { Signal::Resume };
     Control::Custom { protocol: ON_OFF, opcode, signal, reliable: true, words: [cause.0, 0, 0] }
@@ -119,9 +119,15 @@ impl FlowControl for OnOff {
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {
         match *control {
             Control::Custom { protocol: ON_OFF, opcode: STOP, words: [cause, ..], .. } => {
-                queues().for_each(|queue| view.close(port, queue, PortId(cause)));
+                for queue in queues() {
+                    view.close(port, queue, PortId(cause));
+                }
             }
-            Control::Custom { protocol: ON_OFF, opcode: GO, .. } => queues().for_each(|queue| view.open(port, queue)),
+            Control::Custom { protocol: ON_OFF, opcode: GO, .. } => {
+                for queue in queues() {
+                    view.open(port, queue);
+                }
+            }
             _ => {}
         }
     }
@@ -135,8 +141,10 @@ impl FlowControl for OnOff {
     /// sends the state of this port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
-        queues().for_each(|queue| view.close(port, queue, cause));
-        let opcode = if self.ports[usize::from(port)].stopped.is_none() { GO } else { STOP };
+        for queue in queues() {
+            view.close(port, queue, cause);
+        }
+        let opcode = if self.ports[port].stopped.is_none() { GO } else { STOP };
         view.send(port, frame(opcode, cause));
     }
 }

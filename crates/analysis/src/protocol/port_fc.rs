@@ -78,7 +78,7 @@ pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
         let onward = others(wiring, port).flat_map(|relay| others(wiring, relay));
         onward.map(QueueId::RelayedTo).chain([QueueId::Arriving]).collect()
     } else {
-        let hops = (1..=wiring.of(facts.node).len()).rev();
+        let hops = (1..=wiring.ports_of(facts.node).len()).rev();
         let own = hops.flat_map(|switches| others(wiring, port).map(move |port| QueueId::Own { switches, port }));
         own.chain([QueueId::Relay]).collect()
     }
@@ -88,5 +88,5 @@ pub fn queues(fabric: &Fabric, port: PortId) -> Vec<QueueId> {
 fn others(wiring: &Wiring, port: PortId) -> impl Iterator<Item = PortId> {
     let peer = wiring.ports[port].peer;
     let node = wiring.ports[peer].node;
-    wiring.of(node).iter().map(|port| port.id).filter(move |other| *other != peer)
+    wiring.ports_of(node).iter().map(|port| port.id).filter(move |other| *other != peer)
 }

@@ -17,7 +17,7 @@ impl Simulation {
     /// before the first event.
     pub fn watch_flows(&mut self) {
         for node in self.shards.iter_mut().flat_map(|shard| &mut shard.nodes) {
-            node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.of(node.id))));
+            node.io.ledger = Some(Box::new(Ledger::new(self.fabric.wiring.ports_of(node.id))));
             node.io.flags |= NodeFlags::TRACE;
         }
     }

@@ -81,7 +81,7 @@ fn audit(simulation: &Simulation) -> Vec<Violation> {
             if let Some(what) = leftover {
                 report(node.id, what);
             }
-            for port in fabric.wiring.of(node.id) {
+            for port in fabric.wiring.ports_of(node.id) {
                 let peer = &fabric.wiring.ports[port.peer];
                 let pauses = node.flow_control().upstream_pauses().into_iter().filter(|(ix, _)| *ix == port.ix);
                 let sent: BTreeSet<PauseScope> = pauses.map(|(_, scope)| scope).collect();

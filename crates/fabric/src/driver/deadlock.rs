@@ -32,7 +32,7 @@ pub struct Deadlock {
     pub cycle: Vec<(PortId, QueueIx)>,
 }
 
-type Waiting = (PortId, QueueIx);
+type PausedQueue = (PortId, QueueIx);
 
 impl Deadlock {
     /// Returns true if no gate of the cycle has opened since the onset.
@@ -59,7 +59,7 @@ impl Simulation {
 
 fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
     let fabric = simulation.fabric();
-    let mut paused: Vec<(Waiting, &PortFacts, &PortFacts)> = Vec::new();
+    let mut paused: Vec<(PausedQueue, &PortFacts, &PortFacts)> = Vec::new();
     for node in simulation.nodes().filter(|node| node.flow_control().holds_until_resume()) {
         for port in node.ports() {
             let facts = &fabric.wiring.ports[port.id];
@@ -82,16 +82,16 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             break;
         }
     }
-    let waiting = |((port, queue), _, peer): (Waiting, &PortFacts, &PortFacts)| {
+    let waiting = |((port, queue), _, peer): (PausedQueue, &PortFacts, &PortFacts)| {
         let upstream = simulation.node(fabric.wiring.ports[port].node);
         let scope = upstream.flow_control().scope(fabric.wiring.ports[port].ix, queue);
         ((port, queue), successors(simulation, peer.node, peer.ix, scope))
     };
-    let mut waits: BTreeMap<Waiting, Vec<Waiting>> = paused.into_iter().map(waiting).collect();
+    let mut waits: BTreeMap<PausedQueue, Vec<PausedQueue>> = paused.into_iter().map(waiting).collect();
     // Remove queues that can still move: nothing keeps them paused (the RESUME is in flight), or a
     // queue that they wait for can send.
     loop {
-        let moving: Vec<Waiting> = waits
+        let moving: Vec<PausedQueue> = waits
             .iter()
             .filter(|(_, next)| next.is_empty() || next.iter().any(|next| !waits.contains_key(next)))
             .map(|(waiting, _)| *waiting)
@@ -112,7 +112,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
         }
         path.push(next);
     };
-    let since = |(port, queue): &Waiting| {
+    let since = |(port, queue): &PausedQueue| {
         let facts = &fabric.wiring.ports[*port];
         let gate = simulation.node(facts.node).ports()[facts.ix].gate(*queue);
         gate.closed().map_or(Time::ZERO, |(since, _)| since)
@@ -121,7 +121,7 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
 }
 
 /// Returns the egress queues of `node` whose packets keep `scope` paused upstream of `ingress`.
-fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<Waiting> {
+fn successors(simulation: &Simulation, node: NodeId, ingress: PortIx, scope: PauseScope) -> Vec<PausedQueue> {
     let (mut found, node) = (Vec::new(), simulation.node(node));
     for port in node.ports() {
         for next in 0..port.queue_count() as QueueIx {

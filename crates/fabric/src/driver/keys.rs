@@ -19,8 +19,8 @@ pub(super) enum Kind {
     Node,
 }
 
-/// A key holds the kind, the age of the sender's burst (arrivals only), and the wire at whose port
-/// the event is, or the id of the node.
+/// A key holds the kind of the event and an id: the wire at whose port the event is, or the node.
+/// Keys of arrivals also hold the age of the sender's burst.
 pub(super) const KIND_SHIFT: u32 = KEY_BITS - 3;
 pub(super) const AGE_SHIFT: u32 = 27;
 pub(super) const AGE_MAX: u64 = (1 << (KIND_SHIFT - AGE_SHIFT)) - 1;

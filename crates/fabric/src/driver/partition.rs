@@ -26,7 +26,8 @@ const LONG_FLOW: u32 = 1 << 20;
 /// Returns the predicted load of every node: the packets of `flows`, the first of the run, that
 /// pass it, plus one per port, which spreads idle nodes.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
-    let mut loads: IndexVec<NodeId, u64> = nodes(fabric).map(|node| fabric.wiring.of(node).len() as u64).collect();
+    let mut loads: IndexVec<NodeId, u64> =
+        nodes(fabric).map(|node| fabric.wiring.ports_of(node).len() as u64).collect();
     for (id, flow) in (0..).map(FlowId).zip(flows) {
         let packets = u64::from(fabric.packets(flow).min(LONG_FLOW));
         let mut node = flow.src;
@@ -161,7 +162,7 @@ fn nodes(fabric: &Fabric) -> impl Iterator<Item = NodeId> + use<> {
 }
 
 fn neighbours(fabric: &Fabric, node: NodeId) -> impl Iterator<Item = NodeId> {
-    fabric.wiring.of(node).iter().map(|port| fabric.wiring.peer(port))
+    fabric.wiring.ports_of(node).iter().map(|port| fabric.wiring.peer(port))
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Shard {
             let node = layout.node(port.node).node;
             Wire { frames: Fifo::default(), node, port: port.id, ix: port.ix, faults }
         };
-        let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.of(*node)).collect();
+        let mut ports: Vec<&PortFacts> = members.iter().flat_map(|node| fabric.wiring.ports_of(*node)).collect();
         ports.sort_unstable_by_key(|port| port.id);
         let node = |id: &NodeId| {
             let mut node = Node::new(fabric, *id);

@@ -43,12 +43,12 @@ pub struct Traced {
     /// Port, if the action belongs to one.
     pub port: Option<PortId>,
     /// Action.
-    pub what: Action,
+    pub what: TracedAction,
 }
 
 /// Action of a node.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum TracedAction {
     /// Start of a transmission.
     Sent {
         /// Frame.
@@ -64,38 +64,38 @@ pub enum Action {
 
 /// Trace of a shard's nodes in order of execution; `None` if tracing is off.
 #[derive(Debug, Default)]
-pub(crate) struct Trace(Option<Box<Tracer>>);
+pub(crate) struct Trace(Option<Box<Recording>>);
 
 #[derive(Debug)]
-struct Tracer {
+struct Recording {
     spec: TraceSpec,
     actions: Vec<Traced>,
 }
 
 impl HeapBytes for Trace {
     fn heap_bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |tracer| tracer.actions.heap_bytes())
+        self.0.as_ref().map_or(0, |recording| recording.actions.heap_bytes())
     }
 }
 
 impl Trace {
     /// Starts to trace what `spec` selects.
     pub(crate) fn start(&mut self, spec: TraceSpec) {
-        self.0 = Some(Box::new(Tracer { spec, actions: Vec::new() }));
+        self.0 = Some(Box::new(Recording { spec, actions: Vec::new() }));
     }
 
     /// Takes the actions before `now`.
     pub(crate) fn take(&mut self, now: Time) -> impl Iterator<Item = Traced> {
-        self.0.iter_mut().flat_map(move |tracer| {
-            let past = tracer.actions.partition_point(|traced| traced.at < now);
-            tracer.actions.drain(..past)
+        self.0.iter_mut().flat_map(move |recording| {
+            let past = recording.actions.partition_point(|traced| traced.at < now);
+            recording.actions.drain(..past)
         })
     }
 
     /// Returns true if actions at `now` are traced.
     #[inline]
     pub(crate) fn is_on(&self, now: Time) -> bool {
-        self.0.as_ref().is_some_and(|tracer| (tracer.spec.from..tracer.spec.until).contains(&now))
+        self.0.as_ref().is_some_and(|recording| (recording.spec.from..recording.spec.until).contains(&now))
     }
 
     /// Records the start of a transmission at `port`.
@@ -110,24 +110,27 @@ impl Trace {
     ) {
         let node = fabric.wiring.ports[port].node;
         let flow = frame.packet().map(|packet| packet.flow);
-        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, Some(port), flow, fabric)) else {
+        let Some(recording) = self.0.as_mut().filter(|recording| recording.selects(node, Some(port), flow, fabric))
+        else {
             return;
         };
-        let what = Action::Sent { frame: *frame, record: record(), until };
-        tracer.actions.push(Traced { at, node, port: Some(port), what });
+        let what = TracedAction::Sent { frame: *frame, record: record(), until };
+        recording.actions.push(Traced { at, node, port: Some(port), what });
     }
 
     /// Records a report of a node.
     pub(crate) fn add_report(&mut self, at: Time, report: &Report, fabric: &Fabric) {
         let Some((node, port)) = place(report, fabric) else { return };
         let flow = flow_of(report);
-        let Some(tracer) = self.0.as_mut().filter(|tracer| tracer.wants(node, port, flow, fabric)) else { return };
-        tracer.actions.push(Traced { at, node, port, what: Action::Reported(*report) });
+        let Some(recording) = self.0.as_mut().filter(|recording| recording.selects(node, port, flow, fabric)) else {
+            return;
+        };
+        recording.actions.push(Traced { at, node, port, what: TracedAction::Reported(*report) });
     }
 }
 
-impl Tracer {
-    fn wants(&self, node: NodeId, port: Option<PortId>, flow: Option<FlowId>, fabric: &Fabric) -> bool {
+impl Recording {
+    fn selects(&self, node: NodeId, port: Option<PortId>, flow: Option<FlowId>, fabric: &Fabric) -> bool {
         match (&self.spec.scope, port) {
             (TraceScope::Ports(ports), Some(port)) => ports.contains(&port),
             (TraceScope::Flows(flows), _) => flow.is_some_and(|flow| flows.contains(&flow)),
@@ -145,7 +148,7 @@ impl TraceSpec {
         match &self.scope {
             TraceScope::All | TraceScope::Flows(_) => true,
             TraceScope::Nodes(nodes) => nodes.contains(&node),
-            TraceScope::Ports(ports) => fabric.wiring.of(node).iter().any(|port| ports.contains(&port.id)),
+            TraceScope::Ports(ports) => fabric.wiring.ports_of(node).iter().any(|port| ports.contains(&port.id)),
         }
     }
 }

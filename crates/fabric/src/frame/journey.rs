@@ -126,7 +126,7 @@ pub struct Journey {
     /// End of the last span. For a packet on a wire: its arrival.
     pub until: Time,
     /// In a queue: totals of the queue's clock when the packet was enqueued.
-    pub(crate) mark: Option<Totals>,
+    pub(crate) mark: Option<TermTotals>,
     /// Earlier queues of the packet at the current port.
     pub(crate) passed: Vec<QueueIx>,
     /// Port that set the packet's ECN mark, and the time.
@@ -180,12 +180,12 @@ impl HeapBytes for Journey {
 /// Time by reason. Time in which other queues transmit is kept by the class of their packets,
 /// because waiting packets may belong to any class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct TermTotals {
     terms: [Duration; Term::ALL.len()],
     others: [Duration; CLASSES],
 }
 
-/// Reason to wait, as stored in [`Totals`].
+/// Reason to wait, as stored in [`TermTotals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     For(Term),
@@ -193,7 +193,7 @@ pub(crate) enum Waiting {
     Others(Class),
 }
 
-impl Totals {
+impl TermTotals {
     pub(crate) fn add(&mut self, waiting: Waiting, length: Duration) {
         match waiting {
             Waiting::For(term) => self.terms[term as usize] += length,

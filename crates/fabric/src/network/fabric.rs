@@ -119,7 +119,7 @@ impl Paths for Fabric {
     }
 
     fn first_hop_switch(&self, host: NodeId) -> NodeId {
-        match self.wiring.of(host) {
+        match self.wiring.ports_of(host) {
             [first, ..] if self.spec.is_host(host) => self.wiring.peer(first),
             _ => host,
         }
@@ -174,7 +174,7 @@ impl Fabric {
         let ack = spec.framing.ack(telemetry_bytes).wire;
         let RoundTrips { longest, hops, per_hop } = routes.round_trips(&spec.nodes, &wiring, data.into(), ack.into());
         for route in &spec.routes {
-            let ports = wiring.of(route.node).iter().map(|port| port.ix);
+            let ports = wiring.ports_of(route.node).iter().map(|port| port.ix);
             let port = ports.into_iter().find(|port| wiring.neighbour(route.node, *port) == route.next);
             routes.set(route.node, route.to, port.expect("NetworkSpec::check found the link"));
         }
@@ -243,7 +243,7 @@ impl Fabric {
                 let choice = several[self.hashes[node].index(key, several.len())];
                 Some(self.wiring.port_of_peer(port, choice))
             }
-            _ => match self.wiring.of(destination) {
+            _ => match self.wiring.ports_of(destination) {
                 [link] => Some(link.peer),
                 _ => None,
             },
@@ -273,8 +273,8 @@ impl Fabric {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Checks that `flow` can run. Computes the routes to the nodes that pin it. Long pinned paths can
-    /// weaken guarantees.
+    /// Checks that `flow` can run. Computes the routes to the nodes that pin it. Long pinned paths
+    /// can weaken guarantees.
     ///
     /// # Errors
     /// The first error. Its path is the field of [`FlowSpec`] that pins the path, or empty.
@@ -646,7 +646,7 @@ mod tests {
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
         let port = |from: u32, to: u32| {
-            let ports = fabric.wiring.of(NodeId(from));
+            let ports = fabric.wiring.ports_of(NodeId(from));
             ports.iter().find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap().id
         };
         let remaining_hops = |egress| {
@@ -716,7 +716,7 @@ mod tests {
         let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);
         spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
         let fabric = fabric(spec);
-        let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.of(node).last().unwrap().id);
+        let [first, second] = [NodeId(0), NodeId(2)].map(|node| fabric.wiring.ports_of(node).last().unwrap().id);
         let remaining_hops =
             |egress| fabric.remaining_hops(FlowId(0), Direction::Data, Route::towards(NodeId(1)), egress);
         assert_eq!(remaining_hops(first).collect::<Vec<_>>(), [second]);

@@ -14,7 +14,7 @@ pub fn ports_called(fabric: &Fabric, path: &str, name: &str) -> Result<Vec<PortI
     let nodes = &fabric.spec.nodes;
     let ports_of = |node: &str| {
         let id = (0..).map(NodeId).zip(nodes).find(|(_, spec)| spec.name == node);
-        id.map(|(id, _)| fabric.wiring.of(id)).ok_or_else(|| {
+        id.map(|(id, _)| fabric.wiring.ports_of(id)).ok_or_else(|| {
             let names = nodes.iter().map(|spec| spec.name.as_str());
             error(format!("there is no node \"{node}\"")).did_you_mean(node, names)
         })

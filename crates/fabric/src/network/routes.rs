@@ -67,7 +67,7 @@ impl Wiring {
         let (hosts, mut rest): (BTreeSet<_>, BTreeSet<_>) = (0..nodes.len() as u32).map(NodeId).partition(is_host);
         let mut front = hosts;
         for layer in 1.. {
-            let peers = front.iter().flat_map(|node| wiring.of(*node)).map(|port| wiring.peer(port));
+            let peers = front.iter().flat_map(|node| wiring.ports_of(*node)).map(|port| wiring.peer(port));
             front = peers.filter(|peer| rest.remove(peer)).collect();
             if front.is_empty() {
                 break;
@@ -87,7 +87,7 @@ impl Wiring {
 
     /// Returns the ports of `node`.
     #[inline]
-    pub fn of(&self, node: NodeId) -> &[PortFacts] {
+    pub fn ports_of(&self, node: NodeId) -> &[PortFacts] {
         let end = NodeId(node.0 + 1);
         &self.ports.as_slice()[self.first[node] as usize..self.first[end] as usize]
     }
@@ -142,7 +142,7 @@ impl Wiring {
 
 impl Links for Wiring {
     fn ports(&self, node: NodeId) -> &[PortFacts] {
-        self.of(node)
+        self.ports_of(node)
     }
 
     fn port(&self, port: PortId) -> &PortFacts {
@@ -223,7 +223,7 @@ impl Routes {
     /// Computes the routes to every host.
     fn find_hosts(&mut self, nodes: &Nodes, wiring: &Wiring) {
         for (host, _) in (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()) {
-            match wiring.of(host) {
+            match wiring.ports_of(host) {
                 [port] => {
                     let switch = wiring.ports[port.peer];
                     let target = self.target(nodes, wiring, switch.node);
@@ -388,7 +388,7 @@ impl Routes {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share their switch's routes, except those set by hand.
         let (mut switches, by_hand) = (BTreeSet::new(), !self.by_hand.is_empty());
-        let is_new = |host: &NodeId| match wiring.of(*host) {
+        let is_new = |host: &NodeId| match wiring.ports_of(*host) {
             [link] => switches.insert(wiring.peer(link)) || by_hand,
             _ => true,
         };
@@ -415,7 +415,7 @@ impl Routes {
     pub fn most_stages(&self, nodes: &Nodes, wiring: &Wiring) -> usize {
         let hosts = || (0..).map(NodeId).zip(nodes).filter(|(_, spec)| spec.kind.has_endpoint()).map(|(id, _)| id);
         // Hosts with one link share their switch's routes.
-        let target = |host| match wiring.of(host) {
+        let target = |host| match wiring.ports_of(host) {
             [] => None,
             [link] => Some(((wiring.peer(link), true), host)),
             _ => Some(((host, false), host)),
@@ -548,7 +548,7 @@ fn distances(nodes: &Nodes, wiring: &Wiring, down: &BTreeSet<PortId>, target: No
         if node != target && !nodes[node].kind.forwards() {
             continue;
         }
-        for port in wiring.of(node).iter().filter(|port| !down.contains(&port.id)) {
+        for port in wiring.ports_of(node).iter().filter(|port| !down.contains(&port.id)) {
             let next = wiring.peer(port);
             if distance[next] == u32::MAX {
                 distance[next] = distance[node] + 1;
@@ -574,7 +574,7 @@ fn closer(
         let next = wiring.peer(port);
         !down.contains(&port.id) && distance[next] == here - 1 && (here == 1 || nodes[next].kind.forwards())
     };
-    wiring.of(node).iter().filter(downhill).map(|port| port.ix).collect()
+    wiring.ports_of(node).iter().filter(downhill).map(|port| port.ix).collect()
 }
 
 #[cfg(test)]

@@ -390,7 +390,7 @@ impl NetworkSpec {
 
     /// Returns the flow control of `node`. Hosts run the flow control of their first-hop switch.
     pub fn flow_control_of(&self, node: NodeId, wiring: &Wiring) -> &FlowControlConfig {
-        let first = wiring.of(node).first().filter(|_| self.is_host(node));
+        let first = wiring.ports_of(node).first().filter(|_| self.is_host(node));
         self.flow_control(first.map_or(node, |port| wiring.peer(port)))
     }
 
@@ -417,7 +417,7 @@ impl NetworkSpec {
 
     /// Returns the static environment of mechanisms at `node`.
     pub fn site<'a>(&self, node: NodeId, wiring: &'a Wiring, shape: Shape, base_rtt: Duration) -> Site<'a> {
-        let (ports, is_host, policy) = (wiring.of(node), self.is_host(node), self.headroom(node));
+        let (ports, is_host, policy) = (wiring.ports_of(node), self.is_host(node), self.headroom(node));
         let lossless = self.switch.lossless.iter().copied().collect();
         let is_bounded = policy.facts().bounds_ingress && !policy.shares_buffer(self.buffer(node), lossless);
         let facts = |node| self.flow_control_of(node, wiring).facts(self.is_host(node));
@@ -494,10 +494,12 @@ impl NetworkSpec {
             };
         }
         let groups = || self.groups.iter().enumerate();
+        let flow_controls = groups().filter_map(|(i, group)| Some((i, group.flow_control.as_ref()?)));
+        let policies = groups().filter_map(|(i, group)| Some((i, group.headroom.as_ref()?)));
         configured!("switch.flow_control", [&self.switch.flow_control].into_iter())
             .chain(configured!("switch.headroom", [&self.switch.headroom].into_iter()))
-            .chain(configured!(of groups, "flow_control", groups().filter_map(|(i, group)| Some((i, group.flow_control.as_ref()?)))))
-            .chain(configured!(of groups, "headroom", groups().filter_map(|(i, group)| Some((i, group.headroom.as_ref()?)))))
+            .chain(configured!(of groups, "flow_control", flow_controls))
+            .chain(configured!(of groups, "headroom", policies))
             .chain(configured!("host.relay.headroom", self.host.relay.headroom.iter()))
             .chain(configured!("congestion_control", [&self.congestion].into_iter()))
             .chain(configured!("load_balance", [&self.load_balance].into_iter()))
@@ -519,11 +521,15 @@ impl NetworkSpec {
         let is_switch = |node: &NodeId| self.nodes[*node].kind == NodeKind::Switch;
         Shape {
             layers: nodes().map(|node| wiring.layer(node)).max().unwrap_or(0),
-            multihomed: nodes().any(|node| self.is_host(node) && wiring.of(node).len() > 1),
+            multihomed: nodes().any(|node| self.is_host(node) && wiring.ports_of(node).len() > 1),
             relays: nodes().any(|node| self.relays(node)),
             relay_delay: self.host.relay.delay,
-            relay_ports: nodes().filter(|node| self.relays(*node)).map(|node| wiring.of(node).len()).max().unwrap_or(0),
-            ports: nodes().map(|node| wiring.of(node).len()).max().unwrap_or(0),
+            relay_ports: nodes()
+                .filter(|node| self.relays(*node))
+                .map(|node| wiring.ports_of(node).len())
+                .max()
+                .unwrap_or(0),
+            ports: nodes().map(|node| wiring.ports_of(node).len()).max().unwrap_or(0),
             switches: nodes().filter(is_switch).count(),
             trunks: self.links.iter().any(|link| is_switch(&link.a) && is_switch(&link.b)),
             direct: self.links.iter().any(|link| !is_switch(&link.a) && !is_switch(&link.b)),

@@ -193,7 +193,7 @@ proptest! {
         };
         let mut into_dead = Vec::new();
         for Traced { at, what, .. } in trace {
-            if let Action::Reported(Report::Enqueued { port, flow, psn, .. }) = what
+            if let TracedAction::Reported(Report::Enqueued { port, flow, psn, .. }) = what
                 && ends.contains(&port) && at > down && at < up
             {
                 let is_own = is_edge(port) && !spec.load_balance.is_static() && goes_up(&simulation, &flows, flow.0, port);
@@ -210,7 +210,7 @@ proptest! {
 fn goes_up(simulation: &Simulation, flows: &[FlowSpec], flow: u32, port: PortId) -> bool {
     let fabric = simulation.fabric();
     let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port]);
-    let is_edge = |host: NodeId| fabric.wiring.of(host).iter().any(|link| fabric.wiring.peer(link) == facts.node);
+    let is_edge = |host: NodeId| fabric.wiring.ports_of(host).iter().any(|link| fabric.wiring.peer(link) == facts.node);
     let several = |to: NodeId| fabric.routes.candidates(facts.node, to).len() > 1;
     is_edge(*src) && !is_edge(*dst) && several(*dst)
 }

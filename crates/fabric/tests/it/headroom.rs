@@ -481,7 +481,7 @@ proptest! {
 /// from h1.
 fn guarantees(spec: &NetworkSpec) -> [Guarantee; 4] {
     let fabric = Fabric::new(spec.clone()).unwrap();
-    let of = |switch, port: usize| fabric.guarantee(fabric.wiring.of(NodeId(switch))[port].id);
+    let of = |switch, port: usize| fabric.guarantee(fabric.wiring.ports_of(NodeId(switch))[port].id);
     [of(2, 0), of(2, 1), of(3, 0), of(3, 1)]
 }
 

@@ -54,7 +54,7 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let flows = vec![common::flow(0, 2, 400_000, 0), common::flow(1, 3, 400_000, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     common::drain(&mut simulation);
-    let shared = simulation.fabric().wiring.of(NodeId(4))[2].id;
+    let shared = simulation.fabric().wiring.ports_of(NodeId(4))[2].id;
     let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
     let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
     let held_up = simulation.outcomes()[0].reception.paused;
@@ -94,7 +94,7 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
     let (pauses, full) = (simulation.take_pauses(), simulation.take_full());
     let fabric = simulation.fabric();
     let port = |from: u32, to: u32| {
-        let mut ports = fabric.wiring.of(NodeId(from)).iter();
+        let mut ports = fabric.wiring.ports_of(NodeId(from)).iter();
         ports.find(|port| fabric.wiring.peer(port) == NodeId(to)).unwrap()
     };
     let (busy, victim, spine) = (port(9, 4), port(2, 8), NodeId(10));

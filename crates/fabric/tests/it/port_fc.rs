@@ -35,10 +35,10 @@ fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     simulation.watch_trace(&TraceSpec::ALL);
     drain(&mut simulation);
     let queue = |action| match action {
-        Action::Sent { frame, .. } => {
+        TracedAction::Sent { frame, .. } => {
             frame.packet().filter(|packet| packet.kind == PacketKind::Data).map(|packet| packet.queue)
         }
-        Action::Reported(_) => None,
+        TracedAction::Reported(_) => None,
     };
     let sent = simulation.take_trace().into_iter().filter_map(|traced| queue(traced.what));
     sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
@@ -91,7 +91,7 @@ fn hosts_that_do_not_relay_are_destinations_alone() {
     // host 25 has, and the fourth for packets that end there.
     assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
-    let to_0 = s.fabric.wiring.of(NodeId(20))[0].id;
+    let to_0 = s.fabric.wiring.ports_of(NodeId(20))[0].id;
     s.arrive_control(0, 0, frame(PAUSE, B, to_0));
     assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
@@ -107,7 +107,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     let layer = |node: NodeId| (node.0 - 8) / 4;
     let mut seen = Vec::new();
     for traced in simulation.take_trace() {
-        let (Action::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
+        let (TracedAction::Sent { frame, .. }, Some(port)) = (traced.what, traced.port) else { continue };
         let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Data) else { continue };
         let (wiring, queue) = (&simulation.fabric().wiring, QueueIx::from(packet.queue) - CLASSES as QueueIx);
         let facts = &wiring.ports[port];
@@ -248,7 +248,7 @@ fn thresholds_are_bdps_as_configured() {
 fn server_15() -> (Script, [PortId; 2]) {
     let flows = vec![via(15, &[19], 12, 1 << 30), via(15, &[19, 12, 20], 0, 1 << 30), via(15, &[19], 13, 1 << 30)];
     let s = Script::new(&network(4, 1, Default::default()), flows, 15);
-    let exit = |ix: usize| s.fabric.wiring.of(NodeId(19))[ix].id;
+    let exit = |ix: usize| s.fabric.wiring.ports_of(NodeId(19))[ix].id;
     let exits = [exit(0), exit(1)];
     (s, exits)
 }
@@ -299,7 +299,7 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     let us = 1_000_000;
     let flows = vec![flow(11, 15, 100_000, 0), flow(11, 12, 100_000, 0), flow(11, 13, 100_000, 0)];
     let mut s = Script::new(&network(4, 1, Default::default()), flows, 23);
-    let to_12 = s.fabric.wiring.of(NodeId(19))[0].id;
+    let to_12 = s.fabric.wiring.ports_of(NodeId(19))[0].id;
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
     for flow in 0..3 {
         s.arrive_data(1, 2, flow, 1);
@@ -344,7 +344,7 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
     let spec = network(4, 1, thresholds(2 * CHARGE, CHARGE));
     let flows = vec![flow(11, 15, 100_000, 0), flow(3, 12, 100_000, 0)];
     let mut s = Script::new(&spec, flows, 23);
-    let (to_12, to_15) = (s.fabric.wiring.of(NodeId(19))[0].id, s.node.ports()[3].id);
+    let (to_12, to_15) = (s.fabric.wiring.ports_of(NodeId(19))[0].id, s.node.ports()[3].id);
     s.arrive_control(0, 3, frame(PAUSE, B, to_12));
     s.arrive_each(1, 0, 0, 1, 1..=3);
     s.arrive_each(1, 0, 2, 0, 1..=3);
@@ -363,7 +363,7 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
     assert_eq!(flows_sent(&mut s, us), [0, 1]);
 
     let (mut s, [to_12, _]) = server_15();
-    let to_11 = s.fabric.wiring.of(NodeId(23))[2].id;
+    let to_11 = s.fabric.wiring.ports_of(NodeId(23))[2].id;
     s.arrive_control(0, 0, frame(PAUSE, B, to_12));
     s.arrive_control(0, 0, frame(PAUSE, A, to_12));
     s.arrive_control(0, 1, frame(PAUSE, B, to_11));
@@ -597,7 +597,7 @@ fn a_pause_crosses_three_links_at_most() {
         seen.insert((hops, fabric.is_switch(facts.node)));
         // Port 1 of switch 17 and of switch 21 leads to server 5. Ports to other servers are full
         // for their own packets, and cause no PAUSE further away.
-        let is_last = |switch: u32| fabric.wiring.of(NodeId(switch))[1].id == root;
+        let is_last = |switch: u32| fabric.wiring.ports_of(NodeId(switch))[1].id == root;
         assert!(hops == 1 || is_last(17) || is_last(21));
         let parent = parent.map(|parent| (via.unwrap(), parent.queue, parent.since));
         let found = |key| pauses.iter().find(|other| (other.port, other.queue, other.closure.from) == key);

@@ -17,7 +17,7 @@ pub(crate) use backwater_fabric::contract::{
 };
 pub(crate) use backwater_fabric::driver::deadlock::Deadlock;
 pub(crate) use backwater_fabric::driver::outcome::FlowOutcome;
-pub(crate) use backwater_fabric::driver::trace::{Action, TraceSpec, Traced};
+pub(crate) use backwater_fabric::driver::trace::{TraceSpec, Traced, TracedAction};
 pub(crate) use backwater_fabric::frame::cause::{Cause, Parent};
 pub(crate) use backwater_fabric::frame::framing::Framing;
 pub(crate) use backwater_fabric::frame::{Cnp, Control, Packet, PacketKind, Protocol, Signal};

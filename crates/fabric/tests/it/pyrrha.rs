@@ -144,7 +144,7 @@ impl Line {
         let flows = vec![packets(0, 3, 10_000), packets(0, 4, 10_000), packets(0, 5, 10_000)];
         let s = Script::new(&line(config), flows, 7);
         let port = |node: u32, peer: u32| {
-            let mut ports = s.fabric.wiring.of(NodeId(node)).iter();
+            let mut ports = s.fabric.wiring.ports_of(NodeId(node)).iter();
             ports.find(|port| s.fabric.wiring.peer(port) == NodeId(peer)).expect("they are linked").id
         };
         let (p6, p5, p4) = (port(8, 9), port(9, 3), port(9, 4));
@@ -235,7 +235,7 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
     ] {
         let config = PyrrhaConfig { relay_metric, ..Default::default() };
         let mut s = Script::new(&line(config), vec![packets(0, 4, 100), packets(1, 4, 100)], 7);
-        let p6 = s.fabric.wiring.of(NodeId(8)).last().expect("it has four ports").id;
+        let p6 = s.fabric.wiring.ports_of(NodeId(8)).last().expect("it has four ports").id;
         s.arrive_pyrrha(0, P7, pause(p6, 1));
         for psn in 0..31 {
             let now = 100_000 + 80_000 * u64::from(psn);
@@ -408,7 +408,7 @@ fn roots_share_queues_when_there_are_not_enough() {
     let flows = vec![packets(0, 4, 10_000), packets(0, 5, 10_000), packets(0, 6, 10_000)];
     let config = PyrrhaConfig { isolation_queues: 2, ..Default::default() };
     let mut s = Script::new(&line(config), flows, 7);
-    let ports = s.fabric.wiring.of(NodeId(8));
+    let ports = s.fabric.wiring.ports_of(NodeId(8));
     let roots = [3, 1, 2].map(|ix: usize| ports[ix].id);
     for root in roots {
         s.arrive_pyrrha(0, P7, pause(root, 1));
@@ -462,7 +462,7 @@ fn acks_are_isolated_in_a_data_class_only() {
         let mut spec = line(PyrrhaConfig::default());
         spec.host.ack_class = ack_class;
         let mut s = Script::new(&spec, vec![packets(3, 0, 100)], 7);
-        let p6 = s.fabric.wiring.of(NodeId(8))[3].id;
+        let p6 = s.fabric.wiring.ports_of(NodeId(8))[3].id;
         s.arrive_pyrrha(0, P7, pause(p6, 1));
         arrive!(s, 1_000_000 ps, port 0, ack of flow 0, expected 1);
         assert_eq!(s.next_sent(2_000_000).is_none(), waits);
@@ -503,7 +503,7 @@ fn isolation_queues_feed_the_ordinary_one_at_the_rate_of_data() {
     for feed in [Feed::LineRate, Feed::EveryQueue] {
         let config = PyrrhaConfig { feed, ..Default::default() };
         let mut s = Script::new(&line(config), vec![packets(0, 3, 100), packets(3, 0, 100)], 7);
-        let p6 = s.fabric.wiring.of(NodeId(8))[3].id;
+        let p6 = s.fabric.wiring.ports_of(NodeId(8))[3].id;
         s.arrive_pyrrha(0, P7, pause(p6, 1));
         s.arrive_each(0, 100_000, 0, 0, 0..10);
         for _ in 0..5 {
@@ -530,7 +530,7 @@ fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
     for (hosts, obeys) in [(HostReaction::PerFlow, true), (HostReaction::None, false)] {
         let flows = vec![packets(0, 3, 1000), packets(0, 5, 1000), FlowSpec { start: at_us(3), ..packets(0, 4, 1000) }];
         let mut s = Script::new(&line(PyrrhaConfig { hosts, ..Default::default() }), flows, 0);
-        let ports = s.fabric.wiring.of(NodeId(8));
+        let ports = s.fabric.wiring.ports_of(NodeId(8));
         let (p6, other, third) = (ports[3].id, ports[2].id, ports[1].id);
         assert_eq!(sent(&mut s, 1_000_000), BTreeSet::from([0, 1]));
         s.arrive_pyrrha(1_000_000, 0, pause(p6, 2));
@@ -554,7 +554,7 @@ fn where_packets_are_sprayed_a_host_holds_back_for_the_last_port_alone() {
     let mut spec = with_delay(leaf_spine(2, 2, 2));
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
     let mut s = Script::new(&pyrrha(spec, PyrrhaConfig::default()), vec![packets(0, 2, 1000), packets(0, 3, 1000)], 0);
-    let [last, middle] = [s.fabric.wiring.of(NodeId(5))[0].id, s.fabric.wiring.of(NodeId(6))[1].id];
+    let [last, middle] = [s.fabric.wiring.ports_of(NodeId(5))[0].id, s.fabric.wiring.ports_of(NodeId(6))[1].id];
     s.arrive_pyrrha(1_000_000, 0, pause(middle, 2));
     sent(&mut s, 1_000_000);
     assert_eq!(sent(&mut s, 3_000_000), BTreeSet::from([0, 1]));

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 fn false_positive(config: PyrrhaConfig) -> (Script, PortId, PortId) {
     let flows = vec![packets(0, 3, 10_000), packets(5, 4, 10_000), packets(6, 3, 10_000)];
     let mut s = Script::new(&line(config), flows, 8);
-    let (p1, p5) = (s.node.ports()[3].id, s.fabric.wiring.of(NodeId(9))[1].id);
+    let (p1, p5) = (s.node.ports()[3].id, s.fabric.wiring.ports_of(NodeId(9))[1].id);
     s.link_change(0, 3, false);
     for psn in 0..12 {
         for port in 0..3 {

@@ -67,7 +67,7 @@ fn wire_rates(simulation: &mut Simulation, from_us: u64, to_us: u64) -> BTreeMap
 /// Returns the port from one node to another.
 fn port(simulation: &Simulation, node: u32, peer: u32) -> PortId {
     let wiring = &simulation.fabric().wiring;
-    let mut ports = wiring.of(NodeId(node)).iter();
+    let mut ports = wiring.ports_of(NodeId(node)).iter();
     ports.find(|port| wiring.peer(port) == NodeId(peer)).expect("they are linked").id
 }
 

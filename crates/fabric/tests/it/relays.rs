@@ -452,7 +452,7 @@ fn servers_that_pass_pauses_on_are_lossless_as_long_as_nothing_bounds_their_buff
     let mut guarantee = |buffer| {
         spec.host.relay.buffer = buffer;
         let fabric = Fabric::new(spec.clone()).unwrap();
-        fabric.guarantee(fabric.wiring.of(NodeId(1))[0].id)
+        fabric.guarantee(fabric.wiring.ports_of(NodeId(1))[0].id)
     };
     let bounded = guarantee(Some(Bytes(1 << 30)));
     assert_eq!((guarantee(None), bounded), (Guarantee::Lossless, Guarantee::BestEffort { any_class: false }));

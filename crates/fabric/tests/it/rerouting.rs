@@ -349,7 +349,7 @@ fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
     let came = simulation.node(spine).ports()[0].id;
     simulation.run_until(at_us(151), 1);
     let ingress_of = |traced: Traced| match traced.what {
-        Action::Reported(Report::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
+        TracedAction::Reported(Report::Dropped { node, ingress, cause: DropCause::LinkDown, .. })
             if node == spine && traced.at == at_us(150) =>
         {
             Some(ingress)
@@ -446,7 +446,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
         faults.any(|fault| fault.down <= at && at < fault.up)
     };
     let misplaced = |traced: Traced| {
-        let Action::Reported(Report::Enqueued { port, kind, .. }) = traced.what else { return None };
+        let TracedAction::Reported(Report::Enqueued { port, kind, .. }) = traced.what else { return None };
         if kind == PacketKind::Notice {
             return None;
         }

@@ -57,7 +57,7 @@ fn marks_of_a_flow_are_those_of_the_trace() {
             ran(CongestionConfig::Dcqcn(DcqcnConfig { ecn: ecn.clone(), ..Default::default() }), shards);
         let mut expected = Told::new();
         for traced in simulation.take_trace() {
-            if let Action::Reported(Report::Marked { port, flow, .. }) = traced.what {
+            if let TracedAction::Reported(Report::Marked { port, flow, .. }) = traced.what {
                 add(&mut expected, (flow, port), traced.at);
             }
         }
@@ -77,7 +77,7 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
     let mut done = BTreeMap::new();
     for traced in simulation.take_trace() {
         match traced.what {
-            Action::Sent { frame, .. } => {
+            TracedAction::Sent { frame, .. } => {
                 let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) else { continue };
                 // The leaf next to the sender hands it over.
                 if traced.node == NodeId(6) {
@@ -85,10 +85,10 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
                 }
                 *made.entry((packet.flow, traced.node)).or_default() += 1;
             }
-            Action::Reported(Report::Acknowledged { flow, .. }) => {
+            TracedAction::Reported(Report::Acknowledged { flow, .. }) => {
                 done.insert(flow, sent.get(&flow).copied().unwrap_or_default());
             }
-            Action::Reported(_) => {}
+            TracedAction::Reported(_) => {}
         }
     }
     let told = told(&mut simulation, SignalKind::Notice);

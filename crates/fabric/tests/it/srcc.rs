@@ -43,8 +43,8 @@ fn traced(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> (Simulation, Vec<Traced>)
 fn notices(trace: &[Traced], flow: u32) -> Vec<(Time, NodeId)> {
     let is_notice = |packet: &&Packet| packet.kind == PacketKind::Notice && packet.flow == FlowId(flow);
     let sent = trace.iter().filter(|traced| match &traced.what {
-        Action::Sent { frame, .. } => frame.packet().filter(is_notice).is_some(),
-        Action::Reported(_) => false,
+        TracedAction::Sent { frame, .. } => frame.packet().filter(is_notice).is_some(),
+        TracedAction::Reported(_) => false,
     });
     sent.map(|traced| (traced.at, traced.node)).collect()
 }
@@ -118,7 +118,7 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let arrival = first + Duration::from_ps(3360 + 3_000_000 + 3360 + 2_000_000 + 6720 + 1_000_000);
     let rates = |from: Time| -> Vec<(Time, Rate)> {
         let of_flow = trace.iter().filter_map(|traced| match traced.what {
-            Action::Reported(Report::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => {
+            TracedAction::Reported(Report::Rate { flow: FlowId(0), rate, .. }) if traced.at >= from => {
                 Some((traced.at, rate))
             }
             _ => None,
@@ -158,9 +158,9 @@ fn longest_queue(two_way: bool) -> u64 {
     };
     let flows = vec![flow(0, 5, 8000, 0), flow(1, 5, 8000, 0), flow(0, 4, 400_000, 1000), flow(1, 4, 400_000, 1000)];
     let (simulation, trace) = traced(&under(config, star(6, 100, 1000)), flows);
-    let port = simulation.fabric().wiring.of(NodeId(6))[4].id;
+    let port = simulation.fabric().wiring.ports_of(NodeId(6))[4].id;
     let lengths = trace.iter().filter_map(|traced| match traced.what {
-        Action::Reported(Report::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
+        TracedAction::Reported(Report::Enqueued { port: at, bytes, .. }) if at == port => Some(bytes),
         _ => None,
     });
     lengths.max().unwrap()
@@ -269,12 +269,12 @@ fn notices_go_back_the_way_of_the_packet() {
     let sent: Vec<_> = trace
         .iter()
         .filter_map(|traced| match &traced.what {
-            Action::Sent { frame, until, .. } => {
+            TracedAction::Sent { frame, until, .. } => {
                 let port = &wiring.ports[traced.port?];
                 let peer = wiring.ports[port.peer].node;
                 Some((traced.at, traced.node.0, peer.0, *until + port.delay, *frame.packet()?))
             }
-            Action::Reported(_) => None,
+            TracedAction::Reported(_) => None,
         })
         .collect();
     let mut seen = BTreeSet::new();
@@ -409,9 +409,9 @@ proptest! {
             let counters = simulation.counters();
             prop_assert_eq!(counters.get("notices"), counters.get("notices_received"));
             for traced in &trace {
-                if let Action::Reported(Report::Rate { flow, rate, .. }) = traced.what {
+                if let TracedAction::Reported(Report::Rate { flow, rate, .. }) = traced.what {
                     let host = flows[flow.0 as usize].src;
-                    let fastest = simulation.fabric().wiring.of(host).iter().map(|port| port.rate).max();
+                    let fastest = simulation.fabric().wiring.ports_of(host).iter().map(|port| port.rate).max();
                     prop_assert!(rate > Rate::from_bps(0) && Some(rate) <= fastest, "{rate} of {fastest:?}");
                 }
             }

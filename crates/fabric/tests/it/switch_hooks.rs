@@ -96,7 +96,7 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     assert_eq!(sent[0].1, NodeId(4));
     assert_eq!(received[0].0, sent[0].0 + way);
     assert_eq!(sent.len(), received.len());
-    let port = simulation.fabric().wiring.of(NodeId(4))[1].id;
+    let port = simulation.fabric().wiring.ports_of(NodeId(4))[1].id;
     let expected = Notice { protocol: TOY, from: port, flow: FlowId(0), to: NodeId(0), words: received[0].1.words };
     assert_eq!(received[0].1, expected);
     // 200 packets at about a tenth of the line rate: without notices they arrive eight times as

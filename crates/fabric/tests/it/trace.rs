@@ -24,8 +24,8 @@ fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
 
 fn reports(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Report)> {
     trace.iter().filter_map(|traced| match traced.what {
-        Action::Reported(report) => Some((traced.at, traced.node, report)),
-        Action::Sent { .. } => None,
+        TracedAction::Reported(report) => Some((traced.at, traced.node, report)),
+        TracedAction::Sent { .. } => None,
     })
 }
 
@@ -34,13 +34,15 @@ fn the_trace_tells_what_the_totals_count() {
     let (mut simulation, trace) = traced(&incast(), 1);
     let count = |is_it: fn(&Report) -> bool| reports(&trace).filter(|(.., report)| is_it(report)).count() as u64;
     let totals = simulation.totals();
-    let sent = trace.iter().filter(|traced| matches!(traced.what, Action::Sent { .. })).count() as u64;
+    let sent = trace.iter().filter(|traced| matches!(traced.what, TracedAction::Sent { .. })).count() as u64;
     assert_eq!(sent, totals.packet_hops);
     // A packet joins a queue, and leaves it, at every switch that it passes: three, each way; an answer at its host as well.
     let made = |is_it: fn(PacketKind) -> bool| {
         let by_hosts = trace.iter().filter(|traced| match &traced.what {
-            Action::Sent { frame, .. } => traced.node.0 < 4 && frame.packet().is_some_and(|packet| is_it(packet.kind)),
-            Action::Reported(_) => false,
+            TracedAction::Sent { frame, .. } => {
+                traced.node.0 < 4 && frame.packet().is_some_and(|packet| is_it(packet.kind))
+            }
+            TracedAction::Reported(_) => false,
         });
         by_hosts.count() as u64
     };
@@ -58,7 +60,7 @@ fn the_trace_tells_what_the_totals_count() {
     // Packets that are marked arrive so, at h3.
     let marks = count(|report| matches!(report, Report::Marked { .. }));
     let last_hop = trace.iter().filter(|traced| match &traced.what {
-        Action::Sent { frame, .. } if traced.node == NodeId(5) => {
+        TracedAction::Sent { frame, .. } if traced.node == NodeId(5) => {
             frame.packet().is_some_and(|packet| packet.kind == PacketKind::Data && packet.marked)
         }
         _ => false,
@@ -128,10 +130,10 @@ fn a_trace_has_what_was_asked_for() {
     let at = |traced: &Traced| (traced.at, traced.node, traced.port);
     // Beginning and end are instants at which something happens.
     let (from, until) = (whole[whole.len() / 3].at, whole[whole.len() / 2].at);
-    let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(5))[0].id;
+    let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(5))[0].id;
     let of_flow = |traced: &Traced| match &traced.what {
-        Action::Sent { frame, .. } => frame.packet().is_some_and(|packet| packet.flow == FlowId(1)),
-        Action::Reported(
+        TracedAction::Sent { frame, .. } => frame.packet().is_some_and(|packet| packet.flow == FlowId(1)),
+        TracedAction::Reported(
             Report::Enqueued { flow, .. }
             | Report::Dequeued { flow, .. }
             | Report::Marked { flow, .. }
@@ -140,7 +142,7 @@ fn a_trace_has_what_was_asked_for() {
             | Report::Received { flow, .. }
             | Report::Acknowledged { flow, .. },
         ) => *flow == FlowId(1),
-        Action::Reported(_) => false,
+        TracedAction::Reported(_) => false,
     };
     type Wanted<'a> = &'a dyn Fn(&Traced) -> bool;
     let cases: [(TraceScope, Wanted<'_>); 4] = [
@@ -166,7 +168,7 @@ fn a_trace_has_what_was_asked_for() {
 /// The completion of a flow is at no port: it comes with those of its node.
 #[test]
 fn a_trace_of_ports_has_what_their_nodes_do() {
-    let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.of(NodeId(3))[0].id;
+    let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(3))[0].id;
     let spec = TraceSpec { scope: TraceScope::Ports([receiver].into()), ..TraceSpec::ALL };
     let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
     let mut simulation = Simulation::new(incast(), flows, 1).unwrap();

@@ -260,10 +260,10 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
         let theirs = spec.flow_control_of(peer, &wiring).facts(spec.is_host(peer));
         ours.protocols.iter().find(|protocol| theirs.supports(**protocol)) == Some(&Protocol::PFC)
     };
-    let drops = |switch: &NodeId| wiring.of(*switch).iter().any(|port| !uses_pfc(*switch, port));
+    let drops = |switch: &NodeId| wiring.ports_of(*switch).iter().any(|port| !uses_pfc(*switch, port));
     let found = switches(spec).find(|switch| is_divided(switch) && bounds_queues(switch) && drops(switch));
     let Some(switch) = found else { return diagnostics.into_vec() };
-    let remedy = if wiring.of(switch).iter().any(|port| uses_pfc(switch, port)) {
+    let remedy = if wiring.ports_of(switch).iter().any(|port| uses_pfc(switch, port)) {
         let node = &spec.nodes[switch].name;
         format!(
             "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer"

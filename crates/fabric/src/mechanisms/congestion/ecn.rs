@@ -120,7 +120,7 @@ impl PipelineHooks for EcnMarker {
 mod tests {
     use super::*;
     use crate::ids::NodeId;
-    use crate::testing::{depart, fabric, interfaces, port, star};
+    use crate::testing::{depart, fabric, node_io, port, star};
     use backwater_engine::Time;
 
     /// Returns how many of 20,000 packets are marked that leave `bytes` in their queue.
@@ -129,7 +129,7 @@ mod tests {
         spec.links[1].rate = Rate::from_gbps(gbps);
         let fabric = fabric(spec);
         let mut marker = EcnMarker::new(config, &fabric.site(NodeId(2)));
-        let mut node = interfaces(vec![port(gbps), port(gbps)]);
+        let mut node = node_io(vec![port(gbps), port(gbps)]);
         let is_marked = |_: &u32| {
             let (frame, _) = depart(&mut marker, bytes, Time::ZERO, &mut node);
             frame.packet().is_some_and(|packet| packet.marked)

@@ -89,7 +89,7 @@ impl PipelineHooks for TelemetryStamper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{depart, frame, interfaces, queued};
+    use crate::testing::{depart, frame, node_io, queued};
 
     /// Header fields have units: nanoseconds, 128 B and 80 B per 25 Gb/s of the port.
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         let mut port = crate::testing::port(100);
         port.start(&frame(3, 1500), Time::ZERO);
         port.enqueue(3, &queued(3, 1000), &mut crate::model::fifo::Frames::default());
-        let mut node = interfaces(vec![crate::testing::port(100), port]);
+        let mut node = node_io(vec![crate::testing::port(100), port]);
         let (packet, records) = depart(&mut TelemetryStamper(RateCode::Exact), 1000, Time::from_ps(123_456), &mut node);
         let expected =
             Stamp { time: Time::from_ps(123_000), tx_bytes: 1024, queue_bytes: 960, rate: Rate::from_gbps(100) };

@@ -101,13 +101,13 @@ mod tests {
     use crate::frame::record::Records;
     use crate::frame::{Body, Frame, PacketKind};
     use crate::ids::NodeId;
-    use crate::testing::{fabric, frame, interfaces, port, star};
+    use crate::testing::{fabric, frame, node_io, port, star};
     use backwater_engine::Time;
 
     /// Returns the ports of a flow's packets at these times in nanoseconds, at a switch with four
     /// ports.
     fn ways(balancer: &mut LetFlow, flow: u64, kind: PacketKind, times: impl Iterator<Item = u64>) -> Vec<usize> {
-        let (fabric, mut node) = (fabric(star(5)), interfaces((0..4).map(|_| port(100)).collect()));
+        let (fabric, mut node) = (fabric(star(5)), node_io((0..4).map(|_| port(100)).collect()));
         let mut way = |ns| {
             let (mut records, mut frame) = (Records::default(), frame(3, 1000));
             let Frame { body: Body::Packet(packet), .. } = &mut frame else { unreachable!("it is a data packet") };

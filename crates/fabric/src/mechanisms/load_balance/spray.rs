@@ -52,12 +52,12 @@ impl LoadBalance for Spray {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{choose, interfaces, port};
+    use crate::testing::{choose, node_io, port};
 
     /// Returns how many of 40,000 packets of a flow take ports 4, 5, 6 and 9 while some are `down`.
     fn counts(down: &[u16]) -> [u32; 4] {
         let mut spray = Spray::new(Seed(1), NodeId(3));
-        let mut node = interfaces((0..10).map(|_| port(100)).collect());
+        let mut node = node_io((0..10).map(|_| port(100)).collect());
         down.iter().for_each(|port| node.ports[*port].fail());
         let mut counts = [0; 4];
         (0..40_000).for_each(|_| counts[choose(&mut spray, &[4, 5, 6, 9], &mut node)] += 1);

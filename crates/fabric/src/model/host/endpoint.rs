@@ -44,7 +44,7 @@ impl Endpoint {
             upcoming: VecDeque::new(),
             queue_pairs: IndexVec::default(),
             free: Vec::new(),
-            lanes: fabric.wiring.of(host).iter().map(|_| Lanes::default()).collect(),
+            lanes: fabric.wiring.ports_of(host).iter().map(|_| Lanes::default()).collect(),
             receivers: IndexVec::default(),
             free_receivers: Vec::new(),
             retransmissions: Timers::default(),

@@ -1,7 +1,7 @@
 //! Clocks that attribute waiting time to reasons.
 
 use crate::frame::cause::Cause;
-use crate::frame::journey::{Journey, Term, Totals, Waiting};
+use crate::frame::journey::{Journey, Term, TermTotals, Waiting};
 use crate::ids::{Class, PortId};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
@@ -43,7 +43,7 @@ impl Reason {
 pub(super) struct Clock {
     /// Time up to which waiting is added up.
     since: Time,
-    totals: Totals,
+    totals: TermTotals,
     /// Roots of closed gates, the latest last, as far as they are kept.
     roots: VecDeque<Root>,
     /// Paused time before the first of `roots`.
@@ -73,7 +73,7 @@ impl Clock {
         Clock { since: now, ..Clock::default() }
     }
 
-    pub(super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> TermTotals {
         self.totals
     }
 
@@ -104,7 +104,7 @@ impl Clock {
 
     /// Adds to `journey` the waiting time of a packet of `class` at `port` since the clock's totals
     /// were `mark`.
-    pub(super) fn add_to(&self, mark: &Totals, class: Class, port: PortId, journey: &mut Journey) {
+    pub(super) fn add_to(&self, mark: &TermTotals, class: Class, port: PortId, journey: &mut Journey) {
         let (before, now) = (mark.of(class), self.totals.of(class));
         for (term, (before, now)) in Term::ALL.into_iter().zip(before.into_iter().zip(now)) {
             if term == Term::Paused {
@@ -136,7 +136,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn spans(clock: &Clock, mark: Totals) -> Vec<(Term, Option<u32>, u64)> {
+    fn spans(clock: &Clock, mark: TermTotals) -> Vec<(Term, Option<u32>, u64)> {
         let mut journey = Journey::new(Time::ZERO);
         clock.add_to(&mark, Class(3), PortId(0), &mut journey);
         journey.spans.iter().map(|span| (span.term, span.root.map(|root| root.0), span.length.ps())).collect()
@@ -163,10 +163,10 @@ mod tests {
             (Term::OtherClass, None, 5),
             (Term::ControlClass, None, 2),
         ];
-        assert_eq!(spans(&clock, Totals::default()), expected);
+        assert_eq!(spans(&clock, TermTotals::default()), expected);
         clock.restart(Time::from_ps(200));
         clock.advance(Time::from_ps(201), paused(7));
-        assert_eq!(spans(&clock, Totals::default())[2], (Term::Paused, Some(7), 1));
+        assert_eq!(spans(&clock, TermTotals::default())[2], (Term::Paused, Some(7), 1));
     }
 
     /// The time per root covers exactly the time since the mark, wherever the mark falls.
@@ -194,7 +194,7 @@ mod tests {
         for root in 0..count {
             clock.advance(Time::from_ps(2 * root + 2), paused(root as u32));
         }
-        let spans = spans(&clock, Totals::default());
+        let spans = spans(&clock, TermTotals::default());
         assert_eq!(spans.len(), Clock::MEMORY + 1);
         assert_eq!(spans[0], (Term::Paused, None, 2 * (count - memory)));
         assert_eq!(spans[1], (Term::Paused, Some((count - memory) as u32), 2));

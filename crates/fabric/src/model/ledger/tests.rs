@@ -8,7 +8,7 @@ const DATA: Class = Class(3);
 
 /// The ledger of a host with one port.
 fn ledger() -> Ledger {
-    Ledger::new(fabric(star(2)).wiring.of(crate::ids::NodeId(0)))
+    Ledger::new(fabric(star(2)).wiring.ports_of(crate::ids::NodeId(0)))
 }
 
 fn at(ps: u64) -> Time {
@@ -323,7 +323,7 @@ fn a_journey_can_be_cut_short() {
 #[test]
 fn waiting_of_a_sender_counts_at_the_port_where_it_waits() {
     let fabric = fabric(star(2));
-    let ports = fabric.wiring.of(crate::ids::NodeId(2));
+    let ports = fabric.wiring.ports_of(crate::ids::NodeId(2));
     let mut ledger = Ledger::new(ports);
     let here = |port| PairFacts { port, ..facts(Some(0), 0, 0) };
     ledger.gate(0, 3, because(7), at(0));

@@ -78,7 +78,7 @@ fn all_equal_cost_ports_are_candidates_parallel_links_included() {
 #[test]
 fn packets_meet_only_ports_ahead() {
     let (wiring, routes) = routes(&leaf_spine());
-    let port = |node: u32, ix: usize| &wiring.of(NodeId(node))[ix];
+    let port = |node: u32, ix: usize| &wiring.ports_of(NodeId(node))[ix];
     let intersects = |node: u32, port| routes.may_meet(&wiring, NodeId(node), NodeId(3), port);
     let (of_spines, last) = ([port(6, 1), port(7, 1)], port(5, 1));
     assert_eq!(of_spines.map(|port| intersects(4, port)), [true, true]);

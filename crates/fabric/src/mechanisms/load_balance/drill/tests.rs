@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::fifo::Frames;
 use crate::model::io::NodeIo;
-use crate::testing::{choose, interfaces, port, queued};
+use crate::testing::{choose, node_io, port, queued};
 
 /// Ports with so many packets of 1000 B in their queues.
 fn ports(packets: &[u32]) -> NodeIo {
@@ -10,7 +10,7 @@ fn ports(packets: &[u32]) -> NodeIo {
         (0..*count).for_each(|_| port.enqueue(3, &queued(3, 1000), &mut frames));
         port
     };
-    interfaces(packets.iter().map(with).collect())
+    node_io(packets.iter().map(with).collect())
 }
 
 fn drill(samples: u32, memory: u32) -> Drill {

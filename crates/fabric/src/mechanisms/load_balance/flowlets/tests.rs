@@ -1,7 +1,7 @@
 use super::*;
 use crate::ids::NodeId;
 use crate::model::io::NodeIo;
-use crate::testing::{fabric, interfaces, port, star};
+use crate::testing::{fabric, node_io, port, star};
 use backwater_engine::random::Seed;
 
 const FLOW: FlowKey = FlowKey(7);
@@ -12,7 +12,7 @@ fn at(ns: u64) -> Time {
 
 /// Four ports, of which some are down.
 fn ports(down: &[PortIx]) -> NodeIo {
-    let mut node = interfaces((0..4).map(|_| port(100)).collect());
+    let mut node = node_io((0..4).map(|_| port(100)).collect());
     down.iter().for_each(|port| node.ports[*port].fail());
     node
 }
