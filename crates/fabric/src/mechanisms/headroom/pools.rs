@@ -1,7 +1,7 @@
 //! Bytes in the private, shared and headroom pools, counted per lossless (ingress port, class).
 
 use crate::contract::report::DropCause;
-use crate::contract::{Occupancy, PacketContext, Site};
+use crate::contract::{BufferAccounts, Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
@@ -18,7 +18,7 @@ struct IngressQueue {
 
 /// Usage of one ingress queue beyond its private bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct PoolUsage {
     /// Bytes of the shared pool.
     pub(super) shared: u64,
     /// Bytes of headroom.
@@ -89,29 +89,9 @@ impl Pools {
     }
 
     /// Usage of one ingress queue beyond its private bytes.
-    pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> Held {
+    pub(super) fn beyond_private(&self, ingress: PortIx, class: Class) -> PoolUsage {
         let IngressQueue { footroom, headroom } = *self.queue(ingress, class);
-        Held { shared: footroom.saturating_sub(self.private_of(class)), headroom }
-    }
-
-    /// Returns the bytes of headroom that one ingress queue uses.
-    pub(super) fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.queue(ingress, class).headroom
-    }
-
-    /// Returns the most bytes of headroom that one ingress queue has used so far.
-    pub(super) fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.peak_headroom[usize::from(ingress)][class.index()]
-    }
-
-    /// Returns all bytes of one ingress queue.
-    pub(super) fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        let queue = self.queue(ingress, class);
-        queue.footroom + queue.headroom
-    }
-
-    pub(super) fn occupancy(&self) -> Occupancy {
-        self.used
+        PoolUsage { shared: footroom.saturating_sub(self.private_of(class)), headroom }
     }
 
     /// Charges a packet: to private bytes first, then to the shared pool up to `threshold` of the
@@ -123,7 +103,7 @@ impl Pools {
         &mut self,
         packet: &PacketContext<'_>,
         threshold: impl FnOnce(u64) -> u64,
-    ) -> Result<Held, DropCause> {
+    ) -> Result<PoolUsage, DropCause> {
         let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
         let queue = &mut self.queues[usize::from(ingress)][class.index()];
@@ -149,7 +129,7 @@ impl Pools {
         let headroom = queue.headroom;
         self.used.used += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
-        Ok(Held { shared, headroom })
+        Ok(PoolUsage { shared, headroom })
     }
 
     /// Frees `bytes`: headroom first, then shared, then private.
@@ -173,6 +153,25 @@ impl Pools {
 
     fn private_of(&self, class: Class) -> u64 {
         if self.lossless.has(class) { self.private } else { 0 }
+    }
+}
+
+impl BufferAccounts for Pools {
+    fn occupancy(&self) -> Occupancy {
+        self.used
+    }
+
+    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
+        let queue = self.queue(ingress, class);
+        queue.footroom + queue.headroom
+    }
+
+    fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.queue(ingress, class).headroom
+    }
+
+    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
+        self.peak_headroom[usize::from(ingress)][class.index()]
     }
 }
 

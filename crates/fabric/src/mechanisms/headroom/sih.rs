@@ -2,13 +2,15 @@
 //! section II).
 
 use super::options::{effective_values, offset, per_port, resume_offset};
-use super::pools::{Held, Pools, reserved};
+use super::pools::{PoolUsage, Pools, reserved};
 use super::threshold::{self, DynamicThreshold};
+use crate::contract::accounts::ambassador_impl_BufferAccounts;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, PortFacts, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, PortIx};
+use ambassador::Delegate;
 use backwater_engine::{Bytes, Rate, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -84,7 +86,8 @@ impl HeadroomOptions for SihConfig {
 
 /// SIH at one switch, and policies that only reserve other amounts: private bytes, a shared pool
 /// with a dynamic threshold, headroom.
-#[derive(Debug, GetSize)]
+#[derive(Debug, GetSize, Delegate)]
+#[delegate(BufferAccounts, target = "pools")]
 pub struct Sih {
     pools: Pools,
     threshold: DynamicThreshold,
@@ -104,7 +107,7 @@ impl Sih {
 
     /// Returns the pressure of a class whose queue has these bytes.
     #[inline(always)]
-    fn pressure_of(&self, Held { shared, headroom }: Held, ingress: PortIx, class: Class) -> Pressure {
+    fn pressure_of(&self, PoolUsage { shared, headroom }: PoolUsage, ingress: PortIx, class: Class) -> Pressure {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
         }
@@ -143,24 +146,6 @@ impl BufferPolicy for Sih {
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
         self.pools.prefetch(ingress, class);
-    }
-}
-
-impl BufferAccounts for Sih {
-    fn occupancy(&self) -> Occupancy {
-        self.pools.occupancy()
-    }
-
-    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.ingress_occupancy(ingress, class)
-    }
-
-    fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.headroom(ingress, class)
-    }
-
-    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.peak_headroom(ingress, class)
     }
 }
 

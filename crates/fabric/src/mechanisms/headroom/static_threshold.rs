@@ -3,11 +3,13 @@
 use super::HeadroomConfig;
 use super::options::{effective_values, per_port, resume_offset};
 use super::pools::{Pools, reserved};
+use crate::contract::accounts::ambassador_impl_BufferAccounts;
 use crate::contract::{
     Admission, BufferAccounts, BufferPolicy, Diagnostics, HeadroomFacts, HeadroomOptions, Occupancy, Options,
     PacketContext, Pressure, SchemeContext, Site,
 };
 use crate::ids::{Class, ClassMask, PortIx};
+use ambassador::Delegate;
 use backwater_engine::{Bytes, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -89,7 +91,8 @@ impl StaticConfig {
 }
 
 /// Static threshold at one switch.
-#[derive(Debug, GetSize)]
+#[derive(Debug, GetSize, Delegate)]
+#[delegate(BufferAccounts, target = "pools")]
 pub struct StaticThreshold {
     pools: Pools,
     xoff: u64,
@@ -136,24 +139,6 @@ impl BufferPolicy for StaticThreshold {
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
         self.pools.prefetch(ingress, class);
-    }
-}
-
-impl BufferAccounts for StaticThreshold {
-    fn occupancy(&self) -> Occupancy {
-        self.pools.occupancy()
-    }
-
-    fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.ingress_occupancy(ingress, class)
-    }
-
-    fn headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.headroom(ingress, class)
-    }
-
-    fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.pools.peak_headroom(ingress, class)
     }
 }
 
