@@ -20,7 +20,8 @@ macro_rules! registry {
         $crate::mechanisms::registry::configuration! { $(#[$meta])* $config, $factory, $mechanisms }
         $(
             $crate::mechanisms::registry::instances! {
-                $config, $any, $trait $(+ $accounts)*, $options::$instance, $build($($site: $place)?), ($($site)?), $boxed, $mechanisms
+                $config, $any, $trait $(+ $accounts)*, $options::$instance, $build($($site: $place)?), ($($site)?),
+                $boxed, $mechanisms
             }
         )+
     };
@@ -38,13 +39,18 @@ macro_rules! configuration {
         #[serde(tag = "kind", remote = "Self")]
         #[schemars(transform = |schema: &mut schemars::Schema| PLUG_INS.describe(schema))]
         pub enum $config {
-            $(#[serde(rename = $name)] #[allow(missing_docs, reason = "its options say what it is")] $variant($options),)+
+            $(
+                #[serde(rename = $name)]
+                #[allow(missing_docs, reason = "the options have the documentation")]
+                $variant($options),
+            )+
             /// Mechanism of another crate.
             #[serde(skip)]
             Custom($crate::mechanisms::plug_in::Custom<dyn $factory>),
         }
 
-        static PLUG_INS: $crate::mechanisms::plug_in::PlugIns<dyn $factory> = $crate::mechanisms::plug_in::PlugIns::none();
+        static PLUG_INS: $crate::mechanisms::plug_in::PlugIns<dyn $factory> =
+            $crate::mechanisms::plug_in::PlugIns::none();
 
         impl<'de> serde::Deserialize<'de> for $config {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$config, D::Error> {
@@ -61,7 +67,9 @@ macro_rules! configuration {
         impl serde::Serialize for $config {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    $config::Custom(custom) => custom.written().map_err(serde::ser::Error::custom)?.serialize(serializer),
+                    $config::Custom(custom) => {
+                        custom.written().map_err(serde::ser::Error::custom)?.serialize(serializer)
+                    }
                     built_in => $config::serialize(built_in, serializer),
                 }
             }

@@ -14,7 +14,7 @@ fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec
     let flow = flow(0, 1, 4_000_000, 0);
     let fabric = Fabric::new(spec.clone()).unwrap();
     let uplink = fabric.path(FlowId(0), &flow, Direction::Data)[1];
-    let up = up_us.map_or(Time::NEVER, |us| at_us(us));
+    let up = up_us.map_or(Time::NEVER, at_us);
     // Leaf 2 has port 1 to spine 4 and port 2 to spine 5, whose links to leaf 3 are links 4 and 5.
     spec.faults = vec![LinkFault { link: 3 + usize::from(uplink), down: at_us(50), up }];
     (spec, flow, uplink)
