@@ -1,8 +1,8 @@
 //! Random small fabrics that cannot deadlock, with random mechanisms and traffic.
 //!
-//! Large strategies are boxed: their trees would overflow the stack of a test.
+//! Large strategies are boxed: their trees would overflow a test's stack.
 
-use super::{applies, link, network};
+use super::{applies, flow, link, network, sorted};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::frame::framing::Framing;
@@ -53,7 +53,7 @@ pub struct Case {
     pub flows: Vec<FlowSpec>,
 }
 
-/// Hosts, switches and who is linked to whom; hosts come first.
+/// Hosts, which come first, switches, and links.
 #[derive(Clone, Debug)]
 struct Shape {
     hosts: u32,
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// Shapes whose shortest paths go up and then down, so that no cycle of buffers can form.
+/// Draws shapes whose shortest paths go up and then down, so that no cycle of buffers can form.
 fn shapes() -> impl Strategy<Value = Shape> {
     let star = (2u32..7).prop_map(|hosts| Shape { hosts, switches: 1, ends: (0..hosts).map(|h| (h, hosts)).collect() });
     let chain = (2u32..5, 1u32..4).prop_map(|(switches, per_switch)| {
@@ -90,7 +90,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![star, chain, leaf_spine, dual_homed]
 }
 
-/// Links of 10 to 400 Gb/s, and now and then one of `others`.
+/// Draws links of 10 to 400 Gb/s, and occasionally one of `others`.
 fn links(shape: &Shape, others: &'static [u64]) -> impl Strategy<Value = Vec<LinkSpec>> + use<> {
     let ends = shape.ends.clone();
     let mbps = prop_oneof![
@@ -116,11 +116,11 @@ fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     })
 }
 
-/// Stands for [`shortest_pause`] until the fabric is known.
+/// Placeholder for [`shortest_pause`] until the fabric is known.
 const SHORTEST: u16 = 0;
 
-/// The fewest quanta that planning accepts: a pause must outlast twice what its refresh may wait for, a frame and a PFC frame of every class, and is
-/// refreshed every 100 ns at most.
+/// Returns the fewest quanta that planning accepts: a pause must outlast twice the longest wait of
+/// its refresh, a frame and a PFC frame of every class, and is refreshed every 100 ns at most.
 fn shortest_pause(spec: &NetworkSpec) -> u16 {
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * spec.switch.lossless.len() as u64;
@@ -129,7 +129,7 @@ fn shortest_pause(spec: &NetworkSpec) -> u16 {
     bytes.div_ceil(64) as u16
 }
 
-/// A share of the free buffer; with none of it every packet pauses.
+/// Draws a share of the free buffer; with 0 every packet pauses.
 fn alpha() -> impl Strategy<Value = f64> {
     prop_oneof![4 => 0.01f64..4.0, 1 => Just(0.0)]
 }
@@ -165,7 +165,7 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
     prop_oneof![2 => sih, 2 => fixed, 1 => adaptive, 1 => pooled, 2 => dsh().prop_map(HeadroomConfig::Dsh)]
 }
 
-/// How packets find their way, with a receiver that can put up with it; no timer sends anything twice.
+/// Draws a load balancer, with a receiver that tolerates it; no timer repeats a packet.
 fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> + use<> {
     let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
     let ecmp = Just((LoadBalanceConfig::Ecmp(Default::default()), in_order));
@@ -178,7 +178,7 @@ fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryCon
     prop_oneof![3 => others, 2 => with_recovery(flowlets), 2 => (from_edges, Just(tolerant))]
 }
 
-/// FLB with any of its rules, and thresholds that traffic of some packets crosses.
+/// Draws FLB with any of its rules, and thresholds that a few packets cross.
 pub fn flb() -> impl Strategy<Value = FlbConfig> {
     let time = || prop::option::weighted(0.5, (100u64..100_000).prop_map(Duration::from_ns));
     let rules = (
@@ -226,7 +226,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
     })
 }
 
-/// Recoveries that take packets in any order; no flow has so many that one is beyond a receiver's bitmap.
+/// Draws recoveries that accept any order; no flow exceeds a receiver's bitmap.
 fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
     let (timeout, rto) = (Duration::ZERO, Duration::ZERO);
     let mp_rdma =
@@ -237,12 +237,13 @@ fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
     ]
 }
 
-/// LetFlow and CONGA, with a receiver as above.
+/// Draws LetFlow or CONGA, with a receiver as above.
 pub fn flowlets() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
     with_recovery(prop_oneof![letflow(), conga()].boxed())
 }
 
-/// Where order counts, flowlets are so long that none overtakes another: a pause, at the slowest rates, takes less than ten seconds.
+/// If order counts, flowlets are so long that none overtakes another: a pause, at the slowest
+/// rates, takes less than ten seconds.
 fn with_recovery(
     balancers: BoxedStrategy<LoadBalanceConfig>,
 ) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
@@ -261,7 +262,7 @@ fn with_recovery(
     })
 }
 
-/// A timeout of flowlets, an ageing no shorter than flowlets' gaps, and the rules.
+/// Draws a flowlet timeout, an ageing no shorter than flowlets' gaps, and rules.
 fn flowlet_rules() -> impl Strategy<Value = (Duration, Duration, Gaps, Answers)> {
     let timeout = prop_oneof![1u64..2000, 1u64..50_000];
     let rules = (select(vec![Gaps::Exact, Gaps::AgeBit]), select(vec![Answers::ByHash, Answers::ByFlowlets]));
@@ -286,7 +287,7 @@ fn conga() -> impl Strategy<Value = LoadBalanceConfig> {
     (flowlet_rules(), (1u64..50_000, 0u64..100_000), 0.01f64..1.0, 1u8..=8).prop_map(config)
 }
 
-/// DSH that is lossless, in any form.
+/// Draws lossless DSH in any form.
 pub fn dsh() -> impl Strategy<Value = DshConfig> {
     let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
     let thresholds = (alpha(), private(), offset(), offset());
@@ -314,7 +315,7 @@ pub fn dsh() -> impl Strategy<Value = DshConfig> {
     )
 }
 
-/// Pyrrha in any form.
+/// Draws Pyrrha in any form.
 pub fn pyrrha_configs() -> impl Strategy<Value = PyrrhaConfig> {
     let merge = select(vec![MergePolicy::Down, MergePolicy::Any, MergePolicy::Never]);
     let soft_merge = select(vec![SoftMerge::Flush, SoftMerge::Drain]);
@@ -352,7 +353,8 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ]
 }
 
-/// MP-RDMA with windows from a packet on, and thresholds and orders that traffic of some packets crosses.
+/// Draws MP-RDMA with windows from one packet on, and thresholds and orders that a few packets
+/// cross.
 fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
     let kmin = prop_oneof![1 => Just(60_000u64), 2 => 0u64..50_000].prop_map(Bytes);
     let sending = (select(vec![AnswerPath::Echoed, AnswerPath::Reverse]), prop::option::weighted(0.5, 1.0f64..200.0));
@@ -364,7 +366,7 @@ fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
     })
 }
 
-/// What governs between notices of SRCC.
+/// Draws SRCC's base control.
 fn base() -> impl Strategy<Value = Base> {
     select(vec![
         Base::Dcqcn(Default::default()),
@@ -374,7 +376,7 @@ fn base() -> impl Strategy<Value = Base> {
     ])
 }
 
-/// SRCC with any of its rules, and thresholds that traffic of some packets crosses.
+/// Draws SRCC with any of its rules, and thresholds that a few packets cross.
 pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConfig> {
     let bytes = || prop::option::weighted(0.7, (1u64..50_000).prop_map(Bytes));
     let time = || prop::option::weighted(0.3, (1u64..100_000).prop_map(Duration::from_ns));
@@ -401,7 +403,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
         let (link_delay, rate_interval, window, count_window, notice_interval) = times;
         let (is_static, default) = (threshold == Threshold::Static, SrccConfig::default());
         let cut_has_no_effect = adjustment == Adjustment::Cut && !matches!(base, Base::Dcqcn(_));
-        // What has no effect is refused.
+        // Options without effect are refused.
         SrccConfig {
             base,
             threshold,
@@ -426,7 +428,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
     })
 }
 
-/// Swift with any target, so that windows come to be of any size.
+/// Draws Swift with any target, so that windows reach any size.
 fn swift() -> impl Strategy<Value = CongestionConfig> {
     let base_target = prop::option::weighted(0.5, (0u64..40).prop_map(Duration::from_us));
     let profile = select(vec![SwiftProfile::Fabric, SwiftProfile::PyrrhaNs3, SwiftProfile::Htsim]);
@@ -435,7 +437,7 @@ fn swift() -> impl Strategy<Value = CongestionConfig> {
     })
 }
 
-/// PCN with any threshold, and periods from that of a packet to that of a flow.
+/// Draws PCN with any threshold, and periods from that of a packet to that of a flow.
 fn pcn() -> impl Strategy<Value = CongestionConfig> {
     let threshold = prop::option::weighted(0.7, (0u64..50_000).prop_map(Bytes));
     (threshold, 100u64..60_000).prop_map(|(threshold, period_ns)| {
@@ -447,38 +449,27 @@ fn pcn() -> impl Strategy<Value = CongestionConfig> {
 fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = Vec<FlowSpec>> {
     let one = (0..hosts, 1..hosts, 1u64..40_000, select(classes), 0u64..20_000);
     prop::collection::vec(one, 1..=most).prop_map(move |drawn| {
-        let mut flows: Vec<FlowSpec> = drawn
-            .into_iter()
-            .map(|(src, ahead, bytes, class, start_ns)| FlowSpec {
-                src: NodeId(src),
-                dst: NodeId((src + ahead) % hosts),
-                bytes,
-                class,
-                start: Time::ZERO + Duration::from_ns(start_ns),
-                tag: 0,
-                data_via: Vec::new(),
-                ack_via: Vec::new(),
-            })
-            .collect();
-        flows.sort_by_key(|flow| flow.start);
-        flows
+        let of_class = |(src, ahead, bytes, class, start_ns)| {
+            FlowSpec { class, ..flow(src, (src + ahead) % hosts, bytes, start_ns) }
+        };
+        sorted(drawn.into_iter().map(of_class))
     })
 }
 
-/// Random fabrics with PFC, in which nothing is ever lost; the retransmission timer is off.
+/// Draws fabrics with PFC that lose no packet; the retransmission timer is off.
 pub fn lossless() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), FAR_APART)
 }
 
-/// The same without links that take a second for what others take a microsecond for.
+/// Draws lossless fabrics without links slower or faster than all others by orders of magnitude.
 pub fn lossless_at_common_rates() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), &[100_000])
 }
 
-/// Rates in Mb/s of links that are slower or faster than all others by far.
+/// Rates in Mb/s of links slower or faster than all others by orders of magnitude.
 const FAR_APART: &[u64] = &[10, 100, 1000, 800_000, 1_600_000];
 
-/// The same under DSH, with up to seven lossless classes and more traffic.
+/// Draws lossless fabrics under DSH, with up to seven lossless classes and more traffic.
 pub fn under_dsh() -> BoxedStrategy<Case> {
     cases(1..8, 60, dsh().prop_map(HeadroomConfig::Dsh).boxed(), FAR_APART)
 }
@@ -506,14 +497,14 @@ fn cases(
         (links(&shape, rates).boxed(), flows(hosts, classes.clone(), most).boxed(), mechanisms, options).prop_map(
             move |(links, flows, (flow_control, headroom, congestion), options)| {
                 let (scheduler, (mut paths, in_any_order), acks, (framing, mtu), room, seed) = options;
-                // It chooses paths itself.
+                // MP-RDMA chooses paths itself.
                 if matches!(congestion, CongestionConfig::MpRdma(_)) {
                     paths = (LoadBalanceConfig::Ecmp(Default::default()), in_any_order);
                 }
                 let mut spec = network(hosts, shape.switches);
                 spec.links = links;
                 spec.seed = seed;
-                // Where a frame takes no time, nothing is promised.
+                // A frame without duration has no lossless guarantee.
                 let takes_time = spec.links.iter().all(|link| framing.rate_excess(link.rate, 0).is_some());
                 spec.framing = if takes_time { framing } else { Framing::Rocev2 };
                 spec.mtu = Bytes(mtu);
@@ -521,7 +512,7 @@ fn cases(
                 spec.switch.flow_control = flow_control;
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
-                // A window of less than that many packets would never be answered.
+                // A smaller window than that many packets would never be acknowledged.
                 let windowed = match &congestion {
                     CongestionConfig::Srcc(srcc) => matches!(srcc.base, Base::Hpcc(_) | Base::Swift(_)),
                     other => matches!(
@@ -551,7 +542,7 @@ fn cases(
                     && seed % 3 == 0
                 {
                     spec.congestion = CongestionConfig::FlbRc(Default::default());
-                    // Of the first window every packet must be answered.
+                    // Every packet of the first window must be acknowledged.
                     spec.host.ack_every = 1;
                 }
                 spec.switch.buffer = Bytes(reserved(&spec) + room);
@@ -562,7 +553,7 @@ fn cases(
     drawn.boxed()
 }
 
-/// The most that any switch sets aside.
+/// Returns the most bytes that any switch reserves.
 pub fn reserved(spec: &NetworkSpec) -> u64 {
     let mut roomy = spec.clone();
     roomy.switch.buffer = Bytes(u64::MAX);
@@ -571,7 +562,8 @@ pub fn reserved(spec: &NetworkSpec) -> u64 {
     switches.map(|node| spec.switch.headroom.reserved(&fabric.site(node))).max().unwrap()
 }
 
-/// Random fabrics without flow control, whose small buffers lose packets, and a recovery that puts up with that.
+/// Draws fabrics without flow control, whose small buffers lose packets, and a recovery that
+/// tolerates it.
 pub fn lossy() -> BoxedStrategy<Case> {
     let irn = (prop::option::of(1u64..200_000), 16u32..5000, 0u32..6).prop_map(|(cap, bitmap, few)| {
         RecoveryConfig::Irn(IrnConfig { bdp_cap: cap.map(Bytes), bitmap, few, ..Default::default() })
@@ -579,7 +571,7 @@ pub fn lossy() -> BoxedStrategy<Case> {
     let mp_rdma =
         (2u32..200).prop_map(|bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, ..Default::default() }));
     let recovery = prop_oneof![2 => irn, 1 => mp_rdma, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
-    // Every queue has room for a packet, or it would never get through.
+    // Every queue has room for a packet, which could never pass otherwise.
     let options = (recovery, 0.5f64..4.0, 60_000u64..400_000, any::<bool>());
     let drawn = (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
         |(Case { mut spec, flows }, (mut recovery, alpha, buffer, is_listed))| {
@@ -600,15 +592,15 @@ pub fn lossy() -> BoxedStrategy<Case> {
     drawn.boxed()
 }
 
-/// A flow control that bounds queues, with all of the buffer shared.
+/// Sets a flow control that bounds queues, with all of the buffer shared.
 pub fn with_flow_control(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();
     spec.switch.headroom = HeadroomConfig::Static(Default::default());
 }
 
-/// Random fabrics with losses, faults, routes that are computed anew, timeouts, and packets that
-/// overtake each other: none of them is in [`lossless`].
+/// Draws fabrics with losses, faults, reconvergence, timeouts, and packets that overtake each
+/// other, none of which occurs in [`lossless`].
 pub fn any_case() -> BoxedStrategy<Case> {
     let error_rate = select(vec![0.0, 0.0, 1e-3, 1e-2]);
     let fault = (any::<prop::sample::Index>(), 0u64..30_000, 1u64..30_000);
@@ -625,7 +617,9 @@ pub fn any_case() -> BoxedStrategy<Case> {
                 case.spec = spec;
             }
         }
-        case.spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
+        for link in &mut case.spec.links {
+            link.error_rate = error_rate;
+        }
         let (faults, reconvergence) = faults;
         for (link, down, length) in faults {
             let down = Time::ZERO + Duration::from_ns(down);

@@ -1,9 +1,10 @@
-//! Every load balancer in random leaf-spines and fat-trees: links of unequal rates, links that fail, tables that become empty.
+//! All load balancers in random leaf-spines and fat-trees: links of different rates, links that
+//! fail, tables that become empty.
 
 use crate::prelude::*;
 use proptest::prelude::*;
 
-/// Who is linked to whom: hosts, switches, links to hosts, links between switches.
+/// Hosts, switches, links of hosts, links between switches.
 type Shape = (u32, u32, Vec<(u32, u32)>, Vec<(u32, u32)>);
 
 fn leaf_spines() -> impl Strategy<Value = Shape> {
@@ -16,7 +17,7 @@ fn leaf_spines() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// Two or three pods of two edges and two aggregation switches, four cores.
+/// Draws two or three pods of two edges and two aggregation switches, and four cores.
 fn fat_trees() -> impl Strategy<Value = Shape> {
     (2u32..4, 1u32..3).prop_map(|(pods, per_edge)| {
         let hosts = pods * 2 * per_edge;
@@ -36,7 +37,7 @@ fn balancers() -> impl Strategy<Value = LoadBalanceConfig> {
     ]
 }
 
-/// MP-RDMA chooses paths itself.
+/// Draws a congestion control; MP-RDMA chooses paths itself.
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
     select(vec![
         CongestionConfig::None(Default::default()),
@@ -47,7 +48,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ])
 }
 
-/// Those by which packets that come early are told of, and sent again, or not.
+/// Draws recoveries with and without NACKs for early packets.
 fn recoveries() -> impl Strategy<Value = RecoveryConfig> {
     select(vec![
         RecoveryConfig::Irn(Default::default()),
@@ -86,7 +87,7 @@ fn networks() -> impl Strategy<Value = Case> {
             let needs_it = matches!(congestion, CongestionConfig::FlbRc(_));
             spec.congestion =
                 if needs_it && !listens { CongestionConfig::None(Default::default()) } else { congestion };
-            // CONGA is for two layers.
+            // CONGA supports two layers only.
             let is_tall = access.len() + trunks.len() > 0
                 && trunks.iter().any(|(a, b)| {
                     let has_host = |switch: &u32| access.iter().any(|(_, edge)| edge == switch);
@@ -99,20 +100,16 @@ fn networks() -> impl Strategy<Value = Case> {
                 spec.load_balance = LoadBalanceConfig::Ecmp(Default::default());
                 spec.recovery = RecoveryConfig::MpRdma(Default::default());
             }
-            let mut flows: Vec<FlowSpec> = drawn
-                .into_iter()
-                .map(|(src, ahead, bytes, start)| {
-                    let src = src % hosts;
-                    flow(src, (src + 1 + ahead % (hosts - 1)) % hosts, bytes, start)
-                })
-                .collect();
-            flows.sort_by_key(|flow| flow.start);
-            Case { spec, flows, trunks: access.len()..access.len() + trunks.len() }
+            let flows = drawn.into_iter().map(|(src, ahead, bytes, start)| {
+                let src = src % hosts;
+                flow(src, (src + 1 + ahead % (hosts - 1)) % hosts, bytes, start)
+            });
+            Case { spec, flows: sorted(flows), trunks: access.len()..access.len() + trunks.len() }
         },
     )
 }
 
-/// What all load balancers hold at `now`, those that are counted.
+/// Sums the counted state of all load balancers at `now`.
 fn entries(simulation: &Simulation, now: Time) -> u64 {
     let mut entries = 0;
     for pipeline in simulation.nodes().filter_map(|node| node.switch()) {
@@ -127,15 +124,16 @@ fn entries(simulation: &Simulation, now: Time) -> u64 {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Where no link fails nothing is lost, and everything delivered once; the tables are empty when the longest time has passed that anything is remembered.
+    /// Without failures there is no loss and every byte is delivered once. All tables are empty
+    /// after the longest timeout.
     #[test]
-    fn nothing_is_lost_and_nothing_left_behind(Case { spec, flows, .. } in networks(), shards in 1usize..4) {
+    fn nothing_is_lost_and_tables_become_empty(Case { spec, flows, .. } in networks(), shards in 1usize..4) {
         let (simulation, outcomes) = common::run_shards(&spec, flows.clone(), shards);
         prop_assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
         prop_assert_eq!(outcomes.len(), flows.len());
         for outcome in &outcomes {
             prop_assert!(outcome.acknowledged.is_some() && outcome.reception.delivered == outcome.spec.bytes);
-            // The receiver of MP-RDMA refuses what is too far ahead.
+            // MP-RDMA's receiver refuses packets too far ahead.
             prop_assert!(outcome.retransmitted == 0 || is_mp_rdma(&spec));
         }
         prop_assert_eq!(simulation.audit(), []);
@@ -145,9 +143,10 @@ proptest! {
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
     }
 
-    /// Flows are forgotten whenever a run pauses, every microsecond or hardly ever. Answers that come later find their way all the same, with the reports that they carry.
+    /// Flow state is released when a run is interrupted, every microsecond or hardly ever. Later
+    /// ACKs are still forwarded, with their reports.
     #[test]
-    fn nothing_depends_on_when_flows_are_forgotten(Case { mut spec, flows, .. } in networks(), recovery in recoveries()) {
+    fn results_do_not_depend_on_the_release_of_flows(Case { mut spec, flows, .. } in networks(), recovery in recoveries()) {
         if !is_mp_rdma(&spec) {
             spec.recovery = recovery;
         }
@@ -160,10 +159,11 @@ proptest! {
         prop_assert_eq!(often.fingerprint(), rarely.fingerprint());
     }
 
-    /// Where a link fails and comes back everything is delivered all the same. A switch puts no packet of a host into the queue of an uplink of its own that it has
-    /// seen go down while others are up, and none at all into that of a dead port of which routes know. Tables become empty here as well.
+    /// A link fails and recovers, and every byte is delivered. No switch enqueues a host's packet
+    /// at an uplink of its own that is down while others are up, and none enqueues any packet at a
+    /// dead port known to routes. Tables become empty as well.
     #[test]
-    fn what_is_down_is_avoided(
+    fn dead_links_are_avoided(
         Case { mut spec, flows, trunks } in networks(),
         which in any::<prop::sample::Index>(), down in 1u64..60, up in 20u64..400, delay in prop::option::of(1u64..60),
     ) {
@@ -177,13 +177,13 @@ proptest! {
         let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
         simulation.watch_trace(&TraceSpec::ALL);
         let ends = simulation.fabric().wiring.links[link];
-        common::drain(&mut simulation);
+        drain(&mut simulation);
         let outcomes = simulation.outcomes();
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()), "{:?}", outcomes);
         prop_assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
         prop_assert_eq!(simulation.violations(), []);
         let trace = simulation.take_trace();
-        // Notices are lost on dead links: what they would have released is forgotten in time.
+        // Notices are lost on dead links: the state that they would have released expires.
         simulation.run_until(simulation.now() + Duration::from_ms(5), 1);
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
         let known = delay.map_or(Time::NEVER, |us| down + Duration::from_us(us));
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// Whether `port` is one of several that lead from the edge of the flow's source to its destination.
+/// True if `port` is one of several from the edge of the flow's source to its destination.
 fn goes_up(simulation: &Simulation, flows: &[FlowSpec], flow: u32, port: PortId) -> bool {
     let fabric = simulation.fabric();
     let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port]);

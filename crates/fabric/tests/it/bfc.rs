@@ -74,7 +74,7 @@ fn a_flow_of_bfc_keeps_its_queue_as_long_as_it_has_packets() {
 
 /// State exchanged before a failure is void: pauses that still hold are repeated.
 #[test]
-fn a_link_that_comes_back_hears_of_all_pauses_again() {
+fn a_recovered_link_repeats_all_pauses() {
     for (flow_control, name) in both() {
         let mut s = script(flow_control, vec![packets(0, 2)]);
         s.arrive_each(1000, 0, 0, 0, 0..20);
@@ -89,7 +89,7 @@ fn a_link_that_comes_back_hears_of_all_pauses_again() {
 /// The other end of that link: flows paused before the failure continue after it, unless they are
 /// paused again.
 #[test]
-fn a_link_that_comes_back_has_all_its_gates_open() {
+fn a_recovered_link_has_open_gates() {
     for (flow_control, name) in
         [(FlowControlConfig::Bfc(BfcConfig::default()), 8), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
     {
@@ -108,7 +108,7 @@ fn a_link_that_comes_back_has_all_its_gates_open() {
 /// A flow is acknowledged in full while it is paused: the next one has a queue of its own, and an
 /// open gate.
 #[test]
-fn a_flow_that_ends_while_it_is_paused_holds_back_no_other() {
+fn a_flow_that_ends_while_paused_delays_no_other() {
     next_flow_is_not_paused(&FlowControlConfig::PerFlow(PerFlowConfig {}), 0);
 }
 
@@ -124,7 +124,7 @@ fn next_flow_is_not_paused(flow_control: &FlowControlConfig, name: u32) {
 
 /// The next flow takes queue 8 of the finished flow: a PAUSE of queue 9 stops nobody.
 #[test]
-fn a_flow_of_bfc_takes_the_queue_of_one_that_has_ended() {
+fn a_flow_of_bfc_takes_the_queue_of_a_finished_flow() {
     next_flow_is_not_paused(&FlowControlConfig::Bfc(BfcConfig::default()), 9);
 }
 
@@ -140,7 +140,7 @@ fn queues_of_bfc_in_use_are_counted() {
 /// A host keeps ACKs in the queue of their class, which a PAUSE cannot name: a PAUSE because of
 /// ACKs would stop the wrong packets, or none.
 #[test]
-fn acks_stop_nobody() {
+fn acks_pause_nobody() {
     for (flow_control, _) in both() {
         let mut s = script(flow_control, vec![packets(2, 0)]);
         for psn in 0..300 {

@@ -3,7 +3,8 @@
 use crate::common::no_flow_control;
 use crate::prelude::*;
 
-/// Store and forward by the book, one packet after the other: when the last byte of the last packet is at the receiver.
+/// Computes store and forward, packet by packet: the arrival of the last byte of the last packet at
+/// the receiver.
 fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {
     let packets = bytes.div_ceil(mtu);
     // The clock of the HPCC simulator counts whole nanoseconds.
@@ -67,7 +68,7 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
     for senders in [2u64, 3] {
         let mut spec = star(senders as u32 + 1, 100, 1000);
         spec.switch.flow_control = no_flow_control();
-        spec.switch.buffer = backwater_engine::Bytes(1 << 30);
+        spec.switch.buffer = Bytes(1 << 30);
         let bytes = 1_000_000;
         let flows = (0..senders).map(|host| flow(host as u32, senders as u32, bytes, 0)).collect();
         let (simulation, outcomes) = run(&spec, flows);
@@ -79,10 +80,10 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
             + u64::from(framing.data(last as u32, false, 0).wire);
         let first = u64::from(framing.data(1024, true, 0).wire);
         let rate = Rate::from_gbps(100);
-        // The first packet reaches the switch after its own serialisation and a link; from then on the port sends everything.
+        // The first packet reaches the switch after its own serialisation and a link; from then on
+        // the port sends all packets.
         let expected = rate.time_for(first) + rate.time_for(senders * wire) + Duration::from_us(2);
-        let finish = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
-        assert_eq!(finish, Time::ZERO + expected);
+        assert_eq!(last_finish(&outcomes), Time::ZERO + expected);
         assert_eq!(simulation.totals().drops, [0; 5]);
         assert_eq!(simulation.audit(), []);
     }
@@ -92,7 +93,7 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
 /// burst is handled first, and its frame starts before the other arrival is handled: data leaves
 /// before an ACK of strict priority. If the data arrives a picosecond later, the ACK leaves first.
 #[test]
-fn the_first_of_two_arrivals_starts_its_frame_before_the_other_is_handled() {
+fn the_first_of_two_arrivals_transmits_before_the_other_is_handled() {
     let (data, ack) = (1098 * 80, 86 * 80);
     // Delays of the links of h0 and h1: a longer one makes a burst older.
     for (delay_0, delay_1, late, data_first) in [(1, 2, 0, true), (3, 2, 0, false), (1, 2, 1, false)] {
@@ -101,7 +102,7 @@ fn the_first_of_two_arrivals_starts_its_frame_before_the_other_is_handled() {
         spec.links[0].delay = Duration::from_us(delay_0);
         spec.links[1].delay = Duration::from_us(delay_1);
         let [to_0, to_1, to_2] = [delay_0, delay_1, 1].map(|us| us * 1_000_000);
-        // There and back: a packet from h2 to h1, and its ACK as far as the switch.
+        // A packet from h2 to h1, and its ACK as far as the switch.
         let meeting = data + to_2 + data + to_1 + ack + to_1;
         let (answered, mut other) = (flow(2, 1, 1000, 0), flow(0, 2, 1000, 0));
         other.start = Time::from_ps(meeting - to_0 - data + late);

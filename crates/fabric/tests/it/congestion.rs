@@ -1,4 +1,5 @@
-//! What congestion controls do to the queue of a bottleneck: eight hosts send to a ninth without end, over links of 100 Gb/s and 1 us.
+//! Congestion controls and a bottleneck's queue: eight hosts send endless flows to a ninth, over
+//! links of 100 Gb/s and 1 us.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
@@ -8,29 +9,26 @@ const SENDERS: u32 = 8;
 const RECEIVER: NodeId = NodeId(SENDERS);
 const SWITCH: NodeId = NodeId(SENDERS + 1);
 
-/// What is seen from 10 ms to 20 ms.
+/// Measures from 10 ms to 20 ms.
 #[derive(Debug)]
-struct Seen {
+struct Measures {
     /// Shortest and longest queue at the receiver's port, bytes.
     queue: (u64, u64),
-    /// Share of the receiver's link that payload takes.
+    /// Payload's share of the receiver's link.
     goodput: f64,
-    /// The smallest share of a flow, and the largest.
+    /// Smallest and largest share of a flow.
     shares: (f64, f64),
     pauses: u64,
     /// Line rate times base round-trip time, bytes.
     bdp: u64,
 }
 
-fn watch(congestion: CongestionConfig) -> Seen {
+fn watch(congestion: CongestionConfig) -> Measures {
     let mut spec = star(SENDERS + 1, 100, 1000);
     spec.congestion = congestion;
     let flows = (0..SENDERS).map(|sender| flow(sender, RECEIVER.0, FlowSpec::ENDLESS, u64::from(sender) * 700));
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
     simulation.run_until(at_us(10_000), 1);
-    let delivered = |simulation: &Simulation| -> Vec<u64> {
-        simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
-    };
     let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
     let mut queue = (u64::MAX, 0);
     for us in (10_000..20_000).step_by(5) {
@@ -43,7 +41,7 @@ fn watch(congestion: CongestionConfig) -> Seen {
     let gained: Vec<u64> = delivered(&simulation).iter().zip(before).map(|(after, before)| after - before).collect();
     let total: u64 = gained.iter().sum();
     let share = |bytes: Option<&u64>| *bytes.unwrap() as f64 / total as f64;
-    Seen {
+    Measures {
         queue,
         goodput: total as f64 / 125e6,
         shares: (share(gained.iter().min()), share(gained.iter().max())),
@@ -59,9 +57,9 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
     assert!(seen.goodput > 0.9 && seen.shares.0 > 0.12 && seen.shares.1 < 0.13, "{seen:?}");
 }
 
-/// A packet is marked for what its own queue holds behind it, and not for what waits in another queue of the port.
+/// A packet is marked for its own queue behind it, not for packets in another queue of the port.
 #[test]
-fn a_mark_tells_of_the_queue_that_the_packet_stood_in() {
+fn a_mark_depends_on_the_packets_own_queue() {
     let threshold = Some(Bytes(10_000));
     let step = EcnOptions { kmin: threshold, kmax: threshold, pmax: Some(1.0), rate: None };
     let mut spec = star(3, 100, 1000);
@@ -71,14 +69,15 @@ fn a_mark_tells_of_the_queue_that_the_packet_stood_in() {
     waiting.class = Class(4);
     let mut s = Script::new(&spec, vec![waiting, flow(2, 1, 100_000, 0)], 3);
     arrive!(s, 0 ps, port 1, pause [4]);
-    (0..20).for_each(|psn| s.arrive_data(100_000 * (1 + u64::from(psn)), 0, 0, psn));
+    s.arrive_each(100_000, 100_000, 0, 0, 0..20);
     arrive!(s, 3_000_000 ps, port 2, data of flow 1, psn 0);
     assert_eq!(s.next_mark(3_500_000), Some(false));
     arrive!(s, 4_000_000 ps, port 1, resume [4]);
     assert_eq!(s.next_mark(4_500_000), Some(true));
 }
 
-/// With thresholds that suit the link, TIMELY keeps the queue below what T_high corresponds to, and no queue is paused.
+/// With thresholds that suit the link, TIMELY keeps the queue below that of T_high, and no queue is
+/// paused.
 #[test]
 fn timely_holds_the_round_trip_time_between_its_thresholds() {
     let (low, high) = (Duration::from_us(20), Duration::from_us(100));
@@ -90,7 +89,7 @@ fn timely_holds_the_round_trip_time_between_its_thresholds() {
     assert!(seen.shares.0 > 0.03 && seen.shares.1 < 0.4, "{seen:?}");
 }
 
-/// PowerTCP keeps the queue near nothing, with telemetry and without, and the link nearly full.
+/// PowerTCP keeps the queue almost empty, with telemetry and without, and the link almost full.
 #[test]
 fn power_tcp_keeps_the_queue_short() {
     for variant in [Variant::Telemetry, Variant::Delay] {
@@ -101,7 +100,8 @@ fn power_tcp_keeps_the_queue_short() {
     }
 }
 
-/// A window of rate times base round-trip time holds flows back where the queue is too short for the thresholds.
+/// A window of rate times base round-trip time bounds flows if the queue is too short for the
+/// thresholds.
 #[test]
 fn a_window_bounds_what_timely_has_in_flight() {
     let seen = watch(CongestionConfig::Timely(TimelyConfig { window: true, ..Default::default() }));
@@ -111,8 +111,8 @@ fn a_window_bounds_what_timely_has_in_flight() {
 }
 
 /// 31 hosts send 1 MB each to one over links of 400 Gb/s, with the parameters of firmware: 660 us
-/// at line rate. CNPs take some flows down to 1 Mb/s, at which the next packet departs 8.8 ms
-/// later. Only where a rate that rises moves a departure, all are done before that.
+/// at line rate. CNPs reduce some flows to 1 Mb/s, at which the next packet departs 8.8 ms later.
+/// All flows finish before that only if a rising rate moves a departure.
 #[test]
 fn a_rate_that_rises_moves_the_next_departure() {
     let makespan = |repace| {
@@ -122,7 +122,7 @@ fn a_rate_that_rises_moves_the_next_departure() {
         let profile = DcqcnProfile::Firmware;
         spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ecn, repace, ..Default::default() });
         let (_, outcomes) = run(&spec, (0..31).map(|host| flow(host, 31, 1_000_000, 0)).collect());
-        outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap()
+        last_finish(&outcomes)
     };
     let ms = |ms| Time::ZERO + Duration::from_ms(ms);
     assert!(makespan(None) < ms(2), "{}", makespan(None));
@@ -131,8 +131,8 @@ fn a_rate_that_rises_moves_the_next_departure() {
 
 /// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines: 14 % more
 /// than the uplinks of 800 Gb/s carry. Thresholds of ports of 100 Gb/s stop the flows for longer
-/// than they last; those of the profile for the rate leave the makespan within 5 % of that without
-/// control.
+/// than the overload; those of the profile for the rate keep the makespan within 5 % of that
+/// without control.
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {
@@ -143,7 +143,7 @@ fn thresholds_for_the_rate_survive_a_slight_overload() {
         spec.recovery = RecoveryConfig::InAnyOrder(Default::default());
         spec.congestion = congestion;
         let (_, outcomes) = run(&spec, (0..32).map(|host| flow(host, (host + 8) % 32, 4_000_000, 0)).collect());
-        outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap().ps() as f64 / 1e6
+        last_finish(&outcomes).ps() as f64 / 1e6
     };
     let dcqcn = |profile| makespan(CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() }));
     let none = makespan(CongestionConfig::None(Default::default()));
@@ -151,9 +151,10 @@ fn thresholds_for_the_rate_survive_a_slight_overload() {
     assert!(none < 110.0 && default > 3.0 * none && scaled < 1.05 * none, "{none} {default} {scaled}");
 }
 
-/// A hundred flows of two hosts have a clock each. The second 4 ms cost as much as the first.
+/// A hundred flows of two hosts have a timer each. The second 4 ms take as many events as the
+/// first.
 #[test]
-fn the_clocks_of_a_host_ask_for_one_event_at_a_time() {
+fn the_timers_of_a_host_schedule_one_event_at_a_time() {
     let mut spec = star(3, 100, 1000);
     let profile = DcqcnProfile::Firmware;
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { profile, ..Default::default() });

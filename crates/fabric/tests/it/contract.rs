@@ -42,7 +42,7 @@ proptest! {
     /// a neighbour as paused, and a lossless guarantee holds. Refused combinations are skipped.
     /// Rates are similar: far apart, retransmission timers would fire before a round trip.
     #[test]
-    fn any_two_deliver_and_come_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
+    fn any_two_mechanisms_deliver_and_come_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
         let (flow_controls, headrooms) = (FlowControlConfig::all(), HeadroomConfig::all());
         let (congestions, load_balances) = (CongestionConfig::all(), LoadBalanceConfig::all());
         let recoveries = RecoveryConfig::all();
@@ -141,7 +141,7 @@ proptest! {
     /// The accounts of a buffer policy: an admitted packet is charged until its release; no queue
     /// is full and below XON at once; an empty queue is below XON.
     #[test]
-    fn a_buffer_policy_keeps_its_books(operations in operations(), room in 1u64..200_000) {
+    fn a_buffer_policy_keeps_correct_accounts(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
             let spec = switch_spec(&config, room);
             let fabric = Fabric::new(spec).unwrap();
@@ -249,7 +249,7 @@ fn data_frame(marked: bool) -> Frame {
 }
 
 #[test]
-fn a_congestion_point_marks_nothing_at_an_empty_queue_and_wipes_no_mark() {
+fn a_congestion_point_marks_nothing_at_an_empty_queue_and_keeps_marks() {
     for config in CongestionConfig::all() {
         let mut spec = star(PORTS, 100, 1000);
         spec.congestion = config;
@@ -379,7 +379,7 @@ proptest! {
 // ---------------------------------------------------------------------------------- load balancing
 
 #[test]
-fn a_load_balancer_chooses_among_its_candidates_and_leaves_none_out() {
+fn a_load_balancer_uses_all_of_its_candidates_and_no_other_port() {
     let fabric = Fabric::new(star(20, 100, 1000)).unwrap();
     let mut node = Node::new(&fabric, NodeId(20));
     for config in LoadBalanceConfig::all() {

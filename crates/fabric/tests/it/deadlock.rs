@@ -1,9 +1,10 @@
-//! Deadlocks are found, named and dated; and nothing else is taken for one.
+//! Deadlocks are found with their cycle and onset, and there are no false alarms.
 
 use crate::prelude::*;
 use proptest::prelude::*;
 
-/// A ring of `size` switches with a host at each: link i of the ring, from switch i to switch i + 1, has index `size` + i.
+/// Returns a ring of `size` switches with a host at each: link `size` + i leads from switch i to
+/// switch i + 1.
 fn ring(size: u32) -> NetworkSpec {
     let mut spec = network(size, size);
     spec.links = (0..size).map(|i| link(i, size + i, 100, 500)).collect();
@@ -13,32 +14,33 @@ fn ring(size: u32) -> NetworkSpec {
     spec
 }
 
-/// From every host to the host two switches on, all the same way round.
+/// Returns a flow from every host to the host two switches ahead, all the same way round.
 fn all_round(size: u32, bytes: u64) -> Vec<FlowSpec> {
-    let switch = |i: u32| NodeId(size + i % size);
-    (0..size)
-        .map(|i| FlowSpec {
-            data_via: vec![switch(i), switch(i + 1), switch(i + 2)],
-            ack_via: vec![switch(i + 2), switch(i + 1), switch(i)],
-            ..flow(i, (i + 2) % size, bytes, 0)
-        })
-        .collect()
+    let switches = |i: u32| [i, i + 1, i + 2].map(|i| size + i % size);
+    (0..size).map(|i| via(i, &switches(i), (i + 2) % size, bytes)).collect()
 }
 
-/// Where the cycle was found when looking every microsecond, and when.
+/// Returns the deadlock found by a check every microsecond, and the time of that check.
 fn search(simulation: &mut Simulation, limit_us: u64) -> Option<(Time, Deadlock)> {
-    (1..limit_us).find_map(|us| {
-        simulation.run_until(at_us(us), 1);
-        simulation.find_deadlock().map(|deadlock| (simulation.now(), deadlock))
-    })
+    let deadlock = find_deadlock(simulation, 1, limit_us)?;
+    Some((simulation.now(), deadlock))
+}
+
+/// Returns the time at which each gate of the cycle closed.
+fn closures(simulation: &Simulation, deadlock: &Deadlock) -> Vec<Time> {
+    let closure = |(port, queue): &(PortId, QueueIx)| {
+        let facts = &simulation.fabric().wiring.ports[*port];
+        simulation.node(facts.node).ports()[facts.ix].gate(*queue).closed().unwrap().0
+    };
+    deadlock.cycle.iter().map(closure).collect()
 }
 
 #[test]
-fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
+fn rings_of_three_and_four_deadlock_and_the_cycle_is_named() {
     for size in [3, 4] {
         let mut simulation = Simulation::new(ring(size), all_round(size, 10_000_000), 1).unwrap();
         let (found, deadlock) = search(&mut simulation, 1000).unwrap();
-        // Every switch of the ring, each waiting for the next one.
+        // All switches of the ring wait, each for the next one.
         assert_eq!(deadlock.cycle.len(), size as usize);
         let wiring = &simulation.fabric().wiring;
         for (index, (port, queue)) in deadlock.cycle.iter().enumerate() {
@@ -49,14 +51,11 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
             let switch = facts.node.0 - size;
             assert_eq!(simulation.fabric().port_name(*port), format!("s{switch}:{}", if switch == 0 { 1 } else { 2 }));
         }
-        // The onset is when the last gate of the cycle closed: not later than it was found, and it does not move.
+        // The onset is the time at which the last gate of the cycle closed: not after its
+        // detection, and constant.
         assert!(deadlock.onset <= found && found <= deadlock.onset + Duration::from_us(1), "{deadlock:?} at {found}");
-        let closed = deadlock.cycle.iter().map(|(port, queue)| {
-            let facts = &wiring.ports[*port];
-            simulation.node(facts.node).ports()[facts.ix].gate(*queue).closed().unwrap().0
-        });
-        assert_eq!(closed.max(), Some(deadlock.onset));
-        // What was past the ring drains; then nothing moves any more.
+        assert_eq!(closures(&simulation, &deadlock).into_iter().max(), Some(deadlock.onset));
+        // Packets past the ring drain; then no packet moves any more.
         simulation.run_until(found + Duration::from_ms(1), 1);
         let frozen = simulation.totals();
         simulation.run_until(found + Duration::from_ms(2), 1);
@@ -65,28 +64,26 @@ fn a_ring_of_three_and_of_four_lock_up_and_the_cycle_is_named() {
             (frozen.packet_hops, size.into())
         );
         assert_eq!(simulation.find_deadlock().unwrap().onset, deadlock.onset);
-        // A deadlock breaks no rule of the books.
+        // A deadlock is no audit error.
         assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
     }
 }
 
-/// The flows start one after the other, and so the gates close.
+/// The flows start one after the other, and the gates close in that order.
 #[test]
-fn the_onset_is_when_the_last_gate_of_the_cycle_has_closed() {
+fn the_onset_is_the_time_of_the_last_closure() {
     let mut flows = all_round(3, 10_000_000);
-    (0..).zip(&mut flows).for_each(|(i, flow)| flow.start += Duration::from_ns(700 * i));
+    for (i, flow) in (0..).zip(&mut flows) {
+        flow.start += Duration::from_ns(700 * i);
+    }
     let mut simulation = Simulation::new(ring(3), flows, 1).unwrap();
     let (_, deadlock) = search(&mut simulation, 1000).unwrap();
-    let wiring = &simulation.fabric().wiring;
-    let closed = deadlock.cycle.iter().map(|(port, queue)| {
-        let facts = &wiring.ports[*port];
-        simulation.node(facts.node).ports()[facts.ix].gate(*queue).closed().unwrap().0
-    });
-    assert!(closed.clone().min() < closed.clone().max(), "one after the other");
-    assert_eq!(closed.max(), Some(deadlock.onset));
+    let closures = closures(&simulation, &deadlock);
+    assert!(closures.iter().min() < closures.iter().max(), "the gates close one after the other");
+    assert_eq!(closures.into_iter().max(), Some(deadlock.onset));
 }
 
-/// A deadlock that was found holds as long as all of its gates have been closed since its onset.
+/// A known deadlock persists while all of its gates have been closed since its onset.
 #[test]
 fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 10_000_000), 1).unwrap();
@@ -96,7 +93,7 @@ fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     assert!(simulation.is_still_dead(&deadlock));
     // The three hosts are paused as well.
     assert!(simulation.totals().paused >= paused + Duration::from_ms(3));
-    // One of the gates has closed after this onset: it was open before.
+    // One of the gates closed after this onset: it was open before.
     let onset = Time::from_ps(deadlock.onset.ps() - 1);
     assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));
     // The gate of another class is open.
@@ -104,21 +101,24 @@ fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     assert!(!simulation.is_still_dead(&Deadlock { cycle, ..deadlock }));
 }
 
-/// Half the load: the same routes, but no queue is ever full.
+/// Half the load on the same routes: no queue is ever full.
 #[test]
-fn the_same_ring_with_short_flows_does_not_lock_up() {
+fn a_ring_with_short_flows_has_no_deadlock() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 20_000), 1).unwrap();
     assert_eq!(search(&mut simulation, 100), None);
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// Every flow goes one switch on: all links of the ring are busy and paused now and then, but the buffers wait for no one but hosts.
+/// Every flow passes one link of the ring: all links are busy and paused now and then, but buffers
+/// wait for hosts only.
 #[test]
 fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
     let size = 4;
     let mut spec = ring(size);
-    // Hosts take in a quarter of what the ring carries.
-    spec.links.iter_mut().take(size as usize).for_each(|link| link.rate = backwater_engine::Rate::from_gbps(25));
+    // Host links have a quarter of the ring's rate.
+    for link in spec.links.iter_mut().take(size as usize) {
+        link.rate = Rate::from_gbps(25);
+    }
     let flows = (0..size).flat_map(|i| {
         (0..3).map(move |_| FlowSpec {
             data_via: vec![NodeId(size + i), NodeId(size + (i + 1) % size)],
@@ -132,9 +132,9 @@ fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// Class 3 deadlocks; class 5 on the same links and a host outside of the ring go on.
+/// Class 3 has a deadlock; class 5 on the same links and a host outside of the ring continue.
 #[test]
-fn what_is_not_part_of_the_cycle_goes_on() {
+fn traffic_outside_the_cycle_continues() {
     let size = 3;
     let mut spec = ring(size);
     spec.switch.lossless = vec![Class(3), Class(5)];
@@ -149,9 +149,9 @@ fn what_is_not_part_of_the_cycle_goes_on() {
     assert!(outcomes[3..].iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// A pause that runs out lets packets go: with enough headroom or not, the wait is not for ever.
+/// A pause that expires releases packets: with enough headroom or not, the wait is finite.
 #[test]
-fn pauses_that_run_out_are_no_deadlock() {
+fn pauses_that_expire_are_no_deadlock() {
     let mut spec = ring(3);
     spec.switch.flow_control =
         FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, quanta: 1024, ..Default::default() });
@@ -162,10 +162,12 @@ fn pauses_that_run_out_are_no_deadlock() {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Where paths go up and then down there is no cycle, however heavy the load: at no instant is there a false alarm.
+    /// Paths that go up and then down have no cycle under any load: there is never a false alarm.
     #[test]
     fn there_is_no_false_alarm(Case { spec, mut flows } in lossless()) {
-        flows.iter_mut().for_each(|flow| flow.bytes *= 8);
+        for flow in &mut flows {
+            flow.bytes *= 8;
+        }
         let mut simulation = Simulation::new(spec, flows, 1).unwrap();
         let mut limit = Time::ZERO;
         for _ in 0..200 {

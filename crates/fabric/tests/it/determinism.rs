@@ -90,7 +90,7 @@ proptest! {
     /// Interruptions are no events: at an instant, within one, while flows are admitted, or between
     /// two windows.
     #[test]
-    fn where_a_run_is_interrupted_changes_nothing(
+    fn interruptions_change_nothing(
         case in any_case(),
         steps in prop::collection::vec((1u64..20_000_000, 1u64..400, prop::bool::ANY), 0..20),
         (shards, threads) in prop::sample::select(vec![(1, 1), (2, 1), (3, 2)]),
@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn any_number_of_threads_will_do() {
+fn results_do_not_depend_on_threads() {
     let (spec, flows) = leaf_spine();
     let expected = in_shards(&Case { spec: spec.clone(), flows: flows.clone() }, 1, 1);
     for shards in 2..9 {
@@ -266,7 +266,7 @@ fn compare(file: &str, actual: &str) {
 }
 
 #[test]
-fn fixed_scenarios_give_what_they_always_gave() {
+fn fixed_scenarios_match_their_golden_files() {
     let scenarios = [
         ("incast", incast()),
         ("victim", victim()),

@@ -85,7 +85,7 @@ fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
 /// A departure pauses no port, though the threshold has fallen below the port's occupancy
 /// meanwhile.
 #[test]
-fn a_departure_does_not_stop_a_port() {
+fn a_departure_pauses_no_port() {
     let flows = vec![in_class(3, 0, 1), in_class(5, 0, 1), in_class(5, 2, 1), in_class(5, 3, 1)];
     let mut s = Script::new(&two_classes(), flows, SWITCH);
     arrive!(s, 0 ps, port 1, pause [3, 5]);
@@ -106,7 +106,7 @@ fn a_departure_does_not_stop_a_port() {
 
 /// A packet that finds no headroom triggers a PAUSE as well.
 #[test]
-fn a_packet_that_is_lost_stops_its_class() {
+fn a_drop_pauses_its_class() {
     let mut spec = two_classes();
     spec.switch.headroom = without_headroom(0.25);
     spec.switch.buffer = Bytes(10_500);
@@ -127,7 +127,7 @@ fn a_packet_that_is_lost_stops_its_class() {
 
 /// An empty queue has no departure that would end a PAUSE, so none is sent.
 #[test]
-fn a_packet_that_is_lost_in_front_of_an_empty_queue_stops_nobody() {
+fn a_drop_at_an_empty_queue_pauses_nobody() {
     let mut spec = two_classes();
     spec.switch.headroom = without_headroom(0.0);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
@@ -327,7 +327,7 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
 /// send in each, and neither flow goes all round. SIH delivers all. Under DSH a port-wide pause
 /// waits for all of the port's packets at the next switch, which closes the cycle.
 #[test]
-fn a_deadlock_of_whole_ports_is_found() {
+fn a_deadlock_of_port_wide_pauses_is_found() {
     let ring = |headroom| {
         let size = 3u32;
         let mut spec = network(size, size);

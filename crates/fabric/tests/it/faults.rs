@@ -59,7 +59,7 @@ fn assert_delivered(simulation: &Simulation, outcomes: &[FlowOutcome]) {
 
 /// Flows finish one after the other, within the timeout of the first.
 #[test]
-fn a_flow_that_is_done_leaves_neither_state_nor_timer_behind() {
+fn a_finished_flow_leaves_neither_state_nor_timer() {
     let flows = (0..30_000).map(|i| flow(0, 1, 100, i * 100)).collect();
     let mut simulation = Simulation::new(pair(), flows, 1).unwrap();
     let mut bytes_after = |us: u64| {
@@ -107,7 +107,7 @@ fn the_error_rate_is_that_of_frames() {
 }
 
 #[test]
-fn everything_is_delivered_when_a_link_goes_down_and_comes_back() {
+fn everything_is_delivered_when_a_link_fails_and_recovers() {
     let (spec, us) = (leaf_spine(), |us: u64| at_ns(us * 1000));
     // Each link in turn, host links and uplinks, for a moment and for long.
     for link in 0..spec.links.len() {
@@ -152,7 +152,7 @@ fn a_link_may_fail_while_it_is_paused() {
 /// A pause of these quanta expires long before a frame has passed the link; the switch still holds
 /// no more than its headroom.
 #[test]
-fn a_link_that_comes_back_waits_for_a_pause_that_is_short_of_its_delay() {
+fn a_recovered_link_waits_longer_than_a_short_pause() {
     let mut spec = network(2, 1);
     spec.links = vec![link(0, 2, 1600, 1000), link(1, 2, 10, 1)];
     spec.switch.headroom = HeadroomConfig::Sih(SihConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
@@ -170,7 +170,7 @@ fn a_link_that_comes_back_waits_for_a_pause_that_is_short_of_its_delay() {
 
 /// PFC does not wait for the state of a peer that never announces one.
 #[test]
-fn a_link_between_two_kinds_of_flow_control_comes_back() {
+fn a_link_between_two_kinds_of_flow_control_recovers() {
     for flow_control in
         [no_flow_control(), FlowControlConfig::Bfc(Default::default()), FlowControlConfig::PerFlow(Default::default())]
     {
@@ -185,7 +185,7 @@ fn a_link_between_two_kinds_of_flow_control_comes_back() {
 /// Neighbours with PFC and with Pyrrha, in either order, wait for each other after a failure. No
 /// buffer is shared, so that packets sent at once would be lost.
 #[test]
-fn a_border_of_pfc_and_pyrrha_comes_back_without_a_loss() {
+fn a_border_of_pfc_and_pyrrha_recovers_without_loss() {
     let roomy = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 30), ..Default::default() });
     for (pyrrha_at, headroom) in [(2, Some(roomy)), (3, None)] {
         let mut paused = 0;
@@ -210,7 +210,7 @@ fn a_border_of_pfc_and_pyrrha_comes_back_without_a_loss() {
 
 /// The link recovers for less than a frame time, so that neither end receives the other's state.
 #[test]
-fn what_the_ends_of_a_broken_link_think_of_each_other_is_no_violation() {
+fn differing_states_at_the_ends_of_a_failed_link_are_no_violation() {
     let mut spec = star(3, 100, 1000);
     spec.faults = vec![fault(2, at_ns(1000), at_ns(2000)), fault(2, at_ns(2500), Time::NEVER)];
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 1000, 0)]);
@@ -219,7 +219,7 @@ fn what_the_ends_of_a_broken_link_think_of_each_other_is_no_violation() {
 
 /// A frame of Pyrrha that would have released a root is lost with the link.
 #[test]
-fn what_is_kept_because_of_a_broken_link_is_no_violation() {
+fn state_kept_because_of_a_failed_link_is_no_violation() {
     let mut spec = network(8, 3);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
     spec.links.extend([link(8, 10, 100, 1000), link(9, 10, 100, 1000)]);
@@ -238,7 +238,7 @@ fn what_is_kept_because_of_a_broken_link_is_no_violation() {
 
 /// The last packet is lost, and no later packet reveals the loss: only the timer does.
 #[test]
-fn a_lost_tail_is_sent_again_when_the_timer_runs_out() {
+fn a_lost_tail_is_repeated_when_the_timer_fires() {
     let mut spec = pair();
     spec.recovery = go_back_n(Duration::from_us(4), Duration::from_us(100));
     spec.links[0].delay = Duration::from_ps(1);
@@ -260,7 +260,7 @@ fn a_lost_tail_is_sent_again_when_the_timer_runs_out() {
 /// ACK that arrives completes the sender, with data still in flight. The flow's state is released
 /// only after that data has arrived.
 #[test]
-fn a_flow_whose_acks_were_lost_is_not_forgotten_before_its_last_packet_has_arrived() {
+fn flow_state_is_kept_until_the_last_packet_in_flight_arrives() {
     let mut spec = leaf_spine();
     let route = |node, to, next| RouteSpec { node: NodeId(node), to: NodeId(to), next: NodeId(next) };
     spec.routes = vec![route(6, 3, 8), route(7, 0, 9)];
@@ -294,7 +294,7 @@ fn without_a_timer_a_lost_tail_is_lost() {
 
 /// The receiver sends a NACK for each gap at once, and again only after the NACK interval.
 #[test]
-fn a_gap_is_asked_for_at_once_and_again_after_the_nack_interval() {
+fn a_gap_triggers_a_nack_at_once_and_again_after_the_nack_interval() {
     let mut s = script(Duration::from_ms(1), 100, 1);
     arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
     expect!(s, 0..4_000 ps, port 0, Ack(1));
@@ -360,7 +360,7 @@ fn a_nack_of_all_that_is_in_flight_stops_the_timer() {
 
 /// A flow starts while the link is down. Only the link itself notifies the sender of its recovery.
 #[test]
-fn what_waits_for_a_link_leaves_at_the_instant_at_which_it_comes_back() {
+fn waiting_packets_leave_at_the_instant_of_recovery() {
     let mut spec = pair();
     spec.switch.flow_control = no_flow_control();
     let mut s = Script::new(&spec, vec![flow(0, 1, 100 * 952, 1000)], 0);
@@ -389,7 +389,7 @@ fn a_mark_is_answered_at_once() {
 
 /// Fewer ACKs lose no data and do not delay the end: the last packet is always acknowledged.
 #[test]
-fn acks_for_every_n_packets() {
+fn acks_every_n_packets_lose_no_data() {
     for (ack_every, expected) in [(1, 100), (2, 50), (7, 15), (100, 1), (1000, 1)] {
         let mut spec = pair();
         spec.host.ack_every = ack_every;
@@ -441,7 +441,7 @@ proptest! {
 
     /// Random errors and faults on random fabrics.
     #[test]
-    fn everything_is_delivered_whatever_happens_to_the_links(
+    fn everything_is_delivered_despite_errors_and_faults(
         case in common::random::lossless(),
         error_rate in prop::sample::select(vec![0.0, 1e-4, 1e-3, 1e-2]),
         faults in prop::collection::vec((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000), 0..4),

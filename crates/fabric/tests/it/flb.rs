@@ -123,7 +123,7 @@ fn under_letflow_the_congested_flow_blocks_both() {
 /// With FLB f2 is isolated, and f0 and f1 keep their rates, with the minimal rate control or
 /// without.
 #[test]
-fn under_flb_only_the_congested_flow_is_held_up() {
+fn under_flb_only_the_congested_flow_is_slowed() {
     for (seed, congestion) in [(1, "none"), (2, "none"), (3, "flb-rc"), (4, "flb-rc")] {
         let gap_unit = Some(Duration::from_us(4));
         let mut spec =
@@ -531,7 +531,7 @@ proptest! {
 
     /// FLB's delays of its uplinks are exact, and there is no other queue.
     #[test]
-    fn where_uplinks_are_the_only_queues_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
+    fn with_queues_at_uplinks_only_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);
     }
 }
@@ -561,7 +561,7 @@ fn without_the_condition_packets_are_overtaken() {
 /// The printed rule keeps them there until the queue is shorter than 200 ns, and then they overtake
 /// the rest of it. No path is faster than the idle one of a flow's last packet before the burst.
 #[test]
-fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
+fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     let run = |rerouting| {
         let mut spec = common::leaf_spine(2, 8, 2);
         for slow in [0, 1, 8, 9] {
@@ -593,7 +593,7 @@ fn as_printed_the_rule_gets_packets_out_of_order_where_a_queue_drains() {
 
 /// With the rate control the edges forward notices to hosts; without, notices end there.
 #[test]
-fn hosts_hear_of_congestion_if_they_listen() {
+fn hosts_get_notices_if_their_control_supports_them() {
     for (congestion, hear) in
         [(CongestionConfig::None(Default::default()), false), (CongestionConfig::FlbRc(Default::default()), true)]
     {
@@ -630,7 +630,7 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
 /// A link between a spine and leaf 9 fails: after the reconvergence, no packet of a host of leaf 8
 /// takes that spine.
 #[test]
-fn a_path_that_routes_have_given_up_is_left() {
+fn a_path_without_route_is_left() {
     let mut spec = four_spines();
     let link = spec.links.iter().position(|link| link.a == NodeId(9) && link.b == NodeId(11)).unwrap();
     spec.faults = vec![LinkFault { link, down: at_us(50), up: Time::NEVER }];

@@ -79,7 +79,7 @@ fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
 /// notified, and again after a round trip (8.5 us with ACKs); the other flow is notified with its
 /// own next packet. Both are cleared when less than K remains, and notified again above K.
 #[test]
-fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
+fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
     let mut switch = Script::new(&spec, inward(), 6);
     arrive(&mut switch, 1000, &[0, 0, 0, 0]);
@@ -111,7 +111,7 @@ fn a_queue_above_k_has_its_flows_notified_of_and_cleared() {
 /// A bound of 20 KB makes K half of it, and the 10th packet is above. K is at least two packets.
 /// With a configured d of 2 us, K is 50 KB, or 46 packets.
 #[test]
-fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least() {
+fn k_is_two_link_delays_within_half_the_bound_and_two_packets() {
     let longer = Some(Duration::from_us(2));
     for (bound, link_delay, above) in
         [(1_000_000, None, 24), (20_000, None, 10), (3_000, None, 3), (1_000_000, longer, 47)]
@@ -127,7 +127,7 @@ fn k_is_two_delays_of_the_link_half_the_bound_at_most_and_two_packets_at_least()
 
 /// The link to host 0 is paused: its queue counts only if `notify_while_paused` is set.
 #[test]
-fn stopped_queues_count_if_asked_to() {
+fn paused_queues_count_if_configured() {
     for notify_while_paused in [true, false] {
         let mut switch = Script::new(&leaf_spine(FlbConfig { notify_while_paused, ..fixed() }), inward(), 6);
         switch.arrive_pfc(500 * NS, 0, &[3], u16::MAX);
@@ -208,7 +208,7 @@ fn flows_count_in_n_for_a_time_of_their_own() {
 /// Flow 0's notice counts one flow, flow 1's two; when the queue is short again both notices count
 /// two.
 #[test]
-fn clear_notices_say_how_many_there_were() {
+fn clear_notices_count_the_flows() {
     let mut switch = Script::new(&leaf_spine(fixed()), inward(), 6);
     arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 1]);
     let words: Vec<_> =
@@ -236,7 +236,7 @@ fn acks_leave_congested_queues_as_well() {
 /// script passed one link. Of three or five packets in 177 ns two leave, so that the queue is
 /// congested within a packet or two of that.
 #[test]
-fn equation_4_sees_how_fast_the_queue_grows() {
+fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {
         let mut switch = with_equation_4(100_000);
         // Every 177 ns two packets leave.
@@ -467,7 +467,7 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
 /// remain so for as long again. That uplink opens after 250 ns; 38.48 ns remain. At the others
 /// 264.44 ns remain: less than the packet's expected wait, and more than its present one.
 #[test]
-fn flows_do_not_move_to_where_they_would_wait_longer() {
+fn flows_do_not_move_to_a_longer_wait() {
     let mut edge = three_uplinks(FlbConfig::default());
     let [own, ..] = [0, 1, 2].map(|flow| uplink_at(&mut edge, 500 + 500 * u64::from(flow), flow, 0));
     stop(&mut edge, 2500, &[3, 4, 5]);
@@ -512,7 +512,7 @@ fn a_packet_leaves_a_path_that_has_become_slower() {
 /// own, which is expected to stay closed as long again. The others open. The next packet moves to
 /// one of them if it follows later than that; new flows take them at once.
 #[test]
-fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
+fn a_paused_uplink_counts_for_as_long_as_its_pause() {
     for (gap, moves) in [(500, 0), (501, 1)] {
         let mut edge = three_uplinks(FlbConfig::default());
         edge.arrive_data(1000 * NS, 0, 0, 0);
@@ -534,7 +534,7 @@ fn a_stopped_uplink_counts_for_as_long_as_it_has_been() {
 /// wait: 3 x 88.48 + 300 ns, then, without a move, 5 x 88.48 + 865. Flow 1 becomes congested as
 /// well, and moves to that path in the same way.
 #[test]
-fn flows_move_in_order_if_asked_to() {
+fn flows_move_in_order_if_configured() {
     for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
         let mut edge = three_uplinks(FlbConfig { moves, ..FlbConfig::default() });
         let uplinks = [0, 1, 2, 3].map(|flow| {
@@ -590,7 +590,7 @@ fn a_second_root_opens_a_second_path() {
 /// With `spread = "per-packet"` congested packets take any of the two isolation paths, each about
 /// as often, and never the third.
 #[test]
-fn packets_take_any_isolation_path_if_asked_to() {
+fn packets_take_any_isolation_path_if_configured() {
     let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
     let mut uplink = one_by_one();
     let first = [0, 1, 2, 3].map(|flow| uplink(&mut edge, flow, 0));

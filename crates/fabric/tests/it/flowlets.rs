@@ -58,7 +58,7 @@ fn a_burst_stays_on_its_path_and_the_next_may_take_another() {
 
 /// The ACKs of a flow stay on ECMP's path, whatever the time between them.
 #[test]
-fn answers_go_by_hash() {
+fn acks_are_hashed() {
     for load_balance in [letflow(), conga()] {
         let flows: Vec<_> = (0..32).map(|_| flow(4, 0, 1 << 20, 0)).collect();
         let spec = leaf_spine(load_balance, 100);
@@ -158,7 +158,7 @@ fn slow_on_the_far_side(load_balance: LoadBalanceConfig) -> NetworkSpec {
 /// behind it. HPCC's telemetry adds 42 B to both, which return in the record of the acknowledged
 /// packet; the header must not.
 #[test]
-fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
+fn feedback_reaches_the_source_leaf_after_one_round_trip() {
     for with_telemetry in [false, true] {
         let watched = Watched { config: sensitive(), ..Default::default() };
         let mut spec = slow_on_the_far_side(LoadBalanceConfig::custom(watched.clone()));
@@ -219,7 +219,7 @@ fn what_a_packet_has_met_is_known_where_it_came_from_after_one_round_trip() {
 /// The first packet of a flow, 1,122 B, takes 1,089,760 ps from link to link of 100 Gb/s and
 /// 1,897,600 ps over one of 10 Gb/s, an ACK 1,006,880 ps and 1,068,800 ps.
 #[test]
-fn feedback_counts_from_the_moment_when_it_arrives() {
+fn feedback_counts_from_its_arrival() {
     let path_taken = |seed, first_packet_at: u64| {
         let mut spec = slow_on_the_far_side(LoadBalanceConfig::Conga(sensitive()));
         spec.seed = seed;
@@ -316,7 +316,7 @@ fn flows_leave_a_link_that_fails() {
 
 /// ACKs, which are hashed, avoid a dead link as well.
 #[test]
-fn answers_leave_a_link_that_fails() {
+fn acks_leave_a_link_that_fails() {
     for load_balance in [letflow(), conga()] {
         let mut spec = leaf_spine(load_balance, 100);
         let down = at_us(100);
@@ -373,7 +373,7 @@ proptest! {
     /// Go-Back-N takes an overtaking flowlet for a loss, and still delivers every byte, also while
     /// a link fails.
     #[test]
-    fn what_is_reordered_or_lost_arrives_all_the_same(
+    fn reordered_and_lost_packets_are_delivered(
         Case { mut spec, flows } in lossless_at_common_rates(),
         (load_balance, _) in flowlets(),
         fault in prop::option::of((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000)),

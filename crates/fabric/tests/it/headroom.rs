@@ -142,7 +142,7 @@ fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
 
 /// The exact need loses no packet; one byte less, which has a best-effort guarantee, loses one.
 #[test]
-fn the_worst_case_needs_every_byte_of_the_exact_need() {
+fn the_worst_case_takes_every_byte_of_the_exact_need() {
     for setting in settings() {
         let need = setting.need();
         let mut spec = setting.spec();
@@ -165,7 +165,7 @@ fn the_worst_case_needs_every_byte_of_the_exact_need() {
 /// Several lossless classes: when class 1 crosses its threshold, the RESUMEs of all other classes
 /// are due and are sent before the PAUSE of class 1.
 #[test]
-fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
+fn the_need_is_exact_behind_a_resume_of_every_other_class() {
     for others in 1..7u32 {
         for gbps in [25, 100, 400] {
             // The delay is odd by more than the head start of reverse traffic.
@@ -212,7 +212,7 @@ fn with_a_resume_of_every_other_class_in_front_the_need_is_exact_as_well() {
 
 /// Numbers of the worked example in `docs/mechanisms/headroom.md`.
 #[test]
-fn the_example_of_the_page() {
+fn the_worked_example_of_the_headroom_page() {
     let example = Setting { mtu: 1500, gbps: 100, delay_ps: 2_000_000, response_ps: 0 };
     assert_eq!((example.wire(), example.charge()), (1598, 1578));
     assert_eq!(example.window_bytes(), 50_000 + 1598 + 84);
@@ -226,7 +226,7 @@ fn the_example_of_the_page() {
 /// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and its response
 /// time: too few for frames of 9000 B, and for a microsecond at 100 Gb/s.
 #[test]
-fn the_default_headroom_is_equation_1_where_that_is_enough_and_else_the_need() {
+fn the_default_headroom_is_equation_1_or_the_greater_need() {
     for (mtu, response_ps, is_enough) in [(1500, 0, true), (9000, 0, false), (1500, 1_000_000, false)] {
         let setting = Setting { mtu, gbps: 100, delay_ps: 2_000_000, response_ps };
         let fabric = Fabric::new(setting.spec()).unwrap();
@@ -360,7 +360,7 @@ fn ports_without_a_link_count_as_the_one_that_needs_most() {
 }
 
 #[test]
-fn what_is_in_force_are_options_with_a_value_for_every_port() {
+fn effective_values_are_options_with_a_value_per_port() {
     let fabric = Fabric::new(star(3, 100, 1000)).unwrap();
     let named: BTreeMap<_, Vec<_>> = HeadroomConfig::all()
         .iter()
@@ -379,7 +379,7 @@ fn what_is_in_force_are_options_with_a_value_for_every_port() {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_is_told_by_how_much() {
+fn the_error_of_a_small_buffer_names_the_missing_bytes() {
     let mut spec = star(3, 100, 1000);
     let reserved = reserved(&spec);
     let refusal = |buffer| {
@@ -392,7 +392,7 @@ fn a_buffer_that_is_too_small_is_told_by_how_much() {
 }
 
 #[test]
-fn a_switch_says_the_threshold_of_its_policy() {
+fn a_switch_reports_the_threshold_of_its_policy() {
     let mut spec = star(3, 100, 1000);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(12_345), ..Default::default() });
     let node = Node::new(&Fabric::new(spec).unwrap(), SWITCH);
@@ -489,7 +489,7 @@ const BEST_EFFORT: Guarantee = Guarantee::BestEffort { any_class: false };
 const BOUNDS_QUEUES: Guarantee = Guarantee::BestEffort { any_class: true };
 
 #[test]
-fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
+fn lossless_needs_pfc_and_a_policy_that_covers_every_queue() {
     let mut spec = chain(&[100, 100, 100], 1000);
     for flow_control in FlowControlConfig::all() {
         for headroom in HeadroomConfig::all() {
@@ -514,7 +514,7 @@ fn lossless_is_promised_by_pfc_with_a_policy_that_covers_every_queue() {
 
 /// A best-effort guarantee of one switch does not weaken that of another.
 #[test]
-fn lossless_is_promised_switch_by_switch_and_port_by_port() {
+fn guarantees_are_per_switch_and_port() {
     let group = |flow_control: Option<FlowControlConfig>, headroom: Option<HeadroomConfig>| {
         let mut spec = chain(&[100, 100, 100], 1000);
         spec.groups = vec![SwitchGroup { switches: vec![NodeId(3)], flow_control, headroom }];
@@ -547,7 +547,7 @@ fn lossless_is_promised_switch_by_switch_and_port_by_port() {
 /// Configured headroom: the exact need of a port is enough for the guarantee, and a byte less is
 /// not, port by port.
 #[test]
-fn lossless_is_promised_by_as_much_headroom_as_ports_need() {
+fn lossless_needs_the_exact_headroom_of_every_port() {
     let with = |config: &HeadroomConfig, headroom: u64| match config.clone() {
         HeadroomConfig::Sih(sih) => HeadroomConfig::Sih(SihConfig { headroom: Some(Bytes(headroom)), ..sih }),
         HeadroomConfig::Dsh(dsh) => HeadroomConfig::Dsh(DshConfig { headroom: Some(Bytes(headroom)), ..dsh }),
@@ -602,7 +602,7 @@ fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &
 }
 
 #[test]
-fn drops_are_violations_where_lossless_is_promised_and_told_where_it_is_not() {
+fn drops_are_violations_only_under_a_lossless_guarantee() {
     let sih = |headroom| HeadroomConfig::Sih(SihConfig { headroom, ..Default::default() });
     let pfc = || FlowControlConfig::Pfc(PfcConfig::default());
     let pyrrha = || FlowControlConfig::Pyrrha(PyrrhaConfig { hosts: HostReaction::None, ..Default::default() });

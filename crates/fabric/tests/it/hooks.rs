@@ -44,7 +44,7 @@ impl FlowControl for ClosedQueues {
 flow_control!(ClosedQueues, ClosedQueues: |_options, _site| ClosedQueues);
 
 #[test]
-fn a_frame_sent_by_a_hook_goes_before_the_packets_that_it_lets_go() {
+fn a_frame_sent_by_a_hook_precedes_the_packets_it_releases() {
     let mut spec = star(4, 100, 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.flow_control = FlowControlConfig::custom(ClosedQueues);

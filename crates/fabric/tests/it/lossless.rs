@@ -1,4 +1,4 @@
-//! A lossless fabric loses nothing: whatever the network, its thresholds and its traffic.
+//! A lossless fabric loses no packet, whatever the network, its thresholds and its traffic.
 
 use crate::prelude::*;
 use backwater_fabric::contract::Occupancy;
@@ -7,20 +7,20 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(common::cases(400))]
 
-    /// No drop, every byte delivered once and in order, nothing left in a buffer, no gate left closed, the books balance.
+    /// No drop, every byte delivered once and in order, empty buffers, open gates, and a clean
+    /// audit.
     #[test]
     fn every_byte_arrives_once_and_the_fabric_comes_to_rest(Case { spec, flows } in lossless()) {
-        let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         prop_assert_eq!(simulation.find_deadlock(), None);
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
-        for (outcome, bytes) in outcomes.iter().zip(sizes) {
-            prop_assert_eq!(outcome.reception.delivered, bytes);
+        prop_assert!(all_delivered(&outcomes));
+        for outcome in &outcomes {
             prop_assert!(outcome.reception.finish.is_some() && outcome.acknowledged > outcome.reception.finish);
             prop_assert_eq!(outcome.retransmitted, 0);
             prop_assert!(outcome.reception.blocked <= outcome.reception.paused);
             let taken = outcome.reception.finish.unwrap() - outcome.spec.start;
-            prop_assert!(outcome.reception.paused <= taken, "held up for longer than it took: {:?}", outcome);
+            prop_assert!(outcome.reception.paused <= taken, "paused for longer than the flow took: {:?}", outcome);
         }
         prop_assert!(simulation.is_quiet());
         prop_assert_eq!(simulation.unfinished(), []);
@@ -42,23 +42,23 @@ proptest! {
     }
 }
 
-/// Two flows share the link between two switches. The link to the receiver of one is down for 100 us, which pauses the shared link: many packets
-/// of the other one pile up behind its gate, held up by the same PAUSE, and their flow has been held up once.
+/// Two flows share the link between two switches. The link to one receiver is down for 100 us,
+/// which pauses the shared link: many packets of the other flow wait behind its gate for the same
+/// PAUSE, which counts once for their flow.
 #[test]
 fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
-    let mut spec = common::network(4, 2);
-    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)];
-    spec.links = ends.map(|(a, b)| common::link(a, b, 100, 1000)).into();
+    let mut spec = linked(4, 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)]);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
     spec.faults = vec![LinkFault { link: 3, down: Time::ZERO, up: at_us(100) }];
-    let flows = vec![common::flow(0, 2, 400_000, 0), common::flow(1, 3, 400_000, 0)];
+    let flows = vec![flow(0, 2, 400_000, 0), flow(1, 3, 400_000, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     let shared = simulation.fabric().wiring.ports_of(NodeId(4))[2].id;
     let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
     let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
     let held_up = simulation.outcomes()[0].reception.paused;
-    // The last packet before the gate closed is delivered two links of 1 us and 89 ns later: until then the flow gets on.
+    // The last packet before the closure is delivered two links of 1 us and 89 ns later: until then
+    // the flow progresses.
     assert!(total > Duration::from_us(90), "{total}");
     assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
 }
@@ -66,9 +66,9 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// The audit can look at any instant, with frames on the wires and pauses about to take effect.
+    /// The audit passes at any instant, with frames on the wires and pauses about to take effect.
     #[test]
-    fn the_books_balance_at_every_instant(Case { spec, flows } in lossless(), step in 1u64..2_000_000) {
+    fn the_audit_passes_at_every_instant(Case { spec, flows } in lossless(), step in 1u64..2_000_000) {
         let mut simulation = Simulation::new(spec, flows, 2).unwrap();
         let mut limit = Time::ZERO;
         for _ in 0..100 {
@@ -79,15 +79,16 @@ proptest! {
     }
 }
 
-/// The fabric of the README: three hosts send to h4 and a fourth to h5, whose packets share uplinks with the others'. To blame for every pause
-/// is the port to h4, also where the packet that made a queue full was one for h5.
+/// The fabric of the README: three hosts send to h4 and a fourth to h5, whose packets share uplinks
+/// with the others'. The root of every pause is the port to h4, even if a packet for h5 made the
+/// queue full.
 #[test]
-fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
-    let mut spec = common::network(8, 3);
-    spec.links = (0..8).map(|host| common::link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([common::link(8, 10, 400, 1000), common::link(9, 10, 400, 1000)]);
+fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
+    let mut spec = network(8, 3);
+    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
+    spec.links.extend([link(8, 10, 400, 1000), link(9, 10, 400, 1000)]);
     spec.switch.buffer = Bytes(2 << 20);
-    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| common::flow(src, dst, 2_000_000, 0));
+    let flows = [(0, 4), (1, 4), (6, 4), (2, 5)].map(|(src, dst)| flow(src, dst, 2_000_000, 0));
     let mut simulation = Simulation::new(spec, flows.to_vec(), 1).unwrap();
     simulation.watch_full();
     simulation.run_until(Time::ZERO + Duration::from_ms(10), 1);
@@ -100,7 +101,8 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
     let (busy, victim, spine) = (port(9, 4), port(2, 8), NodeId(10));
     assert!(pauses.iter().all(|pause| pause.closure.cause.root == busy.id));
     assert!(pauses.iter().any(|pause| pause.port == victim.id), "the host that sends to h5 is paused");
-    // Pauses that leaf 9 has made have no parent; all others have one, which is a pause like any other, and began before.
+    // Pauses by leaf 9 have no parent. All others have a parent among the pauses, which began
+    // earlier.
     for PauseInterval { port, closure, .. } in &pauses {
         let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[*port]) == NodeId(9);
         assert_eq!(closure.cause.parent.is_none(), by_leaf);
@@ -110,7 +112,7 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
         };
         assert!(by_leaf || pauses.iter().find(is_parent).is_some_and(|parent| parent.closure.from < closure.from));
     }
-    // What fills the queues of the spine stands where it leads to leaf 9, of the victim's packets as well.
+    // The spine's full queues hold packets for leaf 9, including the victim's.
     let at_spine = full.iter().filter(|queue| fabric.wiring.ports[queue.port].node == spine);
     assert!(at_spine.clone().count() > 0);
     assert!(at_spine.clone().all(|queue| queue.egress == port(10, 9).ix && queue.class == Class(3) && queue.bytes > 0));
@@ -118,14 +120,15 @@ fn the_port_to_the_busy_host_is_to_blame_for_every_pause() {
     assert!(blocked[3] > 100_000_000 && blocked[..3].iter().all(|blocked| *blocked == 0), "{blocked:?}");
 }
 
-/// A RESUME that has arrived takes effect after the response time: until then the fabric has not come to rest, though nothing is on its way.
+/// A RESUME takes effect after the response time: until then the fabric is not at rest, though no
+/// frame is in flight.
 #[test]
-fn a_resume_about_to_take_effect_is_no_imbalance() {
-    let mut spec = common::star(3, 100, 1000);
+fn a_pending_resume_is_no_audit_error() {
+    let mut spec = star(3, 100, 1000);
     let response = Duration::from_us(20);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { response, ..Default::default() });
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3000), ..Default::default() });
-    let flows = vec![common::flow(0, 2, 20_000, 0), common::flow(1, 2, 20_000, 0)];
+    let flows = vec![flow(0, 2, 20_000, 0), flow(1, 2, 20_000, 0)];
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     while simulation.next_event() < Time::NEVER {
         simulation.run_until(simulation.now() + Duration::from_ns(100), 1);

@@ -1,4 +1,4 @@
-//! Fabrics that lose packets: what a recovery makes of it.
+//! Fabrics that lose packets, and their recoveries.
 
 use crate::common::random::lossy;
 use crate::prelude::*;
@@ -9,9 +9,9 @@ use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 use proptest::prelude::*;
 
-/// Hosts on one switch of 100 Gb/s and 1 us, without flow control.
+/// Returns hosts on one switch with links of 100 Gb/s and 1 us, without flow control.
 fn lossy_star(hosts: u32, buffer: u64, recovery: RecoveryConfig) -> NetworkSpec {
-    let mut spec = common::star(hosts, 100, 1000);
+    let mut spec = star(hosts, 100, 1000);
     spec.switch.flow_control = common::no_flow_control();
     spec.switch.lossless = vec![];
     spec.switch.buffer = Bytes(buffer);
@@ -24,7 +24,7 @@ fn irn(cap: u64) -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig { bdp_cap: Some(Bytes(cap)), ..Default::default() })
 }
 
-fn drops(simulation: &Simulation) -> u64 {
+fn all_drops(simulation: &Simulation) -> u64 {
     simulation.totals().drops.iter().sum()
 }
 
@@ -32,21 +32,18 @@ fn retransmitted(outcomes: &[FlowOutcome]) -> u64 {
     outcomes.iter().map(|outcome| outcome.retransmitted).sum()
 }
 
-fn last(outcomes: &[FlowOutcome]) -> Time {
-    outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap()
-}
-
-/// Two flows of 100 packets into one port, whose queue has room for 20: every packet that is lost is sent again once, and no other.
+/// Two flows of 100 packets into one port, whose queue has room for 20: every lost packet is
+/// repeated once, and no other.
 #[test]
-fn irn_sends_again_what_was_lost_and_nothing_else() {
+fn irn_repeats_lost_packets_only() {
     let flows = || vec![flow(0, 2, 100 * 1024, 0), flow(1, 2, 100 * 1024, 0)];
     let (simulation, outcomes) = run(&lossy_star(3, 20 * 1102, irn(64 * 1024)), flows());
-    assert!(drops(&simulation) > 20, "{}", drops(&simulation));
-    assert_eq!(retransmitted(&outcomes), drops(&simulation) * 1024);
-    assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 100 * 1024));
+    assert!(all_drops(&simulation) > 20, "{}", all_drops(&simulation));
+    assert_eq!(retransmitted(&outcomes), all_drops(&simulation) * 1024);
+    assert!(all_delivered(&outcomes));
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
-    // Go-Back-N sends again what had arrived, and is done later.
-    let go_back_n = common::network(1, 1).recovery;
+    // Go-Back-N also repeats packets that have arrived, and finishes later.
+    let go_back_n = network(1, 1).recovery;
     let (_, theirs) = run(&lossy_star(3, 20 * 1102, go_back_n), flows());
     assert!(
         retransmitted(&theirs) > retransmitted(&outcomes),
@@ -54,13 +51,14 @@ fn irn_sends_again_what_was_lost_and_nothing_else() {
         retransmitted(&theirs),
         retransmitted(&outcomes)
     );
-    assert!(last(&theirs) > last(&outcomes), "{} {}", last(&theirs), last(&outcomes));
+    assert!(last_finish(&theirs) > last_finish(&outcomes), "{:?} {:?}", last_finish(&theirs), last_finish(&outcomes));
 }
 
-/// The last packet of a flow is lost: nothing behind it tells. One packet is in flight, so that RTO_low counts, from the last progress.
+/// The last packet of a flow is lost, and no later packet reveals it. One packet is in flight, so
+/// that RTO_low applies, from the last progress.
 #[test]
-fn a_lost_tail_is_sent_again_after_the_low_timeout() {
-    // h1 fills the queue of one packet when the last packet of h0 comes.
+fn a_lost_tail_is_repeated_after_the_low_timeout() {
+    // h1 fills the queue of one packet before the last packet of h0 arrives.
     let config = |rto_low| {
         RecoveryConfig::Irn(IrnConfig {
             bdp_cap: Some(Bytes(1024)),
@@ -72,22 +70,23 @@ fn a_lost_tail_is_sent_again_after_the_low_timeout() {
         let spec = lossy_star(3, 1102, config(rto_low));
         let flows: Vec<FlowSpec> = vec![flow(0, 2, 1024, 0), flow(1, 2, 1024, 10)];
         let (simulation, outcomes) = run(&spec, flows);
-        assert_eq!(drops(&simulation), 0, "one on the wire, one in the queue");
+        assert_eq!(all_drops(&simulation), 0, "one packet is on the wire, one in the queue");
         let (simulation, outcomes_of_three) = run(
             &lossy_star(4, 1102, config(rto_low)),
             vec![flow(0, 3, 1024, 0), flow(1, 3, 1024, 10), flow(2, 3, 1024, 20)],
         );
-        assert_eq!((drops(&simulation), retransmitted(&outcomes_of_three)), (1, 1024));
+        assert_eq!((all_drops(&simulation), retransmitted(&outcomes_of_three)), (1, 1024));
         assert!(outcomes.iter().all(|outcome| outcome.retransmitted == 0));
         outcomes_of_three[2].reception.finish.unwrap()
     };
-    // Sent at 20 ns, again 100 us later; two links of 1 us, and twice 1122 B.
+    // Sent at 20 ns and repeated 100 us later; two links of 1 us, and twice 1122 B.
     let way = Duration::from_ps(2 * (1_000_000 + 1122 * 80));
     assert_eq!(finish(100), at_ns(20) + Duration::from_us(100) + way);
     assert_eq!(finish(250), at_ns(20) + Duration::from_us(250) + way);
 }
 
-/// More than three packets wait for longer than RTO_low in a long queue, and none is lost: nothing is sent again.
+/// More than three packets wait for longer than RTO_low in a long queue, and none is lost: no
+/// packet is repeated.
 #[test]
 fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     let config = IrnConfig { rto_low: Duration::from_us(10), rto_high: Duration::from_ms(10), ..Default::default() };
@@ -95,10 +94,11 @@ fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     // A round trip behind 8 x 47 packets takes 33 us; a flow has 30 packets, so that its last three are few soon before its end.
     let flows = (0..8).map(|host| flow(host, 8, 30 * 1024, 0)).collect();
     let (simulation, outcomes) = run(&spec, flows);
-    assert_eq!((drops(&simulation), retransmitted(&outcomes)), (0, 0));
+    assert_eq!((all_drops(&simulation), retransmitted(&outcomes)), (0, 0));
 }
 
-/// The sender never has more than the cap beyond what is acknowledged: on an idle path of twice that BDP, it fills half of the line.
+/// The sender never has more than the cap in flight: on an idle path of twice that BDP, it fills
+/// half of the line.
 #[test]
 fn the_cap_bounds_what_is_in_flight() {
     let bytes = 10_000_000;
@@ -116,7 +116,8 @@ fn the_cap_bounds_what_is_in_flight() {
     assert!(rate(60 * 1024) > 92.0);
 }
 
-/// Windows shrink to a packet while more than that is lost and counts as in flight: the oldest packet is sent again all the same.
+/// Windows shrink to one packet while more packets are lost and count as in flight: the oldest
+/// packet is still repeated.
 #[test]
 fn a_full_window_does_not_keep_the_oldest_packet_back() {
     for congestion in [
@@ -128,36 +129,40 @@ fn a_full_window_does_not_keep_the_oldest_packet_back() {
         spec.congestion = congestion;
         let flows = (0..8).map(|host| flow(host, 8, 300 * 1024, 0)).collect();
         let (simulation, outcomes) = run(&spec, flows);
-        // Of what is sent again all but the oldest needs a window: without, Swift would lose 1199 packets, and here 563.
-        assert!(drops(&simulation) > 8 && (drops(&simulation) < 800 || spec.congestion.name() != "swift"));
-        let delivered: Vec<u64> = outcomes.iter().map(|outcome| outcome.reception.delivered).collect();
-        assert_eq!(delivered, [300 * 1024; 8], "{}", spec.congestion.name());
+        // All repeated packets but the oldest need a window: without, Swift would lose 1199
+        // packets, and here 563.
+        assert!(all_drops(&simulation) > 8 && (all_drops(&simulation) < 800 || spec.congestion.name() != "swift"));
+        assert!(outcomes.len() == 8 && all_delivered(&outcomes), "{}", spec.congestion.name());
     }
 }
 
-/// A flow of 10 MB over two links, each of which corrupts frames at this rate, ACKs and NACKs among them.
+/// Runs a flow of 10 MB over two links, each of which corrupts frames at this rate, ACKs and NACKs
+/// included.
 fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
     let mut spec = lossy_star(2, 1 << 20, recovery);
-    spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
+    for link in &mut spec.links {
+        link.error_rate = error_rate;
+    }
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 10_000_000, 0)]);
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
     assert_eq!(outcomes[0].reception.delivered, 10_000_000);
     outcomes[0].clone()
 }
 
-/// Loss rates up to 5 % of frames: everything arrives. With 1 %, IRN sends again what is lost and keeps most of the line; Go-Back-N sends two thirds more than
-/// there is, a round trip's worth for each packet that is lost.
+/// Loss rates up to 5 % of frames: every byte is delivered. At 1 %, IRN repeats lost packets and
+/// keeps most of the line; Go-Back-N sends two thirds more than the flow, a round trip's worth per
+/// lost packet.
 #[test]
-fn irn_goes_on_at_loss_rates_at_which_go_back_n_does_not() {
+fn irn_keeps_its_rate_at_losses_that_stop_go_back_n() {
     let rate = |outcome: &FlowOutcome| 80_000.0 / (outcome.reception.finish.unwrap().ps() as f64 / 1e6);
     for percent in [0.0, 0.1, 0.5, 1.0, 2.0, 5.0] {
-        for recovery in [RecoveryConfig::Irn(Default::default()), common::network(1, 1).recovery] {
+        for recovery in [RecoveryConfig::Irn(Default::default()), network(1, 1).recovery] {
             over_bad_links(percent / 100.0 / 2.0, recovery);
         }
     }
     let lossless = over_bad_links(0.0, RecoveryConfig::Irn(Default::default()));
     let irn = over_bad_links(0.005, RecoveryConfig::Irn(Default::default()));
-    let go_back_n = over_bad_links(0.005, common::network(1, 1).recovery);
+    let go_back_n = over_bad_links(0.005, network(1, 1).recovery);
     // In Gb/s of payload: 92, 73 and 55.
     let [lossless, irn_rate, go_back_n_rate] = [&lossless, &irn, &go_back_n].map(rate);
     assert!(irn_rate > 0.75 * lossless && go_back_n_rate < 0.65 * lossless, "{lossless} {irn_rate} {go_back_n_rate}");
@@ -167,7 +172,8 @@ fn irn_goes_on_at_loss_rates_at_which_go_back_n_does_not() {
 proptest! {
     #![proptest_config(common::cases(200))]
 
-    /// However much is lost, everything arrives, once and in order, and nothing is left over.
+    /// However many packets are lost, every byte is delivered, once and in order, and no state is
+    /// left.
     #[test]
     fn everything_arrives_once_although_packets_are_lost(Case { spec, flows } in lossy(), shards in 1usize..4) {
         let sizes: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();

@@ -1,17 +1,16 @@
-//! MP-RDMA in whole networks: 2 leaves, hosts at 100 Gb/s, links of 1 us. A full packet takes 1,106 B on the wire and carries 1,024 B.
+//! MP-RDMA in whole networks: 2 leaves, hosts at 100 Gb/s, links of 1 us. A full packet has 1,106 B
+//! on the wire and carries 1,024 B.
 
 use crate::prelude::*;
 use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 
-/// Two leaves with so many hosts each, and a spine for every rate of uplinks.
+/// Returns two leaves with so many hosts each, and a spine for every rate of uplinks.
 fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {
-    let leaves = [2 * hosts, 2 * hosts + 1];
-    let mut spec = network(2 * hosts, 2 + uplinks.len() as u32);
-    spec.links = (0..2 * hosts).map(|host| link(host, leaves[(host / hosts) as usize], 100, 1000)).collect();
-    for leaf in leaves {
-        spec.links.extend((0u32..).zip(uplinks).map(|(spine, gbps)| link(leaf, leaves[1] + 1 + spine, *gbps, 1000)));
+    let mut spec = common::leaf_spine(2, hosts, uplinks.len() as u32);
+    for (link, gbps) in spec.links.iter_mut().skip(2 * hosts as usize).zip(uplinks.iter().cycle()) {
+        link.rate = Rate::from_gbps(*gbps);
     }
     with(spec, MpRdmaConfig::default())
 }
@@ -25,19 +24,19 @@ fn endless(src: u32, dst: u32) -> FlowSpec {
     flow(src, dst, FlowSpec::ENDLESS, u64::from(src) * 700)
 }
 
-/// What is seen between two times, in Gb/s on the wire.
+/// Measures between two instants, in Gb/s on the wire.
 #[derive(Debug)]
-struct Seen {
-    /// Of each flow at its receiver.
+struct Measures {
+    /// Rate of each flow at its receiver.
     flows: Vec<f64>,
-    /// Of each uplink of the first leaf.
+    /// Rate of each uplink of the first leaf.
     uplinks: Vec<f64>,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     resent: u64,
     pauses: u64,
 }
 
-fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Seen {
+fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Measures {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     let leaf = NodeId(spec.links[0].b.0);
     let hosts = spec.links.iter().filter(|link| link.b == leaf).count();
@@ -57,7 +56,7 @@ fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Seen
         let bytes = before.iter().zip(after).map(|(before, after)| after - before);
         bytes.map(|bytes| bytes as f64 * 8e-6 / (to - from) as f64).collect()
     };
-    Seen {
+    Measures {
         flows: rates(&before.0, &after.0),
         uplinks: rates(&before.1, &after.1),
         resent: after.2 - before.2,
@@ -65,14 +64,15 @@ fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Seen
     }
 }
 
-/// Four uplinks of 40 Gb/s: three would do, and none is full.
+/// Four uplinks of 40 Gb/s: three would be enough, and none is full.
 #[test]
 fn a_flow_alone_fills_its_line_over_several_paths() {
     let spec = leaf_spine(1, &[40; 4]);
     let seen = watch(&spec, vec![endless(0, 1)], [1, 3]);
     assert!(seen.flows[0] > 99.0 && (seen.resent, seen.pauses) == (0, 0), "{seen:?}");
     assert!(seen.uplinks.iter().all(|rate| (10.0..40.0).contains(rate)), "{seen:?}");
-    // Every byte of a flow that ends comes once: 2 MB take 169 us, and the last of them 4.4 us from end to end.
+    // Every byte of a finite flow arrives once: 2 MB take 169 us, and the last of them 4.4 us from
+    // end to end.
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 2_000_000, 0)]);
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (2_000_000, 0));
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
@@ -80,7 +80,7 @@ fn a_flow_alone_fills_its_line_over_several_paths() {
     assert!((173..185).contains(&finish), "{finish} us");
 }
 
-/// All to one host over four uplinks. The queue before it stays where packets are marked, and nothing is paused.
+/// All hosts send to one over four uplinks. Marks bound the queue before it, and no PAUSE is sent.
 #[test]
 fn congested_senders_share_fairly() {
     for senders in [2u32, 4] {
@@ -93,12 +93,12 @@ fn congested_senders_share_fairly() {
     }
 }
 
-/// Two hosts send 125 Gb/s over uplinks of 100 and 25 Gb/s. If thresholds go by the rates of the
-/// ports, packets are about as late on either. If not, a queue at the slow port holds them for 14
-/// us longer, and they are too far behind the others now and then. On a random path for every
-/// packet half of them are, and each takes a packet from the window.
+/// Two hosts send 125 Gb/s over uplinks of 100 and 25 Gb/s. With thresholds scaled by port rate,
+/// packets are delayed about equally on both. Otherwise a queue at the slow port delays them by
+/// another 14 us, and now and then they are too far behind the others. On a random path for every
+/// packet half of them are, and each removes a packet from the window.
 #[test]
-fn a_slow_path_gets_the_share_that_it_can_carry() {
+fn a_slow_path_gets_its_share() {
     let watch = |rate, probing| {
         let ecn = MarkConfig { rate, ..Default::default() };
         let spec = with(leaf_spine(2, &[100, 25]), MpRdmaConfig { ecn, probing, ..Default::default() });
@@ -113,25 +113,28 @@ fn a_slow_path_gets_the_share_that_it_can_carry() {
     assert!(random[0] < 40.0 && random[1] < 25.0, "{random:?}");
 }
 
-/// h1's flow is pinned to the first of two spines: that of h0 leaves it room there. ECMP cannot, if it comes upon the same spine.
+/// h1's flow is pinned to the first of two spines: h0's flow yields there. ECMP cannot, if it
+/// selects the same spine.
 #[test]
-fn a_flow_gets_out_of_the_way_of_one_that_cannot() {
+fn a_flow_yields_to_a_pinned_flow() {
     let spec = leaf_spine(2, &[100; 2]);
     let pinned = FlowSpec { data_via: [4, 6, 5].map(NodeId).to_vec(), ..endless(1, 3) };
     let seen = watch(&spec, vec![endless(0, 2), pinned], [2, 6]);
     assert!(seen.flows[0] > 95.0 && seen.flows[1] > 95.0 && seen.pauses == 0, "{seen:?}");
 }
 
-/// Eight flows through eight spines all end about when each would alone: 2 MB with headers take 173 us.
+/// Eight flows over eight spines all finish about when each would alone: 2 MB with headers take 173
+/// us.
 #[test]
 fn flows_share_the_spines_evenly() {
     let flows = (0..8).map(|host| flow(host, 8 + host, 2_000_000, 0)).collect();
     let (_, outcomes) = run(&leaf_spine(8, &[100; 8]), flows);
-    let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap().ps() / 1_000_000;
+    let last = last_finish(&outcomes).ps() / 1_000_000;
     assert!(last < 225, "{last} us");
 }
 
-/// No flow control, and room for some packets: what is lost is sent again, whatever the recovery, and nothing else counts as delivered.
+/// No flow control and a small buffer: every recovery repeats lost packets, and every byte is
+/// delivered.
 #[test]
 fn every_flow_finishes_although_packets_are_lost() {
     for recovery in [
@@ -151,19 +154,20 @@ fn every_flow_finishes_although_packets_are_lost() {
         let (simulation, outcomes) = run(&spec, flows);
         let name = spec.recovery.name();
         assert!(simulation.totals().drops.iter().sum::<u64>() > 100, "{name}");
-        let is_done = |flow: &FlowSpec, delivered| flow.bytes == delivered;
-        assert!(outcomes.iter().all(|it| is_done(&it.spec, it.reception.delivered)), "{name}");
+        assert!(all_delivered(&outcomes), "{name}");
         assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}");
-        // In any order but without selective repeat, a timeout sends everything again that came early, which is lost in its turn.
-        let last = outcomes.iter().filter_map(|outcome| outcome.reception.finish).max().unwrap();
+        // In any order but without selective repeat, a timeout repeats all early packets, which are
+        // lost in turn.
+        let last = last_finish(&outcomes);
         assert!(last < Time::ZERO + Duration::from_ms(60) || name == "in-any-order", "{name}: {last}");
     }
 }
 
-/// One of four uplinks fails for 2 ms while a flow of 20 MB is on its way, and nobody computes other routes. What goes there is lost, and after that a probe now and
-/// then; it comes again along another path when the receiver asks.
+/// One of four uplinks fails for 2 ms during a flow of 20 MB, and routes do not change. Packets
+/// there are lost, and later only an occasional probe; the receiver requests them, and they are
+/// repeated along another path.
 #[test]
-fn a_flow_leaves_a_path_that_answers_no_more() {
+fn a_flow_leaves_a_failed_path() {
     let finish = |is_broken: bool, config: MpRdmaConfig| {
         let mut spec = with(leaf_spine(1, &[100; 4]), config);
         if is_broken {
@@ -187,8 +191,8 @@ fn a_flow_leaves_a_path_that_answers_no_more() {
 
 /// Four flows of 8 MB over four spines. The link of a leaf to one of them fails for 50 us, and
 /// routes avoid it after 10 us, or never. Each flow's ACKs spread over the spines, so that none of
-/// these runs loses all ACKs of a flow, which would stand until its timer fires after 8 ms. With
-/// other seeds a flow does where routes stay: docs/mechanisms/mp-rdma.md.
+/// these runs loses all ACKs of a flow, which would stop until its timer fires after 8 ms. Other
+/// seeds do so if routes do not change: docs/mechanisms/mp-rdma.md.
 #[test]
 fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {
@@ -205,14 +209,16 @@ fn a_failed_link_stops_no_flow_for_its_timeout() {
 }
 
 /// A flow over four spines, the links to one of which take 10 us longer: the bitmap has no room for
-/// what overtakes a packet there. The flow leaves that spine after the first window, and comes back
-/// with probes alone, each of which costs some hundred packets.
+/// the packets that overtake one there. The flow leaves that spine after the first window, and
+/// returns with probes alone, each of which costs some hundred packets.
 #[test]
 fn a_flow_leaves_a_path_that_takes_too_long() {
     for ack_path in [AnswerPath::Echoed, AnswerPath::Reverse] {
         let watch = |probing| {
             let mut spec = with(leaf_spine(1, &[100; 4]), MpRdmaConfig { probing, ack_path, ..Default::default() });
-            [5, 9].into_iter().for_each(|link: usize| spec.links[link].delay = Duration::from_us(11));
+            for link in [5, 9] {
+                spec.links[link].delay = Duration::from_us(11);
+            }
             watch(&spec, vec![endless(0, 1)], [1, 6])
         };
         let (still, probing) = (watch(0.0), watch(MpRdmaConfig::default().probing));
@@ -221,8 +227,8 @@ fn a_flow_leaves_a_path_that_takes_too_long() {
     }
 }
 
-/// Two spines. By the reverse routes of the packets as many ACKs pass a spine as packets, to the
-/// packet; by the hash of the echoed path numbers other ones, but some pass each.
+/// Two spines. On the reverse routes of the packets each spine carries as many ACKs as packets, to
+/// the packet; with the hash of the echoed path numbers differ, but each spine carries some.
 #[test]
 fn acks_take_the_path_of_their_packets() {
     for (ack_path, is_reverse) in [(AnswerPath::Echoed, false), (AnswerPath::Reverse, true)] {
@@ -231,7 +237,7 @@ fn acks_take_the_path_of_their_packets() {
         assert_eq!(outcomes[0].retransmitted, 0);
         let carried = |leaf: u32, spine: PortIx| simulation.node(NodeId(leaf)).ports()[1 + spine].sent_wire_bytes();
         for spine in [0, 1] {
-            // An ACK has 86 B; one of the packets is shorter, and one has 16 B more.
+            // An ACK has 86 B; one packet is shorter, and one has 16 B more.
             let (bytes, acks) = (carried(2, spine), carried(3, spine) / 86);
             assert!(acks > 500, "{ack_path:?}");
             assert_eq!((acks * 1106).abs_diff(bytes) < 1106, is_reverse, "{ack_path:?} {spine}: {bytes} {acks}");
@@ -239,11 +245,11 @@ fn acks_take_the_path_of_their_packets() {
     }
 }
 
-/// Both packets of a flow are lost: nothing tells but the timer, after 8 ms.
+/// Both packets of a flow are lost: only the timer reveals it, after 8 ms.
 #[test]
-fn a_lost_tail_is_sent_again_after_the_timeout() {
+fn a_lost_tail_is_repeated_after_the_timeout() {
     let mut spec = leaf_spine(1, &[100]);
-    // On the wire to the leaf.
+    // The link to the leaf fails during the transmission.
     spec.faults = vec![LinkFault { link: 0, down: at_ns(500), up: at_us(1) }];
     let finish = |recovery| {
         let (_, outcomes) = run(&NetworkSpec { recovery, ..spec.clone() }, vec![flow(0, 1, 2048, 0)]);
@@ -251,17 +257,19 @@ fn a_lost_tail_is_sent_again_after_the_timeout() {
         outcomes[0].reception.finish.unwrap()
     };
     let own = finish(RecoveryConfig::MpRdma(Default::default()));
-    // 8 ms after the first packet has begun; four links of 1 us, four times 1122 B, and the second packet of 1106 B.
-    let way = Duration::from_ps(4 * (1_000_000 + 1122 * 80) + 1106 * 80);
-    assert_eq!(own, Time::ZERO + Duration::from_ms(8) + way);
+    // 8 ms after the start of the first packet, plus four links of 1 us, four times 1122 B, and the
+    // second packet of 1106 B.
+    let path = Duration::from_ps(4 * (1_000_000 + 1122 * 80) + 1106 * 80);
+    assert_eq!(own, Time::ZERO + Duration::from_ms(8) + path);
     let timeout = Duration::from_us(500);
     let other = finish(RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout, ..Default::default() }));
-    assert_eq!(other, Time::ZERO + timeout + way);
+    assert_eq!(other, Time::ZERO + timeout + path);
 }
 
-/// Hosts with two links, to a leaf each: a flow keeps to the link by which it leaves its host, and spreads over the spines behind it.
+/// Hosts with two links, to a leaf each: a flow keeps its host's link, and spreads over the spines
+/// behind it.
 #[test]
-fn a_flow_of_a_host_with_two_links_takes_one_of_them() {
+fn a_flow_of_a_host_with_two_links_uses_one_of_them() {
     let mut spec = network(2, 4);
     spec.links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(host, leaf)| link(host, leaf, 100, 1000)).to_vec();
     spec.links.extend([(2, 4), (2, 5), (3, 4), (3, 5)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));

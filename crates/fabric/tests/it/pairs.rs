@@ -1,4 +1,5 @@
-//! Any two mechanisms of different slots run together: every pair of them, in as few schemes as that takes, on two kinds of networks.
+//! All pairs of mechanisms of different slots run together: each pair, in as few schemes as
+//! possible, on two kinds of networks.
 
 use crate::common::{covering, run_shards};
 use crate::prelude::*;
@@ -11,19 +12,11 @@ fn a_covering_holds_every_pair() {
         let found: BTreeSet<_> = rows.iter().map(|row| (row[a], row[b])).collect();
         assert_eq!(found.len(), sizes[a] * sizes[b]);
     }
-    // At least as many as the two largest slots have pairs, and far fewer than the product.
+    // At least as many rows as the two largest slots have pairs, and far fewer than the product.
     assert!((20..40).contains(&rows.len()), "{}", rows.len());
 }
 
-/// Two leaves of four hosts, and two spines.
-fn leaf_spine() -> NetworkSpec {
-    let mut spec = network(8, 4);
-    spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
-    spec.links.extend([(8, 10), (8, 11), (9, 10), (9, 11)].map(|(leaf, spine)| link(leaf, spine, 100, 1000)));
-    spec
-}
-
-/// Incast to the last host, beside flows that cross it.
+/// Returns an incast to the last host, and flows that cross it.
 fn flows(hosts: u32) -> Vec<FlowSpec> {
     let incast = (0..hosts - 1).map(|src| flow(src, hosts - 1, 60_000, 0));
     let crossing = (0..hosts).map(|src| flow(src, (src + hosts / 2) % hosts, 30_000, 1000));
@@ -56,7 +49,7 @@ fn every_two_mechanisms_run_together() {
     ];
     let (mut ran, mut refused) = (0, 0);
     for row in covering(&sizes) {
-        for (network, hosts) in [(leaf_spine(), 8), (bcube(3, 100, 1000), 9)] {
+        for (network, hosts) in [(leaf_spine(2, 4, 2), 8), (bcube(3, 100, 1000), 9)] {
             let mut spec = network;
             spec.switch.flow_control = flow_controls[row[0]].clone();
             spec.switch.headroom = policies[row[1]].clone();
@@ -78,7 +71,7 @@ fn every_two_mechanisms_run_together() {
                 spec.host.scheduler,
                 spec.host.ack_class
             );
-            // Mechanisms say themselves where they do not apply.
+            // A mechanism that does not apply is refused with a reason.
             if let Err(errors) = Fabric::new(spec.clone()) {
                 assert!(errors.iter().all(|error| error.to_string().len() > 20), "{names}: {errors:?}");
                 refused += 1;

@@ -35,7 +35,7 @@ fn marks(s: &mut Script, limit: u64) -> Vec<bool> {
 /// Four packets wait behind a PAUSE, and four arrive after the RESUME. A packet that leaves three
 /// behind, 3,258 B, is marked; two, 2,172 B, do not exceed the threshold.
 #[test]
-fn what_has_waited_behind_a_pause_is_not_marked() {
+fn packets_that_waited_behind_a_pause_are_not_marked() {
     let mut s = script(2172);
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive(&mut s, 1_000_000, 0, 1..5);
@@ -50,7 +50,7 @@ fn what_has_waited_behind_a_pause_is_not_marked() {
 /// Three packets wait, one leaves, and the gate closes again: then one joins the two. Only the
 /// packets queued at the last RESUME leave unmarked.
 #[test]
-fn a_gate_that_closes_again_begins_anew() {
+fn a_gate_that_closes_again_restarts_the_count() {
     let mut s = script(0);
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive(&mut s, 1_000_000, 0, 1..4);
@@ -65,7 +65,7 @@ fn a_gate_that_closes_again_begins_anew() {
 
 /// One RESUME opens two queues. Class 4 has the first turn, since class 3 had the last.
 #[test]
-fn every_queue_that_a_resume_opens_lets_its_packets_go_unmarked() {
+fn packets_of_every_queue_that_a_resume_opens_stay_unmarked() {
     let mut s = script(0);
     arrive(&mut s, 0, 0, 1..2);
     arrive!(s, 1_000_000 ps, port 1, pause [3, 4]);
@@ -196,7 +196,7 @@ fn watched_star(flows: Vec<FlowSpec>, us: u64) -> (Simulation, Seen) {
 /// KB for 42 us: not congested. In the second, all 283 packets of 1,106 B are marked. Between two
 /// ACKs, CNPs depart at once, and take 2 x 7.84 ns + 2 us.
 #[test]
-fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
+fn an_incast_of_two_gets_half_rates_in_the_second_period() {
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
     let (_, log) = watched_star(flows, 140);
     let starts = [2_179_520, 2_179_520 + 89_760];
@@ -211,7 +211,7 @@ fn an_incast_of_two_is_told_its_halves_in_the_second_period() {
 /// A flow of 20 packets takes 3.9 us and no CNP. One of 1,000 packets takes 88.5 us: one CNP at the
 /// end of the first period, none when the second ends.
 #[test]
-fn a_receivers_clock_ends_with_the_flow() {
+fn a_receivers_timer_ends_with_the_flow() {
     let flows = vec![flow(0, 2, 20 * 1024, 0), flow(1, 2, 1000 * 1024, 10)];
     let (simulation, log) = watched_star(flows, 1000);
     let cnps: Vec<Cnp> = log.cnps.take().iter().map(|(_, cnp)| *cnp).collect();
@@ -223,7 +223,7 @@ fn a_receivers_clock_ends_with_the_flow() {
 
 /// A packet that was repeated before its ACK arrives after the end of the flow: no CNP is sent.
 #[test]
-fn a_duplicate_does_not_start_a_receivers_clock_again() {
+fn a_duplicate_does_not_restart_a_receivers_timer() {
     let mut spec = star(2, 100, 10_000);
     let (period, rto) = (Duration::from_us(5), Duration::from_us(15));
     spec.recovery = RecoveryConfig::Irn(IrnConfig { rto_low: rto, rto_high: rto, ..Default::default() });
@@ -316,7 +316,7 @@ fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
 /// Marked senders fall to their share of the congested port: PAUSEs end, and the victim has its
 /// link, 92.6 Gb/s of payload.
 #[test]
-fn senders_that_are_told_free_a_victim() {
+fn marked_senders_free_a_victim() {
     let none = watch(CongestionConfig::None(Default::default()), true, 4_000_000);
     let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), true, 4_000_000);
     assert!(none.pauses[0] > none.pauses[1] * 2 && none.victim < 50.0, "{none:?}");

@@ -1,4 +1,5 @@
-//! Properties of per-hop flow control that needs no headroom, in random fabrics: flows stay in order, nothing is lost, and all state is given back.
+//! Properties of per-hop flow control without headroom, in random fabrics: flows stay in order, no
+//! packet is lost, and all state is released.
 
 use crate::common::random::pyrrha_configs;
 use crate::prelude::*;
@@ -8,45 +9,44 @@ use backwater_fabric::mechanisms::load_balance::drill::DrillConfig;
 use backwater_fabric::network::spec::NodeKind;
 use proptest::prelude::*;
 
-/// Links, and from when and for how long they fail, in ns.
+/// Links, with time and duration of their failures, in ns.
 type Faults = Vec<(prop::sample::Index, u64, u64)>;
 
 fn faults(count: std::ops::Range<usize>) -> impl Strategy<Value = Faults> {
     prop::collection::vec((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000), count)
 }
 
-/// Has links fail, each at most once.
+/// Adds failures of links, each at most once.
 fn fail(spec: &mut NetworkSpec, faults: Faults, recovery: RecoveryConfig) {
     spec.recovery = recovery;
-    let at = |ns: u64| at_ns(ns);
     for (link, down, length) in faults {
         let link = link.index(spec.links.len());
         if spec.faults.iter().all(|fault| fault.link != link) {
-            spec.faults.push(LinkFault { link, down: at(down), up: at(down + length) });
+            spec.faults.push(LinkFault { link, down: at_ns(down), up: at_ns(down + length) });
         }
     }
 }
 
-/// Receivers ask for nothing: what is lost is sent again when all else has long arrived.
+/// Returns a recovery without NACKs: lost packets are repeated long after all others have arrived.
 fn nothing_in_vain() -> RecoveryConfig {
     RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::from_ms(100), ..Default::default() })
 }
 
-/// The same flows with so many times their bytes.
+/// Multiplies the bytes of all flows.
 fn longer(flows: Vec<FlowSpec>, factor: u64) -> Vec<FlowSpec> {
     flows.into_iter().map(|flow| FlowSpec { bytes: flow.bytes * factor, ..flow }).collect()
 }
 
-/// Flow control that needs no headroom, and a buffer that is never full.
+/// Sets a flow control that needs no headroom, and a buffer that is never full.
 fn with_room(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();
-    // A share of nothing (alpha = 0) would let nothing in.
+    // With alpha = 0 no packet would be admitted.
     spec.switch.headroom = HeadroomConfig::Static(Default::default());
     spec.switch.buffer = Bytes(1 << 40);
 }
 
-/// Mechanisms of per-hop flow control that keep flows in order and lose nothing while there is room.
+/// Draws a per-hop flow control that keeps flows in order and loses no packet while there is room.
 fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
     prop_oneof![
         6 => (pyrrha_configs(), prop_oneof![1u16..8, Just(100)]).prop_map(|(config, isolation_queues)| {
@@ -64,17 +64,18 @@ fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// Order and secession in random fabrics: no packet of a flow overtakes another (Go-Back-N would send again), all arrive, and nothing is
-    /// left of any root, queue or count (the audit looks). With a queue for every root, no flow waits for a port that it does not pass.
+    /// Order and release of state in random fabrics: no packet of a flow overtakes another
+    /// (Go-Back-N would repeat it), all arrive, and no root, queue or count is left (see the
+    /// audit). With a queue for every root, no flow waits for a port that it does not pass.
     #[test]
-    fn flows_stay_in_order_and_all_state_is_given_back(
+    fn flows_stay_in_order_and_all_state_is_released(
         Case { spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         factor in 1u64..40,
     ) {
         let mut spec = spec.clone();
         let is_precise = match &flow_control {
-            // There are more sets of roots than roots.
+            // Sets of roots outnumber roots.
             FlowControlConfig::Pyrrha(config) => {
                 let enough = if config.organisation == Organisation::Hierarchical { 7 } else { 100 };
                 config.isolation_queues >= enough && config.hosts == HostReaction::PerFlow
@@ -83,7 +84,7 @@ proptest! {
         };
         with_room(&mut spec, flow_control);
         let flows = longer(flows, factor);
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         for outcome in &outcomes {
             prop_assert!(outcome.acknowledged.is_some());
             prop_assert_eq!(outcome.retransmitted, 0);
@@ -96,9 +97,10 @@ proptest! {
         prop_assert_eq!(sharded.counters(), simulation.counters());
     }
 
-    /// Paths that are chosen packet by packet are known from the last choice on: all flows finish all the same, and nothing is left over.
+    /// The path of sprayed packets is known from the last choice on: all flows still finish, and no
+    /// state is left.
     #[test]
-    fn flows_whose_packets_part_leave_nothing_over(
+    fn sprayed_flows_leave_no_state(
         Case { mut spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         load_balance in select(vec![
@@ -114,16 +116,17 @@ proptest! {
         prop_assume!(common::applies(&spec));
         spec.recovery = nothing_in_vain();
         let flows = longer(flows, factor);
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some() && outcome.retransmitted == 0));
         prop_assert_eq!(simulation.audit(), []);
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
     }
 
-    /// Section IV-E: some switches run Pyrrha and the others PFC, which both sides of the border then speak. Nothing is lost but by links
-    /// that fail, or left over. A host runs what the switch at its first link does, so that nothing is promised of one with links to both.
+    /// Section IV-E: some switches run Pyrrha and the others PFC, which both sides of a border use.
+    /// No packet is lost except by links that fail, and no state is left. A host runs the flow
+    /// control of its first-hop switch, so that hosts with links to both kinds are excluded.
     #[test]
-    fn switches_with_pyrrha_and_switches_with_pfc_get_along(
+    fn switches_with_pyrrha_and_with_pfc_work_together(
         Case { mut spec, flows } in lossless_at_common_rates(),
         config in pyrrha_configs(),
         hosts in select(vec![HostReaction::PerFlow, HostReaction::None, HostReaction::Pfc]),
@@ -138,7 +141,7 @@ proptest! {
             links.map(|link| chosen.contains(&link.b)).collect::<BTreeSet<_>>().len() > 1
         };
         prop_assume!(!(0..spec.nodes.len() as u32).any(|node| spec.is_host(NodeId(node)) && is_between(node)));
-        // Among themselves switches with Pyrrha do not bound what comes in by one port.
+        // Switches with Pyrrha do not bound the packets of one ingress port.
         let headroom = HeadroomConfig::Static(StaticConfig { headroom: Some(Bytes(1 << 24)), ..Default::default() });
         spec.groups = vec![SwitchGroup {
             switches: chosen,
@@ -147,12 +150,12 @@ proptest! {
         }];
         spec.switch.buffer = Bytes(1 << 40);
         let flows = longer(flows, factor);
-        // Where links fail, retransmissions of hosts that are not paused would fill any buffer. Otherwise order shows, as Go-Back-N would send
-        // again.
+        // With failures, retransmissions of hosts that are not paused would fill any buffer.
+        // Without, order is visible, as Go-Back-N would repeat packets.
         if !faults.is_empty() {
             fail(&mut spec, faults, nothing_in_vain());
         }
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         let is_whole = spec.faults.is_empty();
         let is_done = |outcome: &FlowOutcome| outcome.acknowledged.is_some() && (!is_whole || outcome.retransmitted == 0);
         prop_assert!(outcomes.iter().all(is_done));
@@ -164,9 +167,10 @@ proptest! {
         prop_assert_eq!(drops, [0; 5]);
     }
 
-    /// Links fail and come back: what neighbours had told each other is void. All flows finish all the same, and nothing is left over.
+    /// Links fail and recover: state exchanged between neighbours is void. All flows still finish,
+    /// and no state is left.
     #[test]
-    fn links_that_fail_leave_nobody_waiting(
+    fn link_failures_leave_no_flow_waiting(
         Case { mut spec, flows } in lossless_at_common_rates(),
         flow_control in per_hop(),
         faults in faults(1..4),
@@ -176,7 +180,7 @@ proptest! {
         let recovery = GoBackNConfig { timeout: Duration::from_us(200), ..Default::default() };
         fail(&mut spec, faults, RecoveryConfig::GoBackN(recovery));
         let flows = longer(flows, factor);
-        let (simulation, outcomes) = common::run(&spec, flows);
+        let (simulation, outcomes) = run(&spec, flows);
         prop_assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
         prop_assert_eq!(simulation.audit(), []);
     }

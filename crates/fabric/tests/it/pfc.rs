@@ -37,7 +37,7 @@ fn in_class(class: u8, src: u32, dst: u32) -> FlowSpec {
 }
 
 #[test]
-fn a_full_ingress_queue_pauses_and_an_eased_one_resumes() {
+fn a_full_ingress_queue_pauses_and_resumes_below_xon() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
@@ -82,7 +82,7 @@ fn each_ingress_port_has_its_own_account() {
 }
 
 #[test]
-fn a_pause_waits_behind_the_frame_on_the_wire_and_passes_those_in_the_queue() {
+fn a_pause_overtakes_queued_frames_but_not_the_one_on_the_wire() {
     let mut s = Script::new(&spec(), vec![in_class(3, 0, 1), in_class(3, 2, 0)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
@@ -99,7 +99,7 @@ fn a_pause_waits_behind_the_frame_on_the_wire_and_passes_those_in_the_queue() {
 /// A frame names the state of a class at its departure. A waiting frame that is out of date is not
 /// sent, and at most one frame per class waits.
 #[test]
-fn a_frame_that_waits_gives_way_to_a_newer_one_about_the_same_class() {
+fn a_waiting_pfc_frame_is_replaced_by_a_newer_one_of_its_class() {
     let mut spec = spec();
     spec.links[0].rate = Rate::from_gbps(10);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(3, 3, 0)], SWITCH);
@@ -174,7 +174,7 @@ fn a_pause_takes_effect_after_the_response_time() {
 }
 
 #[test]
-fn a_pause_of_quanta_runs_out_after_that_many_times_512_bits() {
+fn a_pause_expires_after_its_quanta_of_512_bits() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 7 ps, port 1, pause [3], quanta 1000);
     arrive!(s, 100 ps, port 0, data of flow 0, psn 0);
@@ -214,7 +214,7 @@ fn a_second_pause_extends_the_first_and_a_resume_ends_it() {
 }
 
 #[test]
-fn a_pause_is_refreshed_at_half_its_time_until_the_queue_eases() {
+fn a_pause_is_refreshed_at_half_its_time_until_the_queue_drains() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3], quanta 65_535);
     arrive!(s, 100_000 ps, port 0, data of flow 0, psns 0..3);
@@ -326,7 +326,7 @@ fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) 
 /// the queue full. Of equal ports it is the packet's port, otherwise the first. That port is paused
 /// itself, so the root is the cause of its pause, and its pause is the parent.
 #[test]
-fn most_of_a_full_queue_says_what_the_cause_is() {
+fn the_cause_is_the_port_with_most_of_the_full_queue() {
     let cases = [
         (vec![0, 0, 1], 1),
         (vec![0, 1, 1], 2),
@@ -347,7 +347,7 @@ fn most_of_a_full_queue_says_what_the_cause_is() {
 /// Packets that have left do not count. Five packets left through port 1 before its PAUSE; then
 /// port 1 has as many as port 2, which takes the last packet.
 #[test]
-fn what_has_left_is_no_part_of_the_cause() {
+fn departed_packets_are_no_part_of_the_cause() {
     let mut spec = spec();
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(3500), ..Default::default() });
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(3, 0, 2)], SWITCH);
@@ -413,7 +413,7 @@ fn full_port_under_dsh(of_class_6: u32) -> Script {
 /// class. Each class has the root of that egress port's queue of its class, or of the fullest queue
 /// if that is empty.
 #[test]
-fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
+fn a_port_wide_pause_has_one_cause_and_a_root_per_class() {
     let mut s = full_port_under_dsh(2);
     let (port, causes) = s.next_pause();
     let (id, of) = (s.node.ports()[2].id, |class| causes.iter().find(|(named, _)| *named == class).unwrap().1);
@@ -426,7 +426,7 @@ fn a_whole_port_has_one_cause_and_each_class_its_own_root() {
 }
 
 #[test]
-fn of_equally_full_queues_the_first_is_the_cause_of_a_class_that_has_none_there() {
+fn the_first_of_equally_full_queues_is_the_cause_of_other_classes() {
     let (_, causes) = full_port_under_dsh(3).next_pause();
     let root = |class| causes.iter().find(|(named, _)| *named == class).unwrap().1.root;
     assert_eq!([5, 6, 3, 7].map(root), [72, 73, 72, 72].map(PortId));
@@ -435,7 +435,7 @@ fn of_equally_full_queues_the_first_is_the_cause_of_a_class_that_has_none_there(
 /// Frames on the wire are lost, so both ends of a recovered link stop and announce their state
 /// anew.
 #[test]
-fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
+fn a_recovered_link_waits_for_the_peers_state() {
     let mut spec = spec();
     spec.switch.lossless = vec![Class(3), Class(5)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
@@ -457,7 +457,7 @@ fn a_link_that_comes_back_waits_for_its_peer_to_speak() {
 
 /// A RESUME that waited at the dead port is not sent after the recovery: both ends begin anew.
 #[test]
-fn what_has_waited_at_a_dead_port_is_not_sent_once_it_is_back() {
+fn a_resume_that_waited_at_a_dead_port_is_not_sent() {
     let mut spec = spec();
     spec.switch.lossless = vec![Class(3)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
@@ -484,7 +484,7 @@ fn a_pause_repeated_after_a_failure_repeats_its_causes() {
 /// With quanta the wait ends when the peer's state must have expired: 1 us on the link, 2 us of
 /// response, and 5.12 us of a pause.
 #[test]
-fn a_link_that_comes_back_does_not_wait_for_ever_with_quanta() {
+fn a_recovered_link_with_quanta_waits_a_finite_time() {
     let pfc =
         PfcConfig { pause: PauseModel::Quanta, quanta: 1000, response: Duration::from_us(2), ..Default::default() };
     let mut spec = with_pfc(pfc);
@@ -499,7 +499,7 @@ fn a_link_that_comes_back_does_not_wait_for_ever_with_quanta() {
 
 /// A RESUME received before the failure opens no gate after it.
 #[test]
-fn what_was_received_before_a_failure_takes_no_effect_after_it() {
+fn a_resume_before_a_failure_takes_no_effect_after_it() {
     let mut spec = with_pfc(PfcConfig { response: Duration::from_ps(100_000), ..Default::default() });
     spec.switch.lossless = vec![Class(3)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
@@ -517,7 +517,7 @@ fn what_was_received_before_a_failure_takes_no_effect_after_it() {
 
 /// The transmitter finishes its frame, though the receiver discards it.
 #[test]
-fn a_link_that_comes_back_within_a_frame_is_busy_until_its_end() {
+fn a_link_that_recovers_within_a_frame_is_busy_until_its_end() {
     let mut spec = spec();
     spec.switch.lossless = vec![Class(3)];
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
@@ -530,7 +530,7 @@ fn a_link_that_comes_back_within_a_frame_is_busy_until_its_end() {
 
 /// A PAUSE counts while a packet could have left without it, not while there is none to send.
 #[test]
-fn a_flow_that_has_nothing_to_send_is_not_held_up() {
+fn a_flow_without_packets_to_send_is_not_paused() {
     let flow = FlowSpec { bytes: 2 * 952, ..in_class(3, 0, 1) };
     let mut s = Script::new(&spec(), vec![flow], 0);
     assert_eq!([(); 2].map(|()| s.next_held_up(1_000_000)), [Some(Duration::ZERO); 2]);
@@ -548,7 +548,7 @@ fn a_flow_that_has_nothing_to_send_is_not_held_up() {
 
 /// PFC counts by pairs of ports, and SRCC keeps the time of the last packet of each pair.
 #[test]
-fn what_counts_by_pairs_of_ports_needs_a_node_of_few() {
+fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     let refusal = |spec: &NetworkSpec| {
         let errors = Fabric::new(spec.clone()).err().unwrap_or_default();
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()

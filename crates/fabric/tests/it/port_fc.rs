@@ -65,7 +65,7 @@ fn packets_are_in_the_queues_of_the_papers_examples() {
 
 /// Server 5 is at port 1 of switch 17 and of switch 21: the ports behind these move up by one.
 #[test]
-fn the_port_by_which_packets_come_has_no_queue() {
+fn the_ingress_port_has_no_queue() {
     let own = [4, 6, 7].map(|dst| queues(via(5, &[17], dst, 1000))[0]);
     let own_on =
         [(4, 20, 8), (6, 22, 10), (7, 23, 11)].map(|(next, by, dst)| queues(via(5, &[17, next, by], dst, 1000))[0]);
@@ -81,7 +81,7 @@ fn the_port_by_which_packets_come_has_no_queue() {
 /// faster one to switch 21; host 25 relays, and has a link to switch 20 alone. Packets to host 24
 /// have one queue; the host forwards no frames and slows nobody down.
 #[test]
-fn hosts_that_do_not_relay_are_destinations_alone() {
+fn hosts_that_do_not_relay_are_only_destinations() {
     let mut spec = network(4, 1, Default::default());
     spec.switch.buffer = Bytes(1 << 30);
     spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
@@ -279,7 +279,7 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
 /// The other port forwards frames about type B; frames about type A end here. A repeated state is
 /// not forwarded.
 #[test]
-fn a_server_passes_on_what_is_about_type_b() {
+fn a_server_forwards_frames_about_type_b() {
     let us = 1_000_000;
     let (mut s, [to_12, to_13]) = server_15();
     s.arrive_control(us, 0, frame(PAUSE, A, to_12));
@@ -313,7 +313,7 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
 /// queue of its own data, and the ports to which it forwarded the pause. A switch names its full
 /// port, except to the server behind that port.
 #[test]
-fn both_ends_name_alike_what_is_stopped() {
+fn both_ends_name_a_pause_alike() {
     let stopped = |s: &Script| -> Vec<_> {
         s.node.ports().iter().map(|port| s.node.flow_control().obeyed_pauses(port.ix, port)).collect()
     };
@@ -339,7 +339,7 @@ fn both_ends_name_alike_what_is_stopped() {
 /// A link recovers: the switch opens the queues that the server had paused, and announces its full
 /// queues again. The server does the same, also for the port behind it.
 #[test]
-fn both_ends_begin_anew_when_a_link_comes_back() {
+fn both_ends_start_anew_when_a_link_recovers() {
     let us = 1_000_000;
     let spec = network(4, 1, thresholds(2 * CHARGE, CHARGE));
     let flows = vec![flow(11, 15, 100_000, 0), flow(3, 12, 100_000, 0)];
@@ -378,7 +378,7 @@ fn both_ends_begin_anew_when_a_link_comes_back() {
 
 /// The case of figure 5: PortFC has no deadlock where PFC has one.
 #[test]
-fn two_flows_and_a_burst_go_through() {
+fn two_flows_and_a_burst_finish() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
     let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
     assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
@@ -421,7 +421,7 @@ fn guarantee(spec: &NetworkSpec, flows: &[FlowSpec]) -> (bool, String) {
 }
 
 #[test]
-fn nothing_is_promised_where_the_papers_argument_does_not_hold() {
+fn no_guarantee_where_the_papers_argument_fails() {
     let spec = network(4, 1, Default::default());
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     let mut star = network(8, 0, Default::default());
@@ -561,7 +561,7 @@ proptest! {
     /// no drop, no deadlock, no PAUSE over more than three links, every byte in order and once, and
     /// all gates open in the end.
     #[test]
-    fn bcubes_lose_nothing_and_never_lock_up((spec, flows) in cases(), shards in 1usize..4) {
+    fn bcubes_lose_nothing_and_never_deadlock((spec, flows) in cases(), shards in 1usize..4) {
         let (alone, _) = run(&spec, flows.clone());
         let mut simulation = Simulation::new(spec, flows, shards).unwrap();
         let switch = simulation.fabric().wiring.ports.iter().find(|port| simulation.fabric().is_switch(port.node));
@@ -642,7 +642,7 @@ fn on_detours_packets_are_lost_at_the_second_switch() {
 /// A link fails for good, and routes avoid it. The server withdraws all pauses received by that
 /// link, so that no packet waits for a port that is no longer used.
 #[test]
-fn what_was_heard_by_a_link_that_is_gone_is_withdrawn() {
+fn pauses_received_by_a_failed_link_are_withdrawn() {
     let us = 1_000_000;
     let mut spec = network(4, 1, Default::default());
     spec.reconvergence = Some(Duration::from_us(5));
@@ -661,7 +661,7 @@ fn what_was_heard_by_a_link_that_is_gone_is_withdrawn() {
 
 /// Links of a server fail one by one and recover during an incast, with new routes and without.
 #[test]
-fn nothing_is_left_over_where_links_fail() {
+fn link_failures_leave_no_state() {
     for reconvergence in [None, Some(Duration::from_us(40))] {
         // Server 1's link to switch 16, and to switch 21; the first of switch 22.
         for link in [1, 17, 18] {
@@ -682,7 +682,7 @@ fn nothing_is_left_over_where_links_fail() {
 /// A server's own data takes half of its port, and relayed packets pile up: all fit, with
 /// thresholds of the switches far below.
 #[test]
-fn a_server_without_thresholds_of_its_own_holds_whatever_comes() {
+fn a_server_without_thresholds_holds_all_packets() {
     let mut spec = network(4, 1, Default::default());
     spec.host.scheduler = HostScheduler::Fair {};
     spec.switch.buffer = Bytes(1 << 30);

@@ -1,4 +1,4 @@
-//! The probe of ingress queues agrees with what the switches themselves count, and does not depend on shards.
+//! The probe of ingress queues agrees with the switches' own counts, with any number of shards.
 
 use crate::common::drain;
 use crate::common::random::under_dsh;
@@ -16,10 +16,10 @@ fn watched(case: &Case, shards: usize) -> (Simulation, Vec<Stop>, Vec<HeadroomPe
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let (simulation, stops, peaks) = watched(case, 1);
-    // On a slow link the time in which packets are counted may go on when all is done.
+    // On a slow link the counting window may outlast the run.
     let open = simulation.open_stops();
     prop_assert!(open.iter().all(|stop| stop.to < Time::NEVER));
-    // The most of all stops of a queue is the most that it has used; under DSH, that its port has used of its insurance.
+    // A queue's peak headroom is the maximum over its stops; under DSH, its port's peak insurance.
     let is_dsh = matches!(case.spec.switch.headroom, HeadroomConfig::Dsh(_));
     let mut most: BTreeMap<_, u64> = BTreeMap::new();
     for stop in stops.iter().chain(&open) {
@@ -37,7 +37,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(most, simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, class));
     }
     prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));
-    // A queue that uses headroom has stopped its upstream.
+    // A queue that uses headroom has paused its upstream.
     prop_assert!(peaks.is_empty() || !stops.is_empty() || !open.is_empty());
     let (_, same_stops, same_peaks) = watched(case, 3);
     prop_assert_eq!((stops, peaks), (same_stops, same_peaks));
@@ -58,14 +58,14 @@ proptest! {
     }
 }
 
-/// One sender at line rate, a receiver whose link is down, 20,000 B to share with alpha 1: the queue is full at 10,000 B, and all that is under
-/// way comes to lie in its headroom.
+/// One sender at line rate, a receiver whose link is down, and 20,000 B to share with alpha 1: the
+/// queue is full at 10,000 B, and all frames in flight enter its headroom.
 #[test]
-fn a_stop_tells_what_came_and_what_left() {
+fn a_stop_counts_arrivals_and_departures() {
     let mut spec: NetworkSpec = star(3, 100, 1000);
     let config = SihConfig { alpha: 1.0, private: Bytes(0), ..Default::default() };
     spec.switch.headroom = HeadroomConfig::Sih(config);
-    spec.switch.buffer = Bytes(common::random::reserved(&spec) + 20_000);
+    spec.switch.buffer = Bytes(reserved(&spec) + 20_000);
     let up = at_us(100);
     spec.faults = vec![LinkFault { link: 2, down: Time::ZERO, up }];
     let case = Case { spec, flows: vec![flow(0, 2, 100_000, 0)] };
@@ -74,7 +74,8 @@ fn a_stop_tells_what_came_and_what_left() {
     let peak = simulation.node(switch).switch().unwrap().peak_headroom(0, case.flows[0].class);
     let first = stops[0];
     assert_eq!((first.headroom, first.departed, first.stopped_at_port, first.stopped_at_switch), (peak, 0, 1, 1));
-    // The tenth packet crosses the threshold and is the first in headroom: the PAUSE is made when it is already there.
+    // The tenth packet crosses the threshold and is the first in headroom: the PAUSE is made after
+    // its arrival.
     assert_eq!(first.arrived + 1086, peak);
     assert!(first.from < up && first.to > up);
     // 2 x 1 us and two full frames of 1102 B.

@@ -1,11 +1,11 @@
-//! A promise of each baseline's own paper that no other file tests. `docs/testing.md` has the list.
+//! Claims of each baseline's own paper that no other file tests. `docs/testing.md` lists them.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
 use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::network::spec::SwitchConfig;
 
-/// Payload in Gb/s that each flow gets in the time from one instant to another, in microseconds.
+/// Returns each flow's payload in Gb/s between two instants, in microseconds.
 fn goodput(simulation: &mut Simulation, from: u64, to: u64) -> Vec<f64> {
     simulation.run_until(at_us(from), 1);
     let before = delivered(simulation);

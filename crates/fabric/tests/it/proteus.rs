@@ -29,7 +29,7 @@ fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<PortIx> {
 /// queue's drain. The next one leaves, and overtakes it. Within a round trip the flow does not move
 /// again; after it, it does.
 #[test]
-fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
+fn a_flow_leaves_a_paused_path() {
     let spec = leaf_spine(ProteusConfig { move_interval: Some(Duration::from_us(20)), ..Default::default() });
     let mut leaf = Script::new(&spec, vec![flow(0, 4, 1 << 20, 0)], 8);
     let first = uplink(&mut leaf, 1, 0, 2).unwrap();
@@ -50,7 +50,7 @@ fn a_flow_leaves_a_path_that_is_stopped_in_front_of_it() {
 
 /// A paused uplink is excluded from all choices until its RESUME.
 #[test]
-fn a_stopped_uplink_is_out_for_new_flows() {
+fn new_flows_avoid_a_paused_uplink() {
     let flows: Vec<FlowSpec> = (0..40).map(|_| flow(0, 4, 1 << 20, 0)).collect();
     let mut leaf = Script::new(&leaf_spine(ProteusConfig::default()), flows, 8);
     let first = uplink(&mut leaf, 1, 0, 2).unwrap();
@@ -90,7 +90,7 @@ fn a_path_that_was_chosen_counts_as_longer() {
 /// Every 10 us each path to the edges of current flows gets a probe, in the flows' class, which
 /// ends at that edge. Probes end with the flows.
 #[test]
-fn paths_are_probed_as_long_as_flows_take_them() {
+fn paths_are_probed_while_flows_use_them() {
     let config = ProteusConfig {
         probe_period: Some(Duration::from_us(10)),
         flow_timeout: Duration::from_us(25),
@@ -107,7 +107,7 @@ fn paths_are_probed_as_long_as_flows_take_them() {
 /// Probes have the class of the last packet to their edge: at 11 us that of flow 1, and at 21 us
 /// that of flow 0, whose second packet arrives at 12 us.
 #[test]
-fn probes_go_in_the_class_of_the_last_packet() {
+fn probes_have_the_class_of_the_last_packet() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
     let flows = vec![flow(0, 4, 1 << 20, 0), FlowSpec { class: Class(5), ..flow(1, 5, 1 << 20, 0) }];
     let mut leaf = Script::new(&leaf_spine(config), flows, 8);
@@ -222,7 +222,7 @@ fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
 /// quarter of that, 2,095,360 ps, is the limit. A path below it is preferred to one that is busier
 /// but not busy, and one at the limit is not.
 #[test]
-fn a_delay_is_low_below_a_part_of_half_a_round_trip() {
+fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
     let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));
     for (ps, best) in [(2_095_359, 4), (2_095_360, 5)] {
         let (mut leaf, _) = begun(&spec, 2);
@@ -259,7 +259,7 @@ fn the_best_of_some_paths_is_taken() {
 /// the busier path is taken. A path later than `sojourn` is excluded, unless the other one is as
 /// well.
 #[test]
-fn a_late_path_is_left_out() {
+fn a_late_path_is_excluded() {
     for (sojourn, best) in [(None, 4), (Some(30 * US), 4), (Some(30 * US - 1), 5), (Some(15 * US - 1), 4)] {
         let sojourn = sojourn.map(Duration::from_ps);
         let (mut leaf, _) = begun(&leaf_spine(steady(ProteusConfig { sojourn, ..Default::default() })), 2);
@@ -401,7 +401,7 @@ fn flows_fill_unequal_uplinks_without_a_pause() {
 
 /// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 detects the queue.
 #[test]
-fn queues_are_seen_by_stamps_and_by_probes() {
+fn queues_are_detected_by_stamps_and_by_probes() {
     for probe_period in [None, Some(Duration::from_us(5))] {
         let mut spec = leaf_spine(ProteusConfig { probe_period, ..Default::default() });
         spec.links[10].rate = Rate::from_gbps(25);

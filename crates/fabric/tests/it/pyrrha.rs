@@ -187,7 +187,7 @@ impl Line {
 
 /// T4: all four states of the two gates. A packet that waits for P5 alone has left the queue of P6.
 #[test]
-fn a_packet_waits_for_every_root_that_it_will_pass_and_for_no_other() {
+fn a_packet_waits_for_every_root_on_its_path_and_no_other() {
     let states = [(false, false), (true, false), (false, true), (true, true)];
     for (p6_paused, p5_paused) in states {
         let mut line = Line::new(PyrrhaConfig::default());
@@ -381,7 +381,7 @@ fn a_queue_made_by_a_merge_is_kept_for_a_while() {
 /// root's queue is kept, that PAUSE is no news, and the port does not give up. Without the grace
 /// time it does.
 #[test]
-fn a_pause_for_a_queue_that_is_kept_makes_no_root_give_up() {
+fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
     for (merge_grace, gives_up) in [(None, false), (Some(Duration::ZERO), true)] {
         let mut line = Line::new(PyrrhaConfig { merge: MergePolicy::Any, merge_grace, ..Default::default() });
         let (p6, p5) = (line.p6, line.p5);
@@ -438,7 +438,7 @@ fn roots_share_queues_when_there_are_not_enough() {
 /// One queue for two roots: after the RESUME of the first it stays closed for the other, which is
 /// the cause from then on.
 #[test]
-fn a_shared_queue_is_shut_for_one_root_after_the_other() {
+fn a_shared_queue_is_closed_for_one_root_after_the_other() {
     let mut line = Line::new(PyrrhaConfig { isolation_queues: 1, ..Default::default() });
     let (p6, p5) = (line.p6, line.p5);
     line.frame(0, pause(p6, 1));
@@ -476,7 +476,7 @@ fn acks_are_isolated_in_a_data_class_only() {
 /// for that queue's PAUSE, or neither. An ACK from a host, where ACKs have no queue of their own,
 /// pauses no flow.
 #[test]
-fn acks_wait_in_the_queues_of_bfc_count_or_stand_apart() {
+fn acks_under_bfc_wait_or_count_or_do_neither() {
     for (acks, waits, counts) in [(Acks::Wait, true, false), (Acks::Count, true, true), (Acks::Apart, false, false)] {
         let mut spec = line(PyrrhaConfig::default());
         spec.switch.flow_control = FlowControlConfig::Bfc(BfcConfig { acks, ..Default::default() });
@@ -526,7 +526,7 @@ fn sent(s: &mut Script, limit: u64) -> BTreeSet<u32> {
 /// T15: a host stops the flows that pass a paused root, later flows included, and no others; a
 /// MERGE reopens them.
 #[test]
-fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
+fn a_host_stops_the_flows_that_pass_a_paused_root() {
     for (hosts, obeys) in [(HostReaction::PerFlow, true), (HostReaction::None, false)] {
         let flows = vec![packets(0, 3, 1000), packets(0, 5, 1000), FlowSpec { start: at_us(3), ..packets(0, 4, 1000) }];
         let mut s = Script::new(&line(PyrrhaConfig { hosts, ..Default::default() }), flows, 0);
@@ -550,7 +550,7 @@ fn a_host_holds_back_the_flows_that_pass_a_paused_root() {
 /// Hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, spines 6 and 7. The spine is chosen per
 /// packet: a host knows only the last port.
 #[test]
-fn where_packets_are_sprayed_a_host_holds_back_for_the_last_port_alone() {
+fn with_spraying_a_host_stops_for_the_last_port_only() {
     let mut spec = with_delay(leaf_spine(2, 2, 2));
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
     let mut s = Script::new(&pyrrha(spec, PyrrhaConfig::default()), vec![packets(0, 2, 1000), packets(0, 3, 1000)], 0);

@@ -53,7 +53,7 @@ fn a_root_gives_up_for_one_further_down_once() {
 /// T3, at a child: packets that pass the new root wait for it, all others continue, and the old
 /// root's queue is released.
 #[test]
-fn a_merge_parts_what_passes_the_new_root_from_what_does_not() {
+fn a_merge_separates_packets_that_pass_the_new_root() {
     for soft_merge in [SoftMerge::Flush, SoftMerge::Drain] {
         let mut line = Line::new(PyrrhaConfig { soft_merge, ..Default::default() });
         let (p6, p5) = (line.p6, line.p5);
@@ -82,7 +82,7 @@ fn a_merge_parts_what_passes_the_new_root_from_what_does_not() {
 /// A root gives up a second time, for another root, while its packets still leave: the empty queue
 /// of the first successor is released at once.
 #[test]
-fn when_a_root_gives_up_again_the_queue_of_its_first_heir_goes() {
+fn a_second_merge_releases_the_first_successors_queue() {
     let mut line = Line::new(PyrrhaConfig {
         soft_merge: SoftMerge::Drain,
         merge_grace: Some(Duration::ZERO),
@@ -123,7 +123,7 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
 /// The own-root rule for a MERGE whose new root is a port of this switch: the switch makes no queue
 /// and answers "unassigned" at once.
 #[test]
-fn a_merge_for_the_sake_of_a_port_of_the_switch_itself_is_declined() {
+fn a_merge_for_an_own_port_is_declined() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
     let (p6, own) = (line.p6, line.s.node.ports()[0].id);
     line.frame(0, pause(p6, 1));
@@ -139,7 +139,7 @@ fn a_merge_for_the_sake_of_a_port_of_the_switch_itself_is_declined() {
 /// longer controlled: the neighbour paused for their sake is resumed at once, before any of them
 /// has left.
 #[test]
-fn a_link_that_comes_back_frees_those_who_were_paused_because_of_it() {
+fn a_recovered_link_resumes_neighbours_paused_for_its_queues() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
     let p6 = line.p6;
     line.frame(0, pause(p6, 1));
@@ -155,7 +155,7 @@ fn a_link_that_comes_back_frees_those_who_were_paused_because_of_it() {
 /// From the instant at which a root gives up until its MERGE arrives, its packets still wait: for
 /// one delay of the link, or less if the PAUSE is more recent.
 #[test]
-fn time_around_a_merge_is_told() {
+fn time_around_a_merge_is_counted() {
     for organisation in [Organisation::Hierarchical, Organisation::SingleTier] {
         for (merge_at, waited_ns) in [(200_000, 200), (5_000_000, DELAY_NS)] {
             let mut line = Line::new(PyrrhaConfig { organisation, ..Default::default() });
@@ -171,7 +171,7 @@ fn time_around_a_merge_is_told() {
 /// The link fails while the queue of a root that has given up still drains, and the queue of its
 /// successor is kept only for that one.
 #[test]
-fn a_link_that_comes_back_during_a_merge_dissolves_both_queues() {
+fn a_link_that_recovers_during_a_merge_releases_both_queues() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
     let (p6, p5) = (line.p6, line.p5);
     line.frame(0, pause(p6, 1));
@@ -208,7 +208,7 @@ fn events() -> impl Strategy<Value = Vec<(Event, u64)>> {
 
 /// The first PAUSE and RESUME of the root end the grace time of a queue made by a MERGE.
 #[test]
-fn a_pause_and_resume_within_the_grace_give_the_queue_back_at_once() {
+fn a_pause_and_resume_within_the_grace_time_release_the_queue() {
     let unassigned = |at, root| (at, P7, Content::Pyrrha(PyrrhaFrame::Unassigned { root }));
     let mut line = Line::new(PyrrhaConfig { merge_grace: Some(Duration::from_us(20)), ..Default::default() });
     let (p6, p5) = (line.p6, line.p5);

@@ -172,7 +172,7 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
 /// T2: when the first three flows are done, S4 and S5 no longer exceed P5 but P3. No flow overtakes
 /// another meanwhile.
 #[test]
-fn when_the_traffic_changes_the_root_moves() {
+fn the_root_moves_with_the_traffic() {
     let mut simulation = tree(500_000);
     let (p5, p3) = (port(&simulation, 11, 6), port(&simulation, 10, 11));
     simulation.run_until(at_us(50), 1);
@@ -270,7 +270,7 @@ fn ring_ports(simulation: &Simulation) -> [PortId; 3] {
 }
 
 #[test]
-fn a_flow_in_a_routing_loop_locks_up_pfc_and_bfc_and_even_queues_of_its_own_but_not_pyrrha() {
+fn a_routing_loop_deadlocks_pfc_bfc_and_per_flow_queues_but_not_pyrrha() {
     for flow_control in [pfc(), bfc(32), per_flow()] {
         let mut simulation = one_flow(flow_control.clone(), 10_000_000);
         let expected = ring_ports(&simulation).into_iter().collect();
@@ -298,14 +298,14 @@ fn a_flow_in_a_routing_loop_locks_up_pfc_and_bfc_and_even_queues_of_its_own_but_
 /// Without the rule that a switch ignores pauses about its own ports, Pyrrha has a deadlock in the
 /// loop.
 #[test]
-fn without_the_own_root_rule_pyrrha_locks_up_in_a_routing_loop() {
+fn without_the_own_root_rule_pyrrha_deadlocks_in_a_routing_loop() {
     let mut simulation = one_flow(pyrrha(PyrrhaConfig { own_root_rule: false, ..Default::default() }), 10_000_000);
     let expected: BTreeSet<PortId> = ring_ports(&simulation).into_iter().collect();
     assert_eq!(cycle(&mut simulation), Some(expected));
 }
 
 #[test]
-fn three_flows_in_a_ring_lock_up_pfc_and_bfc_with_colliding_hashes_but_not_pyrrha() {
+fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrha() {
     for flow_control in [pfc(), bfc(1)] {
         let mut simulation = three_flows(flow_control.clone());
         let expected = ring_ports(&simulation).into_iter().collect();

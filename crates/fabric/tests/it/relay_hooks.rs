@@ -67,7 +67,7 @@ fn hop_counting(n: u32) -> (Log<(NodeId, u32)>, NetworkSpec) {
 /// A packet from h0 by h1 to h3 of BCube(2, 1) arrives in class 3 and leaves in class 4. The buffer
 /// is charged in the class of arrival.
 #[test]
-fn what_is_relayed_leaves_in_another_class() {
+fn relayed_packets_leave_in_another_class() {
     let (_, spec) = hop_counting(2);
     let mut s = Script::new(&spec, vec![flow(0, 3, 10_000, 0)], 1);
     s.arrive_pfc(100, 1, &[4], 0);
@@ -94,7 +94,7 @@ fn frames_are_relayed_with_one_hop_more() {
 /// The next link is down: relayed packets wait at h1, and the audit finds them in their class of
 /// arrival.
 #[test]
-fn the_books_balance_while_relayed_packets_wait() {
+fn the_audit_passes_while_relayed_packets_wait() {
     let (_, mut spec) = hop_counting(2);
     // Link 5 is h1's link in layer 1.
     spec.faults = vec![LinkFault { link: 5, down: Time::ZERO, up: at_us(100) }];
@@ -110,7 +110,7 @@ fn the_books_balance_while_relayed_packets_wait() {
 /// classes, the audit finds no error at any node, and frames are received two links from their
 /// origin.
 #[test]
-fn a_whole_network_with_relayed_classes_and_frames_balances() {
+fn a_network_with_relayed_classes_and_frames_passes_the_audit() {
     let (received, spec) = hop_counting(3);
     let pairs = (0..9u32).flat_map(|src| (1..9).map(move |ahead| (src, (src + ahead) % 9)));
     let flows = pairs.map(|(src, dst)| flow(src, dst, 40_000, 0)).collect();

@@ -45,7 +45,7 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
 /// h1 relays a packet of h0 and its ACK. The two ACKs that h1 sends itself are not counted as
 /// relayed.
 #[test]
-fn what_a_host_sends_itself_is_not_relayed() {
+fn own_packets_of_a_host_do_not_count_as_relayed() {
     let flows = vec![via(0, &[4, 1, 7], 3, 1024), flow(0, 1, 1024, 0), flow(3, 1, 1024, 0)];
     let (simulation, _) = run(&bcube(2, 100, 1000), flows);
     let ports = simulation.node(NodeId(1)).ports();
@@ -57,7 +57,7 @@ fn what_a_host_sends_itself_is_not_relayed() {
 
 /// The audit passes at any instant while packets are between two ports of a server.
 #[test]
-fn the_books_balance_while_packets_are_being_forwarded() {
+fn the_audit_passes_while_packets_are_forwarded() {
     // Packets of HPCC have a record, which they keep while they are forwarded.
     for congestion in [CongestionConfig::None(Default::default()), CongestionConfig::Hpcc(Default::default())] {
         let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
@@ -75,7 +75,7 @@ fn the_books_balance_while_packets_are_being_forwarded() {
 /// however long their forwarding takes: arrivals until the PAUSE takes effect fit, and are no more
 /// than without forwarding time.
 #[test]
-fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
+fn headroom_holds_packets_that_are_being_forwarded() {
     for delay_ns in [0, 100, 500, 1000, 5000, 50_000] {
         let mut spec = bcube(2, 100, 1000);
         spec.host.relay.delay = Duration::from_ns(delay_ns);
@@ -96,7 +96,7 @@ fn headroom_holds_what_comes_while_packets_are_being_forwarded() {
 /// for forwarding fill the server's buffer by the difference, while its port has one packet at a
 /// time. Under PFC the threshold bounds them, and the flow runs at 40 Gb/s.
 #[test]
-fn a_server_forwards_as_fast_as_it_is_told_to() {
+fn a_server_forwards_at_its_configured_rate() {
     let run = |flow_control| {
         let mut spec = bcube(2, 100, 1000);
         spec.switch.flow_control = flow_control;
@@ -129,7 +129,7 @@ fn a_server_forwards_as_fast_as_it_is_told_to() {
 
 /// Packets that are being forwarded when routes change are dropped if their port is dead.
 #[test]
-fn what_is_being_forwarded_to_a_dead_port_is_lost() {
+fn packets_being_forwarded_to_a_dead_port_are_dropped() {
     // One of the two servers between h0 and h3 relays the flow, and its next link fails.
     let lost = [1, 2].map(|server| {
         let mut spec = bcube(2, 100, 1000);
@@ -150,7 +150,7 @@ fn what_is_being_forwarded_to_a_dead_port_is_lost() {
 /// h1 relays more than its port carries. DCQCN marks packets there only if servers are congestion
 /// points.
 #[test]
-fn marks_are_made_at_servers_only_where_that_is_asked_for() {
+fn servers_mark_packets_only_if_configured() {
     let is_slowed = |congestion_point| {
         let mut spec = bcube(2, 100, 1000);
         spec.congestion = CongestionConfig::Dcqcn(Default::default());
@@ -175,7 +175,7 @@ fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
 /// A server of BCube(2, 1): port 0 is paused and resumed, and port 1 sends the same frames and no
 /// others.
 #[test]
-fn a_pause_is_passed_on_to_the_other_ports() {
+fn a_pause_is_forwarded_to_the_other_ports() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Forward);
     let mut s = Script::new(&spec, vec![], 1);
@@ -194,7 +194,7 @@ fn a_pause_is_passed_on_to_the_other_ports() {
 
 /// Servers that count their ingress queues send PAUSEs of their own, and forward none.
 #[test]
-fn a_server_that_counts_sends_its_own_pauses() {
+fn a_server_that_counts_ingress_queues_sends_its_own_pauses() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Ingress);
     spec.host.relay.headroom = Some(thresholds(2000));
@@ -221,7 +221,7 @@ fn ring_of_eight(relays: Relaying) -> NetworkSpec {
 /// queued there: eight ports wait for each other. A server's third port with packets to send does
 /// not help.
 #[test]
-fn two_flows_and_a_burst_lock_up_where_pauses_are_passed_on() {
+fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     let mut spec = ring_of_eight(Relaying::Forward);
     spec.nodes.push(common::network(0, 1).nodes.remove(0));
     spec.links.extend([1, 5].map(|server| link(server, 24, 100, 1000)));
@@ -249,7 +249,7 @@ fn two_flows_and_a_burst_lock_up_where_pauses_are_passed_on() {
 /// The same traffic finishes if servers count relayed packets: packets that end at a server pause
 /// nobody.
 #[test]
-fn two_flows_and_a_burst_go_through_where_servers_count() {
+fn two_flows_and_a_burst_finish_if_servers_count() {
     let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), common::two_flows_and_a_burst(), 1).unwrap();
     assert_eq!(find_deadlock(&mut simulation, 1, 1000), None);
     drain(&mut simulation);
@@ -259,7 +259,7 @@ fn two_flows_and_a_burst_go_through_where_servers_count() {
 
 /// Each of four servers relays a flow and sends another one through the same port.
 #[test]
-fn four_flows_round_four_servers_lock_up_where_servers_count() {
+fn four_flows_round_four_servers_deadlock_if_servers_count() {
     let mut spec = ring_of_eight(Relaying::Ingress);
     spec.switch.headroom = thresholds(10_000);
     let mut simulation = Simulation::new(spec, common::four_flows_and_bursts(), 1).unwrap();
@@ -328,7 +328,7 @@ const ACK: u64 = 86 * 80;
 /// Own data leaves at 0, and may leave again two packet times later. Then the relayed packet that
 /// arrived meanwhile has just left, and another one waits.
 #[test]
-fn own_data_takes_its_turn_at_the_very_instant_at_which_it_may_leave() {
+fn own_data_takes_its_turn_at_its_departure_time() {
     let mut s = fair_port(CongestionConfig::custom(HalfRate));
     s.arrive_data(FIRST / 2, 0, 0, 0);
     s.arrive_data(FIRST + FIRST / 2, 0, 0, 7);
@@ -344,7 +344,7 @@ fn own_data_takes_its_turn_at_the_very_instant_at_which_it_may_leave() {
 
 /// Own data is next, but a forwarded PAUSE and an ACK are sent before it.
 #[test]
-fn own_data_whose_turn_it_is_lets_control_frames_go_first() {
+fn control_frames_precede_own_data_in_its_turn() {
     let mut s = fair_port(CongestionConfig::None(Default::default()));
     s.arrive_data(FIRST / 2, 0, 0, 0);
     // The relayed packet leaves from FIRST to 2 FIRST.
@@ -363,7 +363,7 @@ fn own_data_whose_turn_it_is_lets_control_frames_go_first() {
 
 /// After own data an ACK is sent first, and the relayed packet is still next.
 #[test]
-fn an_ack_of_the_control_class_takes_nobodys_turn() {
+fn an_ack_of_the_control_class_does_not_change_the_turn() {
     let mut s = fair_port(CongestionConfig::None(Default::default()));
     s.arrive_data(FIRST / 2, 0, 0, 7);
     s.arrive_data(FIRST / 2, 1, 2, 0);
@@ -429,7 +429,7 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
 /// A server that forwards PAUSEs and pauses nobody itself has a best-effort guarantee if its buffer
 /// policy bounds queues, however large the buffer.
 #[test]
-fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
+fn with_forwarded_pauses_a_bounded_queue_is_best_effort() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Forward);
     spec.host.relay.headroom = Some(thresholds(5_000));
@@ -446,7 +446,7 @@ fn where_pauses_are_passed_on_a_bound_of_a_queue_breaks_no_promise() {
 
 /// Server buffers are unbounded by default.
 #[test]
-fn servers_that_pass_pauses_on_are_lossless_as_long_as_nothing_bounds_their_buffers() {
+fn servers_that_forward_pauses_are_lossless_with_unbounded_buffers() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Forward);
     let mut guarantee = |buffer| {

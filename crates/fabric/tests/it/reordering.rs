@@ -32,7 +32,7 @@ fn slowdowns((simulation, outcomes): &(Simulation, Vec<FlowOutcome>)) -> Vec<f64
 }
 
 #[test]
-fn a_receiver_that_stands_reordering_asks_for_nothing_that_is_on_its_way() {
+fn a_receiver_that_tolerates_reordering_requests_no_packet_in_flight() {
     for load_balance in [LoadBalanceConfig::Spray(Default::default()), LoadBalanceConfig::Drill(Default::default())] {
         let (_, outcomes) = run(&leaf_spine(load_balance.clone(), network(1, 1).recovery), across());
         assert!(retransmitted(&outcomes) > 0, "Go-Back-N repeats overtaken packets: {load_balance:?}");
@@ -59,7 +59,7 @@ fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
 /// A link that fails for a microsecond loses the frames on it. They are repeated after the timeout,
 /// or earlier if the receiver sends NACKs.
 #[test]
-fn what_is_lost_is_sent_again() {
+fn lost_packets_are_repeated() {
     let longest = |allowance| {
         let config = InAnyOrderConfig { allowance, timeout: Duration::from_us(500), ..Default::default() };
         let drill = LoadBalanceConfig::Drill(Default::default());
@@ -126,7 +126,7 @@ fn two_paths(recovery: RecoveryConfig) -> NetworkSpec {
 }
 
 #[test]
-fn the_degree_of_a_packet_is_its_number_less_the_one_expected() {
+fn the_degree_of_a_packet_is_its_number_minus_the_expected_one() {
     for shards in [1, 3] {
         let outcome = over_two_paths(in_any_order(), 100, shards);
         assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 1), (3, 49)]);
@@ -156,7 +156,7 @@ fn a_flow_that_takes_the_place_of_another_begins_in_order() {
 /// Go-Back-N discards early packets: 1 and 3 arrive before 0, and 2 before 1. Of the repeated
 /// packets 1, 2 and 3, packet 3 arrives before 2, and again after the timeout.
 #[test]
-fn what_is_sent_again_counts_as_a_packet_and_may_be_early_again() {
+fn repeated_packets_count_and_may_be_early_again() {
     let outcome = over_two_paths(network(1, 1).recovery, 4, 1);
     assert_eq!((outcome.reception.arrived, outcome.retransmitted), (4 + 4, 4 * 1024));
     assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
@@ -164,7 +164,7 @@ fn what_is_sent_again_counts_as_a_packet_and_may_be_early_again() {
 
 /// If all packets of a flow take one path, none is early.
 #[test]
-fn what_comes_in_order_has_no_degree() {
+fn packets_in_order_have_no_degree() {
     let (simulation, outcomes) =
         run(&leaf_spine(LoadBalanceConfig::Ecmp(Default::default()), in_any_order()), across());
     assert!(simulation.totals().pause_frames > 0, "packets wait on the way");

@@ -28,7 +28,7 @@ fn by_uplink(simulation: &Simulation) -> [u64; 3] {
 /// Without reconvergence packets wait for the link for ever. With it, packets take the other path
 /// from that instant on; packets at the dead port are dropped, counted, and sent again.
 #[test]
-fn routes_are_computed_anew_after_the_time_that_this_takes() {
+fn routes_change_after_the_reconvergence_time() {
     let (spec, flow, _) = two_spines(None, None);
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(3), 1);
@@ -62,7 +62,7 @@ fn routes_are_computed_anew_after_the_time_that_this_takes() {
 
 /// After the link's recovery and the reconvergence time, routes are the original ones.
 #[test]
-fn routes_are_what_they_were_once_the_link_is_back() {
+fn routes_are_restored_after_the_links_recovery() {
     let (spec, flow, uplink) = two_spines(Some(20), Some(100));
     let later = FlowSpec { start: Time::ZERO + Duration::from_ms(1), ..flow.clone() };
     let before = Fabric::new(spec.clone()).unwrap().path(FlowId(1), &later, Direction::Data);
@@ -78,7 +78,7 @@ fn routes_are_what_they_were_once_the_link_is_back() {
 
 /// No path is left: packets are dropped until the link recovers, and no mechanism fails.
 #[test]
-fn where_no_way_is_left_packets_are_lost_until_the_link_is_back() {
+fn without_a_path_packets_are_dropped_until_recovery() {
     for load_balance in LoadBalanceConfig::all() {
         let mut spec = chain(&[100, 100, 100], 1000);
         spec.load_balance = load_balance;
@@ -92,7 +92,7 @@ fn where_no_way_is_left_packets_are_lost_until_the_link_is_back() {
 
 /// A server of BCube(2, 1) loses a link: its flow uses the other port, through another relay.
 #[test]
-fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
+fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
     let mut spec = bcube(2, 100, 1000);
     let flow = flow(0, 3, 4_000_000, 0);
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
@@ -108,7 +108,7 @@ fn a_flow_leaves_its_host_by_another_port_when_its_link_has_failed() {
 
 /// The sender continues at its other port as soon as routes change, before its timer fires.
 #[test]
-fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
+fn a_flow_continues_at_once_at_another_port_of_its_host() {
     let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 4_000_000, 0));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.reconvergence = Some(Duration::from_us(30));
@@ -123,7 +123,7 @@ fn a_flow_goes_on_at_once_when_its_host_has_another_port() {
 
 /// ACKs leave the receiver by another port when their link fails.
 #[test]
-fn answers_leave_the_receiver_by_another_port_when_their_link_has_failed() {
+fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let mut spec = bcube(2, 100, 1000);
     let flows: Vec<_> = (0..16).map(|_| flow(0, 3, 1_000_000, 0)).collect();
     let fabric = Fabric::new(spec.clone()).unwrap();
@@ -165,7 +165,7 @@ flow_control!(FlowLog, FlowLog: |options, _site| options.clone());
 
 /// Flow control is notified that a flow has left a port before it is notified of the other port.
 #[test]
-fn flow_control_is_told_when_a_flow_changes_its_port() {
+fn flow_control_is_notified_when_a_flow_changes_its_port() {
     let (mut spec, flow, log) = (bcube(2, 100, 1000), flow(0, 3, 1_000_000, 0), FlowLog::default());
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.switch.flow_control = FlowControlConfig::custom(log.clone());
@@ -192,7 +192,7 @@ fn two_links_each() -> NetworkSpec {
 /// All state about flows and queues is released, at hosts that change their ports and at switches
 /// that drop waiting packets.
 #[test]
-fn every_flow_control_forgets_what_leaves_a_dead_port() {
+fn every_flow_control_releases_the_state_of_a_dead_port() {
     for flow_control in FlowControlConfig::all() {
         // A host's link, and a link between switches.
         for link in [0, 12] {
@@ -221,7 +221,7 @@ fn every_flow_control_forgets_what_leaves_a_dead_port() {
 /// second spine is down from 100 us to 300 us. Its isolation queues then hold packets, some behind
 /// others that leave first. All are dropped, and every table is empty in the end.
 #[test]
-fn pyrrha_loses_what_waits_for_a_dead_port_in_all_its_queues() {
+fn pyrrha_drops_the_packets_of_a_dead_port_in_all_its_queues() {
     let strategy = prop::collection::vec((0u32..9, 0u32..9, 10_000u64..400_000, 0u64..100_000), 40);
     let mut runner = TestRunner::deterministic();
     for case in 0..60 {
@@ -240,7 +240,7 @@ fn pyrrha_loses_what_waits_for_a_dead_port_in_all_its_queues() {
 
 /// A frame on the wire is lost when its link fails, the second time as well as the first.
 #[test]
-fn a_link_that_fails_again_loses_what_is_on_the_wire() {
+fn a_link_that_fails_again_loses_frames_on_the_wire() {
     let mut spec = chain(&[100, 100], 5000);
     spec.faults = [(20, 30), (60, 70)].map(|(down, up)| LinkFault { link: 1, down: at_us(down), up: at_us(up) }).into();
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 4_000_000, 0)], 1).unwrap();
@@ -302,7 +302,7 @@ fn paced_flows_change_their_ports() {
 /// down from 100 to 120 us. Packets wait for that link even if another link fails: routes change 50
 /// us after each failure, and this failure is over by then.
 #[test]
-fn what_waits_for_a_link_is_lost_when_routes_know_of_its_failure_and_not_of_another_one() {
+fn packets_wait_for_their_link_despite_another_links_failure() {
     let lost = |other: Option<u64>| {
         let mut spec = leaf_spine(2, 1, 3);
         spec.reconvergence = Some(Duration::from_us(50));
@@ -327,7 +327,7 @@ fn what_waits_for_a_link_is_lost_when_routes_know_of_its_failure_and_not_of_anot
 /// Flow control is notified of a flow that takes another path behind the same port: its state about
 /// ports ahead belongs to the old path.
 #[test]
-fn flow_control_is_told_when_a_flow_goes_another_way_behind_the_same_port() {
+fn flow_control_is_notified_when_a_path_changes_behind_the_same_port() {
     let log = FlowLog::default();
     let (mut spec, flow, _) = two_spines(Some(20), None);
     spec.switch.flow_control = FlowControlConfig::custom(log.clone());
@@ -339,7 +339,7 @@ fn flow_control_is_told_when_a_flow_goes_another_way_behind_the_same_port() {
 /// Packets at a dead port are reported lost at their ingress port, like refused packets. At the
 /// spine that is port 0, to leaf 2.
 #[test]
-fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
+fn packets_at_a_dead_port_are_reported_lost_at_their_ingress_port() {
     let (spec, flow, uplink) = two_spines(Some(100), None);
     let spine = NodeId(3 + u32::from(uplink));
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
@@ -365,7 +365,7 @@ fn what_waits_at_a_dead_port_is_lost_where_it_has_come_in() {
 /// whose link to h1 fails at 10 us. Routes change at 20 us: h1's ACK for that port is dropped and
 /// does not wait until 300 us.
 #[test]
-fn an_answer_that_would_wait_at_a_dead_port_is_lost() {
+fn an_ack_for_a_dead_port_is_dropped() {
     let mut spec = linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]);
     spec.reconvergence = Some(Duration::from_us(10));
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(300) }];
@@ -413,7 +413,7 @@ impl FlowControl for ClosedGateAt {
 /// A flow starts at 55 us at a port whose link is down and moves to the other port at 80 us. That
 /// port's gate, closed until 70 us, delayed no packet of the flow.
 #[test]
-fn what_has_been_shut_before_a_flow_came_has_not_held_it_up() {
+fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
     let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 100_000, 55_000));
     let port = Fabric::new(spec.clone()).unwrap().path(FlowId(0), &flow, Direction::Data)[0];
     spec.switch.flow_control = FlowControlConfig::custom(ClosedGate(1 - port));
@@ -463,7 +463,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
 
 /// ECMP's flows wait for their link; all other load balancers use another port.
 #[test]
-fn ecmp_alone_puts_packets_behind_a_link_that_its_switch_knows_to_be_down() {
+fn only_ecmp_enqueues_packets_at_a_dead_uplink() {
     for load_balance in LoadBalanceConfig::all() {
         let is_ecmp = load_balance.name() == "ecmp";
         let mut spec = NetworkSpec { load_balance, ..four_spines() };
@@ -479,7 +479,7 @@ proptest! {
 
     /// Links fail and recover at random.
     #[test]
-    fn no_packet_is_put_behind_a_link_that_its_switch_knows_to_be_down_while_there_is_another_way(
+    fn no_packet_is_enqueued_at_a_dead_uplink_while_another_is_up(
         load_balance in prop::sample::select(LoadBalanceConfig::all()),
         faults in prop::collection::btree_map(8usize..16, (0u64..60_000, 1u64..60_000), 1..8),
         ends in prop::collection::vec((0u32..8, 1u32..8, 1u64..200_000, 0u64..60_000), 1..20),

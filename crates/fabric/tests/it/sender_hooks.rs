@@ -55,7 +55,7 @@ impl PathChoice for PathCycle {
 }
 
 #[test]
-fn a_host_chooses_the_path_of_every_packet_and_hears_how_it_fared() {
+fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
     let paths = PathCycling::default();
     let mut spec = four_spines();
     spec.load_balance = LoadBalanceConfig::custom(paths.clone());
@@ -184,7 +184,7 @@ impl RecoverySender for RecordingSender {
 
 /// MP-RDMA's recovery and rate control need packet number and path of every answer.
 #[test]
-fn recovery_and_rate_control_hear_which_packet_has_come_by_which_path() {
+fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     let (recovery, control) = (RecordingRecovery::default(), AckClocked::default());
     let mut spec = four_spines();
     spec.load_balance = LoadBalanceConfig::custom(PathCycling::default());
@@ -303,7 +303,7 @@ impl ReactionPoint for NotifiedRateSender {
 /// the base control alone does not. The base control continues from that rate: it does not return
 /// to line rate soon.
 #[test]
-fn a_control_inside_another_goes_on_from_the_rate_that_it_is_told() {
+fn a_base_control_continues_from_the_rate_set() {
     let peak = |congestion| {
         let mut spec = star(9, 100, 1000);
         spec.congestion = congestion;
@@ -359,7 +359,7 @@ impl ReactionPoint for DelayedWindowSender {
 
 /// Two links of 1 us, and one frame on each.
 #[test]
-fn a_reaction_point_is_called_by_the_clock() {
+fn a_timer_of_a_reaction_point_opens_the_window() {
     let mut spec = star(3, 100, 1000);
     spec.congestion = CongestionConfig::custom(DelayedWindow);
     let (simulation, outcomes) =

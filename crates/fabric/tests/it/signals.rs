@@ -1,14 +1,14 @@
-//! Congestion signals: those that an account has are those that the trace tells of, port by port.
+//! Congestion signals: an account's signals equal those of the trace, port by port.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::flb_rc::FlbRcConfig;
 use backwater_fabric::model::ledger::{SignalKind, Signals};
 
-/// Signals of one kind by flow and port: how many, and when the first and the last.
-type Told = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
+/// Signals of one kind by flow and port: count, first and last time.
+type SignalsByPort = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
 
-/// Two leaves and a spine: three hosts of the first send to one of the second, and one to the
-/// other. PAUSEs spread the congestion to several ports.
+/// Returns two leaves and a spine. Three hosts of the first leaf send to one of the second, and one
+/// to the other. PAUSEs spread the congestion to several ports.
 fn incast(congestion: CongestionConfig) -> NetworkSpec {
     let mut spec = network(6, 3);
     let gbps = |b| if b == 8 { 400 } else { 100 };
@@ -28,12 +28,12 @@ fn ran_in(spec: NetworkSpec, shards: usize) -> Simulation {
     let mut simulation = Simulation::new(spec, flows, shards).unwrap();
     simulation.watch_flows();
     simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    drain(&mut simulation);
     simulation
 }
 
-/// The signals of one kind in all accounts.
-fn told(simulation: &mut Simulation, kind: SignalKind) -> Told {
+/// Returns the signals of one kind in all accounts.
+fn signals(simulation: &mut Simulation, kind: SignalKind) -> SignalsByPort {
     let accounts = simulation.outcomes().into_iter().map(|outcome| (outcome.flow, outcome.account.unwrap()));
     let of_kind = accounts.flat_map(|(flow, account)| {
         let of_flow = account.signals.into_iter().filter(move |((of, _), _)| *of == kind);
@@ -42,34 +42,35 @@ fn told(simulation: &mut Simulation, kind: SignalKind) -> Told {
     of_kind.collect()
 }
 
-fn add(told: &mut Told, key: (FlowId, PortId), at: Time) {
-    let (count, first, last) = told.entry(key).or_insert((0, at, at));
+fn add(signals: &mut SignalsByPort, key: (FlowId, PortId), at: Time) {
+    let (count, first, last) = signals.entry(key).or_insert((0, at, at));
     *count += 1;
     (*first, *last) = ((*first).min(at), (*last).max(at));
 }
 
-/// DCQCN marks at several ports: a flow has each mark at the port that set it, whatever the shards.
+/// DCQCN marks at several ports: a flow has each mark at the port that set it, with any number of
+/// shards.
 #[test]
 fn marks_of_a_flow_are_those_of_the_trace() {
     let ecn = EcnOptions { kmin: Some(Bytes(5_000)), kmax: Some(Bytes(20_000)), ..Default::default() };
     for shards in [1, 3] {
         let mut simulation =
             ran(CongestionConfig::Dcqcn(DcqcnConfig { ecn: ecn.clone(), ..Default::default() }), shards);
-        let mut expected = Told::new();
+        let mut expected = SignalsByPort::new();
         for traced in simulation.take_trace() {
             if let TracedAction::Reported(Report::Marked { port, flow, .. }) = traced.what {
                 add(&mut expected, (flow, port), traced.at);
             }
         }
-        assert_eq!(told(&mut simulation, SignalKind::Mark), expected);
+        assert_eq!(signals(&mut simulation, SignalKind::Mark), expected);
         let ports = expected.keys().filter(|(flow, _)| *flow == FlowId(0)).count();
         assert!(ports > 1, "{expected:?}");
-        assert_eq!(told(&mut simulation, SignalKind::Load), Told::new());
+        assert_eq!(signals(&mut simulation, SignalKind::Load), SignalsByPort::new());
     }
 }
 
-/// SRCC: notices that reached a sender count for the port whose queue they tell of, which is one of
-/// the switch that sent them.
+/// SRCC: notices that reached a sender count for the port of their queue, which is a port of the
+/// switch that sent them.
 #[test]
 fn notices_of_a_flow_are_those_that_reached_its_sender() {
     let mut simulation = ran(CongestionConfig::Srcc(SrccConfig::default()), 1);
@@ -79,7 +80,7 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
         match traced.what {
             TracedAction::Sent { frame, .. } => {
                 let Some(packet) = frame.packet().filter(|packet| packet.kind == PacketKind::Notice) else { continue };
-                // The leaf next to the sender hands it over.
+                // The sender's leaf delivers the notice.
                 if traced.node == NodeId(6) {
                     *sent.entry(packet.flow).or_default() += 1;
                 }
@@ -91,28 +92,28 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
             TracedAction::Reported(_) => {}
         }
     }
-    let told = told(&mut simulation, SignalKind::Notice);
-    assert!(!told.is_empty());
+    let signals = signals(&mut simulation, SignalKind::Notice);
+    assert!(!signals.is_empty());
     let mut counted = BTreeMap::<FlowId, u64>::new();
-    for ((flow, port), (count, ..)) in &told {
+    for ((flow, port), (count, ..)) in &signals {
         let node = simulation.fabric().wiring.ports[*port].node;
         assert!(made[&(*flow, node)] >= *count, "{flow:?} {port:?}");
         *counted.entry(*flow).or_default() += count;
     }
     for (flow, count) in &counted {
-        // One may be on the last link when the flow is done.
+        // One notice may be on the last link when the flow is done.
         assert!((count..=&(count + 1)).contains(&&done[flow]), "{flow:?}: {count} of {}", done[flow]);
     }
     assert_eq!(counted.len(), done.values().filter(|count| **count > 0).count());
 }
 
-/// FLB tells senders as well that a congestion is over; such notices slow nobody down.
+/// FLB also notifies senders of the end of a congestion; such notices reduce no rate.
 #[test]
 fn notices_that_end_a_congestion_are_no_signals() {
     let mut spec = incast(CongestionConfig::FlbRc(FlbRcConfig::default()));
     spec.load_balance = LoadBalanceConfig::Flb(FlbConfig::default());
     let mut simulation = ran_in(spec, 1);
-    let count: u64 = told(&mut simulation, SignalKind::Notice).values().map(|(count, ..)| count).sum();
+    let count: u64 = signals(&mut simulation, SignalKind::Notice).values().map(|(count, ..)| count).sum();
     let counters = simulation.counters();
     assert!(counters["clear_cnms"] > 0 && count > 0, "{counters:?}");
     assert!(count <= counters["cnms"], "{count} of {counters:?}");

@@ -64,12 +64,12 @@ fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
 }
 
 #[test]
-fn nobody_is_notified_who_shares_an_ingress_port_with_nobody() {
+fn flows_alone_at_their_ingress_port_get_no_notice() {
     assert!(figure_4(fixed(50_000), 2).is_empty());
 }
 
 #[test]
-fn the_congested_flow_is_notified_that_shares_its_ingress_port() {
+fn a_congested_flow_with_a_shared_ingress_port_gets_notices() {
     assert_eq!(figure_4(fixed(50_000), 0), [0]);
     assert_eq!(figure_4(fixed(50_000), 1), [1]);
 }
@@ -170,7 +170,7 @@ fn longest_queue(two_way: bool) -> u64 {
 /// notice is in flight, and again by data sent before it arrives; Equation 6 allows for the first.
 /// Frames add a little: the notice and the frame before it, and one in transmission at each host.
 #[test]
-fn equation_6_is_too_late_by_one_way_unless_both_are_reckoned_with() {
+fn equation_6_ignores_the_notices_delay_unless_two_way() {
     let (one, both) = (longest_queue(false), longest_queue(true));
     assert!((50_000 + 12_000..50_000 + 12_500 + 4 * 1106).contains(&one), "{one}");
     assert!((50_000 - 1106..50_000 + 4 * 1106).contains(&both), "{both}");
@@ -237,7 +237,7 @@ fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
 
 /// Without a base control flows converge in a millisecond, within 1 %.
 #[test]
-fn flows_have_equal_shares_and_take_the_room_of_others() {
+fn flows_converge_to_equal_shares_and_take_over_free_rate() {
     for n in [2, 3, 8, 16, 33, 64] {
         settles(&alone(), n, 1000, 0.01, 5000);
     }
@@ -246,7 +246,7 @@ fn flows_have_equal_shares_and_take_the_room_of_others() {
 /// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows need 150 ms / n for half of 100 Gb/s,
 /// after the first steps.
 #[test]
-fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
+fn over_dcqcn_rates_grow_as_slowly_as_dcqcn() {
     for n in [2, 3, 8, 16, 33, 64] {
         settles(&Base::default(), n, 2000, 0.1, 6000 + 150_000 / u64::from(n / 2 * 2));
     }
@@ -257,7 +257,7 @@ fn over_dcqcn_flows_grow_as_slowly_as_it_does() {
 /// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may
 /// return through either of two switches behind the first.
 #[test]
-fn notices_go_back_the_way_of_the_packet() {
+fn notices_return_along_the_path_of_their_packet() {
     let ends = [(0, 4), (1, 4), (4, 5), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8), (7, 9), (8, 9), (9, 2), (9, 3)];
     let mut spec = under(fixed(30_000), linked(4, 6, ends));
     spec.load_balance = LoadBalanceConfig::Spray(SprayConfig {});
@@ -303,7 +303,7 @@ fn notices_go_back_the_way_of_the_packet() {
 /// port to s3 than that carries, and notifies h0, whose packets it relays. Its own packets cause no
 /// notices there.
 #[test]
-fn servers_that_relay_notify_if_they_are_asked_to() {
+fn servers_that_relay_send_notices_if_configured() {
     let notified = |congestion_point| {
         let config = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(20_000) };
         let mut spec = under(config, bcube(2, 100, 1000));
@@ -360,13 +360,13 @@ fn assert_governed(spec: &NetworkSpec, flows: &[FlowSpec]) {
 }
 
 #[test]
-fn the_base_governs_where_nobody_is_notified() {
+fn the_base_control_acts_without_notices() {
     let (spec, flows) = busy();
     assert_governed(&spec, &flows);
 }
 
 #[test]
-fn the_base_governs_where_packets_are_lost() {
+fn the_base_control_acts_on_losses() {
     let (mut spec, flows) = busy();
     spec.links.iter_mut().for_each(|link| link.error_rate = 0.001);
     spec.recovery = RecoveryConfig::Irn(Default::default());
@@ -381,7 +381,7 @@ proptest! {
     /// PFC and SRCC over each base: nothing is lost and nothing comes out of order, every flow finishes, no notice is left over, no sender is faster than its
     /// line, and shards make no difference.
     #[test]
-    fn random_fabrics_lose_nothing_and_starve_nobody(
+    fn random_fabrics_lose_nothing_and_starve_no_flow(
         Case { spec, flows } in lossless_at_common_rates(),
         configs in [alone(), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default()), Base::Swift(Default::default())]
             .map(|base| srcc(Just(base))),

@@ -84,7 +84,7 @@ fn packets_until_notice(config: SrccConfig, before: &[u32], gap: u64) -> usize {
 /// The first packet that makes the queue longer than four triggers a notice, and from then on one
 /// per link delay at most. With two flows the rate is half.
 #[test]
-fn a_notice_goes_back_at_once_and_again_after_the_feedback_delay() {
+fn a_notice_is_sent_at_once_and_again_after_the_feedback_delay() {
     let mut s = script(fixed(4));
     packet(&mut s, US, 3);
     packets(&mut s, 2 * US, 1, 0, 6);
@@ -137,7 +137,7 @@ fn only_data_that_can_be_paused_counts() {
 /// Packets to the same port make a port shared only with `any-port`; the last packet to another
 /// port is remembered as well.
 #[test]
-fn packets_to_the_same_port_count_if_asked_to() {
+fn packets_to_the_same_port_count_if_configured() {
     for (before, which, is_shared) in [
         ([0, 0], Uncongested::OtherPorts, false),
         ([0, 0], Uncongested::AnyPort, true),
@@ -172,7 +172,7 @@ fn only_uncongested_packets_make_a_port_shared() {
 /// A paused queue is not congested then: its packets are victims, for whose sake other flows are
 /// notified.
 #[test]
-fn stopped_queues_count_if_asked_to() {
+fn paused_queues_count_if_configured() {
     for (notify_while_paused, told) in [(true, vec![0, 3]), (false, vec![3])] {
         let mut s = script(SrccConfig { notify_while_paused, ..fixed(2) });
         // Of the four packets to h5 the first leaves, and the last has two before it.
@@ -239,7 +239,7 @@ fn notices_at_the_floor_are_counted() {
 /// longer by 0.4 k packets in T_c when it holds k: 10 - 0.4 k. Packets 1 us apart make it longer by
 /// two in 1 to 2 us: 10 - 0.8.
 #[test]
-fn equation_5_sees_how_fast_the_queue_grows() {
+fn equation_5_includes_the_growth_of_the_queue() {
     let eq5 = SrccConfig {
         threshold: Threshold::Eq5,
         link_delay: Some(Duration::from_ns(400)),
@@ -278,7 +278,7 @@ fn classes_have_victims_of_their_own_and_share_the_rate() {
 
 /// The target is C / n for n flows with a packet in the count window.
 #[test]
-fn the_target_is_the_average_of_the_flows_of_late() {
+fn the_target_is_the_average_of_recent_flows() {
     let target = |config: SrccConfig| {
         let mut s = script(config);
         packet(&mut s, US, 3);

@@ -1,17 +1,18 @@
-//! A simulation that is told to stop stops soon, whatever it is at. That it then goes on as if nothing had been is in `determinism.rs`.
+//! A simulation stops soon after a request, in any phase. `determinism.rs` shows that it then
+//! continues as if uninterrupted.
 
 use crate::prelude::*;
 
 const LIMIT: Time = Time::from_ps(1_000_000_000);
 
-/// Eight hosts, and a flow that starts at each of them at once.
+/// Returns eight hosts, with a flow that starts at each of them at the same instant.
 fn at_once(shards: usize) -> Simulation {
     let flows = (0..8).map(|host| flow(host, (host + 1) % 8, FlowSpec::ENDLESS, 0)).collect();
     Simulation::new(star(8, 100, 1000), flows, shards).unwrap()
 }
 
 #[test]
-fn it_stops_after_so_many_events_even_within_an_instant() {
+fn a_run_stops_after_n_events_even_within_an_instant() {
     let mut simulation = at_once(1);
     for calls in 1..=100 {
         assert!(!simulation.advance(LIMIT, 1, 3, &mut || true));
@@ -22,16 +23,16 @@ fn it_stops_after_so_many_events_even_within_an_instant() {
 }
 
 #[test]
-fn it_asks_every_so_many_events() {
-    let (mut simulation, mut asked) = (at_once(1), 0);
+fn a_run_checks_for_a_stop_every_n_events() {
+    let (mut simulation, mut calls) = (at_once(1), 0);
     simulation.advance(LIMIT, 1, 50, &mut || {
-        asked += 1;
-        asked == 20
+        calls += 1;
+        calls == 20
     });
     assert_eq!(simulation.totals().events, 50 * 20);
 }
 
-/// Links of 1 us are cut: that long is a window.
+/// Links of 1 us are cut: a window is 1 us.
 #[test]
 fn several_shards_stop_after_a_window() {
     for threads in [1, 2] {
@@ -46,9 +47,9 @@ fn several_shards_stop_after_a_window() {
     }
 }
 
-/// Nothing ends a window where no link is cut but the number of its events.
+/// No link is cut: only the number of its events ends a window.
 #[test]
-fn several_shards_stop_after_so_many_events() {
+fn several_shards_stop_after_n_events() {
     let mut spec = network(4, 2);
     spec.links = [(0, 4), (1, 4), (2, 5), (3, 5)].map(|(a, b)| link(a, b, 100, 500)).to_vec();
     let flows = vec![flow(0, 1, FlowSpec::ENDLESS, 0), flow(3, 2, FlowSpec::ENDLESS, 0)];
@@ -62,7 +63,7 @@ fn several_shards_stop_after_so_many_events() {
 }
 
 #[test]
-fn it_stops_while_flows_are_admitted() {
+fn a_run_stops_while_flows_are_admitted() {
     let flows: Vec<_> = (0..30_000).map(|_| flow(0, 1, 100, 0)).collect();
     let mut simulation = Simulation::new(star(2, 100, 1000), flows, 1).unwrap();
     let mut calls = 0;

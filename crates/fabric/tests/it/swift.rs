@@ -1,4 +1,5 @@
-//! Swift in whole networks. A full packet takes 1,106 B on the wire, 88.48 ns at 100 Gb/s, and is charged 1,086 B; an ACK takes 86 B.
+//! Swift in whole networks. A full packet has 1,106 B on the wire, 88.48 ns at 100 Gb/s, and is
+//! charged 1,086 B; an ACK has 86 B.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
@@ -7,13 +8,14 @@ fn with(spec: &NetworkSpec, congestion: CongestionConfig) -> NetworkSpec {
     NetworkSpec { congestion, ..spec.clone() }
 }
 
-/// When the flow has been acknowledged, after its start.
+/// Returns the time from a flow's start to its full acknowledgement.
 fn completion(spec: &NetworkSpec, flow: FlowSpec) -> Duration {
     let start = flow.start;
     run(spec, vec![flow]).1[0].acknowledged.unwrap() - start
 }
 
-/// h0 and h1 on s0, h2 behind s1 and s2; links between switches of another length than those of hosts.
+/// Returns h0 and h1 on s0, and h2 behind s1 and s2; links between switches differ in length from
+/// those of hosts.
 fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
     let mut spec = network(3, 3);
     let at_hosts = [(0, 3), (1, 3), (2, 5)].map(|(a, b)| link(a, b, 100, host_ns));
@@ -22,8 +24,8 @@ fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
     spec
 }
 
-/// Without queues no packet is late, over the longest path and over a short one, and the window holds what the line carries in a round trip: to the
-/// picosecond as without congestion control.
+/// Without queues no packet is late, over the longest path and over a short one, and the window
+/// covers a round trip: the flow is as fast as without congestion control, to the picosecond.
 #[test]
 fn a_flow_alone_is_as_fast_as_without_congestion_control() {
     for spec in [near_and_far(1000, 1000), near_and_far(300, 5000), near_and_far(5000, 300), star(3, 100, 500)] {
@@ -35,7 +37,8 @@ fn a_flow_alone_is_as_fast_as_without_congestion_control() {
     }
 }
 
-/// The trap of a target that does not know the fabric: 15 us, where a round trip takes 16 us over the longest path and 8 us over a short one.
+/// A target below the fabric's round-trip time: 15 us, where a round trip takes 16 us over the
+/// longest path and 8 us over a short one.
 #[test]
 fn a_target_below_the_base_round_trip_time_starves_a_flow() {
     let spec = near_and_far(2000, 2000);
@@ -48,27 +51,24 @@ fn a_target_below_the_base_round_trip_time_starves_a_flow() {
     assert_eq!(completion(&swift, near.clone()), completion(&spec, near));
 }
 
-/// What is seen from 3 ms to 6 ms of many senders at 100 Gb/s, over links of 1 us, to one receiver.
+/// Measures from 3 ms to 6 ms of many senders at 100 Gb/s, over links of 1 us, to one receiver.
 #[derive(Debug)]
-struct Seen {
-    /// Shortest and longest queue at the receiver's port, and the mean, in packets.
+struct Measures {
+    /// Shortest, longest and mean queue at the receiver's port, in packets.
     queue: [f64; 3],
-    /// The smallest share of a flow, and the largest, as parts of a fair one.
+    /// Smallest and largest share of a flow, as parts of a fair one.
     shares: [f64; 2],
-    /// Share of the receiver's link that is in use.
+    /// Used share of the receiver's link.
     load: f64,
     pauses: u64,
 }
 
-fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Seen {
+fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Measures {
     let mut spec = star(senders + 1, 100, 1000);
     spec.links[senders as usize].rate = Rate::from_gbps(receiver_gbps);
     spec.congestion = CongestionConfig::Swift(config);
     let flows = (0..senders).map(|sender| flow(sender, senders, FlowSpec::ENDLESS, u64::from(sender) * 700));
     let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
-    let delivered = |simulation: &Simulation| -> Vec<u64> {
-        simulation.outcomes().iter().map(|outcome| outcome.reception.delivered).collect()
-    };
     simulation.run_until(at_us(3000), 1);
     let (before, pauses) = (delivered(&simulation), simulation.totals().pause_frames);
     let mut queue = Vec::new();
@@ -84,7 +84,7 @@ fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Seen {
     let [least, most] = [gained.iter().min(), gained.iter().max()].map(|bytes| share(bytes.unwrap()));
     let mean = queue.iter().sum::<f64>() / queue.len() as f64;
     let extreme = |choose: fn(f64, f64) -> f64| queue.iter().copied().reduce(choose).unwrap();
-    Seen {
+    Measures {
         queue: [extreme(f64::min), extreme(f64::max), mean],
         shares: [least, most],
         load: total as f64 / 1024.0 * 1106.0 * 8.0 / (receiver_gbps as f64 * 3e6),
@@ -92,8 +92,10 @@ fn watch(senders: u32, receiver_gbps: u64, config: SwiftConfig) -> Seen {
     }
 }
 
-/// Eight windows of w packets take 8 x 88.48 ns x w to pass the receiver's link, which is the target: 4.19 us of base round-trip time, 8 us of queueing
-/// and, with a range of 60.95 us, 19.9 us / sqrt(w) - 1.99 us of flow scaling. So w = 20.6: 14.6 us, of which 10.4 us are a queue of 118 packets.
+/// Eight windows of w packets take 8 x 88.48 ns x w on the receiver's link, which is the target:
+/// 4.19 us of base round-trip time, 8 us of queueing and, with a range of 60.95 us, 19.9 us /
+/// sqrt(w) - 1.99 us of flow scaling. So w = 20.6: 14.6 us, of which 10.4 us are a queue of 118
+/// packets.
 #[test]
 fn windows_hold_the_queue_where_the_delay_is_the_target() {
     let seen = watch(8, 100, SwiftConfig::default());
@@ -102,10 +104,12 @@ fn windows_hold_the_queue_where_the_delay_is_the_target() {
     assert!(seen.load > 0.999 && seen.pauses == 0, "{seen:?}");
 }
 
-/// 64 senders and a receiver at 10 Gb/s: a packet in 884.8 ns, 56.6 us for one of each. The windows are smaller than a packet, and fair.
+/// 64 senders and a receiver at 10 Gb/s: one packet takes 884.8 ns, and one of each sender 56.6 us.
+/// The windows are smaller than a packet, and fair.
 ///
-/// The base round-trip time is 5.05 us, and the range 65.3 us: 21.3 us / sqrt(w) - 2.13 us. 56.6 us x w is 13.05 us and that for w = 0.66, 37.2 us, of
-/// which 32.2 us are a queue of 36 packets; increases by a whole packet make it some packets more.
+/// The base round-trip time is 5.05 us, and the range 65.3 us: 21.3 us / sqrt(w) - 2.13 us. 56.6 us
+/// x w is 13.05 us and that for w = 0.66, 37.2 us, of which 32.2 us are a queue of 36 packets;
+/// increases by a whole packet add some packets.
 #[test]
 fn many_flows_share_a_link_with_windows_below_a_packet() {
     let config = SwiftConfig { initial_cwnd: Some(1.0), ..Default::default() };
@@ -113,12 +117,13 @@ fn many_flows_share_a_link_with_windows_below_a_packet() {
     assert!(seen.queue[0] > 25.0 && seen.queue[1] < 60.0 && (seen.queue[2] - 40.0).abs() < 5.0, "{seen:?}");
     assert!(seen.shares[0] > 0.8 && seen.shares[1] < 1.2, "{seen:?}");
     assert!(seen.load > 0.999 && seen.pauses == 0, "{seen:?}");
-    // Without flow scaling nothing makes them equal: some get many times what others do.
+    // Without flow scaling shares are unequal: some flows get many times the rate of others.
     let unscaled = watch(64, 10, SwiftConfig { fs_range: Some(Duration::ZERO), ..config });
     assert!(unscaled.shares[0] < 0.3 && unscaled.shares[1] > 2.0, "{unscaled:?}");
 }
 
-/// A window of half a packet: the next packet goes when twice the round-trip time has passed since the last, at the picosecond.
+/// A window of half a packet: the next packet leaves after twice the round-trip time since the
+/// last, to the picosecond.
 #[test]
 fn a_window_below_a_packet_is_paced() {
     let mut spec = star(2, 100, 1000);
@@ -131,13 +136,14 @@ fn a_window_below_a_packet_is_paced() {
         ..Default::default()
     });
     let mut s = Script::new(&spec, vec![flow(0, 1, 4096, 0)], 0);
-    // The first packet takes 1,122 B. Its ACK tells of 5 us; 1,106 B in 10 us are 884.8 Mb/s, at which 1,122 B take 10.144 665 us.
+    // The first packet has 1,122 B. Its ACK shows a round trip of 5 us; 1,106 B in 10 us are 884.8
+    // Mb/s, at which 1,122 B take 10.144 665 us.
     expect!(s, 0..89_760 ps, port 0, Data(3, 0));
     arrive!(s, 5_000_000 ps, port 0, ack of flow 0, expected 1);
     expect!(s, 10_144_665..10_233_145 ps, port 0, Data(3, 1));
-    // The script's ACKs answer packets sent at 0: 16 us, and 32 us behind the second packet.
+    // The script's ACKs are for packets sent at 0: 16 us, and 32 us behind the second packet.
     arrive!(s, 16_000_000 ps, port 0, ack of flow 0, expected 2);
     expect!(s, 42_144_665..42_233_145 ps, port 0, Data(3, 2));
-    // No ACK, no packet: less than one may be in flight.
+    // Without an ACK no packet leaves: less than one may be in flight.
     expect_nothing!(s, before 1_000_000_000 ps);
 }

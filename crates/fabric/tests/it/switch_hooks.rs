@@ -122,7 +122,7 @@ fn a_notice_can_be_lost() {
 /// Packets are sprayed. A notice about a packet returns through the switches that the packet
 /// passed.
 #[test]
-fn a_notice_takes_the_reverse_of_the_way_that_its_packet_has_come() {
+fn a_notice_takes_the_reverse_path_of_its_packet() {
     let halving = Halving::default();
     let mut spec = three_tiers();
     spec.links[13].rate = Rate::from_gbps(10);
@@ -172,7 +172,7 @@ impl ReactionPoint for LossLogSender {
 /// Three packets. The receiver requests the second, which is never answered: the retransmission
 /// timer fires 4 ms later, and again.
 #[test]
-fn a_reaction_point_hears_how_a_loss_was_found_out() {
+fn a_reaction_point_is_notified_of_losses_and_their_signal() {
     let losses = LossLog::default();
     let mut spec = star(2, 100, 1000);
     spec.congestion = CongestionConfig::custom(losses.clone());
@@ -288,7 +288,7 @@ fn three_tiers() -> NetworkSpec {
 }
 
 #[test]
-fn a_load_balancer_sends_packets_along_whole_routes_of_its_choice() {
+fn a_load_balancer_sets_whole_routes() {
     let mut spec = three_tiers();
     spec.load_balance = LoadBalanceConfig::custom(RouteCycling::default());
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 64 * 1024, 0)]);
@@ -390,7 +390,7 @@ impl ReactionPoint for NotifiedSender {
 /// Flow 1 goes from h0 to h2. It is in no table of h2, which runs another flow, has run one, or
 /// never runs one.
 #[test]
-fn a_notice_of_a_flow_is_no_news_of_another_one_at_the_host_where_it_ends() {
+fn a_notice_at_a_receiver_reaches_no_reaction_point() {
     for (src, bytes) in [(2, 400_000), (2, 1), (1, 1)] {
         let control = NotifyHost2::default();
         let mut spec = star(3, 100, 1000);
@@ -405,7 +405,7 @@ fn a_notice_of_a_flow_is_no_news_of_another_one_at_the_host_where_it_ends() {
 /// Static threshold of 30 KB. The queue contains the packet that has just arrived; a packet on the
 /// wire is no longer charged.
 #[test]
-fn a_station_sees_how_full_an_ingress_queue_is_and_where_it_is_full() {
+fn a_congestion_point_can_read_occupancy_and_threshold_of_an_ingress_queue() {
     let control = NotifyHost2::default();
     let mut spec = star(3, 100, 1000);
     let xoff = Bytes(30_000);
@@ -423,7 +423,7 @@ fn a_station_sees_how_full_an_ingress_queue_is_and_where_it_is_full() {
 /// A notice to a server is delivered to the congestion point of the server's relay: h0 and h2 of
 /// BCube(2, 1) share a switch.
 #[test]
-fn a_notice_that_ends_at_a_relay_is_heard_there() {
+fn a_notice_to_a_relay_is_delivered_there() {
     let control = NotifyHost2::default();
     let mut spec = bcube(2, 100, 1000);
     spec.host.relay.congestion_point = true;

@@ -192,7 +192,7 @@ fn fired(moved_us: Option<u64>, flows: Vec<FlowSpec>) -> Vec<(u64, u32)> {
 
 /// A flow of 160 us, whose first ACK arrives after less than 5 us.
 #[test]
-fn a_reaction_point_that_has_asked_for_another_time_is_not_called_at_the_old_one() {
+fn a_moved_timer_does_not_fire_at_its_old_time() {
     for (moved_us, at) in [(None, 50_000_000), (Some(20), 20_000_000), (Some(80), 80_000_000)] {
         assert_eq!(fired(moved_us, vec![flow(0, 1, 2_000_000, 0)]), [(at, 0)]);
     }
@@ -201,7 +201,7 @@ fn a_reaction_point_that_has_asked_for_another_time_is_not_called_at_the_old_one
 /// The first flow is done long before its timer. The third flow takes the first one's place among
 /// the queue pairs, but its timer fires after that of the second.
 #[test]
-fn reaction_points_are_called_in_the_order_of_their_flows() {
+fn timers_of_reaction_points_fire_in_the_order_of_flows() {
     let flows = vec![flow(0, 1, 1024, 0), flow(0, 1, 2_000_000, 1000), flow(0, 1, 2_000_000, 20_000)];
     assert_eq!(fired(None, flows), [(50_000_000, 1), (50_000_000, 2)]);
 }

@@ -1,25 +1,34 @@
-//! The trace: everything that nodes do, once and in order, however many shards there are.
+//! The trace: all actions of nodes, once and in order, with any number of shards.
 
 use crate::prelude::*;
 use backwater_fabric::driver::trace::TraceScope;
 
-/// Two leaves and a spine; three hosts of the first send to the one of the second: queues, marks and pauses.
+/// Returns two leaves and a spine. Three hosts of the first leaf send to the one of the second,
+/// with queues, marks and pauses.
 fn incast() -> NetworkSpec {
-    let mut spec = network(4, 3);
-    spec.links = [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)].map(|(a, b)| link(a, b, 100, 1000)).into();
+    let mut spec = linked(4, 3, [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)]);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
     let ecn = EcnOptions { kmin: Some(Bytes(10_000)), kmax: Some(Bytes(40_000)), ..Default::default() };
     spec.congestion = CongestionConfig::Dcqcn(DcqcnConfig { ecn, ..Default::default() });
     spec
 }
 
-fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
+fn simulation(spec: NetworkSpec, shards: usize) -> Simulation {
     let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
-    let mut simulation = Simulation::new(spec.clone(), flows, shards).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
-    let trace = simulation.take_trace();
+    Simulation::new(spec, flows, shards).unwrap()
+}
+
+fn traced(spec: &NetworkSpec, shards: usize) -> (Simulation, Vec<Traced>) {
+    let mut simulation = simulation(spec.clone(), shards);
+    let trace = whole_trace(&mut simulation, &TraceSpec::ALL);
     (simulation, trace)
+}
+
+/// Runs to the end and returns the trace.
+fn whole_trace(simulation: &mut Simulation, spec: &TraceSpec) -> Vec<Traced> {
+    simulation.watch_trace(spec);
+    drain(simulation);
+    simulation.take_trace()
 }
 
 fn reports(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Report)> {
@@ -30,13 +39,13 @@ fn reports(trace: &[Traced]) -> impl Iterator<Item = (Time, NodeId, Report)> {
 }
 
 #[test]
-fn the_trace_tells_what_the_totals_count() {
+fn the_trace_agrees_with_the_totals() {
     let (mut simulation, trace) = traced(&incast(), 1);
     let count = |is_it: fn(&Report) -> bool| reports(&trace).filter(|(.., report)| is_it(report)).count() as u64;
     let totals = simulation.totals();
     let sent = trace.iter().filter(|traced| matches!(traced.what, TracedAction::Sent { .. })).count() as u64;
     assert_eq!(sent, totals.packet_hops);
-    // A packet joins a queue, and leaves it, at every switch that it passes: three, each way; an answer at its host as well.
+    // A packet is enqueued and dequeued at each of its three switches; an ACK at its host as well.
     let made = |is_it: fn(PacketKind) -> bool| {
         let by_hosts = trace.iter().filter(|traced| match &traced.what {
             TracedAction::Sent { frame, .. } => {
@@ -57,7 +66,7 @@ fn the_trace_tells_what_the_totals_count() {
     assert!(stopped > 0);
     assert_eq!(count(|report| matches!(report, Report::Received { .. })), 3);
     assert_eq!(count(|report| matches!(report, Report::Acknowledged { .. })), 3);
-    // Packets that are marked arrive so, at h3.
+    // Marked packets arrive at h3 with their mark.
     let marks = count(|report| matches!(report, Report::Marked { .. }));
     let last_hop = trace.iter().filter(|traced| match &traced.what {
         TracedAction::Sent { frame, .. } if traced.node == NodeId(5) => {
@@ -82,7 +91,7 @@ fn the_trace_tells_what_the_totals_count() {
 fn the_trace_is_in_order_and_does_not_depend_on_shards() {
     let words = |trace: Vec<Traced>| trace.iter().map(|traced| format!("{traced:?}")).collect::<Vec<_>>();
     let without_records = |words: Vec<String>| -> Vec<String> {
-        // Where the side record of a frame stands is for the shard to say.
+        // The place of a frame's side record depends on the shard.
         words.into_iter().map(|word| word.split(", record: ").next().unwrap_or_default().to_owned()).collect()
     };
     let one = traced(&incast(), 1).1;
@@ -90,7 +99,7 @@ fn the_trace_is_in_order_and_does_not_depend_on_shards() {
     assert_eq!(without_records(words(traced(&incast(), 3).1)), without_records(words(one)));
 }
 
-/// A packet that is lost, and nothing where nobody has asked.
+/// A dropped packet is traced; without a request nothing is traced.
 #[test]
 fn a_loss_is_traced_where_it_happens() {
     let mut spec = incast();
@@ -108,9 +117,10 @@ fn a_loss_is_traced_where_it_happens() {
     assert!(silent.take_trace().is_empty());
 }
 
-/// The link to h3 fails, and routes are computed anew before it is back: what waits for it leaves its queue, and goes nowhere.
+/// The link to h3 fails, and routes change before it recovers: packets queued for it are dequeued
+/// and dropped.
 #[test]
-fn what_is_lost_in_a_queue_leaves_it() {
+fn packets_dropped_from_a_queue_are_dequeued() {
     let mut spec = incast();
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(100) }];
     spec.reconvergence = Some(Duration::from_us(30));
@@ -123,12 +133,12 @@ fn what_is_lost_in_a_queue_leaves_it() {
     assert_eq!(count(|report| matches!(report, Report::Dequeued { .. })), lost);
 }
 
-/// A window, and one node, port or flow: what is traced is what the whole trace has of that.
+/// A time window, and one node, port or flow: the trace has exactly that part of the whole trace.
 #[test]
-fn a_trace_has_what_was_asked_for() {
+fn a_trace_has_exactly_its_scope() {
     let whole = traced(&incast(), 1).1;
     let at = |traced: &Traced| (traced.at, traced.node, traced.port);
-    // Beginning and end are instants at which something happens.
+    // Both ends of the window are instants with events.
     let (from, until) = (whole[whole.len() / 3].at, whole[whole.len() / 2].at);
     let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(5))[0].id;
     let of_flow = |traced: &Traced| match &traced.what {
@@ -153,11 +163,7 @@ fn a_trace_has_what_was_asked_for() {
     ];
     for (scope, is_wanted) in cases {
         let spec = TraceSpec { from, until, scope: scope.clone() };
-        let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
-        let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
-        simulation.watch_trace(&spec);
-        common::drain(&mut simulation);
-        let found: Vec<_> = simulation.take_trace().iter().map(at).collect();
+        let found: Vec<_> = whole_trace(&mut simulation(incast(), 1), &spec).iter().map(at).collect();
         let in_window = whole.iter().filter(|traced| (from..until).contains(&traced.at));
         let expected: Vec<_> = in_window.filter(|traced| is_wanted(traced)).map(at).collect();
         assert!(!expected.is_empty());
@@ -165,16 +171,12 @@ fn a_trace_has_what_was_asked_for() {
     }
 }
 
-/// The completion of a flow is at no port: it comes with those of its node.
+/// The completion of a flow has no port: it is traced with the ports of its node.
 #[test]
-fn a_trace_of_ports_has_what_their_nodes_do() {
+fn a_trace_of_ports_has_the_actions_of_their_nodes() {
     let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(3))[0].id;
     let spec = TraceSpec { scope: TraceScope::Ports([receiver].into()), ..TraceSpec::ALL };
-    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
-    let mut simulation = Simulation::new(incast(), flows, 1).unwrap();
-    simulation.watch_trace(&spec);
-    common::drain(&mut simulation);
-    let trace = simulation.take_trace();
+    let trace = whole_trace(&mut simulation(incast(), 1), &spec);
     assert!(
         trace.iter().all(|traced| traced.port == Some(receiver) || (traced.node, traced.port) == (NodeId(3), None))
     );
@@ -182,13 +184,14 @@ fn a_trace_of_ports_has_what_their_nodes_do() {
     assert_eq!(reports(&trace).filter(|(.., report)| matches!(report, Report::Acknowledged { .. })).count(), 0);
 }
 
-/// Lost data and lost answers are those of their flow.
+/// A flow's trace contains its lost data and ACKs.
 #[test]
-fn a_trace_of_a_flow_has_what_it_loses() {
+fn a_trace_of_a_flow_has_its_losses() {
     let mut spec = incast();
-    spec.links.iter_mut().for_each(|link| link.error_rate = 0.02);
-    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
-    let mut simulation = Simulation::new(spec, flows, 1).unwrap();
+    for link in &mut spec.links {
+        link.error_rate = 0.02;
+    }
+    let mut simulation = simulation(spec, 1);
     simulation.watch_trace(&TraceSpec { scope: TraceScope::Flows([FlowId(1)].into()), ..TraceSpec::ALL });
     simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
     let trace = simulation.take_trace();
@@ -201,13 +204,13 @@ fn a_trace_of_a_flow_has_what_it_loses() {
     assert_eq!(drops, lost(PacketKind::Data) + lost(PacketKind::Ack) + lost(PacketKind::Nack) + lost(PacketKind::Cnp));
 }
 
-/// Taken at every stop, with three shards some of which are ahead of the others, it is the same as taken once.
+/// The trace taken at every stop, with three shards some of which are ahead of others, equals the
+/// trace taken once.
 #[test]
-fn a_trace_that_is_taken_piece_by_piece_is_the_same() {
+fn a_trace_taken_piece_by_piece_is_complete() {
     let at = |traced: &Traced| (traced.at, traced.node, traced.port);
     let whole: Vec<_> = traced(&incast(), 1).1.iter().map(at).collect();
-    let flows = (0..3).map(|host| flow(host, 3, 200_000, 0)).collect();
-    let mut simulation = Simulation::new(incast(), flows, 3).unwrap();
+    let mut simulation = simulation(incast(), 3);
     simulation.watch_trace(&TraceSpec::ALL);
     let mut pieces = Vec::new();
     while simulation.next_event() < Time::NEVER {
@@ -218,11 +221,11 @@ fn a_trace_that_is_taken_piece_by_piece_is_the_same() {
     assert_eq!(pieces, whole);
 }
 
-/// One PFC frame opens the gates of three classes, and what waits behind one of them leaves in the
-/// same instant.
+/// One PFC frame opens the gates of three classes, and packets behind one of them leave in the same
+/// instant.
 #[test]
-fn a_queue_is_told_to_be_open_before_a_packet_leaves_it() {
-    let mut spec = common::star(4, 100, 1000);
+fn the_opening_of_a_gate_is_traced_before_a_departure() {
+    let mut spec = star(4, 100, 1000);
     spec.switch.lossless = vec![Class(1), Class(2), Class(3)];
     spec.switch.buffer = Bytes(150_000);
     spec.switch.headroom = HeadroomConfig::Dsh(DshConfig { private: Bytes(0), alpha: 0.0, ..Default::default() });
@@ -230,11 +233,9 @@ fn a_queue_is_told_to_be_open_before_a_packet_leaves_it() {
     let pairs = (0..4).flat_map(|src| (0..4).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
     let flows = pairs
         .flat_map(|(src, dst)| [1, 2, 3].map(|class| FlowSpec { class: Class(class), ..flow(src, dst, 60_000, 0) }));
-    let mut simulation = Simulation::new(spec, flows.collect(), 1).unwrap();
-    simulation.watch_trace(&TraceSpec::ALL);
-    common::drain(&mut simulation);
+    let trace = whole_trace(&mut Simulation::new(spec, flows.collect(), 1).unwrap(), &TraceSpec::ALL);
     let (mut closed, mut left) = (BTreeMap::new(), 0);
-    for (at, _, report) in reports(&simulation.take_trace()) {
+    for (at, _, report) in reports(&trace) {
         match report {
             Report::Stopped { port, queue, .. } => assert_eq!(closed.insert((port, queue), at), None, "{report:?}"),
             Report::Paused { port, queue, closure } => {
