@@ -11,7 +11,7 @@ use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::recovery::RecoveryConfig;
 use backwater_fabric::network::spec::{FlowSpec, NetworkSpec};
-use common::flow;
+use common::{flow, set_error_rate};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -64,9 +64,7 @@ fn what_is_counted_is_what_is_allocated() {
     let pcn = with(CongestionConfig::Pcn(Default::default()), RecoveryConfig::InAnyOrder(Default::default()));
     let mp_rdma = || with(CongestionConfig::MpRdma(Default::default()), RecoveryConfig::MpRdma(Default::default()));
     let mut unreliable = leaf_spine();
-    for link in &mut unreliable.links {
-        link.error_rate = 1e-4;
-    }
+    set_error_rate(&mut unreliable, 1e-4);
     let (exact, of_maps) = (1000.0, 150_000.0);
     let runs = [
         (leaf_spine(), Vec::new(), 1, exact),

@@ -21,8 +21,8 @@ use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind}
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
-/// Returns a network without links: hosts first, then switches; PFC with SIH, no congestion control,
-/// ECMP, Go-Back-N.
+/// Returns a network without links: hosts first, then switches; PFC with SIH, no congestion
+/// control, ECMP, Go-Back-N.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
     NetworkSpec::with_nodes(hosts, switches)
 }
@@ -173,6 +173,13 @@ pub fn cases(usual: u32) -> ProptestConfig {
 /// of their starts.
 pub fn flows_ahead(hosts: u32, drawn: Vec<(u32, u32, u64, u64)>) -> Vec<FlowSpec> {
     sorted(drawn.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start)))
+}
+
+/// Sets the error rate of all links.
+pub fn set_error_rate(spec: &mut NetworkSpec, error_rate: f64) {
+    for link in &mut spec.links {
+        link.error_rate = error_rate;
+    }
 }
 
 /// Sorts flows by their starts.

@@ -2,7 +2,7 @@
 //!
 //! Large strategies are boxed: their trees would overflow a test's stack.
 
-use super::{applies, flow, link, network, sorted};
+use super::{applies, flow, link, network, set_error_rate, sorted};
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::frame::framing::Framing;
@@ -449,8 +449,9 @@ fn pcn() -> impl Strategy<Value = CongestionConfig> {
 fn flows(hosts: u32, classes: Vec<Class>, most: usize) -> impl Strategy<Value = Vec<FlowSpec>> {
     let one = (0..hosts, 1..hosts, 1u64..40_000, select(classes), 0u64..20_000);
     prop::collection::vec(one, 1..=most).prop_map(move |drawn| {
-        let of_class = |(src, ahead, bytes, class, start_ns)| {
-            FlowSpec { class, ..flow(src, (src + ahead) % hosts, bytes, start_ns) }
+        let of_class = |(src, ahead, bytes, class, start_ns)| FlowSpec {
+            class,
+            ..flow(src, (src + ahead) % hosts, bytes, start_ns)
         };
         sorted(drawn.into_iter().map(of_class))
     })
@@ -617,9 +618,7 @@ pub fn any_case() -> BoxedStrategy<Case> {
                 case.spec = spec;
             }
         }
-        for link in &mut case.spec.links {
-            link.error_rate = error_rate;
-        }
+        set_error_rate(&mut case.spec, error_rate);
         let (faults, reconvergence) = faults;
         for (link, down, length) in faults {
             let down = Time::ZERO + Duration::from_ns(down);

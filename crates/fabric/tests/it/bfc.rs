@@ -52,8 +52,8 @@ fn queues_that_are_active_share_a_one_hop_bdp() {
     for (flow_control, name) in both() {
         for (others, fit) in [(0, 15), (1, 7)] {
             let mut s = script(flow_control.clone(), vec![packets(0, 2), packets(1, 2)]);
-            (0..others).for_each(|psn| s.arrive_data(1000, 1, 1, psn));
-            (0..fit).for_each(|psn| s.arrive_data(2000, 0, 0, psn));
+            s.arrive_each(1000, 0, 1, 1, 0..others);
+            s.arrive_each(2000, 0, 0, 0, 0..fit);
             assert_eq!(s.next_sent(1_000_000), None, "{flow_control:?}, {others} others");
             s.arrive_data(1_000_000, 0, 0, fit);
             s.arrive_data(1_000_000, 0, 0, fit + 1);

@@ -62,7 +62,8 @@ fn one_hop_is_serialisation_and_propagation() {
     assert_eq!(outcomes[0].acknowledged, Some(Time::from_ps(1122 * 80 + 500_000 + 86 * 80 + 500_000)));
 }
 
-/// Two and three flows into one port: the port never idles, so the last byte leaves when all bytes have been sent one after the other.
+/// Two and three flows into one port: the port never idles, so the last byte leaves after the
+/// serialisation of all bytes.
 #[test]
 fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
     for senders in [2u64, 3] {

@@ -215,9 +215,7 @@ fn trouble() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = leaf_spine();
     spec.congestion = CongestionConfig::None(Default::default());
     spec.load_balance = LoadBalanceConfig::Spray(Default::default());
-    for link in &mut spec.links {
-        link.error_rate = 1e-4;
-    }
+    set_error_rate(&mut spec, 1e-4);
     spec.faults = vec![LinkFault { link: 7, down: at_us(20), up: at_us(60) }];
     (spec, flows.into_iter().take(10).collect())
 }

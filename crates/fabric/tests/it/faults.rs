@@ -86,7 +86,7 @@ fn everything_is_delivered_over_lossy_links() {
             spec.seed = seed;
             spec.switch.buffer = Bytes(700_000);
             spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause, quanta: 4096, ..Default::default() });
-            spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
+            set_error_rate(&mut spec, error_rate);
             let (simulation, outcomes) = run(&spec, across());
             assert_delivered(&simulation, &outcomes);
             lost += drops(&simulation, DropCause::LinkError);
@@ -448,7 +448,7 @@ proptest! {
     ) {
         let mut spec = case.spec;
         spec.recovery = network(1, 1).recovery;
-        spec.links.iter_mut().for_each(|link| link.error_rate = error_rate);
+        set_error_rate(&mut spec, error_rate);
         for (link, down, length) in faults {
             let link = link.index(spec.links.len());
             if spec.faults.iter().all(|fault| fault.link != link) {

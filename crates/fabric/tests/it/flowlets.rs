@@ -169,7 +169,8 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
         assert!(outcomes[0].acknowledged.is_some());
         assert_eq!(simulation.audit(), []);
         let (data, ack) = if with_telemetry { (1164, 128) } else { (1122, 86) };
-        // Store and forward: 80 ps per byte on a link of 100 Gb/s, 800 on one of 10 Gb/s, and 1 us each.
+        // Store and forward: 80 ps per byte on a link of 100 Gb/s, 800 on one of 10 Gb/s, and 1 us
+        // each.
         let fast = |bytes: u64| bytes * 80 + 1_000_000;
         let slow = |bytes: u64| bytes * 800 + 1_000_000;
         let at_leaf = fast(data);

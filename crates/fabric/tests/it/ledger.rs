@@ -184,11 +184,7 @@ fn a_sender_waits_for_its_timer_without_packets_to_send() {
     // first packet, less the time of both.
     let each = [1122 * 80, 1106 * 80];
     let unanswered = 50_000_000 - each[0] - each[1];
-    let expected = [
-        (Term::Sending, each[0] + each[1]),
-        (Term::Resending, each[0]),
-        (Term::Unanswered, unanswered),
-    ];
+    let expected = [(Term::Sending, each[0] + each[1]), (Term::Resending, each[0]), (Term::Unanswered, unanswered)];
     assert_eq!(spans(&outcomes[0]), [&expected[..], &last_way(each)].concat());
 }
 

@@ -91,7 +91,8 @@ fn a_lost_tail_is_repeated_after_the_low_timeout() {
 fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     let config = IrnConfig { rto_low: Duration::from_us(10), rto_high: Duration::from_ms(10), ..Default::default() };
     let spec = lossy_star(9, 1 << 20, RecoveryConfig::Irn(config));
-    // A round trip behind 8 x 47 packets takes 33 us; a flow has 30 packets, so that its last three are few soon before its end.
+    // A round trip behind 8 x 47 packets takes 33 us. A flow has 30 packets, so that only its end
+    // has few packets in flight.
     let flows = (0..8).map(|host| flow(host, 8, 30 * 1024, 0)).collect();
     let (simulation, outcomes) = run(&spec, flows);
     assert_eq!((all_drops(&simulation), retransmitted(&outcomes)), (0, 0));
@@ -106,7 +107,8 @@ fn the_cap_bounds_what_is_in_flight() {
         let (_, outcomes) = run(&lossy_star(2, 1 << 20, irn(cap)), vec![flow(0, 1, bytes, 0)]);
         bytes as f64 * 8.0 / outcomes[0].reception.finish.unwrap().ps() as f64 * 1000.0
     };
-    // A round trip takes 4 us, and 2 x 1106 B and 2 x 86 B at 100 Gb/s: 4.19 us, in which the line carries 47.4 packets of 1106 B.
+    // A round trip takes 4 us, and 2 x 1106 B and 2 x 86 B at 100 Gb/s: 4.19 us, in which the line
+    // carries 47.4 packets of 1106 B.
     let round_trip = 4_000_000.0 + 2.0 * (1106.0 + 86.0) * 80.0;
     for packets in [12u64, 24] {
         let expected = packets as f64 * 8192.0 / round_trip * 1000.0;
@@ -140,9 +142,7 @@ fn a_full_window_does_not_keep_the_oldest_packet_back() {
 /// included.
 fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
     let mut spec = lossy_star(2, 1 << 20, recovery);
-    for link in &mut spec.links {
-        link.error_rate = error_rate;
-    }
+    set_error_rate(&mut spec, error_rate);
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 10_000_000, 0)]);
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
     assert_eq!(outcomes[0].reception.delivered, 10_000_000);

@@ -1,7 +1,8 @@
 //! PCN at a switch, by scripts, and in whole networks.
 //!
-//! Links are of 100 Gb/s and 1 us unless said otherwise: a data frame of 1024 B of payload takes 1,106 B or 88.48 ns (the first of a flow 1,122 B or
-//! 89.76 ns) and is charged 1,086 B (1,102 B), an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
+//! Links are of 100 Gb/s and 1 us unless stated otherwise: a data frame of 1024 B of payload takes
+//! 1,106 B or 88.48 ns (the first of a flow 1,122 B or 89.76 ns) and is charged 1,086 B (1,102 B),
+//! an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
 
 use crate::prelude::*;
 use backwater_fabric::contract::Notification;

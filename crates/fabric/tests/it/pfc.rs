@@ -303,8 +303,8 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
 // ---------------------------------------------------------------------------- the cause of a PAUSE
 
 /// Returns port, causes and port ids of the PAUSE that the last packet triggers. Packets of class 3
-/// arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are paused because of the remote
-/// ports 77, 78 and 79.
+/// arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are paused because of the
+/// remote ports 77, 78 and 79.
 fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
     let destinations = vec![in_class(3, 0, 1), in_class(3, 0, 2), in_class(3, 0, 3)];
     let mut spec = spec();

@@ -48,7 +48,8 @@ fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
 /// 1; switch 19 has servers 12 to 15, switch 23 has 3, 7, 11 and 15.
 #[test]
 fn packets_are_in_the_queues_of_the_papers_examples() {
-    // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15 itself.
+    // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15
+    // itself.
     let at_switch = |src, dst| match dst {
         15 => queues(via(src, &[23], 15, 1000))[1],
         _ => queues(via(src, &[23, 15, 19], dst, 1000))[1],
@@ -429,9 +430,7 @@ fn no_guarantee_where_the_papers_argument_fails() {
     // Links fail and corrupt frames where no server relays: PAUSEs are spared, and no packet makes
     // a detour.
     star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
-    for link in &mut star.links {
-        link.error_rate = 1e-3;
-    }
+    set_error_rate(&mut star, 1e-3);
     assert!(guarantee(&star, &[]).0);
     // Three layers, and a detour by three switches.
     assert!(guarantee(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));

@@ -1,5 +1,5 @@
-//! Pyrrha, when a root gives up for another one: packet scripts of one switch, to the picosecond, and
-//! the order of packets.
+//! Pyrrha, when a root gives up for another one: packet scripts of one switch, to the picosecond,
+//! and the order of packets.
 
 use crate::common::random::pyrrha_configs;
 use crate::prelude::*;

@@ -246,7 +246,7 @@ fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     assert!(simulation.is_still_dead(&deadlock));
 }
 
-/// The same traffic finishes if servers count relayed packets: packets that end at a server pause
+/// The traffic above finishes if servers count relayed packets: packets that end at a server pause
 /// nobody.
 #[test]
 fn two_flows_and_a_burst_finish_if_servers_count() {

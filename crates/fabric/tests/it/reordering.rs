@@ -114,9 +114,9 @@ fn over_two_paths(recovery: RecoveryConfig, packets: u64, shards: usize) -> Flow
     outcomes.remove(0)
 }
 
-/// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 and 5, of which the first takes 4.5 packet times
-/// longer. Packets 1, 3, 5... arrive at these packet times, and 0, 2, 4... at 4.5, 6.5, 8.5...: 1 and
-/// 3 arrive before 0, 5 when 2 is expected, and 7 when 4 is.
+/// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 and 5, of which the first takes 4.5 packet
+/// times longer. Packets 1, 3, 5... arrive at these packet times, and 0, 2, 4... at 4.5, 6.5,
+/// 8.5...: 1 and 3 arrive before 0, 5 when 2 is expected, and 7 when 4 is.
 fn two_paths(recovery: RecoveryConfig) -> NetworkSpec {
     let mut spec = common::leaf_spine(2, 1, 2);
     // A packet of 1024 B takes 1122 B.

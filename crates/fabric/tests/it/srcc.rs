@@ -344,7 +344,8 @@ fn bases() -> Vec<(CongestionConfig, Base)> {
     dcqcn.into_iter().chain(others).collect()
 }
 
-/// Where no queue is too long, the trajectory is that of the base by itself, frame by frame; with notices it is another one.
+/// Checks that the trajectory is that of the base control if no queue is too long, frame by frame,
+/// and another one with notices.
 fn assert_governed(spec: &NetworkSpec, flows: &[FlowSpec]) {
     for (control, base) in bases() {
         let run = |congestion| {
@@ -368,7 +369,7 @@ fn the_base_control_acts_without_notices() {
 #[test]
 fn the_base_control_acts_on_losses() {
     let (mut spec, flows) = busy();
-    spec.links.iter_mut().for_each(|link| link.error_rate = 0.001);
+    set_error_rate(&mut spec, 0.001);
     spec.recovery = RecoveryConfig::Irn(Default::default());
     assert_governed(&spec, &flows);
 }
@@ -378,8 +379,8 @@ fn the_base_control_acts_on_losses() {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// PFC and SRCC over each base: nothing is lost and nothing comes out of order, every flow finishes, no notice is left over, no sender is faster than its
-    /// line, and shards make no difference.
+    /// PFC and SRCC over each base: no loss, no reordering, every flow finishes, no notice is lost,
+    /// no sender exceeds its line rate, and shards make no difference.
     #[test]
     fn random_fabrics_lose_nothing_and_starve_no_flow(
         Case { spec, flows } in lossless_at_common_rates(),

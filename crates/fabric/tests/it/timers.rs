@@ -102,7 +102,8 @@ impl LoadBalance for TimedBalancer {
     }
 }
 
-/// h0 on leaf 2, h1 on leaf 3, spines 4 and 5. The timer of each mechanism of leaf 2 fires on time, in whatever order the timers were set.
+/// h0 on leaf 2, h1 on leaf 3, spines 4 and 5. The timer of each mechanism of leaf 2 fires on time,
+/// in whatever order the timers were set.
 #[test]
 fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
     for [flow_control, congestion, balancer] in [[10, 20, 30], [30, 20, 10], [20, 10, 30], [10, 10, 10]] {
@@ -133,7 +134,8 @@ fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
     }
 }
 
-/// Congestion control whose senders set a timer to 50 us. The first ACK moves it, if `moved_us` is given.
+/// Congestion control whose senders set a timer to 50 us. The first ACK moves it, if `moved_us` is
+/// given.
 #[derive(Clone, Debug, Default)]
 struct SenderTimer {
     log: Log<(Time, FlowId)>,

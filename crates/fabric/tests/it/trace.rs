@@ -188,9 +188,7 @@ fn a_trace_of_ports_has_the_actions_of_their_nodes() {
 #[test]
 fn a_trace_of_a_flow_has_its_losses() {
     let mut spec = incast();
-    for link in &mut spec.links {
-        link.error_rate = 0.02;
-    }
+    set_error_rate(&mut spec, 0.02);
     let mut simulation = simulation(spec, 1);
     simulation.watch_trace(&TraceSpec { scope: TraceScope::Flows([FlowId(1)].into()), ..TraceSpec::ALL });
     simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
