@@ -35,7 +35,7 @@ fn plan(scenario: &Path, overrides: &[String]) -> Result<Plan, Vec<Diagnostic>> 
 }
 
 fn measure(plan: Plan, output: &Path, threads: usize) -> Result<Value, RunError> {
-    let hosts = plan.spec.nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
+    let hosts = plan.spec().nodes.iter().filter(|node| node.kind == NodeKind::Host).count();
     let run = Run::start(plan, BUILD, output, threads)?;
     let (setup, begun) = (cpu_seconds(), Instant::now());
     let summary = drive(run)?;

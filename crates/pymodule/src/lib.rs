@@ -160,11 +160,11 @@ impl Plan {
     /// Versions of the mechanisms of other crates in use, by slot and name.
     #[getter]
     fn plug_ins(&self) -> BTreeMap<String, &'static str> {
-        self.plan.spec.plug_ins()
+        self.plan.spec().plug_ins()
     }
 
     fn topology(&self) -> String {
-        topology_json(&self.plan.spec).to_string()
+        topology_json(self.plan.spec()).to_string()
     }
 
     /// Estimates the memory of a run from a simulation of `seconds` of wall time.
@@ -187,7 +187,7 @@ impl Plan {
     ) -> PyResult<String> {
         let question = Question { congested, protocols, flows, own_root_rule, names };
         let plan = &self.plan;
-        let answer = py.detach(|| backwater_analysis::analyze(plan.spec.clone(), plan.traffic.flows(), &question));
+        let answer = py.detach(|| backwater_analysis::analyze(plan.spec().clone(), plan.traffic.flows(), &question));
         let answer = answer.map_err(|errors| scenario_error(py, &errors))?;
         to_json(&answer)
     }

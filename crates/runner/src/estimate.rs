@@ -50,7 +50,7 @@ const LOOKS: u32 = 32;
 pub fn estimate(plan: Plan, build: Build, wall: Duration, scratch: &Path) -> Result<Estimate, RunError> {
     let (until, expected) = (plan.run.until, plan.traffic.expected);
     let most_frames = most_frames(&plan);
-    let resident_set = ResidentSet::start();
+    let resident_set = ResidentSet::start(plan.fabric_bytes());
     let mut run = Run::start(plan, build, scratch, 1)?;
     let (begun, mut loads) = (Instant::now(), Vec::new());
     let mut is_done = false;
@@ -93,7 +93,7 @@ fn grown(mut memory: Memory, loads: &[Load], until: Time, (most_frames, most_flo
 
 /// Returns the number of full data frames that fit into all buffers and onto all links.
 fn most_frames(plan: &Plan) -> f64 {
-    let spec = &plan.spec;
+    let spec = plan.spec();
     let frame = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let switches = spec.nodes.iter().filter(|node| node.kind == NodeKind::Switch).count();
     let Bytes(buffer) = spec.switch.buffer;

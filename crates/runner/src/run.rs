@@ -25,7 +25,6 @@ use backwater_fabric::model::ledger::SignalKind;
 use backwater_fabric::model::node::Node;
 use backwater_fabric::model::port::Port;
 use backwater_fabric::model::probe::HeadroomPeak;
-use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::routes::PortPath;
 use backwater_fabric::network::spec::FlowSpec;
 use backwater_scenario::Plan;
@@ -199,9 +198,9 @@ impl Run {
         stop: Time,
     ) -> Result<Run, RunError> {
         let cpu_before = cpu_seconds();
-        let (started, resident_set) = (Instant::now(), ResidentSet::start());
+        let (started, resident_set) = (Instant::now(), ResidentSet::start(plan.fabric_bytes()));
         let shards = shards(&plan, threads);
-        let mut fabric = Fabric::new(plan.spec.clone()).map_err(RunError::Spec)?;
+        let mut fabric = plan.take_fabric().map_err(RunError::Spec)?;
         let roles = Roles::new(&plan.traffic, &mut fabric, plan.probes.vulnerable_share);
         let mut simulation = Simulation::streaming(fabric, Box::new(plan.traffic.flows()), shards);
         if plan.probes.ingress {
@@ -219,7 +218,7 @@ impl Run {
         let in_directory = |cause| RunError::File { path: directory.into(), cause };
         fs::create_dir_all(directory).map_err(in_directory)?;
         let reserve = Reserve::take(directory).map_err(in_directory)?;
-        let topology = to_text(&topology_json(&plan.spec)) + "\n";
+        let topology = to_text(&topology_json(plan.spec())) + "\n";
         write(directory, TOPOLOGY_PARTIAL, &topology)?;
         let mut names = every_name(&plan);
         let lb_stats: BTreeMap<_, _> =
@@ -525,7 +524,7 @@ impl Run {
             version: self.build.version,
             commit: self.build.commit,
             build_profile: self.build.profile,
-            plug_ins: self.plan.spec.plug_ins(),
+            plug_ins: self.plan.spec().plug_ins(),
             scenario: self.plan.resolved(),
             effective: self.effective(),
             files: BTreeMap::new(),
@@ -603,18 +602,18 @@ impl Run {
 
     /// Returns the index of a tag in [`every_name`].
     fn name_of_tag(&self, tag: u16) -> Name {
-        Name(self.plan.spec.nodes.len() as u32 + u32::from(tag))
+        Name(self.plan.spec().nodes.len() as u32 + u32::from(tag))
     }
 
     /// Returns the index of a role in [`every_name`].
     fn name_of_role(&self, role: FlowRole) -> Name {
-        Name((self.plan.spec.nodes.len() + self.plan.traffic.tags.len()) as u32 + role as u32)
+        Name((self.plan.spec().nodes.len() + self.plan.traffic.tags.len()) as u32 + role as u32)
     }
 }
 
 /// Returns the names of nodes, tags and roles, in this order.
 fn every_name(plan: &Plan) -> Vec<String> {
-    let nodes = plan.spec.nodes.iter().map(|node| &node.name).cloned();
+    let nodes = plan.spec().nodes.iter().map(|node| &node.name).cloned();
     nodes.chain(plan.traffic.tags.iter().cloned()).chain(FlowRole::NAMES.map(String::from)).collect()
 }
 

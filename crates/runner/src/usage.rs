@@ -32,12 +32,12 @@ pub(crate) struct ResidentSet {
 }
 
 impl ResidentSet {
-    /// Starts a measurement.
-    pub(crate) fn start() -> ResidentSet {
+    /// Starts a measurement. `included` bytes of the present resident set count as growth.
+    pub(crate) fn start(included: u64) -> ResidentSet {
         // Resets the peak, if the system permits. Otherwise memory that was freed earlier counts
         // too.
         let _ = fs::write("/proc/self/clear_refs", "5");
-        ResidentSet { before: status("VmRSS:").unwrap_or(0) }
+        ResidentSet { before: status("VmRSS:").unwrap_or(0).saturating_sub(included) }
     }
 
     /// Returns the growth of the peak resident set.

@@ -166,7 +166,7 @@ fn what_is_resolved_is_read_again_and_explained() {
     let origin = |path: &str| settings.iter().find(|it| it.path == path).unwrap().origin.clone();
     assert_eq!(origin("switch.flow_control.to"), "s.toml:3");
     assert_eq!(origin("switch.flow_control.from"), "default");
-    assert_eq!(Vec::from_iter(plan.spec.plug_ins()), [("flow_control.idle".to_owned(), "4.5")]);
+    assert_eq!(Vec::from_iter(plan.spec().plug_ins()), [("flow_control.idle".to_owned(), "4.5")]);
 }
 
 /// Its options contain those of another mechanism of its slot, which are read and checked like any.

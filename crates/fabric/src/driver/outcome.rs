@@ -70,7 +70,7 @@ impl Simulation {
 
     /// Returns the memory use; flows and frames count with their peaks.
     pub fn memory(&self) -> Memory {
-        let (of_nodes, of_ports) = self.fabric.heap_bytes();
+        let (of_nodes, of_ports) = self.fabric.heap_bytes_by_part();
         let mut memory = Memory::default();
         memory.nodes.bytes = of_nodes;
         memory.ports.bytes = of_ports + self.layout.heap_bytes();

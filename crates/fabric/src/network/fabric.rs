@@ -602,8 +602,14 @@ impl Fabric {
         }
     }
 
+    /// Returns the heap memory of the fabric.
+    pub fn heap_bytes(&self) -> u64 {
+        let (nodes, links) = self.heap_bytes_by_part();
+        nodes + links
+    }
+
     /// Returns the heap sizes of nodes with routes, and of ports, in bytes.
-    pub(crate) fn heap_bytes(&self) -> (u64, u64) {
+    pub(crate) fn heap_bytes_by_part(&self) -> (u64, u64) {
         let names: u64 = self.spec.nodes.iter().map(|node| node.name.capacity() as u64).sum();
         let nodes = self.spec.nodes.heap_bytes() + names + self.hashes.heap_bytes() + self.routes.heap_bytes();
         (nodes, self.spec.links.heap_bytes() + self.wiring.heap_bytes())

@@ -17,7 +17,7 @@ fn plan(traffic: &str) -> Plan {
 /// Returns the source, the destination and the role of all flows.
 fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
     let plan = plan(traffic);
-    let mut fabric = Fabric::new(plan.spec.clone()).unwrap();
+    let mut fabric = Fabric::new(plan.spec().clone()).unwrap();
     let roles = Roles::new(&plan.traffic, &mut fabric, least).unwrap();
     let flows = (0..).map(FlowId).zip(plan.traffic.flows());
     let role = |(id, flow): (FlowId, FlowSpec)| {
@@ -94,7 +94,7 @@ fn listed_flows_count_on_their_own_paths_by_their_bytes() {
 fn a_scenario_without_incast_has_no_roles() {
     let none = |traffic: &str| {
         let plan = plan(traffic);
-        Roles::new(&plan.traffic, &mut Fabric::new(plan.spec.clone()).unwrap(), 0.1).is_none()
+        Roles::new(&plan.traffic, &mut Fabric::new(plan.spec().clone()).unwrap(), 0.1).is_none()
     };
     assert!(none("{ kind = \"permutation\" }"));
     assert!(none(&INCAST.replace("degree", "role = \"other\", degree")));

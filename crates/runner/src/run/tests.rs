@@ -40,7 +40,7 @@ fn relays_have_their_own_kind_and_failed_servers_are_idle() {
         "run.until = \"50 us\"\ntopology = { kind = \"bcube\", n = 2, failed_nodes = [\"h0.1\"] }\n\
          traffic = [{ kind = \"all-to-all\", bytes = \"10 KB\" }]\n",
     );
-    let topology = topology_json(&plan.spec);
+    let topology = topology_json(plan.spec());
     let kinds = topology["nodes"].as_array().unwrap().iter().map(|node| node["kind"].as_str().unwrap());
     assert_eq!(kinds.collect::<Vec<_>>(), [["relay"; 4], ["switch"; 4]].concat());
     let directory = TempDir::new().unwrap();

@@ -55,8 +55,8 @@ fn plan(case: &Case, probes: Probes) -> Plan {
         ],
     });
     let document = Document::from_json(&scenario);
-    let mut plan = Plan::from_document(&document, Path::new(".")).unwrap();
-    plan.spec = case.spec.clone();
+    let plan = Plan::from_document(&document, Path::new(".")).unwrap();
+    let mut plan = plan.with_spec(case.spec.clone());
     (plan.probes, plan.trace) = probes;
     plan
 }

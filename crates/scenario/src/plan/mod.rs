@@ -13,16 +13,20 @@ use crate::effective::{Effective, effective};
 use crate::scenario::{NetworkConfig, ProbesConfig, RunConfig, Scenario, without_nulls};
 use crate::workload::{self, Traffic};
 use backwater_fabric::driver::trace::TraceSpec;
+use backwater_fabric::network::fabric::Fabric;
 use backwater_fabric::network::spec::NetworkSpec;
 use serde_json::{Map, Value};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything that a run needs. Only [`Plan::new`] creates plans.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
     /// The network.
-    pub spec: NetworkSpec,
+    spec: NetworkSpec,
+    /// Fabric that the checks have built; the first run of the plan or of a clone takes it.
+    fabric: Arc<Mutex<Option<Fabric>>>,
     /// Flows of the network.
     pub traffic: Traffic,
     /// Duration and seed of the run.
@@ -110,7 +114,35 @@ impl Plan {
             notes: graph.notes.iter().chain(&traffic.notes).cloned().collect(),
             traffic,
             warnings: diagnostics,
+            fabric: Arc::new(Mutex::new(Some(fabric))),
         })
+    }
+
+    /// Returns the network.
+    pub fn spec(&self) -> &NetworkSpec {
+        &self.spec
+    }
+
+    /// Replaces the network. Nothing checks that it suits the traffic.
+    #[must_use]
+    pub fn with_spec(self, spec: NetworkSpec) -> Plan {
+        Plan { spec, fabric: Default::default(), ..self }
+    }
+
+    /// Returns the fabric of the network: at the first call the one that the checks have built, later a new
+    /// one.
+    ///
+    /// # Errors
+    /// If the network was replaced by one that the model cannot run.
+    pub fn take_fabric(&self) -> Result<Fabric, Vec<Diagnostic>> {
+        let built = self.fabric.lock().unwrap_or_else(PoisonError::into_inner).take();
+        built.map_or_else(|| Fabric::new(self.spec.clone()), Ok)
+    }
+
+    /// Returns the heap memory of the fabric that the checks have built, if no run has taken it.
+    pub fn fabric_bytes(&self) -> u64 {
+        let fabric = self.fabric.lock().unwrap_or_else(PoisonError::into_inner);
+        fabric.as_ref().map_or(0, Fabric::heap_bytes)
     }
 
     /// Returns the scenario with every default filled in. `run.json` stores it, and

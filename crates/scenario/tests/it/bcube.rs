@@ -55,7 +55,7 @@ fn all_pairs(graph: &Graph, flows: u32) -> Vec<(FlowId, FlowSpec)> {
 /// The network of a scenario with this topology.
 fn fabric(topology: &str) -> Fabric {
     let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\" }";
-    Fabric::new(try_plan(topology, traffic).unwrap().spec).unwrap()
+    try_plan(topology, traffic).unwrap().take_fabric().unwrap()
 }
 
 /// The nodes on a flow's path, ends included.
@@ -210,7 +210,7 @@ fn a_server_that_failed_has_no_traffic() {
     assert!(plan.notes.contains(&"1 failed node removed".into()), "{:?}", plan.notes);
     // Its node is there, and idle. So are switches of which all servers have failed.
     assert_eq!(build(2, 1, "failed_nodes = [\"h0.0\", \"h0.1\"]").hosts().count(), 2);
-    let (simulation, outcomes) = common::run(&plan.spec, flows);
+    let (simulation, outcomes) = common::run(plan.spec(), flows);
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
     assert_eq!(simulation.audit(), []);
     for (hosts, expected) in [
@@ -249,7 +249,7 @@ fn flows_are_pinned_to_servers() {
         let traffic = listed(&format!("data_via = [\"{there}\"], ack_via = [\"{back}\"]"));
         let plan = try_plan(&bcube(4, 1, ""), &traffic).unwrap();
         let flow = plan.traffic.flows().next().unwrap();
-        let mut fabric = Fabric::new(plan.spec).unwrap();
+        let mut fabric = plan.take_fabric().unwrap();
         fabric.learn_waypoints(&flow);
         let graph = build(4, 1, "");
         for id in (0..50).map(FlowId) {

@@ -66,7 +66,7 @@ fn the_files_of_the_pyrrha_simulator_become_a_plan() {
     let plan = Plan::from_document(&document, &directory).unwrap();
     let starts: Vec<_> = plan.traffic.flows().map(|flow| flow.start.ps()).collect();
     assert_eq!(starts, [99_000, 1_000_000, 1_000_000]);
-    assert_eq!(plan.spec.links.iter().map(|link| link.rate.bps()).max(), Some(400_000_000_000));
+    assert_eq!(plan.spec().links.iter().map(|link| link.rate.bps()).max(), Some(400_000_000_000));
 }
 
 #[test]

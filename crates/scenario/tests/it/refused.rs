@@ -56,7 +56,7 @@ fn assert_few_are_refused(name: &str, strategy: impl Strategy<Value = Case>) {
         match Plan::from_document(&Document::from_json(&scenario(&case)), Path::new(".")) {
             // The same network, or the comparison would say nothing.
             Ok(plan) => assert_eq!(
-                format!("{:?} {:?}", plan.spec, plan.traffic.flows().collect::<Vec<_>>()),
+                format!("{:?} {:?}", plan.spec(), plan.traffic.flows().collect::<Vec<_>>()),
                 format!("{:?} {:?}", case.spec, case.flows)
             ),
             Err(diagnostics) => refused.extend(diagnostics.first().map(ToString::to_string)),
