@@ -2,6 +2,7 @@
 //! registry.
 
 use crate::prelude::*;
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::{Seed, Stream};
 use backwater_fabric::contract::need::{exact_need, worst_case};
 use backwater_fabric::contract::packet::{NO_PORT, QueuedPacket};
@@ -147,7 +148,7 @@ proptest! {
             let fabric = Fabric::new(spec).unwrap();
             let mut policy = config.build(&fabric.site(NodeId(PORTS)));
             let lossless: ClassMask = fabric.spec.switch.lossless.iter().copied().collect();
-            let mut held = [[0u64; CLASSES]; PORTS as usize];
+            let mut held = IndexVec::<PortIx, _>::from(vec![[0u64; CLASSES]; PORTS as usize]);
             let mut packets: VecDeque<(PortIx, Class, u64)> = VecDeque::new();
             let release_all = (0..operations.len()).map(|_| Operation::Release(0));
             let (mut peak, mut now) = (0, Time::ZERO);
@@ -158,7 +159,7 @@ proptest! {
                         let (class, size) = (Class(class), u64::from(size));
                         match admit(&mut policy, port, class, size, now) {
                             Ok(()) => {
-                                held[usize::from(port)][class.index()] += size;
+                                held[port][class.index()] += size;
                                 packets.push_back((port, class, size));
                             }
                             Err(cause) if lossless.has(class) => prop_assert_eq!(cause, DropCause::Headroom),
@@ -172,18 +173,18 @@ proptest! {
                         }
                         let (port, class, size) = packets.remove(which % packets.len()).unwrap();
                         policy.release(&packet(port, class, size), now);
-                        held[usize::from(port)][class.index()] -= size;
+                        held[port][class.index()] -= size;
                         (port, class)
                     }
                 };
                 let pressure = policy.pressure(port, class);
                 prop_assert!(pressure.full.and(pressure.below_xon).is_empty(), "{:?}", pressure);
                 prop_assert!(pressure.full.or(pressure.below_xon).minus(lossless).is_empty(), "{:?}", pressure);
-                let is_empty = held[usize::from(port)][class.index()] == 0;
-                let port_is_empty = held[usize::from(port)].iter().all(|held| *held == 0);
+                let is_empty = held[port][class.index()] == 0;
+                let port_is_empty = held[port].iter().all(|held| *held == 0);
                 prop_assert!(!port_is_empty || pressure.port != PortPressure::Full, "{:?}", pressure);
                 prop_assert!(!(is_empty && lossless.has(class)) || pressure.below_xon.has(class), "{:?}", pressure);
-                prop_assert_eq!(policy.ingress_occupancy(port, class), held[usize::from(port)][class.index()]);
+                prop_assert_eq!(policy.ingress_occupancy(port, class), held[port][class.index()]);
                 let occupancy = policy.occupancy();
                 peak = peak.max(occupancy.used);
                 prop_assert_eq!(occupancy.used, held.iter().flatten().sum::<u64>());
@@ -476,8 +477,8 @@ proptest! {
                     }
                 }
                 let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
-                while let Some((is_ack, expects, came)) = answers.receive(now) {
-                    let (before, arrived) = (progress, Some(came).filter(|_| config.is_selective()));
+                while let Some((is_ack, expects, psn)) = answers.receive(now) {
+                    let (before, arrived) = (progress, Some(psn).filter(|_| config.is_selective()));
                     sender.on_answer(&Answer { is_nack: !is_ack, expected: expects, arrived, path: None }, &mut progress);
                     prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
                     deadline = now + timeout;

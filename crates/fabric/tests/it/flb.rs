@@ -2,6 +2,7 @@
 //! and 3.
 
 use crate::prelude::*;
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Stream;
 use backwater_fabric::contract::PathState;
 use backwater_fabric::mechanisms::load_balance::flb::{DelayOf, Present, Rerouting, StampPoint, Ties, reroute};
@@ -418,8 +419,8 @@ struct OracleAt {
     any_gap: bool,
     moves: Arc<AtomicU64>,
     /// End of the transmission, by port.
-    busy: Vec<Time>,
-    to_host: Vec<bool>,
+    busy: IndexVec<PortIx, Time>,
+    to_host: IndexVec<PortIx, bool>,
     /// Path, arrival and delay of each flow's last packet.
     flows: BTreeMap<FlowId, (usize, Time, Duration)>,
     draws: Stream,
@@ -428,7 +429,7 @@ struct OracleAt {
 load_balancer!(Oracle, OracleAt: |options, site| OracleAt {
     any_gap: options.any_gap,
     moves: options.moves.clone(),
-    busy: vec![Time::ZERO; site.ports.len()],
+    busy: vec![Time::ZERO; site.ports.len()].into(),
     to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
     flows: BTreeMap::new(),
     draws: site.seed.stream("oracle", u64::from(site.node.0)),
@@ -441,19 +442,19 @@ impl PipelineHooks for OracleAt {
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue: u64, view: &mut View<'_>) {
         let rate = view.port(packet.egress).rate();
-        self.busy[usize::from(packet.egress)] = view.now + rate.time_for(packet.wire_bytes().into());
+        self.busy[packet.egress] = view.now + rate.time_for(packet.wire_bytes().into());
     }
 }
 
 impl LoadBalance for OracleAt {
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice {
         let (now, flow) = (view.now, arrival.packet.headers().flow);
-        if !self.to_host[usize::from(arrival.packet.ingress())] || arrival.packet.headers().kind != PacketKind::Data {
+        if !self.to_host[arrival.packet.ingress()] || arrival.packet.headers().kind != PacketKind::Data {
             return Choice::Candidate(0);
         }
         let delay = |port: PortIx| {
             let at = view.port(port);
-            self.busy[usize::from(port)].since(now) + at.rate().time_for(at.queue_bytes(3))
+            self.busy[port].since(now) + at.rate().time_for(at.queue_bytes(3))
         };
         let delays: Vec<(usize, Duration)> = arrival.candidates.iter().map(|port| delay(*port)).enumerate().collect();
         let least = delays.iter().map(|(way, delay)| (*delay, *way)).min().unwrap().1;
@@ -594,13 +595,13 @@ fn the_printed_rule_reorders_packets_while_a_queue_drains() {
 /// With the rate control the edges forward notices to hosts; without, notices end there.
 #[test]
 fn hosts_get_notices_if_their_control_supports_them() {
-    for (congestion, hear) in
+    for (congestion, forwarded) in
         [(CongestionConfig::None(Default::default()), false), (CongestionConfig::FlbRc(Default::default()), true)]
     {
         let mut spec = leaf_spine(FlbConfig::default(), 100);
         spec.congestion = congestion;
         let (simulation, _) = run(&spec, (0..4).map(|src| flow(src, 4, 300_000, 0)).collect());
-        assert_eq!(simulation.counters().contains_key("notices_received"), hear);
+        assert_eq!(simulation.counters().contains_key("notices_received"), forwarded);
         assert!(simulation.counters()["cnms"] > 0 && simulation.counters()["clear_cnms"] > 0);
     }
 }

@@ -57,11 +57,11 @@ fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
 }
 
 /// Returns a count of the switch's load balancer at `at`, in ns.
-fn held(switch: &mut Script, at: u64, what: &str) -> u64 {
+fn count(switch: &mut Script, at: u64, counted: &str) -> u64 {
     let mut found = 0;
-    let now = backwater_engine::Time::from_ps(at * NS);
-    switch.node.switch().unwrap().observe_balancing(now, &mut |held| match held {
-        LbStat::Count(name, count) if name == what => found = count,
+    let now = Time::from_ps(at * NS);
+    switch.node.switch().unwrap().observe_balancing(now, &mut |statistic| match statistic {
+        LbStat::Count(name, amount) if name == counted => found = amount,
         _ => {}
     });
     found
@@ -103,8 +103,8 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
     arrive(&mut switch, 3250, &[0, 0, 0, 0]);
     arrive(&mut switch, 3301, &[0]);
-    let told: Vec<_> = notices(&mut switch, 3400).into_iter().map(|(at, _, _, flag)| (at, flag)).collect();
-    assert_eq!(told, [(3000, true), (3301, true)]);
+    let notified: Vec<_> = notices(&mut switch, 3400).into_iter().map(|(at, _, _, flag)| (at, flag)).collect();
+    assert_eq!(notified, [(3000, true), (3301, true)]);
 }
 
 /// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above K.
@@ -159,7 +159,10 @@ fn flows_without_packets_are_cleared() {
     }
     let all = notices(&mut switch, 5800);
     let of = |flow: u32| {
-        all.iter().filter(|(_, _, told, _)| *told == flow).map(|(at, .., flag)| (*at, *flag)).collect::<Vec<_>>()
+        all.iter()
+            .filter(|(_, _, notified, _)| *notified == flow)
+            .map(|(at, .., flag)| (*at, *flag))
+            .collect::<Vec<_>>()
     };
     assert_eq!(of(1).len(), 1);
     let of_first = of(0);
@@ -227,9 +230,9 @@ fn acks_leave_congested_queues_as_well() {
     for _ in 0..2 {
         switch.arrive_answer(1001 * NS, 3, 3, PacketKind::Ack, 1);
     }
-    let told: Vec<_> = notices(&mut switch, 5000).into_iter().map(|(at, .., flag)| (at, flag)).collect();
+    let notified: Vec<_> = notices(&mut switch, 5000).into_iter().map(|(at, .., flag)| (at, flag)).collect();
     // The second packet starts at 1,088.48 ns, and the ACKs behind it at 1,176.96 ns.
-    assert_eq!(told.last(), Some(&(1176, false)));
+    assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
 /// Equation 4 reduces the bound of 100 KB by the growth in 2 N d: 2 us, as the packets of the
@@ -305,7 +308,7 @@ fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
 /// the queue.
 #[test]
 fn an_edge_isolates_for_its_own_uplinks() {
-    for (own_uplinks, isolated, told) in
+    for (own_uplinks, isolated, notified) in
         [(OwnUplinks::Isolate, 1, 1), (OwnUplinks::Notify, 0, 1), (OwnUplinks::Ignore, 0, 0)]
     {
         let spec = leaf_spine(FlbConfig { own_uplinks, ..fixed() });
@@ -316,13 +319,13 @@ fn an_edge_isolates_for_its_own_uplinks() {
             edge.arrive_data(1000 * NS, nth % 3, u32::from(nth % 3), 1 + u32::from(nth / 3));
         }
         let sent = notices(&mut edge, 1001);
-        assert_eq!(sent, [(1000, 1, 1, true)].repeat(told).as_slice(), "{own_uplinks:?}");
-        assert_eq!(held(&mut edge, 1001, "isolated_flows"), isolated, "{own_uplinks:?}");
+        assert_eq!(sent, [(1000, 1, 1, true)].repeat(notified).as_slice(), "{own_uplinks:?}");
+        assert_eq!(count(&mut edge, 1001, "isolated_flows"), isolated, "{own_uplinks:?}");
         edge.link_change(1050 * NS, 4, true);
         edge.link_change(1060 * NS, 3, false);
         let sent = notices(&mut edge, 1500);
-        assert!(sent.len() == told && sent.iter().all(|cnm| matches!(cnm, (1060..1080, 1, 1, false))), "{sent:?}");
-        assert_eq!(held(&mut edge, 1500, "isolated_flows"), 0, "{own_uplinks:?}");
+        assert!(sent.len() == notified && sent.iter().all(|cnm| matches!(cnm, (1060..1080, 1, 1, false))), "{sent:?}");
+        assert_eq!(count(&mut edge, 1500, "isolated_flows"), 0, "{own_uplinks:?}");
     }
 }
 
@@ -397,11 +400,11 @@ fn another_path_is_isolated_when_the_first_one_fails() {
     edge.arrive_notice(4600 * NS, first[0], 0, Protocol::named("flb"), [1, 1, 0, 0]);
     assert_eq!(uplink(&mut edge, 0, 1), first[0]);
     edge.link_change(5600 * NS, first[0], false);
-    assert_eq!(held(&mut edge, 5600, "isolation_paths"), 0);
+    assert_eq!(count(&mut edge, 5600, "isolation_paths"), 0);
     let second = uplink(&mut edge, 0, 2);
     assert_ne!(second, first[0]);
     let third = 12 - first[0] - second;
-    assert_eq!(held(&mut edge, 6600, "isolation_paths"), 1);
+    assert_eq!(count(&mut edge, 6600, "isolation_paths"), 1);
     assert_eq!([1, 2, 4].map(|flow| uplink(&mut edge, flow, 1)), [third; 3]);
     edge.link_change(9600 * NS, third, false);
     assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
@@ -619,7 +622,7 @@ fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
     for (until, left) in [(12_999, 1), (13_001, 0)] {
         assert_eq!(notices(&mut edge, until), []);
         assert_eq!(
-            ["isolated_flows", "isolation_paths"].map(|what| held(&mut edge, until, what)),
+            ["isolated_flows", "isolation_paths"].map(|name| count(&mut edge, until, name)),
             [left; 2],
             "{until}"
         );

@@ -94,7 +94,7 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.ports_of(NodeId(20))[0].id;
     s.arrive_control(0, 0, frame(PAUSE, B, to_0));
-    assert_eq!((told(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
+    assert_eq!((frames_sent(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
 
 /// A packet over six links in BCube(2, 2): 6-hop queues precede those of four, then those of two,
@@ -161,13 +161,13 @@ fn frame(opcode: u16, of: u32, port: PortId) -> Control {
 
 /// Returns time, port, opcode, type and congested port of the frames that a node sends before
 /// `limit`, without data.
-fn told(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
-    let mut told = Vec::new();
+fn frames_sent(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
+    let mut frames = Vec::new();
     while let Some((at, port, control)) = s.next_custom(limit) {
         let Control::Custom { opcode, words: [congested, of, _], .. } = control else { unreachable!() };
-        told.push((at, port, opcode, of, congested));
+        frames.push((at, port, opcode, of, congested));
     }
-    told
+    frames
 }
 
 /// Charge of a full packet that is not the first of its flow.
@@ -185,13 +185,13 @@ fn a_full_queue_of_type_b_pauses_all_other_servers() {
     let mut s = Script::new(&spec, vec![flow(11, 15, 100_000, 0)], 23);
     let id = s.node.ports()[3].id.0;
     s.arrive_each(0, 0, 2, 0, 1..=4);
-    assert_eq!(told(&mut s, 1), []);
+    assert_eq!(frames_sent(&mut s, 1), []);
     s.arrive_data(1, 2, 0, 5);
-    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
+    assert_eq!(frames_sent(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
     // Four remain: one leaves at FRAME, the next at twice that.
     s.arrive_data(2, 2, 0, 6);
-    assert_eq!(told(&mut s, 3 * FRAME), []);
-    assert_eq!(told(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
+    assert_eq!(frames_sent(&mut s, 3 * FRAME), []);
+    assert_eq!(frames_sent(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
 }
 
 /// The A queues of a port count together, and apart from its B queue: two packets for server 12 and
@@ -206,13 +206,13 @@ fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     for (flow, psn) in [1, 2, 1].into_iter().zip(1..) {
         s.arrive_data(0, 2, flow, psn);
     }
-    assert_eq!(told(&mut s, 1), []);
+    assert_eq!(frames_sent(&mut s, 1), []);
     s.arrive_data(1, 2, 2, 9);
-    assert_eq!(told(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
+    assert_eq!(frames_sent(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
     // Type B has a frame of its own, sent as soon as the frames about type A have left: two frames
     // per port.
     s.arrive_data(2, 2, 0, 9);
-    assert_eq!(told(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
+    assert_eq!(frames_sent(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
 }
 
 /// Thresholds of type B may be separate. A BDP may be that of the longest path, of some 8.7 us with
@@ -224,7 +224,7 @@ fn thresholds_are_bdps_as_configured() {
         let mut s = Script::new(&spec, vec![flow(11, 15, 10_000_000, 0)], 23);
         (0..2000).find(|psn| {
             s.arrive_data(0, 2, 0, psn + 1);
-            !told(&mut s, 1).is_empty()
+            !frames_sent(&mut s, 1).is_empty()
         })
     };
     let first_pause = |config| first_pause_in(network(4, 1, config));
@@ -286,10 +286,10 @@ fn a_server_forwards_frames_about_type_b() {
     s.arrive_control(us, 0, frame(PAUSE, A, to_12));
     s.arrive_control(us, 0, frame(PAUSE, B, to_13));
     s.arrive_control(us, 0, frame(PAUSE, B, to_13));
-    assert_eq!(told(&mut s, 2 * us), [(us, 1, PAUSE, B, to_13.0)]);
+    assert_eq!(frames_sent(&mut s, 2 * us), [(us, 1, PAUSE, B, to_13.0)]);
     s.arrive_control(2 * us, 0, frame(RESUME, A, to_12));
     s.arrive_control(2 * us, 0, frame(RESUME, B, to_13));
-    assert_eq!(told(&mut s, 3 * us), [(2 * us, 1, RESUME, B, to_13.0)]);
+    assert_eq!(frames_sent(&mut s, 3 * us), [(2 * us, 1, RESUME, B, to_13.0)]);
     assert_eq!(s.counted("relayed_frames"), 2);
 }
 
@@ -350,17 +350,17 @@ fn both_ends_start_anew_when_a_link_recovers() {
     s.arrive_each(1, 0, 0, 1, 1..=3);
     s.arrive_each(1, 0, 2, 0, 1..=3);
     let both = |at, port| [(at, port, PAUSE, A, to_15.0), (at + CONTROL, port, PAUSE, B, to_15.0)];
-    let mut first = told(&mut s, 10_000);
+    let mut first = frames_sent(&mut s, 10_000);
     first.sort_by_key(|(at, port, ..)| (*port, *at));
     assert_eq!(first, [0, 1, 2].map(|port| both(1, port)).concat());
     // Server 15 gets no frame about the port that leads to it, and continues with packets for
     // server 12.
     s.link_change(20_000, 3, false);
     s.link_change(20_001, 3, true);
-    assert_eq!(told(&mut s, 20_002), []);
+    assert_eq!(frames_sent(&mut s, 20_002), []);
     s.link_change(20_002, 0, false);
     s.link_change(20_003, 0, true);
-    assert_eq!(told(&mut s, 30_000), both(20_003, 0));
+    assert_eq!(frames_sent(&mut s, 30_000), both(20_003, 0));
     assert_eq!(flows_sent(&mut s, us), [0, 1]);
 
     let (mut s, [to_12, _]) = server_15();
@@ -368,12 +368,12 @@ fn both_ends_start_anew_when_a_link_recovers() {
     s.arrive_control(0, 0, frame(PAUSE, B, to_12));
     s.arrive_control(0, 0, frame(PAUSE, A, to_12));
     s.arrive_control(0, 1, frame(PAUSE, B, to_11));
-    assert_eq!(told(&mut s, us).len(), 2);
+    assert_eq!(frames_sent(&mut s, us).len(), 2);
     s.link_change(us, 0, false);
     s.link_change(2 * us, 0, true);
     // A packet of its own, the first of its flow, leaves before the frame.
     let expected = [(2 * us, 1, RESUME, B, to_12.0), (2 * us + FRAME + 16 * 80, 0, PAUSE, B, to_11.0)];
-    assert_eq!(told(&mut s, 2 * us + 2 * FRAME), expected);
+    assert_eq!(frames_sent(&mut s, 2 * us + 2 * FRAME), expected);
     assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
 }
 

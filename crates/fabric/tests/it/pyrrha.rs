@@ -392,11 +392,11 @@ fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
         line.frame(3_000_000, merge(p6, p5));
         signals(&mut line.s, 3_100_000);
         line.frame(3_200_000, pause(p5, 2));
-        let told = signals(&mut line.s, 3_300_000);
+        let frames = signals(&mut line.s, 3_300_000);
         let is_merge = |(_, port, content): &(u64, PortIx, Content)| {
             *port == 0 && matches!(content, Content::Pyrrha(PyrrhaFrame::Merge { old, .. }) if *old == p7)
         };
-        assert_eq!(told.iter().any(is_merge), gives_up);
+        assert_eq!(frames.iter().any(is_merge), gives_up);
         assert_eq!(own_roots(&line.s.node).is_empty(), gives_up);
     }
 }

@@ -33,10 +33,10 @@ fn a_root_gives_up_for_one_further_down_once() {
     assert_eq!(at_port(&s.node, 3), [(p5, State::Paused)]);
     assert_eq!(own_roots(&s.node), []);
     let merge = Content::Pyrrha(PyrrhaFrame::Merge { old: p1, new: p5, distance: 2 });
-    let told: Vec<_> = signals(&mut s, 1_500_000).into_iter().map(|(_, port, content)| (port, content)).collect();
-    assert_eq!(told.len(), 3);
+    let frames: Vec<_> = signals(&mut s, 1_500_000).into_iter().map(|(_, port, content)| (port, content)).collect();
+    assert_eq!(frames.len(), 3);
     for port in 0..3 {
-        assert!(told.contains(&(port, merge.clone())), "{told:?}");
+        assert!(frames.contains(&(port, merge.clone())), "{frames:?}");
     }
     assert_eq!(s.counted("merge_frames"), 3);
     // No second MERGE is sent: the root is known.
@@ -115,8 +115,8 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
         line.packets(1_000_000, 0, Y, 20);
         let bytes = isolated(&line.s.node).iter().find(|queue| queue.root == p6).unwrap().bytes;
         assert!(bytes > 35_000, "{bytes}");
-        let told = line.s.sent_until(1_010_000, 0);
-        assert_eq!(told.is_empty(), gives_up, "{told:?}");
+        let frames = line.s.sent_until(1_010_000, 0);
+        assert_eq!(frames.is_empty(), gives_up, "{frames:?}");
     }
 }
 
@@ -262,9 +262,9 @@ proptest! {
             now += 1000;
             line.frame(now, resume(root));
         }
-        let came = line.psn;
+        let arrived = line.psn;
         let left = line.leave(u64::MAX);
-        for (flow, count) in (0..).zip(came) {
+        for (flow, count) in (0..).zip(arrived) {
             let order: Vec<u32> = left.iter().filter(|(other, _)| *other == flow).map(|(_, psn)| *psn).collect();
             prop_assert_eq!(order, (0..count).collect::<Vec<_>>());
         }
