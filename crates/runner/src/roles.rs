@@ -102,7 +102,7 @@ fn traced(traffic: &Traffic, fabric: &mut Fabric) -> BTreeMap<(u16, NodeId), Sum
         return sums;
     }
     for (id, flow) in (0..).map(FlowId).zip(traffic.flows()).filter(|(_, flow)| traffic.traced.contains(&flow.tag)) {
-        fabric.learn_waypoints(&flow);
+        fabric.add_waypoint_routes(&flow);
         let Sums { total, by_port } = sums.entry((flow.tag, flow.dst)).or_default();
         // An endless flow outweighs finite flows.
         let bytes = flow.bytes as f64;

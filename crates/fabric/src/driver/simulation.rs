@@ -105,7 +105,7 @@ impl Simulation {
     pub fn streaming(mut fabric: Fabric, mut source: FlowSource, shards: usize) -> Simulation {
         let first: Vec<FlowSpec> = source.by_ref().take(SAMPLE).collect();
         for flow in &first {
-            fabric.learn_waypoints(flow);
+            fabric.add_waypoint_routes(flow);
         }
         let partition = Partition::automatic(&fabric, &expected_load(&fabric, &first), shards);
         Simulation::with_partition(fabric, Box::new(first.into_iter().chain(source)), &partition)

@@ -49,7 +49,7 @@ pub struct Fabric {
     /// Path of answers, if hosts choose paths and answers depend on them.
     pub(crate) answer_path: Option<AnswerPath>,
     /// True if reaction points use timers.
-    pub(crate) reactions_wake: bool,
+    pub(crate) reaction_timers: bool,
     /// True if notification points use timers.
     pub(crate) receiver_timers: bool,
     /// Lossless guarantee of every ingress port.
@@ -138,16 +138,16 @@ impl Paths for Fabric {
             None => packet.route.passed().collect(),
             Some(_) => trail.into_iter().flat_map(Trail::ports).copied().collect(),
         };
-        let (mut node, mut back) = (source, ArrayVec::<PortIx, MAX_HOPS>::new());
+        let (mut node, mut reverse) = (source, ArrayVec::<PortIx, MAX_HOPS>::new());
         for egress in taken {
             let port = &self.wiring.ports[self.wiring.port_at(node, egress).peer];
-            back.push(port.ix);
+            reverse.push(port.ix);
             node = port.node;
         }
-        back.reverse();
+        reverse.reverse();
         // Without a complete trail, any path will do.
-        let is_whole = node == self.wiring.ports[ingress].node && !back.is_empty();
-        let fixed = if is_whole { Route::fixed(&back) } else { None };
+        let is_whole = node == self.wiring.ports[ingress].node && !reverse.is_empty();
+        let fixed = if is_whole { Route::fixed(&reverse) } else { None };
         fixed.map_or(Route::towards(source), Route::after_first)
     }
 
@@ -183,7 +183,7 @@ impl Fabric {
         let hashes = spec.node_ids().map(|node| FlowHash::new(Seed(spec.seed), node)).collect();
         let (flows, guarantees) = (Flows::default(), IndexVec::default());
         let chooses_paths = spec.senders_choose_paths();
-        let reactions_wake = spec.congestion.needs_sender_timers();
+        let reaction_timers = spec.congestion.needs_sender_timers();
         let receiver_timers = spec.congestion.needs_receiver_timers();
         let echoes = spec.recovery.is_selective() || spec.congestion.needs_hops() || chooses_paths;
         let (base_rtt, hops) = (longest, (hops, per_hop));
@@ -194,7 +194,7 @@ impl Fabric {
             epoch: 0,
             chooses_paths,
             answer_path: spec.congestion.answer_path(),
-            reactions_wake,
+            reaction_timers,
             receiver_timers,
             flows,
             base_rtt,
@@ -280,9 +280,9 @@ impl Fabric {
     /// The first error. Its path is the field of [`FlowSpec`] that pins the path, or empty.
     pub fn check_flow(&mut self, flow: &FlowSpec) -> Result<(), Diagnostic> {
         self.check_endpoints(flow).map_err(|reason| Diagnostic::error("", reason))?;
-        self.learn_waypoints(flow);
-        let ways = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
-        for (source, key, via, target) in ways {
+        self.add_waypoint_routes(flow);
+        let paths = [(flow.src, "data_via", &flow.data_via, flow.dst), (flow.dst, "ack_via", &flow.ack_via, flow.src)];
+        for (source, key, via, target) in paths {
             let key = if via.is_empty() { "" } else { key };
             self.check_path(source, via, target).map_err(|reason| Diagnostic::error(key, reason))?;
         }
@@ -353,7 +353,7 @@ impl Fabric {
     /// Adds a flow under the next number. The flow must pass [`Fabric::check_flow`] and start no
     /// earlier than flows before it.
     pub fn admit(&mut self, flow: FlowSpec) -> FlowId {
-        self.learn_waypoints(&flow);
+        self.add_waypoint_routes(&flow);
         self.flows.admit(flow)
     }
 
@@ -367,7 +367,7 @@ impl Fabric {
     }
 
     /// Computes the routes to the switches that pin `flow`.
-    pub fn learn_waypoints(&mut self, flow: &FlowSpec) {
+    pub fn add_waypoint_routes(&mut self, flow: &FlowSpec) {
         for switch in flow.data_via.iter().chain(&flow.ack_via) {
             self.routes.add(&self.spec.nodes, &self.wiring, *switch);
         }
@@ -418,7 +418,7 @@ impl Fabric {
         port: PortIx,
         path: Entropy,
     ) -> Route {
-        if !self.carries_its_route(flow, direction) {
+        if !self.has_fixed_route(flow, direction) {
             return Route::towards(if direction == Direction::Data { flow.dst } else { flow.src });
         }
         let path = self.path_with_key(self.key(id, direction).with(Some(path)), flow, direction, Some(port));
@@ -439,9 +439,9 @@ impl Fabric {
     ) -> (PortIx, Route) {
         let ix = |port: PortId| self.wiring.ports[port].ix;
         if answers == AnswerPath::Reverse && flow.ack_via.is_empty() {
-            let back = self.reverse_route(flow.src, packet, trail, ingress);
-            if back.destination().is_none() {
-                return (ix(ingress), back);
+            let reverse = self.reverse_route(flow.src, packet, trail, ingress);
+            if reverse.destination().is_none() {
+                return (ix(ingress), reverse);
             }
         }
         (ix(egress), self.route_by(packet.flow, flow, Direction::Ack, ix(egress), path))
@@ -450,7 +450,7 @@ impl Fabric {
     /// Returns the route of packets on `path`, a path of the flow.
     fn route_along(&self, path: &[PortIx], flow: &FlowSpec, direction: Direction) -> Route {
         let target = if direction == Direction::Data { flow.dst } else { flow.src };
-        let fixed = if self.carries_its_route(flow, direction) { Route::fixed(path) } else { None };
+        let fixed = if self.has_fixed_route(flow, direction) { Route::fixed(path) } else { None };
         fixed.map_or(Route::towards(target), Route::after_first)
     }
 
@@ -462,13 +462,13 @@ impl Fabric {
     }
 
     /// Returns true if all data packets of a flow take one path that is known at its start.
-    pub fn carries_route(&self, flow: &FlowSpec) -> bool {
-        self.carries_its_route(flow, Direction::Data) && !self.chooses_paths
+    pub fn has_known_path(&self, flow: &FlowSpec) -> bool {
+        self.has_fixed_route(flow, Direction::Data) && !self.chooses_paths
     }
 
     /// Returns true if packets of a flow carry a fixed route: it is pinned, or a pure function of
     /// the flow.
-    fn carries_its_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
+    fn has_fixed_route(&self, flow: &FlowSpec, direction: Direction) -> bool {
         let via = if direction == Direction::Data { &flow.data_via } else { &flow.ack_via };
         !via.is_empty() || self.spec.load_balance.is_static()
     }
@@ -677,7 +677,7 @@ mod tests {
             flow.data_via = via.iter().copied().map(NodeId).collect();
             let remaining_hops =
                 fabric.remaining_hops(FlowId(0), Direction::Data, fabric.common_route(&flow, route), first);
-            (remaining_hops.count(), fabric.carries_route(&flow))
+            (remaining_hops.count(), fabric.has_known_path(&flow))
         };
         assert_eq!([known(&spec, &[]), known(&spec, &[4, 6, 5])], [(3, true); 2]);
         spec.congestion = CongestionConfig::MpRdma(Default::default());

@@ -265,10 +265,10 @@ impl Routes {
             return target;
         }
         let distance = distances(nodes, wiring, &self.down, node);
-        let ways = (0..nodes.len() as u32).map(|from| closer(nodes, wiring, &self.down, &distance, NodeId(from)));
-        let ways: Vec<_> = ways.collect();
-        let ways = ways.into_iter().map(|ways| self.list(ways)).collect();
-        self.table.push(ways);
+        let candidates = (0..nodes.len() as u32).map(|from| closer(nodes, wiring, &self.down, &distance, NodeId(from)));
+        let candidates: Vec<_> = candidates.collect();
+        let lists = candidates.into_iter().map(|ports| self.list(ports)).collect();
+        self.table.push(lists);
         let target = self.table.len() as u32 - 1;
         self.target_of[node] = Some(target);
         target
@@ -393,14 +393,14 @@ impl Routes {
             _ => true,
         };
         let most = |target: NodeId| {
-            let ways = |node: NodeId| self.candidates(node, target);
-            let next = |node: NodeId| ways(node).iter().map(move |port| wiring.neighbour(node, *port));
+            let candidates = |node: NodeId| self.candidates(node, target);
+            let next = |node: NodeId| candidates(node).iter().map(move |port| wiring.neighbour(node, *port));
             let (mut seen, mut most) = (IndexVec::from(vec![false; nodes.len()]), 0);
             seen[target] = true;
             let mut front: Vec<NodeId> = hosts().flat_map(next).collect();
             while let Some(node) = front.pop() {
                 if !std::mem::replace(&mut seen[node], true) {
-                    most = most.max(ways(node).len());
+                    most = most.max(candidates(node).len());
                     front.extend(next(node));
                 }
             }
@@ -439,16 +439,16 @@ impl Routes {
         stages: &mut IndexVec<NodeId, StageCount>,
     ) -> usize {
         let next = |node: NodeId| self.candidates(node, target).iter().map(move |port| wiring.neighbour(node, *port));
-        let mut way = vec![node];
-        while let Some(node) = way.last().copied() {
+        let mut stack = vec![node];
+        while let Some(node) = stack.last().copied() {
             let most = match stages[node] {
                 StageCount::Stages(_) => {
-                    way.pop();
+                    stack.pop();
                     continue;
                 }
                 StageCount::Unknown => {
                     stages[node] = StageCount::Open;
-                    way.extend(next(node).filter(|next| *next != target));
+                    stack.extend(next(node).filter(|next| *next != target));
                     continue;
                 }
                 StageCount::Open => next(node)
@@ -559,6 +559,7 @@ fn distances(nodes: &Nodes, wiring: &Wiring, down: &BTreeSet<PortId>, target: No
     distance
 }
 
+/// Returns the ports of `node` that lead one hop closer to the target of `distance`.
 fn closer(
     nodes: &Nodes,
     wiring: &Wiring,

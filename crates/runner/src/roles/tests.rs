@@ -21,7 +21,7 @@ fn roles(traffic: &str, least: f64) -> Vec<(u32, u32, FlowRole)> {
     let roles = Roles::new(&plan.traffic, &mut fabric, least).unwrap();
     let flows = (0..).map(FlowId).zip(plan.traffic.flows());
     let role = |(id, flow): (FlowId, FlowSpec)| {
-        fabric.learn_waypoints(&flow);
+        fabric.add_waypoint_routes(&flow);
         (flow.src.0, flow.dst.0, roles.of(&fabric, &flow, &fabric.path(id, &flow, Direction::Data)))
     };
     flows.map(role).collect()

@@ -147,7 +147,7 @@ impl Run {
         let taken = outcome.reception.way.map(|route| route.passed().collect());
         let now = || fabric.path(outcome.flow, flow, Direction::Data).to_vec();
         let fixed = || match outcome.reception.finish {
-            _ if !fabric.carries_route(flow) => None,
+            _ if !fabric.has_known_path(flow) => None,
             Some(_) => (!outcome.rerouted).then(|| outcome.path.to_vec()),
             None => Some(now()),
         };

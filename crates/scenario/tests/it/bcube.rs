@@ -250,7 +250,7 @@ fn flows_are_pinned_to_servers() {
         let plan = try_plan(&bcube(4, 1, ""), &traffic).unwrap();
         let flow = plan.traffic.flows().next().unwrap();
         let mut fabric = plan.take_fabric().unwrap();
-        fabric.learn_waypoints(&flow);
+        fabric.add_waypoint_routes(&flow);
         let graph = build(4, 1, "");
         for id in (0..50).map(FlowId) {
             let paths = DIRECTIONS.map(|direction| names(&graph, path(&fabric, id, &flow, direction)));

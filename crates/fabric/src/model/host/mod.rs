@@ -143,7 +143,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
     /// Sets the timer of the reaction point in `slot`, if reaction points use timers.
     #[inline(always)]
     fn schedule_timer(&mut self, slot: Slot) {
-        if self.env.fabric.reactions_wake {
+        if self.env.fabric.reaction_timers {
             self.reborrow().push_timer(slot);
         }
     }
