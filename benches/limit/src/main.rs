@@ -3,8 +3,8 @@
 //! congestion control, and no measurements.
 //!
 //! The kernel uses the engine's event set. The simulator's cost per packet-hop is given relative to
-//! the kernel's, measured at the same time: the ratio depends much less on machine and load than the
-//! time in ns.
+//! the kernel's, measured at the same time: the ratio depends much less on machine and load than
+//! the time in ns.
 //!
 //! ```text
 //! backwater-limit SCENARIO.toml [PACKET-HOPS]

@@ -4,8 +4,8 @@
 //! backwater-bench SCENARIO.toml OUTPUT THREADS [KEY=VALUE...]
 //! ```
 //!
-//! Set-up is separate from the run itself, [`drive`]. Profilers and counters select this function by
-//! name.
+//! Set-up is separate from the run itself, [`drive`]. Profilers and counters select this function
+//! by name.
 
 #![forbid(unsafe_code)]
 
