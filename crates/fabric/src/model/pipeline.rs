@@ -19,7 +19,7 @@ use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
-    Pressure, RouteRequest, Stage, View,
+    RouteRequest, Stage, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -170,15 +170,18 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn enqueue(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut packet.context(egress, records);
-        let pressure = match admit(self.node, at, *now, fabric) {
-            Admission::Charged(pressure) => pressure,
-            Admission::Refused(cause) => return self.reborrow().refuse(egress, packet, cause),
-        };
+        let mut charged = None;
+        if at.is_charged() {
+            match admit(self.node, egress, at, *now, fabric) {
+                Admission::Charged(pressure) => charged = Some(pressure),
+                Admission::Refused(cause) => return self.reborrow().refuse(egress, packet, cause),
+            }
+        }
         if observes_enqueue(self.node.io.flags, &at.packet.frame) {
             call_enqueue_hooks(self.node, at, *sink, *now, fabric);
         }
         self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
-        if at.is_charged() {
+        if let Some(pressure) = charged {
             self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
@@ -200,17 +203,18 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn start_transit(self, egress: PortIx, mut packet: QueuedPacket) {
         let Env { now, fabric, records, sink, .. } = &mut *self.env;
         let at = &mut packet.context(egress, records);
-        let pressure = match admit(self.node, at, *now, fabric) {
-            Admission::Charged(pressure) => pressure,
-            Admission::Refused(cause) => return self.refuse(egress, &mut packet, cause),
-        };
-        let Node { id, io, switch, flow_control } = self.node;
         if at.is_charged() {
-            flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, io));
+            match admit(self.node, egress, at, *now, fabric) {
+                Admission::Charged(pressure) => {
+                    let view = &mut View::new(*now, *fabric, &mut self.node.io);
+                    self.node.flow_control.on_enqueue(at, pressure, view);
+                }
+                Admission::Refused(cause) => return self.refuse(egress, &mut packet, cause),
+            }
         }
-        let switch = switch.as_mut().expect("routes pass through switches only");
+        let switch = self.node.switch.as_mut().expect("routes pass through switches only");
         let due = switch.transit.start(egress, at.queue, *at.packet, *now);
-        sink.schedule(Wakeup::Node(*id), due);
+        sink.schedule(Wakeup::Node(self.node.id), due);
     }
 
     /// Ends a transit: the packet joins its queue.
@@ -428,28 +432,28 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     }
 }
 
-/// Charges a packet to the buffer and lets the flow control choose its queue. The control class is never charged.
+/// Charges a packet to the buffer, and lets the flow control choose the packet's queue.
 #[inline(always)]
-fn admit(node: &mut Node, packet: &mut PacketContext<'_>, now: Time, fabric: &Fabric) -> Admission {
-    if !packet.is_charged() {
-        return Admission::Charged(Pressure::default());
-    }
+fn admit(node: &mut Node, egress: PortIx, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) -> Admission {
     let switch = node.switch.as_mut().expect("routes pass through switches only");
-    let admission = switch.admit(packet, now);
+    let admission = switch.admit(at, now);
     if let Admission::Charged(_) = admission
-        && node.io.ports[packet.egress].are_queues_named()
+        && node.io.ports[egress].are_queues_named()
     {
-        packet.choose(node.flow_control.queue(packet, &View::new(now, fabric, &mut node.io)));
+        at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
     }
     admission
 }
 
 /// Frees the buffer of a packet that left its queue, and informs the flow control.
 #[inline(always)]
-fn release(node: &mut Node, packet: &PacketContext<'_>, now: Time, fabric: &Fabric) {
-    let Some(switch) = node.switch.as_mut().filter(|_| packet.is_charged()) else { return };
-    switch.release(packet, now);
-    node.flow_control.on_dequeue(packet, switch.gauge(packet), &mut View::new(now, fabric, &mut node.io));
+fn release(node: &mut Node, at: &PacketContext<'_>, now: Time, fabric: &Fabric) {
+    if !at.is_charged() {
+        return;
+    }
+    let Some(switch) = &mut node.switch else { return };
+    switch.release(at, now);
+    node.flow_control.on_dequeue(at, switch.gauge(at), &mut View::new(now, fabric, &mut node.io));
 }
 
 /// Reports a packet that joins its queue, and calls the hooks that subscribed to it.
