@@ -19,7 +19,7 @@ use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
     Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
-    RouteRequest, Stage, View,
+    Pressure, RouteRequest, Stage, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -171,10 +171,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut packet.context(egress, records);
         let mut charged = None;
-        if at.is_charged() {
+        if at.ingress_class() != Class::CONTROL {
             match admit(self.node, egress, at, *now, fabric) {
-                Admission::Charged(pressure) => charged = Some(pressure),
-                Admission::Refused(cause) => return self.reborrow().refuse(egress, packet, cause),
+                Ok(pressure) => charged = Some(pressure),
+                Err(cause) => return self.reborrow().refuse(egress, packet, cause),
             }
         }
         if observes_enqueue(self.node.io.flags, &at.packet.frame) {
@@ -203,13 +203,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn start_transit(self, egress: PortIx, mut packet: QueuedPacket) {
         let Env { now, fabric, records, sink, .. } = &mut *self.env;
         let at = &mut packet.context(egress, records);
-        if at.is_charged() {
+        if at.ingress_class() != Class::CONTROL {
             match admit(self.node, egress, at, *now, fabric) {
-                Admission::Charged(pressure) => {
+                Ok(pressure) => {
                     let view = &mut View::new(*now, *fabric, &mut self.node.io);
                     self.node.flow_control.on_enqueue(at, pressure, view);
                 }
-                Admission::Refused(cause) => return self.refuse(egress, &mut packet, cause),
+                Err(cause) => return self.refuse(egress, &mut packet, cause),
             }
         }
         let switch = self.node.switch.as_mut().expect("routes pass through switches only");
@@ -292,10 +292,13 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             }
             return Some(frame);
         }
-        match port.next_queue(self.env.frames) {
-            Some(queue) => Some(self.depart(ix, queue)),
-            None => self.nic().next_packet(ix),
+        let Some(queue) = port.next_queue(self.env.frames) else { return self.nic().next_packet(ix) };
+        let mut packet = port.take(queue, self.env.frames);
+        if port.opened_after(packet.at) {
+            charge_pauses(port, queue, packet.at, &mut packet.frame, self.env);
         }
+        self.depart(ix, queue, &mut packet);
+        Some(packet.frame)
     }
 
     /// Returns the host's side of the node.
@@ -306,23 +309,17 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // ----------------------------------------------------------------------------------------- depart
 
-    /// Dequeues the first packet of `queue`, which starts on the wire now.
+    /// Lets a packet that was taken from `queue` depart: it starts on the wire now.
     #[inline(always)]
-    fn depart(&mut self, egress: PortIx, queue: QueueIx) -> Frame {
-        let port = &mut self.node.io.ports[egress];
-        let mut queued = port.take(queue, self.env.frames);
-        if port.opened_after(queued.at) {
-            charge_pauses(port, queue, queued.at, &mut queued.frame, self.env);
-        }
-        let Body::Packet(headers) = &mut queued.frame.body else { unreachable!("link-local frames are in no queue") };
+    fn depart(&mut self, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
+        let Body::Packet(headers) = &mut packet.frame.body else { unreachable!("link-local frames are in no queue") };
         headers.queue = queue.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(headers.kind);
         if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.reborrow().call_departure_hooks(hooks, egress, queue, &mut queued);
+            self.reborrow().call_departure_hooks(hooks, egress, queue, packet);
         }
-        let packet = &queued.context_in(egress, queue, self.env.records);
-        release(self.node, packet, self.env.now, self.env.fabric);
-        queued.frame
+        let at = &packet.context_in(egress, queue, self.env.records);
+        release(self.node, at, self.env.now, self.env.fabric);
     }
 
     /// Calls the hooks of a departure, and accounts for one that counts as a turn or as relayed, or that is traced.
@@ -432,17 +429,25 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     }
 }
 
-/// Charges a packet to the buffer, and lets the flow control choose the packet's queue.
+/// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the pressure on the ingress
+/// port, or the cause of the drop.
 #[inline(always)]
-fn admit(node: &mut Node, egress: PortIx, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) -> Admission {
+fn admit(
+    node: &mut Node,
+    egress: PortIx,
+    at: &mut PacketContext<'_>,
+    now: Time,
+    fabric: &Fabric,
+) -> Result<Pressure, DropCause> {
     let switch = node.switch.as_mut().expect("routes pass through switches only");
-    let admission = switch.admit(at, now);
-    if let Admission::Charged(_) = admission
-        && node.io.ports[egress].are_queues_named()
-    {
+    let pressure = match switch.admit(at, now) {
+        Admission::Charged(pressure) => pressure,
+        Admission::Refused(cause) => return Err(cause),
+    };
+    if node.io.ports[egress].are_queues_named() {
         at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
     }
-    admission
+    Ok(pressure)
 }
 
 /// Frees the buffer of a packet that left its queue, and informs the flow control.

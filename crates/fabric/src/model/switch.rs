@@ -106,7 +106,9 @@ impl Switch {
     #[inline(always)]
     pub(super) fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission {
         let admission = self.buffer.admit(packet, now);
-        if let (Some(probe), Admission::Charged(_)) = (&mut self.probe, admission) {
+        if let Some(probe) = &mut self.probe
+            && let Admission::Charged(_) = admission
+        {
             probe.on_arrival(packet.ingress(), packet.ingress_class(), packet.bytes().into(), &self.buffer, now);
         }
         admission
