@@ -1,7 +1,8 @@
 //! A node: ports, and behind them a switch, an endpoint, or both.
 //!
-//! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its actions into a [`Sink`]. It never
-//! sees the event set, a clock, a file or a socket, so that a simulator or a wire can drive it.
+//! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its
+//! actions into a [`Sink`]. It never sees the event set, a clock, a file or a socket, so that a
+//! simulator or a wire can drive it.
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
@@ -63,7 +64,7 @@ impl Node {
         Node { id, io, flow_control, switch }
     }
 
-    // -------------------------------------------------------------------------------------- accessors
+    // ----------------------------------------------------------------------------------- accessors
 
     /// Returns the mechanisms' view of the node at `now`.
     pub fn view<'a>(&'a mut self, now: Time, fabric: &'a Fabric) -> View<'a> {
@@ -105,7 +106,7 @@ impl Node {
         self.switch.as_deref()
     }
 
-    // ----------------------------------------------------------------------------------------- inputs
+    // -------------------------------------------------------------------------------------- inputs
 
     /// Handles a frame whose last bit has arrived on `port`.
     #[inline]
@@ -245,7 +246,7 @@ impl Node {
         Nic::new(self, env).fire_retransmissions();
     }
 
-    // ---------------------------------------------------------------------------------------- actions
+    // ------------------------------------------------------------------------------------- actions
 
     /// Runs the actions that hooks requested, and those that these cause, until none is left.
     #[inline(always)]
@@ -365,7 +366,7 @@ impl Node {
         }
     }
 
-    // ------------------------------------------------------------------------------------- prefetches
+    // ---------------------------------------------------------------------------------- prefetches
 
     /// Prefetches the first state that `frame`, which is about to arrive on `ingress`, needs.
     #[inline]
@@ -383,7 +384,8 @@ impl Node {
         }
     }
 
-    /// Prefetches the egress queue of `frame`, or the state of its flow. Returns the egress port if the route fixes it.
+    /// Prefetches the egress queue of `frame`, or the state of its flow. Returns the egress port if
+    /// the route fixes it.
     #[inline]
     pub(crate) fn prefetch_way(&self, frame: &Frame, fabric: &Fabric, frames: &Frames) -> Option<&Port> {
         let Body::Packet(packet) = &frame.body else { return None };

@@ -10,9 +10,9 @@
 //!                         └──────────── flow control ◄──────────┘
 //! ```
 //!
-//! The buffer is freed, and packets are marked and stamped, when a packet starts on the wire. The control class is never
-//! charged. A host has the second half of the pipeline: its packets begin at [`SwitchPipeline::enqueue_own`], and those of its
-//! queue pairs at [`SwitchPipeline::schedule`].
+//! The buffer is freed, and packets are marked and stamped, when a packet starts on the wire. The
+//! control class is never charged. A host has the second half of the pipeline: its packets begin at
+//! [`SwitchPipeline::enqueue_own`], and those of its queue pairs at [`SwitchPipeline::schedule`].
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
@@ -45,14 +45,14 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         SwitchPipeline { node, env }
     }
 
-    /// Borrows the pipeline for one call. Functions that are not inlined take the pipeline by value, as two pointers: a
-    /// reference to it would force both into memory.
+    /// Borrows the pipeline for one call. Functions that are not inlined take the pipeline by
+    /// value, as two pointers: a reference to it would force both into memory.
     #[inline(always)]
     fn reborrow(&mut self) -> SwitchPipeline<'_, 'e, S> {
         SwitchPipeline { node: self.node, env: self.env }
     }
 
-    // ------------------------------------------------------------------------------------------ route
+    // --------------------------------------------------------------------------------------- route
 
     /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
     #[inline(never)]
@@ -69,7 +69,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.forward(ingress, egress, frame);
     }
 
-    /// Returns the load balancer's choice, and writes a whole route into the packet if that is what it chose.
+    /// Returns the load balancer's choice, and writes a whole route into the packet if that is what
+    /// it chose.
     fn choose(&mut self, ingress: PortIx, destination: NodeId, candidates: &[PortIx], frame: &mut Frame) -> PortIx {
         let Node { io, switch, .. } = &mut *self.node;
         let Env { now, fabric, records, .. } = &mut *self.env;
@@ -163,7 +164,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         action
     }
 
-    // ------------------------------------------------------------------------------ admit and enqueue
+    // --------------------------------------------------------------------------- admit and enqueue
 
     /// Admits a packet to the buffer and puts it into a queue of `egress`.
     #[inline(always)]
@@ -198,8 +199,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.node.io.drop(packet.ingress, &packet.frame, cause, self.env);
     }
 
-    /// Starts the transit of a packet whose forwarding takes time. The buffer admits the packet before its transit, and the
-    /// flow control is informed.
+    /// Starts the transit of a packet whose forwarding takes time. The buffer admits the packet
+    /// before its transit, and the flow control is informed.
     fn start_transit(self, egress: PortIx, mut packet: QueuedPacket) {
         let Env { now, fabric, records, sink, .. } = &mut *self.env;
         let at = &mut packet.context(egress, records);
@@ -248,9 +249,10 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.schedule(egress);
     }
 
-    // --------------------------------------------------------------------------------------- schedule
+    // ------------------------------------------------------------------------------------ schedule
 
-    /// Transmits the next frame of a port if the port is idle, else schedules a wake-up for when it is.
+    /// Transmits the next frame of a port if the port is idle, else schedules a wake-up for when it
+    /// is.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, ix: PortIx) {
         let port = &mut self.node.io.ports[ix];
@@ -277,7 +279,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Takes the next frame of an idle port: link-local frames first, then a queue's, then a queue pair's.
+    /// Takes the next frame of an idle port: link-local frames first, then a queue's, then a queue
+    /// pair's.
     #[inline(always)]
     fn next_frame(&mut self, ix: PortIx) -> Option<Frame> {
         let flags = self.node.io.flags;
@@ -307,7 +310,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         Nic::new(self.node, self.env)
     }
 
-    // ----------------------------------------------------------------------------------------- depart
+    // -------------------------------------------------------------------------------------- depart
 
     /// Lets a packet that was taken from `queue` depart: it starts on the wire now.
     #[inline(always)]
@@ -322,7 +325,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         release(self.node, at, self.env.now, self.env.fabric);
     }
 
-    /// Calls the hooks of a departure, and accounts for one that counts as a turn or as relayed, or that is traced.
+    /// Calls the hooks of a departure, and accounts for one that counts as a turn or as relayed, or
+    /// that is traced.
     #[inline(never)]
     fn call_departure_hooks(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
         let flags = self.node.io.flags;
@@ -349,10 +353,11 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    // ----------------------------------------------------------------------------------- inner queues
+    // -------------------------------------------------------------------------------- inner queues
 
-    /// Gives the inner queues of `egress` one turn: each open one passes a packet on, until one has reached a queue that feeds the
-    /// wire. Repeats the turn while nothing can leave. Does nothing while a control frame goes first.
+    /// Gives the inner queues of `egress` one turn: each open one passes a packet on, until one has
+    /// reached a queue that feeds the wire. Repeats the turn while nothing can leave. Does nothing
+    /// while a control frame goes first.
     #[inline(never)]
     fn advance_inner_queues(mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];
@@ -401,7 +406,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         }
     }
 
-    /// Moves the first packet of a queue to its next queue. Returns true if that queue feeds the wire.
+    /// Moves the first packet of a queue to its next queue. Returns true if that queue feeds the
+    /// wire.
     #[inline(never)]
     fn move_first(self, egress: PortIx, queue: QueueIx) -> bool {
         let Node { io, switch, flow_control, .. } = &mut *self.node;
@@ -429,8 +435,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     }
 }
 
-/// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the pressure on the ingress
-/// port, or the cause of the drop.
+/// Charges a packet to the buffer, and lets the flow control choose the packet's queue. Returns the
+/// pressure on the ingress port, or the cause of the drop.
 #[inline(always)]
 fn admit(
     node: &mut Node,
@@ -507,7 +513,8 @@ fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
         && frame.packet().is_some_and(|packet| observes(packet.kind))
 }
 
-/// Schedules a wake-up of `port` for when it is idle, if a frame will wait by then and no earlier wake-up is scheduled.
+/// Schedules a wake-up of `port` for when it is idle, if a frame will wait by then and no earlier
+/// wake-up is scheduled.
 #[inline(always)]
 fn wake_when_idle<S: Sink>(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
     let at = if port.has_work() {

@@ -129,8 +129,8 @@ impl Plan {
         Plan { spec, fabric: Default::default(), ..self }
     }
 
-    /// Returns the fabric of the network: at the first call the one that the checks have built, later a new
-    /// one.
+    /// Returns the fabric of the network: at the first call the one that the checks have built,
+    /// later a new one.
     ///
     /// # Errors
     /// If the network was replaced by one that the model cannot run.
