@@ -441,7 +441,10 @@ macro_rules! arrive {
     ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psns $psns:expr) => {
         $script.arrive_each($at, 0, $port, $flow, $psns)
     };
-    ($script:ident, $at:literal ps, every $gap:literal ps, port $port:literal, data of flow $flow:literal, psns $psns:expr) => {
+    (
+        $script:ident, $at:literal ps, every $gap:literal ps, port $port:literal,
+        data of flow $flow:literal, psns $psns:expr
+    ) => {
         $script.arrive_each($at, $gap, $port, $flow, $psns)
     };
     ($script:ident, $at:literal ps, port $port:literal, ack of flow $flow:literal, expected $psn:expr) => {

@@ -146,7 +146,10 @@ proptest! {
     /// Flow state is released when a run is interrupted, every microsecond or hardly ever. Later
     /// ACKs are still forwarded, with their reports.
     #[test]
-    fn results_do_not_depend_on_the_release_of_flows(Case { mut spec, flows, .. } in networks(), recovery in recoveries()) {
+    fn results_do_not_depend_on_the_release_of_flows(
+        Case { mut spec, flows, .. } in networks(),
+        recovery in recoveries(),
+    ) {
         if !is_mp_rdma(&spec) {
             spec.recovery = recovery;
         }
@@ -196,7 +199,8 @@ proptest! {
             if let TracedAction::Reported(Report::Enqueued { port, flow, psn, .. }) = what
                 && ends.contains(&port) && at > down && at < up
             {
-                let is_own = is_edge(port) && !spec.load_balance.is_static() && goes_up(&simulation, &flows, flow.0, port);
+                let chooses = is_edge(port) && !spec.load_balance.is_static();
+                let is_own = chooses && goes_up(&simulation, &flows, flow.0, port);
                 if is_own || at > known {
                     into_dead.push((at, port, flow, psn));
                 }

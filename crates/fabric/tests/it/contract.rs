@@ -284,6 +284,12 @@ fn a_notification_point_reports_marked_packets_only() {
     }
 }
 
+/// Returns an ACK for acknowledged and sent bytes.
+fn ack(now: Time, bytes: [u64; 2], rtt: Duration, hops: u8, telemetry: &Telemetry) -> AckView<'_> {
+    let ([acked_bytes, sent_bytes], telemetry) = (bytes, Some(telemetry));
+    AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops, path: None, telemetry }
+}
+
 /// Draws a CNP of either kind.
 fn cnp(draws: &mut Stream, line_rate: Rate) -> Cnp {
     if draws.chance(0.5) { Cnp::NotCongested } else { Cnp::Congested(Some(line_rate)) }
@@ -305,7 +311,9 @@ proptest! {
     /// Whatever ACKs and CNPs arrive, and however late, the rate is at most the line rate and never
     /// 0, and the window is never 0.
     #[test]
-    fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400])) {
+    fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(
+        seed in any::<u64>(), gbps in select(vec![1u64, 10, 25, 100, 400]),
+    ) {
         for config in CongestionConfig::all() {
             let line_rate = Rate::from_gbps(gbps);
             let mut point = config.reaction(&sender(line_rate));
@@ -326,7 +334,7 @@ proptest! {
                         acked += 1024;
                         let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                         let rtt = Duration::from_ns(8000 + draws.below(50_000));
-                        point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: sent, rtt, hops: 4, path: None, telemetry: Some(&telemetry) });
+                        point.on_ack(&ack(now, [acked, sent], rtt, 4, &telemetry));
                     }
                     _ => {}
                 }
@@ -360,7 +368,7 @@ proptest! {
                     acked += u64::from(facts.sizes.mtu);
                     let telemetry = telemetry(&mut draws, now, &mut tx_bytes, &mut stamped);
                     let rtt = facts.base_rtt;
-                    point.on_ack(&AckView { now, arrived: None, acked_bytes: acked, sent_bytes: acked, rtt, hops: 2, path: None, telemetry: Some(&telemetry) });
+                    point.on_ack(&ack(now, [acked, acked], rtt, 2, &telemetry));
                 }
             }
             // Rates start at the highest of all minimum rates.
@@ -372,7 +380,8 @@ proptest! {
             let windowed = point.window() as f64 * f64::from(wire) / f64::from(facts.sizes.mtu) / round_trip;
             let allowed = windowed.min(point.rate(now).bps() as f64);
             let less = set.bps() as f64 - allowed;
-            prop_assert!((-1.0..f64::from(wire) / round_trip).contains(&less), "{}: {} of {}", config.name(), allowed, set);
+            let tolerated = -1.0..f64::from(wire) / round_trip;
+            prop_assert!(tolerated.contains(&less), "{}: {} of {}", config.name(), allowed, set);
         }
     }
 }
@@ -448,7 +457,8 @@ proptest! {
     /// in order.
     #[test]
     fn a_recovery_delivers_everything_over_a_lossy_channel(
-        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20, packets in 1u32..200, window in 1u32..64,
+        seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20,
+        packets in 1u32..200, window in 1u32..64,
     ) {
         let facts = sender(Rate::from_gbps(100));
         for config in RecoveryConfig::all() {
@@ -479,7 +489,8 @@ proptest! {
                 let timeout = sender.timeout(&progress).map_or(u64::MAX, |timeout| timeout.ps() / 1_000_000);
                 while let Some((is_ack, expects, psn)) = answers.receive(now) {
                     let (before, arrived) = (progress, Some(psn).filter(|_| config.is_selective()));
-                    sender.on_answer(&Answer { is_nack: !is_ack, expected: expects, arrived, path: None }, &mut progress);
+                    let answer = Answer { is_nack: !is_ack, expected: expects, arrived, path: None };
+                    sender.on_answer(&answer, &mut progress);
                     prop_assert!(progress.acked >= before.acked && progress.acked <= expected);
                     deadline = now + timeout;
                 }

@@ -243,7 +243,8 @@ fn table(simulation: &Simulation) -> String {
         let (start, fct, ideal) = (flow.start.ps(), fct.ps(), ideal.ps());
         let (paused, blocked) = (outcome.reception.paused.ps(), outcome.reception.blocked.ps());
         line(format!(
-            "{id:>4}  {:>4}  {:>2} {:>8} {start:>9} {fct:>10} {ideal:>10} {slowdown:>9.3} {paused:>10} {blocked:>11} {:>9}",
+            "{id:>4}  {:>4}  {:>2} {:>8} {start:>9} {fct:>10} {ideal:>10} {slowdown:>9.3} {paused:>10} \
+             {blocked:>11} {:>9}",
             simulation.fabric().name(flow.src),
             simulation.fabric().name(flow.dst),
             flow.bytes,

@@ -452,7 +452,8 @@ proptest! {
                 let peak = peak(&simulation, node.id, port.ix.into());
                 let (equation_1, need) = (equation_1(port, site.sizes.largest_charge()), exact_need(&site, port));
                 let limit = if need <= equation_1 { equation_1 } else { worst_case(&site, port) };
-                prop_assert!(peak <= limit, "{} uses {peak} B of headroom, more than {limit} B", fabric.port_name(port.id));
+                let name = fabric.port_name(port.id);
+                prop_assert!(peak <= limit, "{name} uses {peak} B of headroom, more than {limit} B");
             }
         }
     }

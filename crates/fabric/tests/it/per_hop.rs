@@ -157,7 +157,8 @@ proptest! {
         }
         let (simulation, outcomes) = run(&spec, flows);
         let is_whole = spec.faults.is_empty();
-        let is_done = |outcome: &FlowOutcome| outcome.acknowledged.is_some() && (!is_whole || outcome.retransmitted == 0);
+        let is_in_order = |outcome: &FlowOutcome| !is_whole || outcome.retransmitted == 0;
+        let is_done = |outcome: &FlowOutcome| outcome.acknowledged.is_some() && is_in_order(outcome);
         prop_assert!(outcomes.iter().all(is_done));
         prop_assert_eq!(simulation.audit(), []);
         let mut drops = simulation.totals().drops;

@@ -242,7 +242,9 @@ proptest! {
     /// T4: whatever frames arrive, and at whatever times, packets of a flow leave in order of
     /// arrival, and all leave in the end.
     #[test]
-    fn no_packet_of_a_flow_overtakes_another_in_a_switch(events in events(), config in pyrrha_configs(), queues in 1u16..4) {
+    fn no_packet_of_a_flow_overtakes_another_in_a_switch(
+        events in events(), config in pyrrha_configs(), queues in 1u16..4,
+    ) {
         let mut line = Line::new(PyrrhaConfig { isolation_queues: queues, ..config });
         let roots = [(line.p6, 1), (line.p5, 2), (line.p4, 2)];
         let mut now = 0;

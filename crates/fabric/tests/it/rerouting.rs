@@ -486,7 +486,8 @@ proptest! {
     ) {
         prop_assume!(load_balance.name() != "ecmp");
         let mut spec = NetworkSpec { load_balance, ..four_spines() };
-        spec.faults = faults.into_iter().map(|(link, (down, length))| LinkFault { link, down: at_ns(down), up: at_ns(down + length) }).collect();
+        let fault = |(link, (down, length))| LinkFault { link, down: at_ns(down), up: at_ns(down + length) };
+        spec.faults = faults.into_iter().map(fault).collect();
         prop_assert_eq!(put_behind_dead_links(&spec, flows_ahead(8, ends)), []);
     }
 }

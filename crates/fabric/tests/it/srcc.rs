@@ -384,8 +384,9 @@ proptest! {
     #[test]
     fn random_fabrics_lose_nothing_and_starve_no_flow(
         Case { spec, flows } in lossless_at_common_rates(),
-        configs in [alone(), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default()), Base::Swift(Default::default())]
-            .map(|base| srcc(Just(base))),
+        configs in [
+            alone(), Base::Dcqcn(Default::default()), Base::Hpcc(Default::default()), Base::Swift(Default::default()),
+        ].map(|base| srcc(Just(base))),
         room in 1u64..400_000,
     ) {
         for config in configs {

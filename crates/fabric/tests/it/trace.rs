@@ -107,9 +107,11 @@ fn a_loss_is_traced_where_it_happens() {
     spec.switch.buffer = Bytes(64 << 10);
     spec.switch.lossless = vec![];
     let (simulation, trace) = traced(&spec, 1);
-    let lost = reports(&trace).filter(
-        |(_, node, report)| matches!(report, Report::Dropped { node: at, cause: DropCause::BufferFull, .. } if at == node),
-    );
+    let dropped_at = |report| match report {
+        Report::Dropped { node, cause: DropCause::BufferFull, .. } => Some(node),
+        _ => None,
+    };
+    let lost = reports(&trace).filter(|(_, node, report)| dropped_at(*report) == Some(*node));
     assert_eq!(lost.count() as u64, drops(&simulation, DropCause::BufferFull));
     assert!(drops(&simulation, DropCause::BufferFull) > 0);
     let mut silent = Simulation::new(incast(), vec![flow(0, 3, 1000, 0)], 1).unwrap();
@@ -194,8 +196,11 @@ fn a_trace_of_a_flow_has_its_losses() {
     simulation.run_until(Time::ZERO + Duration::from_ms(5), 1);
     let trace = simulation.take_trace();
     let lost = |wanted: PacketKind| {
-        let is_it = |report: &Report| matches!(report, Report::Dropped { packet: Some((kind, FlowId(1), _)), .. } if *kind == wanted);
-        reports(&trace).filter(|(.., report)| is_it(report)).count()
+        let kind = |report| match report {
+            Report::Dropped { packet: Some((kind, FlowId(1), _)), .. } => Some(kind),
+            _ => None,
+        };
+        reports(&trace).filter(|(.., report)| kind(*report) == Some(wanted)).count()
     };
     assert!(lost(PacketKind::Data) > 0 && lost(PacketKind::Ack) > 0);
     let drops = reports(&trace).filter(|(.., report)| matches!(report, Report::Dropped { .. })).count();
