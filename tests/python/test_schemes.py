@@ -118,7 +118,7 @@ def test_changes_that_a_mechanism_needs_are_found_and_named(leaves: Schemes) -> 
 
 def test_what_cannot_run_there_says_why(leaves: Schemes, relays: Schemes) -> None:
     assert "is for switches that have servers only" in leaves.refused["flow control", "port-fc"]
-    assert "hosts that do not forward" in relays.refused["flow control", "pyrrha"]
+    assert "does not support hosts that relay packets" in relays.refused["flow control", "pyrrha"]
 
 
 def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:

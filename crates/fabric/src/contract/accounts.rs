@@ -7,6 +7,7 @@ use crate::ids::{Class, PortIx, QueueIx};
 use ambassador::delegatable_trait;
 use auto_impl::auto_impl;
 use get_size2::GetSize;
+use std::ops::Deref;
 
 /// Accounts of a flow control. The audit and the deadlock detector call these methods between
 /// events.
@@ -96,6 +97,11 @@ pub struct Occupancy {
     pub headroom: u64,
     /// Peak of `used` so far.
     pub peak: u64,
+}
+
+/// Returns the size of a mechanism of another crate, without its own heap data.
+pub(crate) fn size_of_plug_in<T: ?Sized>(mechanism: &impl Deref<Target = T>) -> usize {
+    size_of_val(&**mechanism)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::contract::diagnostic::Diagnostics;
 use crate::contract::facts::{FlowControlFacts, Site, Sizes};
 use crate::contract::headroom::{IngressGauge, Pressure};
 use crate::contract::options::{EffectiveValues, Options};
-use crate::contract::packet::PacketContext;
+use crate::contract::packet::{PacketContext, QueueChoice};
 use crate::contract::paths::RemainingHops;
 use crate::contract::view::View;
 use crate::frame::Control;
@@ -87,18 +87,6 @@ impl<T: FlowControlOptions> FlowControlFactory for T {
     fn boxed(&self, site: &Site<'_>) -> Box<dyn FlowControl> {
         Box::new(self.build(site))
     }
-}
-
-/// Queue that a packet joins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueChoice {
-    /// Queue of the packet's egress port.
-    pub queue: QueueIx,
-    /// Class on departure: a data class. Differs from the class on arrival only if
-    /// [`AddedQueues::changes_class`] is true.
-    pub class: Class,
-    /// Note for later hooks: they read it as [`PacketContext::note`].
-    pub note: u32,
 }
 
 /// Flow that is about to start at a host.

@@ -52,8 +52,7 @@ pub use congestion::{
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use facts::{FlowControlFacts, HeadroomFacts, Links, Neighbour, PfcTerms, PortFacts, SenderFacts, Site, Sizes};
 pub use flow_control::{
-    AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, QueueChoice, RunningFlowControl, Stage,
-    StartingFlow,
+    AddedQueues, FlowControl, FlowControlContext, FlowControlOptions, RunningFlowControl, Stage, StartingFlow,
 };
 pub use headroom::{Admission, BufferPolicy, HeadroomOptions, IngressGauge, PortPressure, Pressure};
 pub use hooks::{HookSet, NoticeAction, PipelineHooks};
@@ -61,7 +60,7 @@ pub use load_balance::{
     Choice, Entropy, FlowHash, FlowKey, LbStat, LoadBalance, LoadBalanceOptions, PathChoice, PathState, RouteRequest,
 };
 pub use options::{EffectiveValues, Options, SchemeContext, Shape, effective_values};
-pub use packet::{PacketContext, PauseScope};
+pub use packet::{PacketContext, PauseScope, QueueChoice};
 pub use paths::{Paths, RemainingHops};
 pub use recovery::{Answer, Progress, RecoveryOptions, RecoveryReceiver, RecoverySender, Verdict};
 pub use view::{NodeAccess, OutgoingNotice, PortView, View};

@@ -1,8 +1,5 @@
 //! A packet at one point of a node's pipeline, and the scope of a PAUSE.
 
-use crate::contract::flow_control::QueueChoice;
-use crate::contract::paths::RemainingHops;
-use crate::contract::view::View;
 use crate::frame::record::{PathHeader, Records, Telemetry};
 use crate::frame::{Direction, Frame, Notice, Packet, Trail};
 use crate::ids::{Class, FlowId, PortId, PortIx, QueueIx};
@@ -147,13 +144,6 @@ impl PacketContext<'_> {
         self.records.telemetry_mut(&mut self.packet.frame.record)
     }
 
-    /// Returns the ports that the packet passes after its egress port.
-    #[inline]
-    pub fn remaining_hops<'v>(&self, view: &'v View<'_>) -> RemainingHops<'v> {
-        let (packet, egress) = (self.headers(), view.port(self.egress).id());
-        RemainingHops::new(view.paths, packet.flow, packet.direction(), packet.route, egress)
-    }
-
     /// Returns the packet's present queue, egress class and note.
     pub fn choice(&self) -> QueueChoice {
         self.in_queue(self.queue, self.note())
@@ -177,6 +167,18 @@ impl PacketContext<'_> {
     pub fn in_queue(&self, queue: QueueIx, note: u32) -> QueueChoice {
         QueueChoice { queue, class: self.egress_class(), note }
     }
+}
+
+/// Queue that a packet joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueChoice {
+    /// Queue of the packet's egress port.
+    pub queue: QueueIx,
+    /// Class on departure: a data class. Differs from the class on arrival only if
+    /// `AddedQueues::changes_class` is true.
+    pub class: Class,
+    /// Note for later hooks: they read it as [`PacketContext::note`].
+    pub note: u32,
 }
 
 /// Part of a link's traffic that a PAUSE stops, in terms that both ends understand.

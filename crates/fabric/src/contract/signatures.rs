@@ -13,5 +13,4 @@ pub(crate) use crate::contract::view::*;
 pub(crate) use crate::frame::cause::Causes;
 pub(crate) use crate::frame::{Cnp, Control, Notice, Psn};
 pub(crate) use crate::ids::{Class, FlowId, PortIx, QueueIx};
-pub(crate) use crate::mechanisms::plug_in::size_of_plug_in;
 pub(crate) use backwater_engine::{Duration, Rate, Time};

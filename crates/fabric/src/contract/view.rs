@@ -1,7 +1,8 @@
 //! Runtime handle of a mechanism on its node.
 
 use crate::contract::headroom::BufferPolicy;
-use crate::contract::paths::Paths;
+use crate::contract::packet::PacketContext;
+use crate::contract::paths::{Paths, RemainingHops};
 use crate::contract::report::Report;
 use crate::frame::cause::{Cause, Causes, Parent};
 use crate::frame::{Control, Notice, Packet, Protocol, Route, Trail};
@@ -144,6 +145,13 @@ impl<'a> View<'a> {
     /// Returns the view of `node` at `now`.
     pub fn new(now: Time, paths: &'a dyn Paths, node: &'a mut dyn NodeAccess) -> View<'a> {
         View { now, paths, node }
+    }
+
+    /// Returns the ports that `packet` passes after its egress port.
+    #[inline]
+    pub fn remaining_hops(&self, packet: &PacketContext<'_>) -> RemainingHops<'_> {
+        let (headers, egress) = (packet.headers(), self.port(packet.egress).id());
+        RemainingHops::new(self.paths, headers.flow, headers.direction(), headers.route, egress)
     }
 
     /// Returns the bytes charged to an ingress queue. `None` for a flow control, which learns the

@@ -9,7 +9,6 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Mechanism of another crate, with its factory.
@@ -60,11 +59,6 @@ impl<F: ?Sized + fmt::Debug> fmt::Debug for Custom<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Custom").field(&self.plug_in()).field(&&*self.factory).finish()
     }
-}
-
-/// Returns the size of a mechanism of another crate, without its own heap data.
-pub(crate) fn size_of_plug_in<T: ?Sized>(mechanism: &impl Deref<Target = T>) -> usize {
-    size_of_val(&**mechanism)
 }
 
 /// Key of a mechanism's name among its options.

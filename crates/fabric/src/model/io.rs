@@ -9,7 +9,7 @@ use crate::frame::{Control, Frame};
 use crate::ids::{NodeId, PortIx, QueueIx};
 use crate::mechanisms::headroom::AnyBufferPolicy;
 use crate::model::flags::NodeFlags;
-use crate::model::host::Endpoint;
+use crate::model::host::endpoint::Endpoint;
 use crate::model::ledger::Ledger;
 use crate::model::port::Port;
 use crate::model::sink::{Env, Sink};

@@ -7,7 +7,7 @@
 //!             ─► queues of the port ──────────────────────────┘   open classes only)
 //! ```
 
-mod endpoint;
+pub(crate) mod endpoint;
 mod lanes;
 mod receiver;
 mod sender;

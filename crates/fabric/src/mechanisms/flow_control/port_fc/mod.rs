@@ -261,7 +261,7 @@ impl FlowControl for PortFc {
 
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         let queue = match self {
-            PortFc::Switch(switch) => switch.queue(packet.egress, packet.remaining_hops(view)),
+            PortFc::Switch(switch) => switch.queue(packet.egress, view.remaining_hops(packet)),
             PortFc::Server(server) => server.relay_queue(packet.egress),
         };
         packet.in_queue(queue, 0)

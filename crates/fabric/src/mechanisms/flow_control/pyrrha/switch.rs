@@ -91,7 +91,7 @@ impl Switch {
             return packet.by_class();
         }
         let here = self.ports[usize::from(packet.egress)].id;
-        let place = egress.place(ahead(here, packet.remaining_hops(view)), after);
+        let place = egress.place(ahead(here, view.remaining_hops(packet)), after);
         place.map_or(packet.by_class(), |(queue, note)| packet.in_queue(queue, note))
     }
 
