@@ -40,9 +40,10 @@ BUNDLE = ROOT / "python/backwater/templates/vega.js"
 HEAD = """\
 # Scenario files
 
-A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`. 1 KB is 1000 B,
-1 KiB is 1024 B. Unknown keys are errors. `backwater explain FILE` shows every effective value,
-`--set KEY=VALUE` replaces one on the command line, and `backwater schema` prints the JSON Schema.
+A scenario is a TOML file. Quantities have a unit: `"100 Gbps"`, `"2 us"`, `"16 MiB"`. 1 KB is
+1000 B, 1 KiB is 1024 B. Unknown keys are errors. `backwater explain FILE` shows every effective
+value, `--set KEY=VALUE` replaces one on the command line, and `backwater schema` prints the JSON
+Schema.
 """
 
 MEASURES_HEAD = """\
@@ -58,8 +59,8 @@ computed from one run. Lists with one entry need no brackets.
 CHARTS_HEAD = """\
 # Charts
 
-An entry of `[[charts]]` in an [experiment file](../guide/experiments.md#charts) becomes an SVG file.
-Lists with one entry need no brackets.
+An entry of `[[charts]]` in an [experiment file](../guide/experiments.md#charts) becomes an SVG
+file. Lists with one entry need no brackets.
 
 | `kind` | chart |
 |---|---|
@@ -68,7 +69,8 @@ Lists with one entry need no brackets.
 CONDITIONS = """\
 # Conditions
 
-Syntax of `backwater compare --fail-if CONDITION`. [Comparing runs](../guide/compare.md#conditions) has examples.
+Syntax of `backwater compare --fail-if CONDITION`. [Comparing
+runs](../guide/compare.md#conditions) has examples.
 
     condition  = measure comparison limit
     measure    = [ flows ":" ] value "." statistic | [ flows ":" ] "unfinished" | path
@@ -82,18 +84,18 @@ Blanks between the parts are ignored. A condition compares the mean over a group
 its confidence interval. A condition with a number is checked for every group. A condition with a
 percentage is checked for every group but the named one.
 
-* **flows**: a [role](../guide/results.md#roles) or a tag that selects the flows. If a name is the role
-  of some flows and the tag of others, it needs `role=` or `tag=`.
+* **flows**: a [role](../guide/results.md#roles) or a tag that selects the flows. If a name is the
+  role of some flows and the tag of others, it needs `role=` or `tag=`.
 * **unfinished**: the number of flows of the measurement window that did not finish.
-* **limit**: a number without a unit is in the measure's unit. Units are those of scenarios: `12 us`,
-  `1.5 ms`, `20 KB`, `40 Gbps`. If a label is a number, it precedes the number of a column.
+* **limit**: a number without a unit is in the measure's unit. Units are those of scenarios:
+  `12 us`, `1.5 ms`, `20 KB`, `40 Gbps`. If a label is a number, it precedes the number of a column.
 * **Missing values** are errors, exit code 2: no run has such flows, no flow has finished (for a
   percentile), or a run was interrupted or violated an invariant.
 
 ## Values of flows
 
-These are the values of the [measure `flows`](measures.md#flows). `share` is the fraction of all selected
-flows, finished or not, whose value is above 0.
+These are the values of the [measure `flows`](measures.md#flows). `share` is the fraction of all
+selected flows, finished or not, whose value is above 0.
 
 | value | unit |
 |---|---|
@@ -101,8 +103,8 @@ VALUES
 
 ## Paths
 
-These are numbers of [`run.json`](../guide/results.md#runjson). `counters.NAME` is 0 if no mechanism has counted
-it.
+These are numbers of [`run.json`](../guide/results.md#runjson). `counters.NAME` is 0 if no
+mechanism has counted it.
 
 | path | unit |
 |---|---|
@@ -149,7 +151,7 @@ class Reference:
         }
         if heading:
             yield f"## `{path}`\n"
-            yield f"{_text(node.get('description', ''))}\n"
+            yield _paragraph(node.get("description", ""))
         if properties:
             yield from self.rows(properties, node.get("required", []))
         for name, field in properties.items():
@@ -179,10 +181,10 @@ class Reference:
         kinds = self._kinds(field)
         if kinds:
             yield f"## `{path}`\n"
-            yield f"{_text(field.get('description', ''))} One of the following kinds.\n"
+            yield _paragraph(f"{field.get('description', '')} One of the following kinds.")
         for kind, variant in kinds.items():
             yield f'### `{path}` of `kind = "{kind}"`\n'
-            yield f"{_text(variant.get('description', ''))}\n"
+            yield _paragraph(variant.get("description", ""))
             yield from self._object(path, variant, heading=False)
         if not kinds and field.get("properties"):
             yield from self._object(path, field)
@@ -228,6 +230,11 @@ def _limits(field: Schema) -> str:
 def _text(description: str) -> str:
     """Returns a description on one line, escaped for a table cell."""
     return " ".join(description.split()).replace("|", "\\|").replace("[`", "`").replace("`]", "`")
+
+
+def _paragraph(description: str) -> str:
+    """Returns a description as a paragraph, wrapped at 100 columns."""
+    return textwrap.fill(_text(description), 100, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _conditions() -> str:

@@ -1,4 +1,4 @@
-"""How runs of a sweep end: with a result, in failure, lost with who made them, or stopped."""
+"""Endings of a sweep's runs: with a result, failed, lost with their worker, or stopped."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def test_a_run_that_is_lost_again_and_again_fails() -> None:
     (one, *_), store = of.jobs.values(), Store(Path("store"))
     executor = Lost(2)
     assert sweep.run(store, [one], executor) == []
-    # Who is lost may go on writing: each attempt has a directory of its own.
+    # A lost worker may continue to write, so each attempt has a directory of its own.
     assert len({*executor.attempts}) == 3
     assert store.discard(one)
     told = list[str]()
@@ -128,7 +128,7 @@ def test_an_interrupt_stops_the_executor() -> None:
     with pytest.raises(sweep.SweepInterrupted) as caught:
         sweep.run(Store(Path("store")), jobs, executor, interrupt)
     assert executor.stopped.is_set()
-    # What has failed is no result.
+    # A failed run is no result.
     assert (caught.value.done, caught.value.all) == (0, len(jobs))
 
 

@@ -333,7 +333,7 @@ def test_who_claims_a_run_is_told(tmp_path: Path) -> None:
         (store.begin(one) / "run.json.partial").touch()
     assert store.claim_of(one) is None
     assert not list((store.directory / "running").iterdir())
-    # What a process that was killed has left of a claim is none.
+    # The claim file of a killed process claims nothing.
     lock = store.directory / "running" / f"{one.key}.lock"
     lock.write_text(json.dumps({"host": "x", "pid": 1, "shard": "", "since": 0.0}))
     assert store.claim_of(one) is None
@@ -387,7 +387,7 @@ def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="is being made by another process"):
             ours.take(theirs, one.key)
     assert ours.failed(one)
-    # Who only looks whether it is being made does not hold it for long.
+    # A process that only checks the claim releases it soon.
     with ExitStack() as looking:
         looking.enter_context(ours.claiming(one))
         threading.Timer(0.2, looking.close).start()

@@ -461,8 +461,8 @@ fn build_info() -> BTreeMap<&'static str, String> {
 /// Defines a Python module with everything in `backwater._core` and the mechanisms of the calling
 /// crate.
 ///
-/// The first argument names the module; the crate's library has the same name. Each mechanism follows
-/// as its slot, its name in scenarios and the type of its options. The version of a mechanism is the
+/// The first argument names the module; the crate's library has the same name. Each mechanism
+/// follows as its slot, its name in scenarios and the type of its options. A mechanism has the
 /// version of the crate.
 ///
 /// ```ignore
