@@ -1,5 +1,5 @@
-//! A mechanism of another crate in a scenario: its mistakes are told as those of a built-in are,
-//! and what is resolved can be read again.
+//! Mechanisms from other crates in a scenario: diagnostics match those of built-in mechanisms, and
+//! the resolved scenario can be read again.
 
 use backwater_engine::{Duration, Rate};
 use backwater_fabric::contract::{
@@ -17,22 +17,22 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Once;
 
-/// No flow control, with options.
+/// Options of a flow control that does nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 struct IdleConfig {
-    /// From when. Default 1 us.
+    /// Start of an interval. Default 1 us.
     from: Duration,
-    /// To when. Default 2 us.
+    /// End of the interval. Default 2 us.
     to: Duration,
-    /// A word that begins with an a. Default `all`.
+    /// A word with initial "a". Default `all`.
     word: Word,
-    /// Links. Default 3.
+    /// Number of links. Default 3.
     #[schemars(range(min = 1, max = 8))]
     links: u32,
 }
 
-/// What a schema cannot say.
+/// Word with initial "a". The JSON schema does not express this rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 struct Word(String);
@@ -73,16 +73,16 @@ impl FlowControlOptions for IdleConfig {
     }
 }
 
-/// A congestion control that does what another does.
+/// Options of a congestion control that delegates to another.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct AroundConfig {
-    /// The other.
+    /// The other congestion control.
     base: CongestionConfig,
 }
 
 impl Options for AroundConfig {
-    fn check(&self, beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
-        self.base.options().check(beside, diagnostics);
+    fn check(&self, context: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
+        self.base.options().check(context, diagnostics);
     }
 }
 
@@ -106,20 +106,20 @@ impl CongestionOptions for AroundConfig {
 
 fn planned(topology: &str, options: &str) -> Result<(Document, Plan), Vec<String>> {
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| FlowControlConfig::register::<IdleConfig>("idle", "4.5").expect("the name is free"));
+    REGISTERED.call_once(|| FlowControlConfig::register::<IdleConfig>("idle", "4.5").expect("an unused name"));
     let text = format!(
         "[switch]\nlossless = []\nflow_control = {{ {options} }}\n[topology]\n{topology}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
     );
-    let document = Document::from_toml("s.toml", &text).expect("it is TOML");
+    let document = Document::from_toml("s.toml", &text).expect("valid TOML");
     let plan = Plan::from_document(&document, Path::new("."));
-    let told = |diagnostics: Vec<Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
-    plan.map(|plan| (document, plan)).map_err(told)
+    let messages = |diagnostics: Vec<Diagnostic>| diagnostics.iter().map(ToString::to_string).collect();
+    plan.map(|plan| (document, plan)).map_err(messages)
 }
 
 const STAR: &str = "kind = \"star\"\nhosts = 4";
 
 #[test]
-fn mistakes_are_told_with_place_and_what_is_allowed() {
+fn errors_name_the_position_and_the_allowed_values() {
     let names = FlowControlConfig::NAMES.join(", ");
     for (options, message) in [
         (
@@ -155,7 +155,7 @@ fn mistakes_are_told_with_place_and_what_is_allowed() {
 }
 
 #[test]
-fn what_is_resolved_is_read_again_and_explained() {
+fn resolved_options_are_read_again_and_explained() {
     let (document, plan) = planned(STAR, r#"kind = "idle", to = "5 us""#).unwrap();
     let resolved = plan.resolved();
     let written = serde_json::json!({ "kind": "idle", "from": "1 us", "to": "5 us", "word": "all", "links": 3 });
@@ -169,15 +169,15 @@ fn what_is_resolved_is_read_again_and_explained() {
     assert_eq!(Vec::from_iter(plan.spec().plug_ins()), [("flow_control.idle".to_owned(), "4.5")]);
 }
 
-/// Its options contain those of another mechanism of its slot, which are read and checked like any.
+/// Nested options of a mechanism in the same slot are read and checked like all options.
 #[test]
-fn options_that_contain_a_mechanism_of_their_own_slot_are_read_and_explained() {
+fn nested_mechanism_options_are_read_and_explained() {
     CongestionConfig::register::<AroundConfig>("around", "1").unwrap();
     let planned = |base: &str| {
         let text = format!(
             "[congestion_control]\nkind = \"around\"\nbase = {{ {base} }}\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
         );
-        let document = Document::from_toml("s.toml", &text).expect("it is TOML");
+        let document = Document::from_toml("s.toml", &text).expect("valid TOML");
         let plan = Plan::from_document(&document, Path::new("."));
         plan.map(|plan| (document, plan))
             .map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -201,14 +201,14 @@ fn options_that_contain_a_mechanism_of_their_own_slot_are_read_and_explained() {
     assert!(found.len() == 1 && found[0].contains("congestion_control.base.gain = 2: must be "), "{found:?}");
 }
 
-/// Turns have no effect where all that waits in a host's queues is of the control class: certain
-/// with built-in flow controls, not with this one.
+/// `host.scheduler` has no effect if hosts queue frames of the control class only. Built-in flow
+/// controls guarantee this. A flow control from another crate may send frames of any class.
 #[test]
-fn turns_at_hosts_are_idle_only_where_it_is_known_what_hosts_send() {
+fn the_host_scheduler_warning_needs_a_built_in_flow_control() {
     let topology = format!("{STAR}\n[host]\nscheduler = {{ kind = \"fair\" }}");
-    let said = |options: &str| -> bool {
+    let warns = |options: &str| -> bool {
         let (_, plan) = planned(&topology, options).unwrap();
         plan.warnings.iter().any(|warning| warning.to_string().contains("host.scheduler: has no effect"))
     };
-    assert_eq!([r#"kind = "none""#, r#"kind = "idle""#].map(said), [true, false]);
+    assert_eq!([r#"kind = "none""#, r#"kind = "idle""#].map(warns), [true, false]);
 }

@@ -224,8 +224,7 @@ fn port_fc_can_block_innocently() {
     assert!(found.deadlock_free && found.overflows.is_empty());
 }
 
-/// When h0 is paused, its arrivals are paused as well: h0 passes the PAUSE on to all its other
-/// ports.
+/// A paused server stops its own arrivals: h0 forwards the PAUSE to all its other ports.
 #[test]
 fn servers_that_pass_pauses_on_stop_their_own_arrivals() {
     let flows = || vec![along(2, 1, &[0, 1]), along(2, 1, &[3, 1]), along(2, 1, &[2, 0])];

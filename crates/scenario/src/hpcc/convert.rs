@@ -148,7 +148,8 @@ impl Translation<'_> {
         self.traffic(flows, offset);
     }
 
-    /// How long: returns the time in the files at which the scenario's begins.
+    /// Writes `run.until` and `run.drain`. Returns the time in the files at which the scenario
+    /// starts.
     fn run(&mut self) -> Time {
         let starts = || self.traffic.flows.iter().map(|flow| flow.start);
         let (first, last) = (starts().min().unwrap_or(BASE), starts().max().unwrap_or(BASE));

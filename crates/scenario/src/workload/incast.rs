@@ -71,7 +71,7 @@ pub struct IncastConfig {
 #[serde(untagged, expecting = "must be a number of flows, or the fewest and the most: [1, 15]")]
 #[schemars(inline)]
 pub enum Degree {
-    /// The same number in every burst.
+    /// Fixed number for all bursts.
     Fixed(#[schemars(range(min = 1))] u32),
     /// A number between two bounds, drawn uniformly.
     Between([u32; 2]),

@@ -1,4 +1,4 @@
-//! BCube: names, layers, failures, and the order in which paths correct the digits of an address.
+//! BCube: names, layers, failures, and the order of address digits corrected along a path.
 
 use crate::common;
 use backwater_fabric::frame::Direction;
@@ -18,7 +18,7 @@ fn bcube(n: u32, k: u32, rest: &str) -> String {
     format!("kind = \"bcube\"\nn = {n}\nk = {k}\n{rest}")
 }
 
-/// The fabric, or all that is wrong with it.
+/// Builds the graph, or returns all error messages.
 fn try_build(topology: &str) -> Result<Graph, String> {
     let config: TopologyConfig = toml::from_str(topology).unwrap();
     let line = |error: &Diagnostic| format!("{}: {}\n", error.path, error.message);
@@ -29,8 +29,7 @@ fn build(n: u32, k: u32, rest: &str) -> Graph {
     try_build(&bcube(n, k, rest)).unwrap()
 }
 
-/// The plan of a scenario with this topology and these parts of the traffic, or all that is said
-/// about it.
+/// Plans a scenario with this topology and traffic, or returns all messages.
 fn try_plan(topology: &str, traffic: &str) -> Result<Plan, String> {
     let document = Document::from_toml("s.toml", &format!("traffic = [{traffic}]\n[topology]\n{topology}")).unwrap();
     let plan = Plan::from_document(&document, Path::new(DATA));
@@ -45,20 +44,20 @@ fn peers(graph: &Graph, name: &str) -> Vec<String> {
     names(graph, graph.ports(graph.node(name).unwrap()).iter().map(|(peer, _)| *peer))
 }
 
-/// Many flows for every pair of hosts that take part, with ids of their own.
+/// Returns `flows` flows per ordered pair of hosts, with consecutive ids.
 fn all_pairs(graph: &Graph, flows: u32) -> Vec<(FlowId, FlowSpec)> {
     let pairs = graph.hosts().flat_map(|src| graph.hosts().map(move |dst| (src, dst))).filter(|(src, dst)| src != dst);
     let pairs = pairs.flat_map(|pair| (0..flows).map(move |_| pair));
     (0..).map(FlowId).zip(pairs.map(|(src, dst)| common::flow(src.0, dst.0, 1000, 0))).collect()
 }
 
-/// The network of a scenario with this topology.
+/// Builds the fabric of a scenario with this topology.
 fn fabric(topology: &str) -> Fabric {
     let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\" }";
     try_plan(topology, traffic).unwrap().take_fabric().unwrap()
 }
 
-/// The nodes on a flow's path, ends included.
+/// Returns the nodes on a flow's path, including both ends.
 fn path(fabric: &Fabric, id: FlowId, flow: &FlowSpec, direction: Direction) -> Vec<NodeId> {
     let source = if direction == Direction::Data { flow.src } else { flow.dst };
     let onward = |node: &mut NodeId, port| {
@@ -68,10 +67,10 @@ fn path(fabric: &Fabric, id: FlowId, flow: &FlowSpec, direction: Direction) -> V
     std::iter::once(source).chain(fabric.path(id, flow, direction).into_iter().scan(source, onward)).collect()
 }
 
-/// Counts of BCube(n, k): n^(k+1) servers with k + 1 ports, (k + 1) n^k switches with n. With one
-/// layer nothing is relayed.
+/// BCube(n, k) has n^(k+1) servers with k + 1 ports, and (k + 1) n^k switches with n ports. With
+/// one layer, no server relays.
 #[test]
-fn a_bcube_has_as_many_nodes_and_ports_as_in_the_paper() {
+fn node_and_port_counts_match_the_paper() {
     for (n, k, servers, switches) in [(4, 0, 4, 1), (4, 1, 16, 8), (8, 1, 64, 16), (4, 2, 64, 48), (3, 2, 27, 27)] {
         let graph = build(n, k, "");
         assert_eq!((graph.hosts().count(), graph.switches().count()), (servers, switches));
@@ -82,8 +81,8 @@ fn a_bcube_has_as_many_nodes_and_ports_as_in_the_paper() {
     }
 }
 
-/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l joins the servers whose addresses are
-/// its name with a digit more at place l.
+/// Server 15 of BCube(4, 1) is (3, 3). A switch of layer l links servers: their addresses are the
+/// switch's name with one more digit at place l.
 #[test]
 fn names_are_addresses() {
     let graph = build(4, 1, "");
@@ -106,7 +105,7 @@ fn names_are_addresses() {
 }
 
 #[test]
-fn patterns_choose_by_digit() {
+fn patterns_select_nodes_by_digit() {
     let graph = build(4, 1, "");
     let hosts = |pattern: &str| names(&graph, NodeList(vec![pattern.into()]).hosts("hosts", &graph).unwrap());
     let switches = |pattern: &str| names(&graph, NodeList(vec![pattern.into()]).switches("at", &graph).unwrap());
@@ -116,9 +115,9 @@ fn patterns_choose_by_digit() {
     assert_eq!(switches("s1.*"), ["s1.0", "s1.1", "s1.2", "s1.3"]);
 }
 
-/// Each layer has a rate and a delay, its own or that of all.
+/// Rates and delays are common to all layers, or listed by layer.
 #[test]
-fn layers_have_rates_and_delays() {
+fn rates_and_delays_can_differ_by_layer() {
     let gbps = |graph: &Graph, name: &str| -> Vec<(u64, u64)> {
         let links = graph.ports(graph.node(name).unwrap()).iter().map(|(_, link)| &graph.links[*link]);
         links.map(|link| (link.rate.bps() / 1_000_000_000, link.delay.ps() / 1_000_000)).collect()
@@ -132,8 +131,8 @@ fn layers_have_rates_and_delays() {
     assert!(build(2, 1, "error_rate = 0.25").links.iter().all(|link| link.error_rate == 0.25));
 }
 
-/// Every path corrects one digit with two links, and ACKs go back in the same way. Over many flows,
-/// all orders of digits are about as frequent.
+/// Two links correct one digit, for data and for ACKs. Over many flows, all orders of digits are
+/// about equally frequent.
 #[test]
 fn paths_correct_digits_in_an_order_chosen_by_hash() {
     for (n, k) in [(4, 1), (3, 2)] {
@@ -172,10 +171,10 @@ fn paths_correct_digits_in_an_order_chosen_by_hash() {
     }
 }
 
-/// What is left of BCube(4, 1) reaches all that takes part, in both directions, past what has
-/// failed. Ids stay.
+/// After failures in BCube(4, 1), paths in both directions reach all other hosts and avoid the
+/// failed nodes and links. Node ids do not change.
 #[test]
-fn routes_go_round_what_has_failed() {
+fn routes_avoid_failed_nodes_and_links() {
     let intact = build(4, 1, "");
     let table = [
         ("failed_links = [[\"h0.0\", \"s0.0\"]]", vec!["h0.0", "s0.0"], 16, 31),
@@ -193,7 +192,7 @@ fn routes_go_round_what_has_failed() {
                 let path = names(&graph, path(&fabric, id, &flow, direction));
                 let intersects = |step: &[String]| avoided.iter().all(|name| step.iter().any(|node| node == name));
                 assert!(!path.windows(avoided.len()).any(intersects), "{path:?}");
-                // One relay more than without failures.
+                // At most one relay more than without failures.
                 assert!(path.len() <= 7, "{path:?}");
             }
         }
@@ -201,14 +200,14 @@ fn routes_go_round_what_has_failed() {
 }
 
 #[test]
-fn a_server_that_failed_has_no_traffic() {
+fn a_failed_server_has_no_traffic() {
     let failed = bcube(2, 1, "failed_nodes = [\"h0.1\"]");
     let plan = try_plan(&failed, "{ kind = \"all-to-all\", bytes = \"100 KB\" }").unwrap();
     let flows: Vec<_> = plan.traffic.flows().collect();
     let ends: BTreeSet<_> = flows.iter().flat_map(|flow| [flow.src.0, flow.dst.0]).collect();
     assert_eq!((flows.len(), ends), (6, BTreeSet::from([0, 2, 3])));
     assert!(plan.notes.contains(&"1 failed node removed".into()), "{:?}", plan.notes);
-    // Its node is there, and idle. So are switches of which all servers have failed.
+    // The failed server's node remains, idle. So do switches whose servers have all failed.
     assert_eq!(build(2, 1, "failed_nodes = [\"h0.0\", \"h0.1\"]").hosts().count(), 2);
     let (simulation, outcomes) = common::run(plan.spec(), flows);
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
@@ -218,30 +217,33 @@ fn a_server_that_failed_has_no_traffic() {
         ("\"h*.[1-1]1\"", "no host matches \"h*.[1-1]1\"; the first host is called \"h0.0\"\n"),
         ("\"h0.2\"", "there is no host \"h0.2\"; did you mean \"h0.0\"?\n"),
     ] {
-        let said = try_plan(&failed, &format!("{{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = {hosts} }}"));
-        assert!(said.as_ref().is_err_and(|said| said.ends_with(expected)), "{said:?}");
+        let message = try_plan(&failed, &format!("{{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = {hosts} }}"));
+        assert!(message.as_ref().is_err_and(|message| message.ends_with(expected)), "{message:?}");
     }
     let file = "kind = \"file\"\npath = \"topology.txt\"\nfailed_nodes = [\"h1\"]";
-    let said = try_plan(file, "{ kind = \"hpcc-flows\", path = \"flow.txt\" }").unwrap_err();
-    assert!(said.contains(" 1 is one of topology.failed_nodes"), "{said}");
-    let said = try_plan(&failed, "{ kind = \"long-lived\", pairs = [[\"h0.0\", \"h0.1\"]] }").unwrap_err();
-    assert!(said.contains("traffic[0].pairs[0][1] = \"h0.1\": \"h0.1\" is one of topology.failed_nodes"), "{said}");
+    let message = try_plan(file, "{ kind = \"hpcc-flows\", path = \"flow.txt\" }").unwrap_err();
+    assert!(message.contains(" 1 is one of topology.failed_nodes"), "{message}");
+    let message = try_plan(&failed, "{ kind = \"long-lived\", pairs = [[\"h0.0\", \"h0.1\"]] }").unwrap_err();
+    assert!(
+        message.contains("traffic[0].pairs[0][1] = \"h0.1\": \"h0.1\" is one of topology.failed_nodes"),
+        "{message}"
+    );
 }
 
 #[test]
-fn servers_that_nothing_leads_to_are_told() {
+fn unreachable_servers_are_errors() {
     let cut = "failed_links = [[\"h0.0\", \"s0.0\"], [\"h0.0\", \"s1.0\"]]";
     assert_eq!(try_build(&bcube(4, 1, cut)).unwrap_err(), "topology: host \"h0.0\" has no link\n");
     let halves = try_build(&bcube(2, 1, "failed_nodes = [\"s1.0\", \"s1.1\"]")).unwrap_err();
     assert_eq!(halves, "topology: no path leads from host \"h0.0\" to \"h1.0\", \"h1.1\"\n");
-    // The two that remain have lost their relays.
+    // The two remaining servers have lost their relays.
     let corners = try_build(&bcube(2, 1, "failed_nodes = [\"h0.1\", \"h1.0\"]")).unwrap_err();
     assert_eq!(corners, "topology: no path leads from host \"h0.0\" to \"h1.1\"\n");
 }
 
-/// The nodes that a listed flow must pass choose the order of digits.
+/// `data_via` and `ack_via` of a listed flow determine the order of digits.
 #[test]
-fn flows_are_pinned_to_servers() {
+fn paths_of_listed_flows_pass_the_listed_servers() {
     let listed = |via: &str| {
         format!("{{ kind = \"flows\", flows = [{{ src = \"h0.0\", dst = \"h3.3\", bytes = \"1 KB\", {via} }}] }}")
     };
@@ -264,17 +266,17 @@ fn flows_are_pinned_to_servers() {
         ),
         ("data_via = [\"h0.3\", \"h0.3\", \"h1.2\"]", "its pinned path has more than 7 hops"),
     ] {
-        let said = try_plan(&bcube(4, 1, ""), &listed(via)).unwrap_err();
-        assert!(said.contains(expected), "{said}");
+        let message = try_plan(&bcube(4, 1, ""), &listed(via)).unwrap_err();
+        assert!(message.contains(expected), "{message}");
     }
-    let said = try_plan(&bcube(4, 1, "failed_nodes = [\"h0.3\"]"), &listed("ack_via = [\"h0.3\"]")).unwrap_err();
-    assert!(said.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{said}");
+    let message = try_plan(&bcube(4, 1, "failed_nodes = [\"h0.3\"]"), &listed("ack_via = [\"h0.3\"]")).unwrap_err();
+    assert!(message.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{message}");
 }
 
-/// BCube(2, 1) as a topology file: the same nodes and links, and so the same paths, once its hosts
-/// relay.
+/// With relaying hosts, a topology file of BCube(2, 1) yields the same paths as the built-in
+/// topology.
 #[test]
-fn a_topology_file_describes_servers_that_relay() {
+fn hosts_of_a_topology_file_can_relay() {
     let file = |relays: &str| format!("kind = \"file\"\npath = \"bcube.txt\"\n{relays}");
     let (written, made) = (fabric(&file("relays = \"h*\"")), fabric(&bcube(2, 1, "")));
     for (id, flow) in all_pairs(&build(2, 1, ""), 50) {

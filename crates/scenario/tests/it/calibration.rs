@@ -1,9 +1,9 @@
-//! Differential: reference runs of the HPCC ns-3 simulator, matched within a few times that
-//! simulator's own sensitivity to a 1-3 ns shift.
+//! Differential: reference runs of the HPCC ns-3 simulator. The tolerances are a few times that
+//! simulator's own sensitivity to a shift of all starts by 1 to 3 ns.
 //!
-//! Small runs are in `data/calibration`. Larger ones are beside the repository in
-//! `shared/calibration`; where they are absent, a note is printed. Set-up and tolerances are in
-//! `docs/validation.md`.
+//! Small runs are in `data/calibration`. Larger runs are beside the repository, in
+//! `shared/calibration`; without this folder, the test prints a note and passes.
+//! `docs/validation.md` describes set-up and tolerances.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
 use crate::table::table;
@@ -27,7 +27,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use temp_dir::TempDir;
 
-/// What must hold of a case; see the README beside the runs.
+/// Limits of a case; the README beside the runs defines them.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Tolerance {
@@ -52,17 +52,17 @@ struct ReferenceFlow {
     ack_via: Option<u32>,
 }
 
-/// PAUSE frames that a port received.
+/// Number of PAUSE frames received by a port.
 #[derive(Deserialize)]
 struct ReferencePauses {
     pause: u64,
 }
 
-/// The runs that are part of the repository.
-const CARRIED: &str = "tests/data/calibration";
+/// Folder of the reference runs in the repository.
+const REPOSITORY_RUNS: &str = "tests/data/calibration";
 
-/// A path as seen from this crate.
-fn here(path: &str) -> PathBuf {
+/// Resolves a path relative to this crate.
+fn in_crate(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
@@ -74,7 +74,7 @@ fn pauses(case: &Path) -> u64 {
     table::<ReferencePauses>(&case.join("pfc_received.csv")).iter().map(|port| port.pause).sum()
 }
 
-/// The scenario of a case: the facts of the README beside the runs and of the case's `config.txt`.
+/// Returns the network of a case, from the case's `config.txt` and the README beside the runs.
 fn spec(case: &Path, seed: u64) -> NetworkSpec {
     let topology = read_topology(&fs::read_to_string(case.join("topology.txt")).unwrap(), "topology.txt").unwrap();
     let config = fs::read_to_string(case.join("config.txt")).unwrap();
@@ -85,7 +85,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
     let us = |key: &str| Duration::from_us(number(key) as u64);
     let mtu = number("PACKET_PAYLOAD_SIZE") as u64;
     let link = topology.links[0].clone();
-    // The simulator's own base RTT: payload only, and no ACK.
+    // The simulator's base RTT counts payload only, and no ACK.
     let hops = if topology.nodes.len() > 100 { 4 } else { 2 };
     let base_rtt = (link.delay * 2 + Duration::from_ns(mtu * 8 / 80)) * hops;
     let congestion = match (values["ENABLE_QCN"], values["CC_MODE"]) {
@@ -114,7 +114,7 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
             base_rtt: Some(base_rtt),
             rate_code: RateCode::HpccNs3,
         }),
-        other => panic!("no such congestion control here: {other:?}"),
+        other => panic!("unsupported congestion control: {other:?}"),
     };
     let mut switch = backwater_fabric::network::spec::SwitchConfig {
         buffer: Bytes((number("BUFFER_SIZE") as u64) << 20),
@@ -149,9 +149,9 @@ fn spec(case: &Path, seed: u64) -> NetworkSpec {
     }
 }
 
-/// Seeds that a case is run with. Where switches mark at random, one run is one draw, of ours as of
-/// theirs: then ours are averaged over several seeds, and the scatter of single runs is granted to
-/// theirs.
+/// Returns the seeds of a case. With random marking, a single run is one random sample. Our runs
+/// are averaged over several seeds; the reference is one run, so the limit is extended by the
+/// scatter of single runs.
 fn seeds(case: &Path) -> std::ops::RangeInclusive<u64> {
     match spec(case, 1).congestion {
         CongestionConfig::Dcqcn(config) if config.ecn.kmin < config.ecn.kmax => 1..=8,
@@ -159,7 +159,7 @@ fn seeds(case: &Path) -> std::ops::RangeInclusive<u64> {
     }
 }
 
-/// Our run of a case: flow completion times at the sender in ns, and PAUSE frames sent.
+/// Runs a case. Returns flow completion times at the sender, in ns, and the number of PAUSE frames.
 fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
     let references = references(case);
     let spec = spec(case, seed);
@@ -196,7 +196,7 @@ fn replay(case: &Path, seed: u64) -> (Vec<f64>, u64) {
     (completion, simulation.totals().pause_frames)
 }
 
-/// Flows of a bin by its name: `lower-upper` in bytes, lower bound exclusive, upper inclusive;
+/// True if `bytes` is in the bin `lower-upper` (bytes; lower bound exclusive, upper inclusive).
 /// `lower-` has no upper bound.
 fn in_bin(bin: &str, bytes: u64) -> bool {
     let (lower, upper) = bin.split_once('-').unwrap();
@@ -207,7 +207,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The 95th percentile, linear between ranks.
+/// Returns the quantile `p`, interpolated linearly between ranks.
 fn quantile(values: &[f64], p: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -216,34 +216,38 @@ fn quantile(values: &[f64], p: f64) -> f64 {
     below + (above - below) * rank.fract()
 }
 
-/// How far we are from the reference in one quantity.
+/// Deviation from the reference in one quantity.
 struct Deviation {
-    what: String,
-    /// Of the mean over seeds.
+    quantity: String,
+    /// Absolute deviation, averaged over seeds.
     size: f64,
     limit: f64,
-    /// Standard deviation of single runs, of which the reference is one.
+    /// Standard deviation of single runs; the reference is a single run.
     scatter: f64,
 }
 
-/// Every deviation of a case that has a limit; what is wrong with its limits.
+/// Returns every deviation with a limit.
+///
+/// # Errors
+///
+/// If a limit's bin has no flow, or no limit is set.
 fn deviations(case: &Path, tolerance: &Tolerance) -> Result<Vec<Deviation>, String> {
     let references = references(case);
     let bins = tolerance.mean.keys().chain(tolerance.p95.keys());
     let is_empty = |bin: &&String| !references.iter().any(|flow| in_bin(bin, flow.bytes));
     if let Some(bin) = bins.into_iter().find(is_empty) {
-        return Err(format!("there is a limit for bin {bin}, which holds no flow"));
+        return Err(format!("there is a limit for bin {bin}, but the bin has no flow"));
     }
     if *tolerance == Tolerance::default() {
-        return Err("there is no limit to be met".into());
+        return Err("no limit is set".into());
     }
     let theirs: Vec<f64> = references.iter().map(|flow| flow.fct_ns as f64).collect();
     let runs: Vec<_> = seeds(case).map(|seed| replay(case, seed)).collect();
     let mut found = Vec::new();
-    let mut compare = |what: String, deviations: Vec<f64>, limit: Option<f64>| {
+    let mut compare = |quantity: String, deviations: Vec<f64>, limit: Option<f64>| {
         let average = mean(&deviations);
         let squares: Vec<f64> = deviations.iter().map(|deviation| (deviation - average).powi(2)).collect();
-        let deviation = |limit| Deviation { what, size: average.abs(), limit, scatter: mean(&squares).sqrt() };
+        let deviation = |limit| Deviation { quantity, size: average.abs(), limit, scatter: mean(&squares).sqrt() };
         found.extend(limit.map(deviation));
     };
     let each_flow = |statistic: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
@@ -282,9 +286,9 @@ fn deviations(case: &Path, tolerance: &Tolerance) -> Result<Vec<Deviation>, Stri
     Ok(found)
 }
 
-/// Compares the cases of a folder, which are those with a `config.txt`, with ours: what is wrong
-/// with the folder, and with us.
-fn mistakes(folder: &Path) -> Vec<String> {
+/// Compares our runs with the cases of a folder: its subfolders with a `config.txt`. Returns errors
+/// in the folder and deviations above their limits.
+fn failures(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(folder.join("tolerances.json")).unwrap();
     let tolerances: BTreeMap<String, Tolerance> = serde_json::from_str(&text).unwrap();
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
@@ -292,14 +296,14 @@ fn mistakes(folder: &Path) -> Vec<String> {
         .filter(|entry| entry.path().join("config.txt").exists())
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
-    let mut mistakes = Vec::new();
+    let mut failures = Vec::new();
     if cases.is_empty() {
-        mistakes.push(format!("{} holds no case", folder.display()));
+        failures.push(format!("{} has no case", folder.display()));
     }
-    mistakes.extend(
+    failures.extend(
         cases.iter().filter(|case| !tolerances.contains_key(*case)).map(|case| format!("{case}: no tolerances")),
     );
-    mistakes
+    failures
         .extend(tolerances.keys().filter(|case| !cases.contains(*case)).map(|case| format!("{case}: no such case")));
     let measured: Vec<_> = std::thread::scope(|scope| {
         let work = |(name, tolerance)| (name, scope.spawn(move || deviations(&folder.join(name), tolerance)));
@@ -307,74 +311,74 @@ fn mistakes(folder: &Path) -> Vec<String> {
         workers.into_iter().map(|(name, worker)| (name, worker.join().unwrap())).collect()
     });
     for (name, deviations) in measured {
-        mistakes.extend(deviations.as_ref().err().map(|error| format!("{name}: {error}")));
-        for Deviation { what, size, limit, scatter } in deviations.into_iter().flatten() {
-            let line = format!("{name:22} {what:22} {size:>10.5} of {limit} (scatter of single runs {scatter:.5})");
+        failures.extend(deviations.as_ref().err().map(|error| format!("{name}: {error}")));
+        for Deviation { quantity, size, limit, scatter } in deviations.into_iter().flatten() {
+            let line = format!("{name:22} {quantity:22} {size:>10.5} of {limit} (scatter of single runs {scatter:.5})");
             println!("{line}");
             if size > limit + scatter {
-                mistakes.push(line);
+                failures.push(line);
             }
         }
     }
-    mistakes
+    failures
 }
 
 #[test]
-fn reference_runs_of_the_repository_are_matched() {
-    assert_eq!(mistakes(&here(CARRIED)), Vec::<String>::new());
+fn runs_match_the_references_of_the_repository() {
+    assert_eq!(failures(&in_crate(REPOSITORY_RUNS)), Vec::<String>::new());
 }
 
 #[test]
-fn reference_runs_beside_the_repository_are_matched() {
-    let folder = here("../../../shared/calibration");
+fn runs_match_the_references_beside_the_repository() {
+    let folder = in_crate("../../../shared/calibration");
     if folder.is_dir() {
-        assert_eq!(mistakes(&folder), Vec::<String>::new());
+        assert_eq!(failures(&folder), Vec::<String>::new());
     } else {
-        // Not with `eprintln!`, which is shown only if a test fails.
-        writeln!(std::io::stderr(), "skipped: there are no reference runs in ../shared/calibration").unwrap();
+        // `eprintln!` would be captured and shown only if the test fails.
+        writeln!(std::io::stderr(), "skipped: no reference runs in ../shared/calibration").unwrap();
     }
 }
 
-/// What is wrong with a folder that holds some of the cases of the repository, with these
-/// tolerances.
-fn mistakes_of(cases: &[&str], tolerances: &str) -> Vec<String> {
+/// Copies some cases of the repository into a folder with these tolerances, and returns the
+/// folder's failures.
+fn failures_of(cases: &[&str], tolerances: &str) -> Vec<String> {
     let folder = TempDir::new().unwrap();
     for case in cases {
         fs::create_dir(folder.path().join(case)).unwrap();
-        for file in fs::read_dir(here(CARRIED).join(case)).unwrap().map(|file| file.unwrap()) {
+        for file in fs::read_dir(in_crate(REPOSITORY_RUNS).join(case)).unwrap().map(|file| file.unwrap()) {
             fs::copy(file.path(), folder.path().join(case).join(file.file_name())).unwrap();
         }
     }
     fs::write(folder.path().join("tolerances.json"), tolerances).unwrap();
     let place = folder.path().display().to_string();
-    mistakes(folder.path()).iter().map(|mistake| mistake.replace(&place, "FOLDER")).collect()
+    failures(folder.path()).iter().map(|failure| failure.replace(&place, "FOLDER")).collect()
 }
 
 #[test]
-fn nothing_is_left_out_in_silence() {
+fn cases_and_tolerances_must_match() {
     let good = r#"{ "star-1--none": { "per_flow_ns": 2 } }"#;
-    assert_eq!(mistakes_of(&["star-1--none"], good), Vec::<String>::new());
-    assert_eq!(mistakes_of(&[], "{}"), ["FOLDER holds no case"]);
-    assert_eq!(mistakes_of(&[], good), ["FOLDER holds no case", "star-1--none: no such case"]);
-    assert_eq!(mistakes_of(&["star-1--none", "star-2to1--none"], good), ["star-2to1--none: no tolerances"]);
+    assert_eq!(failures_of(&["star-1--none"], good), Vec::<String>::new());
+    assert_eq!(failures_of(&[], "{}"), ["FOLDER has no case"]);
+    assert_eq!(failures_of(&[], good), ["FOLDER has no case", "star-1--none: no such case"]);
+    assert_eq!(failures_of(&["star-1--none", "star-2to1--none"], good), ["star-2to1--none: no tolerances"]);
     let no_limit = r#"{ "star-1--none": {} }"#;
-    assert_eq!(mistakes_of(&["star-1--none"], no_limit), ["star-1--none: there is no limit to be met"]);
+    assert_eq!(failures_of(&["star-1--none"], no_limit), ["star-1--none: no limit is set"]);
 }
 
 #[test]
-fn a_bin_without_flows_is_a_mistake() {
+fn a_limit_for_a_bin_without_flows_is_an_error() {
     for quantity in ["mean", "p95"] {
         let tolerances = format!(r#"{{ "star-1--none": {{ "{quantity}": {{ "0-10": 0.1, "0-": 0.1 }} }} }}"#);
-        let expected = "star-1--none: there is a limit for bin 0-10, which holds no flow";
-        assert_eq!(mistakes_of(&["star-1--none"], &tolerances), [expected]);
+        let expected = "star-1--none: there is a limit for bin 0-10, but the bin has no flow";
+        assert_eq!(failures_of(&["star-1--none"], &tolerances), [expected]);
     }
 }
 
-/// This case is 1.6 % off in its worst flow.
+/// The worst flow of this case deviates by 1.6 %.
 #[test]
-fn a_limit_that_is_missed_is_told() {
+fn a_missed_limit_is_reported() {
     let case = "star-16to1--step";
     let missed =
-        mistakes_of(&[case], &format!(r#"{{ "{case}": {{ "per_flow_rel_max": 0.01, "median_rel": 0.03 }} }}"#));
+        failures_of(&[case], &format!(r#"{{ "{case}": {{ "per_flow_rel_max": 0.01, "median_rel": 0.03 }} }}"#));
     assert!(missed.len() == 1 && missed[0].contains("worst flow") && missed[0].contains("of 0.01"), "{missed:?}");
 }

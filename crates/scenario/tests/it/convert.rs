@@ -1,4 +1,4 @@
-//! HPCC-family inputs become scenarios.
+//! Conversion of input files of the HPCC ns-3 simulator and its relatives.
 
 use backwater_fabric::mechanisms::congestion::CongestionConfig;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hpcc");
 
-/// A directory of this test's own, empty.
+/// Creates an empty directory for a test.
 fn scratch(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&directory);
@@ -23,7 +23,7 @@ fn scenario(converted: &Converted) -> Scenario {
     Scenario::from_document(&document).unwrap()
 }
 
-/// Converts the sample with other contents of its files.
+/// Converts the sample with replaced topology, flows or configuration.
 fn altered(
     name: &str,
     topology: Option<&str>,
@@ -56,9 +56,9 @@ fn the_sample_becomes_the_golden_scenario() {
     scenario(&converted);
 }
 
-/// What the Pyrrha simulator ships becomes a scenario that can run.
+/// Files of the Pyrrha simulator become a scenario that can be planned.
 #[test]
-fn the_files_of_the_pyrrha_simulator_become_a_plan() {
+fn files_of_the_pyrrha_simulator_can_be_planned() {
     let directory = Path::new(SAMPLE).join("../pyrrha");
     let [topology, flows] = ["topology.txt", "flows.txt"].map(|file| directory.join(file));
     let converted = convert(&topology, &flows, None, &directory).unwrap();
@@ -70,7 +70,7 @@ fn the_files_of_the_pyrrha_simulator_become_a_plan() {
 }
 
 #[test]
-fn paths_are_relative_to_where_the_scenario_stands() {
+fn paths_are_relative_to_the_scenarios_folder() {
     let directory = scratch("paths").join("a/b");
     fs::create_dir_all(&directory).unwrap();
     let file = |name| directory.join("../..").join(name);
@@ -83,7 +83,7 @@ fn paths_are_relative_to_where_the_scenario_stands() {
 }
 
 #[test]
-fn congestion_controls_are_told_from_cc_mode_and_enable_qcn() {
+fn cc_mode_and_enable_qcn_determine_the_congestion_control() {
     let with = |name: &str, mode: &str, qcn: &str| {
         let config = |text: String| text.replace("CC_MODE 1", mode).replace("ENABLE_QCN 1", qcn);
         scenario(&altered(name, None, None, config).unwrap()).congestion_control
@@ -103,7 +103,7 @@ fn flows_before_two_seconds_keep_their_times() {
 }
 
 #[test]
-fn what_is_lost_is_said() {
+fn notes_name_every_loss_of_information() {
     let config = |text: String| {
         text.replace("400000000000 6400", "400000000000 1600")
             .replace("L2_BACK_TO_ZERO 0", "L2_BACK_TO_ZERO 1")
@@ -129,7 +129,7 @@ fn what_is_lost_is_said() {
 }
 
 #[test]
-fn broken_configurations_say_where() {
+fn errors_in_configurations_have_positions() {
     let table = [
         (
             "CC_MODE 1",
@@ -206,7 +206,7 @@ fn broken_configurations_say_where() {
 }
 
 #[test]
-fn errors_of_topology_and_flows_come_together() {
+fn errors_of_topology_and_flows_are_reported_together() {
     assert_eq!(
         altered("both", Some("2 1 9"), Some("1\n0 0 3 100 0 2"), |text| text).unwrap_err(),
         "topology.txt:2:1: the header announces 1 switch number, but the file ends after 0\n\
@@ -223,16 +223,16 @@ fn errors_of_topology_and_flows_come_together() {
     );
 }
 
-/// Reference inputs of the HPCC simulator, where they are at hand.
+/// Converts the reference inputs of the HPCC simulator beside the repository, if present.
 #[test]
 fn reference_inputs_convert() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/calibration");
     let Ok(cases) = fs::read_dir(&root) else {
-        // Not with `eprintln!`, which is shown only if a test fails.
-        writeln!(std::io::stderr(), "skipped: there is no {}", root.display()).unwrap();
+        // `eprintln!` would be captured and shown only if the test fails.
+        writeln!(std::io::stderr(), "skipped: {} does not exist", root.display()).unwrap();
         return;
     };
-    // The incast mix of Pyrrha's simulator is packed, and has a test of its own.
+    // The incast mix of Pyrrha's simulator is compressed; its own test reads it.
     let cases = cases.map(|case| case.unwrap().path());
     let cases: Vec<_> = cases.filter(|case| case.join("config.txt").is_file()).collect();
     assert!(!cases.is_empty());

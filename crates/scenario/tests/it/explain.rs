@@ -1,4 +1,4 @@
-//! What was in force: every value, and where it came from.
+//! Effective values and their origins.
 
 use backwater_scenario::{Document, Plan, Setting, explain};
 use serde_json::{Value, json};
@@ -6,12 +6,14 @@ use std::path::Path;
 
 fn plan(text: &str, overrides: &[&str]) -> (Document, Plan) {
     let mut document = Document::from_toml("s.toml", text).unwrap();
-    overrides.iter().for_each(|assignment| document.set(assignment).unwrap());
+    for assignment in overrides {
+        document.set(assignment).unwrap();
+    }
     let plan = Plan::from_document(&document, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:#?}"));
     (document, plan)
 }
 
-/// Checks settings by path, and that what the plan stores says the same.
+/// Checks the explained settings by path, and the same values in the plan's stored data.
 fn assert_settings(text: &str, overrides: &[&str], expected: &[(&str, Value, &str)]) {
     let (document, plan) = plan(text, overrides);
     let settings = explain(&document, &plan);
@@ -28,8 +30,8 @@ const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncon
                     [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h0\", \"h1\"]]\n";
 
 #[test]
-fn every_value_says_where_it_came_from() {
-    // 2 (12,500 + 1078) + 3840 B, and two frames of 1078 B.
+fn every_value_has_its_origin() {
+    // Headroom: 2 (12,500 + 1078) + 3840 B. Resume offset: two frames of 1078 B.
     assert_settings(
         STAR,
         &["network.mtu=1KB"],
@@ -57,7 +59,7 @@ fn every_value_says_where_it_came_from() {
     );
 }
 
-/// Hosts at 25 and 100 Gb/s on two switches, links of two delays.
+/// Two switches, hosts at 25 and 100 Gb/s, and links with two delays.
 const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\"], switches = [\"s\", \"t\"], links = [\n\
                      { a = \"a\", b = \"s\", rate = \"25 Gbps\" }, { a = \"b\", b = \"t\" }, { a = \"c\", b = \"t\" },\n\
                      { a = \"s\", b = \"t\", delay = \"2 us\" } ] }\n\
@@ -66,7 +68,7 @@ const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\
                      [[traffic]]\nkind = \"poisson\"\nload = 0.5\nsizes = \"64 KB\"\n";
 
 #[test]
-fn where_links_differ_a_table_says_what_holds_where() {
+fn values_are_tables_by_link_rate_and_delay_if_links_differ() {
     assert_settings(
         MIXED,
         &["switch.headroom.kind=sih", "switch.headroom.alpha_rate=50G"],
@@ -107,7 +109,7 @@ fn where_links_differ_a_table_says_what_holds_where() {
 }
 
 #[test]
-fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric() {
+fn values_derived_from_the_fabric_are_explained() {
     // A packet of 1082 B on the wire and its ACK of 86 B, each over two links of 1 us at 100 Gb/s;
     // with telemetry in both, 1082 B and 128 B.
     let base_rtt = json!("4186.88 ns");
@@ -146,8 +148,8 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
             ],
         ),
-        // 8 us above that; five times as much for small windows. 49 packets fill the line in a base
-        // round-trip time, 141 in the target.
+        // The target is the base RTT plus 8 us; `fs_range` is five times the target. 49 packets
+        // fill the link for a base RTT, 141 for the target.
         (
             &["congestion_control.kind=swift"],
             vec![
@@ -201,7 +203,7 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
                 ("congestion_control.additive_increase", json!("an eighth of the rate in a notice"), "default"),
             ],
         ),
-        // 49 packets fill the line in a base round-trip time.
+        // 49 packets fill the link for a base RTT.
         (
             &["congestion_control.kind=mp-rdma", "recovery.kind=mp-rdma"],
             vec![
@@ -259,9 +261,10 @@ fn every_congestion_control_and_buffer_policy_says_what_follows_from_the_fabric(
     }
 }
 
-/// Neighbours must agree on how long a PAUSE lasts; what no switch runs is nobody's neighbour.
+/// Neighbours must agree on the duration of a PAUSE. Here every switch is in a group, so no switch
+/// runs the flow control of `switch`.
 #[test]
-fn what_no_switch_runs_is_not_compared() {
+fn an_unused_flow_control_is_not_compared_with_groups() {
     let only = "topology = { kind = \"star\", hosts = 3 }\n\
                 groups = [{ switches = \"s0\", flow_control = { kind = \"pfc\", pause = \"quanta\" } }]\n\
                 [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
@@ -269,7 +272,7 @@ fn what_no_switch_runs_is_not_compared() {
 }
 
 #[test]
-fn topologies_and_groups_say_what_follows() {
+fn defaults_of_topologies_groups_and_traffic_are_explained() {
     let leaf_spine = "topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_rate = \"25 Gbps\" }\n\
                       groups = [{ switches = \"spine0\", headroom = { kind = \"static\" } }]\n\
                       [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
@@ -334,10 +337,9 @@ fn topologies_and_groups_say_what_follows() {
     );
 }
 
-/// Nothing is null, neither in what a run stores nor in what is shown; alternatives that were not
-/// chosen are absent.
+/// Neither stored nor explained values are null. Alternatives that were not chosen are absent.
 #[test]
-fn nothing_is_null() {
+fn no_value_is_null() {
     fn has_null(value: &Value) -> bool {
         match value {
             Value::Null => true,

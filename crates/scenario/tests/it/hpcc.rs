@@ -1,4 +1,4 @@
-//! Files of the HPCC family: dialects, broken files, round trips.
+//! Files of the HPCC ns-3 simulator and its relatives: dialects, invalid files, round trips.
 
 use backwater_engine::{Duration, Rate, Time};
 use backwater_fabric::ids::{Class, NodeId};
@@ -16,7 +16,7 @@ fn all(errors: Vec<Diagnostic>) -> String {
 }
 
 #[test]
-fn the_hpcc_dialect_may_put_switches_first_and_explain_itself_at_the_end() {
+fn the_hpcc_dialect_allows_switches_first_and_text_at_the_end() {
     let text = "3 1 2\n0\n0 1 100Gbps 0.001ms 0\n0 2 25000000000.0 1000ns 0.01\n\nFirst line: total node #, switch node #, link #\n";
     let topology = read_topology(text, "t.txt").unwrap();
     assert_eq!(topology.dialect, TopologyDialect::Hpcc);
@@ -49,8 +49,8 @@ fn the_pyrrha_dialect_has_no_error_rates() {
     assert!(topology.notes.is_empty());
 }
 
-/// As the Pyrrha simulator ships them: rates in Gb/s and delays in ns without units, two numbers
-/// above six columns.
+/// Files from the Pyrrha simulator: rates in Gb/s and delays in ns without units. The flow file has
+/// two numbers in its header and six columns.
 #[test]
 fn the_files_of_the_pyrrha_simulator_are_read() {
     let topology = read_topology(include_str!("../data/pyrrha/topology.txt"), "t.txt").unwrap();
@@ -88,7 +88,7 @@ fn parallel_links_are_kept() {
 }
 
 #[test]
-fn broken_topologies_say_where() {
+fn errors_in_topology_files_have_positions() {
     let table = [
         ("", "t:1:1: the file is empty; expected <nodes> <switches> <links>"),
         ("3 1", "t:1:1: the first line has 2 words; expected 3 (HPCC, ConWeave) or 6 (SimAI, Pyrrha)"),
@@ -188,7 +188,7 @@ fn flows_are_read_exactly_in_every_dialect() {
 }
 
 #[test]
-fn unsorted_flows_are_sorted_and_surplus_lines_left_alone_with_a_note() {
+fn unsorted_flows_are_sorted_and_surplus_lines_ignored_with_a_note() {
     let flows =
         read_flows("3\n0 1 3 100 10 2.5\n1 0 3 100 20 2\n2 0 3 100 30 2.5\n\nFirst line: # of flows\n", "f", None)
             .unwrap();
@@ -203,7 +203,7 @@ fn unsorted_flows_are_sorted_and_surplus_lines_left_alone_with_a_note() {
 }
 
 #[test]
-fn broken_flows_say_where() {
+fn errors_in_flow_files_have_positions() {
     let table = [
         ("", None, "f:1:1: the file is empty; expected the number of flows"),
         (
@@ -260,7 +260,7 @@ fn broken_flows_say_where() {
 }
 
 #[test]
-fn a_file_of_errors_does_not_drown_the_reader() {
+fn at_most_fifty_errors_of_a_file_are_shown() {
     let text = format!("1000\n{}", "0 0 3 100 10 2\n".repeat(1000));
     let errors = read_flows(&text, "f", None).unwrap_err();
     assert_eq!(errors.len(), 50);
@@ -279,7 +279,7 @@ fn flows_must_run_between_hosts_of_the_topology() {
 }
 
 #[test]
-fn graphs_survive_the_round_trip() {
+fn graphs_are_unchanged_by_a_round_trip() {
     for toml in [
         "kind = \"star\"\nhosts = 3\ndelay = \"1.5 ns\"\nerror_rate = 0.00001",
         "kind = \"dumbbell\"\nleft = 2\nright = 3\ntrunks = 4\nrate = \"79999999000 bps\"",
@@ -299,9 +299,20 @@ fn graphs_survive_the_round_trip() {
 
 proptest! {
     #[test]
-    fn flows_survive_the_round_trip(flows in prop::collection::vec((0u32..9, 9u32..20, 0u8..8, any::<u16>(), 1u64..1 << 60, 0u64..1_000_000_000_000_000_000), 0..20)) {
+    fn flows_are_unchanged_by_a_round_trip(
+        flows in prop::collection::vec(
+            (0u32..9, 9u32..20, 0u8..8, any::<u16>(), 1u64..1 << 60, 0u64..1_000_000_000_000_000_000),
+            0..20,
+        ),
+    ) {
         let mut flows: Vec<_> = flows.into_iter().map(|(src, dst, pg, dport, bytes, start)| HpccFlow {
-            src: NodeId(src), dst: NodeId(dst), pg: Some(Class(pg)), dport: Some(dport), bytes, start: Time::from_ps(start), line: 0,
+            src: NodeId(src),
+            dst: NodeId(dst),
+            pg: Some(Class(pg)),
+            dport: Some(dport),
+            bytes,
+            start: Time::from_ps(start),
+            line: 0,
         }).collect();
         flows.sort_by_key(|flow| flow.start);
         for (i, flow) in flows.iter_mut().enumerate() {
@@ -317,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn almost_right_text_never_panics(text in "[0-9]{1,2}( [0-9]{1,2}){2}(\n[0-9 .eGbpsun-]{0,30}){0,8}") {
+    fn nearly_valid_text_never_panics(text in "[0-9]{1,2}( [0-9]{1,2}){2}(\n[0-9 .eGbpsun-]{0,30}){0,8}") {
         if let Ok(topology) = read_topology(&text, "t") {
             let _ = Graph::new(topology.nodes, topology.links, Vec::new());
         }

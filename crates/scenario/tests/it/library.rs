@@ -1,4 +1,4 @@
-//! The scenarios of the repository are sound.
+//! All scenarios of the repository are valid.
 
 use backwater_scenario::{Document, Plan, Scenario};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ fn scenarios() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_scenario_is_a_plan() {
+fn every_scenario_has_a_plan_with_flows_and_no_idle_options() {
     let files = scenarios();
     assert!(files.len() > 5, "{files:?}");
     for path in files {
         let document = Document::read(&path).expect("a readable file");
-        let plan = Plan::from_document(&document, path.parent().expect("a file stands in a folder"));
+        let plan = Plan::from_document(&document, path.parent().expect("the file's folder"));
         let plan = plan.unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"));
         assert!(plan.traffic.flows().next().is_some());
         let warnings: Vec<_> = plan.warnings.iter().map(ToString::to_string).collect();
@@ -27,13 +27,13 @@ fn every_scenario_is_a_plan() {
     }
 }
 
-/// What a run stores of its scenario is a scenario, and the same one.
+/// The resolved scenario that a run stores can be read again, unchanged.
 #[test]
-fn every_resolved_scenario_reads_back() {
+fn every_resolved_scenario_is_read_back_unchanged() {
     for path in scenarios() {
         let document = Document::read(&path).expect("a readable file");
-        let resolved = Scenario::from_document(&document).expect("a sound scenario").resolved().expect("plain data");
-        let again = Scenario::from_document(&Document::from_json(&resolved)).expect("a sound scenario");
+        let resolved = Scenario::from_document(&document).expect("a valid scenario").resolved().expect("plain data");
+        let again = Scenario::from_document(&Document::from_json(&resolved)).expect("a valid scenario");
         assert_eq!(again.resolved().expect("plain data"), resolved, "{}", path.display());
     }
 }

@@ -1,9 +1,9 @@
-//! Differential: an incast mix in the simulator of Pyrrha's authors, under PFC, Pyrrha and BFC,
-//! compared group by group.
+//! Differential: an incast mix under PFC, Pyrrha and BFC, compared by group of flows with a run of
+//! the Pyrrha authors' simulator.
 //!
-//! The run is beside the repository in `shared/calibration/pyrrha-incastmix`; where it is absent
-//! the test prints a note and passes. Paths are hashed and not recorded, so means of groups are
-//! compared, not flows. `docs/validation.md` has the figures.
+//! The run is stored beside the repository, in `shared/calibration/pyrrha-incastmix`. Without this
+//! folder, the test prints a note and passes. Paths are hashed and not recorded: the test compares
+//! means of groups, not single flows. `docs/validation.md` lists the results.
 #![allow(clippy::print_stdout, reason = "a test that prints its measurements")]
 
 use crate::table::table;
@@ -27,7 +27,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// A flow and its completion time at the receiver, in microseconds, in the authors' simulator.
+/// A flow and its completion times at the receiver, in microseconds, in the authors' simulator.
 #[derive(Debug, Deserialize)]
 struct Reference {
     src: u32,
@@ -39,13 +39,13 @@ struct Reference {
     fct_bfc32_us: f64,
 }
 
-/// Hosts of the rack of the incast's receiver, which is host 0.
+/// Number of hosts in the first rack; host 0 is the receiver of the incast.
 const RACK: u32 = 16;
-/// Seeds that are averaged where paths and queues, which follow from hashes, make runs scatter.
+/// Number of averaged runs in cases with scatter: paths and queues depend on hashes.
 const SEEDS: u64 = 5;
 const GROUPS: [&str; 3] = ["incast", "victims", "background"];
 
-/// Which of the groups a flow is in; those that leave the rack are in none.
+/// Returns a flow's group; `None` if the flow leaves the receiver's rack.
 fn group(flow: &Reference) -> Option<usize> {
     match (flow.src, flow.dst) {
         (_, 0) => Some(0),
@@ -114,16 +114,16 @@ fn queues(flow_control: FlowControlConfig, scheduler: SchedulerConfig) -> Switch
 }
 
 #[test]
-fn an_incast_mix_is_matched_group_by_group() {
+fn an_incast_mix_matches_the_authors_simulator_by_group() {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/calibration/pyrrha-incastmix");
     if !case.is_dir() {
-        // Not with `eprintln!`, which is shown only if a test fails.
-        writeln!(std::io::stderr(), "skipped: there is no run of Pyrrha's simulator beside the repository").unwrap();
+        // `eprintln!` would be captured and shown only if the test fails.
+        writeln!(std::io::stderr(), "skipped: no run of Pyrrha's simulator beside the repository").unwrap();
         return;
     }
     let flows: Vec<Reference> = table(&case.join("flows.csv.gz"));
     let counts = [0, 1, 2].map(|of| flows.iter().filter(|flow| group(flow) == Some(of)).count());
-    assert_eq!(counts, [720, 4570, 40_039], "the groups that the run's README tells of");
+    assert_eq!(counts, [720, 4570, 40_039], "flows by group, as in the run's README");
     let pfc = SwitchConfig {
         headroom: HeadroomConfig::Sih(SihConfig {
             alpha: 0.25,
@@ -134,8 +134,8 @@ fn an_incast_mix_is_matched_group_by_group() {
         }),
         ..Default::default()
     };
-    // The options of the authors' simulator: no rule against a switch's own roots, no end of the
-    // time that a queue is kept.
+    // Options of the authors' simulator: no own-root rule, and no release of empty queues during
+    // the run.
     let pyrrha = PyrrhaConfig {
         relay_metric: RelayMetric::PerIngress,
         feed: Feed::EveryQueue,
@@ -164,7 +164,7 @@ fn an_incast_mix_is_matched_group_by_group() {
             let ratio = ours / theirs;
             println!("{name:30} {group:10} {ours:8.1} us, theirs {theirs:8.1} us: {ratio:.2}");
             let (low, high) = match (name, *group) {
-                // Two thirds of the victims find an empty queue: the comparison can tell.
+                // Two thirds of the victims find an empty queue: the comparison must detect this.
                 ("BFC-32, round robin", "victims") => (0.0, 0.5),
                 ("BFC-32, round robin" | "BFC-32, ACKs wait", _) => (0.5, 1.6),
                 (_, "incast") => (0.95, 1.05),

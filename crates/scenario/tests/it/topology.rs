@@ -1,4 +1,4 @@
-//! Topologies: shapes, checks, files.
+//! Topologies: nodes, links and their order; errors; port names.
 
 use backwater_engine::Rate;
 use backwater_fabric::ids::NodeId;
@@ -16,7 +16,7 @@ fn build(toml: &str) -> Graph {
     try_build(toml).unwrap()
 }
 
-/// All errors of a topology that must not build, one per line.
+/// Returns all errors of an invalid topology, one per line.
 fn errors(toml: &str) -> String {
     let lines: Vec<_> = try_build(toml).unwrap_err().iter().map(describe).collect();
     lines.join("\n")
@@ -50,7 +50,7 @@ fn fat_trees_have_k_cubed_over_four_hosts() {
 }
 
 #[test]
-fn a_fat_tree_is_wired_as_in_the_paper() {
+fn links_of_a_fat_tree_match_the_paper() {
     let graph = build("kind = \"fat-tree\"\nk = 4\nhosts_per_edge = 4");
     assert_eq!(graph.hosts().count(), 32);
     assert_eq!(peers(&graph, "edge2"), ["h8", "h9", "h10", "h11", "agg2", "agg3"]);
@@ -60,7 +60,7 @@ fn a_fat_tree_is_wired_as_in_the_paper() {
 }
 
 #[test]
-fn hosts_that_do_not_relay_lead_nowhere() {
+fn only_relaying_hosts_connect_switches() {
     let names = "kind = \"custom\"\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, { a = \"h1\", b = \"a\" }, { a = \"h1\", b = \"b\" }, { a = \"h2\", b = \"b\" }]";
     assert!(
         errors(&format!("{names}\nhosts = [\"h0\", \"h1\", \"h2\"]"))
@@ -106,7 +106,7 @@ fn star_and_dumbbell() {
 }
 
 #[test]
-fn custom_links_take_the_defaults_of_the_topology() {
+fn custom_links_default_to_the_rate_and_delay_of_the_topology() {
     let graph = build(
         r#"
         kind = "custom"
@@ -122,7 +122,7 @@ fn custom_links_take_the_defaults_of_the_topology() {
 }
 
 #[test]
-fn failed_links_are_taken_out_one_by_one() {
+fn each_failed_link_entry_removes_one_parallel_link() {
     let fabric = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\nparallel_links = 2\n";
     let graph = build(&format!("{fabric}failed_links = [[\"spine1\", \"leaf0\"]]"));
     assert_eq!(peers(&graph, "leaf0"), ["h0", "spine0", "spine0", "spine1"]);
@@ -130,7 +130,7 @@ fn failed_links_are_taken_out_one_by_one() {
     assert_eq!(peers(&graph, "leaf0"), ["h0", "spine0", "spine0"]);
 }
 
-/// The rate and delay of every link of a pair, in order.
+/// Returns rate (Gb/s) and delay (ns) of every link between two nodes, in order.
 fn wires(graph: &Graph, a: &str, b: &str) -> Vec<(u64, u64)> {
     let [a, b] = [a, b].map(|name| graph.node(name).unwrap());
     let between = graph.links.iter().filter(|link| [(a, b), (b, a)].contains(&(link.a, link.b)));
@@ -138,7 +138,7 @@ fn wires(graph: &Graph, a: &str, b: &str) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn links_may_differ_from_the_others() {
+fn changed_links_have_their_own_rate_and_delay() {
     let fabric = "kind = \"leaf-spine\"\nleaves = 3\nspines = 4\nhosts_per_leaf = 4\nhost_rate = \"40 Gbps\"\n";
     let graph = build(&format!(
         "{fabric}changed_links = [{{ link = [\"spine3\", \"leaf0\"], rate = \"25 Gbps\" }},\n\
@@ -150,20 +150,20 @@ fn links_may_differ_from_the_others() {
         assert_eq!(uplinks(leaf), [(40, 5000), (40, 1000), (40, 1000), (40, 1000)]);
     }
     assert_eq!([wires(&graph, "h0", "leaf0"), wires(&graph, "h1", "leaf0")], [[(10, 1000)], [(40, 1000)]]);
-    // 130 Gb/s from hosts to 145 Gb/s upwards at leaf0, 160 to 160 at the others.
+    // Host links to uplinks: 130 to 145 Gb/s at leaf0, 160 to 160 Gb/s at the others.
     assert!(graph.notes[0].ends_with("oversubscription 0.9:1 to 1:1"), "{:?}", graph.notes);
     assert_eq!(graph.notes[1..], ["4 links changed"]);
 }
 
 #[test]
-fn of_parallel_links_some_may_differ() {
+fn some_of_several_parallel_links_can_be_changed() {
     let fabric = "kind = \"dumbbell\"\nleft = 2\nright = 1\ntrunks = 4\nbottleneck_rate = \"40 Gbps\"\n";
     let changed = |more: &str| {
         let change = "changed_links = [{ link = [\"right\", \"left\"], rate = \"20 Gbps\"";
         build(&format!("{fabric}{change}{more} }}]\nfailed_links = [[\"left\", \"right\"]]"))
     };
     let rates = |graph: &Graph| wires(graph, "left", "right").into_iter().map(|wire| wire.0).collect::<Vec<_>>();
-    // The last of them fails.
+    // The last parallel link fails.
     assert_eq!(rates(&changed(", count = 3")), [20, 20, 20]);
     assert_eq!(rates(&changed(", count = 1")), [20, 40, 40]);
     let all = changed("");
@@ -179,14 +179,14 @@ fn of_parallel_links_some_may_differ() {
 }
 
 #[test]
-fn hosts_without_switches_are_a_fabric_too() {
+fn hosts_can_be_linked_without_switches() {
     let graph = build("kind = \"custom\"\nhosts = [\"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]");
     assert_eq!(graph.rack_of(NodeId(0)), None);
 }
 
-/// What is wrong is said, all of it, at the field that is wrong.
+/// All errors are reported at once, each at its field.
 #[test]
-fn broken_topologies_say_what_is_wrong() {
+fn errors_of_invalid_topologies() {
     let custom = |hosts: &str, links: &str| {
         let switches = if links.contains("\"t\"") { "\"s\", \"t\"" } else { "\"s\"" };
         format!("kind = \"custom\"\nhosts = [{hosts}]\nswitches = [{switches}]\nlinks = [{links}]")
@@ -304,7 +304,7 @@ fn broken_topologies_say_what_is_wrong() {
         (custom("", "{ a = \"s\", b = \"t\" }"), "topology: has no host"),
         (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: is empty"),
         (
-            // b and c both see a; they do not see each other, since a does not forward.
+            // Host a is linked to both switches but does not forward packets between b and c.
             custom("\"a\", \"b\", \"c\"", "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" }, { a = \"c\", b = \"t\" }"),
             "topology: no path leads from host \"b\" to \"c\" (only switches and relays forward: link the switches)",
         ),
@@ -318,7 +318,7 @@ fn broken_topologies_say_what_is_wrong() {
     }
 }
 
-/// Links of a custom topology can name their ports; a failed one takes its names along.
+/// Links of a custom topology can name their ports. A failed link's names are dropped.
 #[test]
 fn links_can_name_their_ports() {
     let graph = build(

@@ -33,7 +33,9 @@ fn large_incasts_reuse_senders_evenly() {
         );
         assert_eq!((made.len(), made.iter().map(|flow| flow.bytes).sum::<u64>()), (40, 40_001));
         let mut counts = BTreeMap::new();
-        made.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+        for flow in &made {
+            *counts.entry(flow.src).or_insert(0) += 1;
+        }
         counts.into_values().collect::<Vec<u32>>()
     };
     let even = count("even");
@@ -42,7 +44,7 @@ fn large_incasts_reuse_senders_evenly() {
 }
 
 #[test]
-fn degrees_can_be_drawn_from_a_range() {
+fn degree_can_be_drawn_from_a_range() {
     let made = flows("{ kind = \"incast\", degree = [1, 15], size = \"64 KB\", load = 0.5 }", 50);
     let degrees: Vec<usize> = bursts(&made).values().map(Vec::len).collect();
     assert!(degrees.iter().all(|degree| (1..=15).contains(degree)));
@@ -54,7 +56,7 @@ fn degrees_can_be_drawn_from_a_range() {
 }
 
 #[test]
-fn loads_are_shares_of_the_receivers_links() {
+fn load_is_a_share_of_the_receivers_link_capacity() {
     for arrivals in ["periodic", "poisson"] {
         for (receivers, hosts) in [("[\"h0\"]", 1), ("\"h*\"", 16)] {
             let made = flows(
@@ -70,8 +72,8 @@ fn loads_are_shares_of_the_receivers_links() {
     }
 }
 
-/// 720 flows of 30 to 40 packets at half the load of one host's link, and Poisson traffic at
-/// 0.8 between racks that excludes the host.
+/// Incast of 720 flows with 30 to 40 packets each, at load 0.5 of the receiver's link. Poisson
+/// traffic between racks has load 0.8 and excludes the receiver.
 #[test]
 fn incast_mix_of_pyrrha_section_viii() {
     let graph =
@@ -91,9 +93,11 @@ fn incast_mix_of_pyrrha_section_viii() {
         assert!(flows.iter().any(|flow| since(flow) > 90_000));
         assert!(flows.iter().all(|flow| flow.dst == NodeId(0) && rack(flow.src) != 0));
         assert!(flows.iter().all(|flow| flow.bytes % 1460 == 0 && (30..=40).contains(&(flow.bytes / 1460))));
-        // Drawn with repetition, some of 144 hosts send more often than others.
+        // Senders are drawn with repetition: some of the 144 hosts send more often than others.
         let mut counts = BTreeMap::new();
-        flows.iter().for_each(|flow| *counts.entry(flow.src).or_insert(0) += 1);
+        for flow in flows {
+            *counts.entry(flow.src).or_insert(0) += 1;
+        }
         assert!(counts.values().any(|count| *count < 3) && counts.values().any(|count| *count > 7));
         sources.extend(counts.into_keys());
     }
@@ -162,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn wrong_options_are_rejected() {
+fn invalid_options_are_rejected() {
     check_rejected(&[
         (
             "{ kind = \"incast\", degree = 0, size = \"1 KB\", bursts = 0, period = \"0 s\", load = 0.5 }",

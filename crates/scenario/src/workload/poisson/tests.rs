@@ -10,7 +10,7 @@ const GOLDEN: [(u64, u32, u32, u64); 3] =
     [(31348504, 2, 4, 2314942), (114829134, 12, 7, 13745), (148841797, 6, 8, 61440)];
 
 #[test]
-fn first_flows_never_change() {
+fn the_first_flows_equal_the_golden_ones() {
     let made = flows("{ kind = \"poisson\", sizes = \"websearch-dctcp\", load = 0.5 }", 1);
     let first: Vec<_> = made.iter().take(3).map(|flow| (flow.start.ps(), flow.src.0, flow.dst.0, flow.bytes)).collect();
     assert_eq!(first, GOLDEN);
@@ -28,7 +28,7 @@ fn offered_load_is_the_requested_load() {
             let own: Vec<_> = made.iter().filter(|flow| flow.src == NodeId(host)).collect();
             let share = own.len() as f64 / made.len() as f64 * 16.0;
             assert!((share - 1.0).abs() < 0.1, "{share}");
-            // Uniform over the 15 others, of which 3 are in the rack.
+            // Destinations are uniform over 15 hosts, 3 of them in the source's rack.
             let local = own.iter().filter(|flow| rack(flow.dst) == rack(flow.src)).count() as f64 / own.len() as f64;
             assert!((local - 0.2).abs() < 0.05, "{local}");
         }
@@ -36,7 +36,7 @@ fn offered_load_is_the_requested_load() {
 }
 
 #[test]
-fn wire_loads_count_headers() {
+fn load_on_the_wire_includes_headers() {
     let made = flows("{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.8, load_counts = \"wire\" }", 2);
     let wire = |flow: &FlowSpec| {
         let full = flow.bytes / 1000 * u64::from(Framing::Rocev2.data(1000, false, 0).wire);
@@ -51,14 +51,14 @@ fn wire_loads_count_headers() {
 }
 
 #[test]
-fn uplink_loads_are_shares_of_the_uplinks() {
+fn load_of_uplinks_is_a_share_of_the_uplink_capacity() {
     for extra in ["", ", intra_rack = 0.5", ", intra_rack = 0.0"] {
         let made = flows(
             &format!("{{ kind = \"poisson\", sizes = \"alistorage\", load = 0.6, load_of = \"uplinks\"{extra} }}"),
             500,
         );
         for leaf in 0..4 {
-            // Two uplinks of 100 Gb/s.
+            // Each leaf has two uplinks at 100 Gb/s.
             let leaving = made.iter().filter(|flow| rack(flow.src) == leaf && rack(flow.dst) != leaf);
             let measured = offered(leaving, 2, 500);
             assert!((measured / 0.6 - 1.0).abs() < 0.02, "{extra} leaf {leaf}: {measured}");
@@ -105,7 +105,7 @@ fn flows_of_a_burst_start_together_at_the_same_load() {
 }
 
 #[test]
-fn wrong_options_are_rejected() {
+fn invalid_options_are_rejected() {
     check_rejected(&[
         ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
         (

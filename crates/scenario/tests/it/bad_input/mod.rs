@@ -1,5 +1,4 @@
-//! Broken scenarios and what is said about them: the whole message, with file, line, column, field,
-//! value, limit and advice.
+//! Invalid scenarios and their complete messages: file, line, column, field, value, limit, advice.
 
 mod cases;
 
@@ -8,8 +7,8 @@ use backwater_scenario::{Document, Plan, Severity, explain};
 use proptest::prelude::*;
 use std::path::Path;
 
-/// A scenario without fault; the cases break it.
-const SOUND: &str = r#"name = "sound"
+/// Valid scenario; each case replaces one part by an invalid one.
+const VALID: &str = r#"name = "sound"
 
 [run]
 seed = 7
@@ -59,7 +58,7 @@ size = "64 KB"
 receivers = "h0"
 "#;
 
-/// What is said about `text`.
+/// Returns all messages about `text`.
 fn messages(text: &str) -> Vec<String> {
     let result =
         Document::from_toml("s.toml", text).and_then(|document| Plan::from_document(&document, Path::new(".")));
@@ -72,28 +71,28 @@ fn messages(text: &str) -> Vec<String> {
     }
 }
 
-/// [`SOUND`] with the first `from` replaced by `to`. In a BCube, whose servers are called by
-/// address, its traffic names another host.
-fn broken(from: &str, to: &str) -> String {
-    assert!(SOUND.contains(from), "{from}");
+/// Replaces the first `from` in [`VALID`] by `to`. In a BCube, names of servers are addresses, so
+/// the receiver of the incast is replaced as well.
+fn invalid(from: &str, to: &str) -> String {
+    assert!(VALID.contains(from), "{from}");
     let receiver = match to {
         _ if !to.contains("bcube") || to.contains("k = 0") => "receivers = \"h0\"",
         _ if to.contains("k = 2") => "receivers = \"h0.1.1\"",
         _ => "receivers = \"h1.1\"",
     };
-    SOUND.replacen(from, to, 1).replace("receivers = \"h0\"", receiver)
+    VALID.replacen(from, to, 1).replace("receivers = \"h0\"", receiver)
 }
 
 #[test]
-fn the_sound_scenario_is_sound() {
-    assert_eq!(messages(SOUND), [""; 0]);
+fn the_valid_scenario_has_no_messages() {
+    assert_eq!(messages(VALID), [""; 0]);
 }
 
 #[test]
-fn every_broken_scenario_is_told_what_is_wrong() {
+fn every_invalid_scenario_has_the_expected_messages() {
     let mut failures = Vec::new();
     for (from, to, expected) in cases() {
-        let found = messages(&broken(from, to));
+        let found = messages(&invalid(from, to));
         if found != *expected {
             failures.push(format!("{from:?} -> {to:?}\n  expected {expected:#?}\n  found {found:#?}"));
         }
@@ -101,14 +100,14 @@ fn every_broken_scenario_is_told_what_is_wrong() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A trace of everything for a second: 12 links of 100 Gb/s, two directions each, 11.4 million
-/// frames a direction, 6 events of each.
+/// A trace of all events of a second: 12 links at 100 Gb/s, two directions per link, 11.4 million
+/// frames per direction, 6 events per frame.
 #[test]
-fn a_large_trace_is_told_before_it_is_written() {
-    let text = broken("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
-    let [said] = &messages(&text)[..] else { panic!("one message") };
+fn a_large_trace_is_a_warning() {
+    let text = invalid("pauses = true", "pauses = true\ntrace = {}").replace("until = \"1 ms\"", "until = \"1 s\"");
+    let [found] = &messages(&text)[..] else { panic!("expected one message") };
     assert_eq!(
-        said,
+        found,
         "s.toml:38:9: warning: probes.trace: may record 1639 million events, 16.4 GB, if all traced links carry full packets \
          until 1 s; reduce it by from, until, nodes, ports or flows"
     );
@@ -116,12 +115,12 @@ fn a_large_trace_is_told_before_it_is_written() {
     assert_eq!(messages(&text.replace("trace = {}", "trace = { flows = [3] }")), [""; 0]);
 }
 
-/// A clock that counts in whole nanoseconds makes frames too short, and short ones vanish.
+/// A framing with whole nanoseconds shortens the transmission of frames; short frames take no time.
 #[test]
-fn frames_that_the_clock_of_the_framing_cuts_short() {
-    let said = |gbps: u32, mtu: u32| {
+fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
+    let found = |gbps: u32, mtu: u32| {
         let text =
-            broken("host_rate = \"100 Gbps\"", &format!("host_rate = \"{gbps} Gbps\"\nuplink_rate = \"25 Gbps\""));
+            invalid("host_rate = \"100 Gbps\"", &format!("host_rate = \"{gbps} Gbps\"\nuplink_rate = \"25 Gbps\""));
         let text = text.replace("mtu = \"1000 B\"", &format!("mtu = \"{mtu} B\"\nframing = \"hpcc-ns3\""));
         messages(&text.replace("profile = \"paper\"", ""))
     };
@@ -130,11 +129,11 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     };
     let advice = |remedy: &str| format!("; framing = \"rocev2\" is exact; {remedy} are less inexact");
     let (framing, mtu) = ("24:11", "23:7");
-    let lapsed = "; packets lost on such links do not violate the lossless guarantee";
-    let odd = "warning: network.framing = \"hpcc-ns3\"";
+    let exempt = "; packets lost on such links do not violate the lossless guarantee";
+    let warning = "warning: network.framing = \"hpcc-ns3\"";
     let (ack, short) = ("an ACK, 60 B, takes", "a data frame with 1 B, 49 B, takes");
     assert_eq!(
-        said(100, 1000),
+        found(100, 1000),
         [
             cut(
                 mtu,
@@ -143,18 +142,18 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
                 100,
                 "83 ns in this framing, 1.0 %"
             ),
-            cut(framing, odd, &format!("{ack} 4.8 ns"), 100, "4 ns in this framing, 16.7 %"),
-            cut(framing, odd, &format!("{short} 3.92 ns"), 100, "3 ns in this framing, 23.5 %"),
+            cut(framing, warning, &format!("{ack} 4.8 ns"), 100, "4 ns in this framing, 16.7 %"),
+            cut(framing, warning, &format!("{short} 3.92 ns"), 100, "3 ns in this framing, 23.5 %"),
         ]
     );
-    assert_eq!(said(100, 1002).len(), 2);
-    // The fabric of the HPCC simulator's examples: nothing that comes in numbers takes no time.
+    assert_eq!(found(100, 1002).len(), 2);
+    // Link rate of the HPCC simulator's examples: only rare frames take no time.
     assert_eq!(
-        said(400, 1002),
+        found(400, 1002),
         [
-            cut(framing, odd, &format!("{ack} 1.2 ns"), 400, "1 ns in this framing, 16.7 %"),
-            cut(framing, odd, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + lapsed,
-            cut(framing, odd, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + lapsed,
+            cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns in this framing, 16.7 %"),
+            cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + exempt,
+            cut(framing, warning, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + exempt,
             "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports of \
              25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile \
              of the rate of host links, such as \"400g\""
@@ -163,10 +162,10 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     );
     // 51 B and 4.08 ns, 55 B and 4.4 ns, 56 B and 4.48 ns: 2, 9.1 and 10.7 %.
     for (payload, severity) in [(3, "warning"), (7, "warning"), (8, "error")] {
-        let first = &said(100, payload)[0];
+        let first = &found(100, payload)[0];
         assert!(first.contains(&format!("{severity}: network.mtu = \"{payload} B\"")), "{first}");
     }
-    let refused = said(800, 16);
+    let refused = found(800, 16);
     let errors: Vec<_> = refused.iter().filter(|message| message.contains(": error: ")).collect();
     assert_eq!(
         errors,
@@ -197,12 +196,11 @@ fn frames_that_the_clock_of_the_framing_cuts_short() {
     );
 }
 
-/// Whether a congestion control does something at switches, and so at hosts that relay, is for its
-/// congestion point to say.
+/// Congestion controls without a congestion point have no effect at relaying hosts.
 #[test]
-fn a_congestion_point_at_relays_that_does_nothing_is_told() {
-    let said = |topology: &str, congestion_control: &str| {
-        let text = broken(
+fn a_congestion_point_without_effect_at_relays_is_a_warning() {
+    let found_with = |topology: &str, congestion_control: &str| {
+        let text = invalid(
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
             topology,
         )
@@ -218,20 +216,20 @@ fn a_congestion_point_at_relays_that_does_nothing_is_told() {
         let expected = format!(
             "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does nothing to packets that pass a switch"
         );
-        let said = said(bcube, &format!("kind = \"{name}\""));
-        assert!(said.contains(&expected), "{said:?}");
+        let found = found_with(bcube, &format!("kind = \"{name}\""));
+        assert!(found.contains(&expected), "{found:?}");
     }
     for name in ["dcqcn", "hpcc", "power-tcp"] {
-        assert_eq!(said(bcube, &format!("kind = \"{name}\"")), [""; 0], "{name}");
+        assert_eq!(found_with(bcube, &format!("kind = \"{name}\"")), [""; 0], "{name}");
     }
-    // Where no host relays, that is what is said.
+    // Without relaying hosts, the warning gives that reason instead.
     assert_eq!(
-        said("kind = \"bcube\"\nn = 4\nk = 0", "kind = \"none\""),
+        found_with("kind = \"bcube\"\nn = 4\nk = 0", "kind = \"none\""),
         ["s.toml:14:1: warning: host.relay: has no effect: no host of this topology relays"]
     );
 }
 
-/// What is said of a load balancer with edges beside a flow control.
+/// Returns the messages about an edge load balancer together with a flow control.
 fn edges_under(flow_control: &str, load_balance: &str) -> Vec<String> {
     messages(&format!(
         "recovery.kind = \"in-any-order\"\nload_balance = {{ {load_balance} }}\ncongestion_control.kind = \"none\"\n\
@@ -241,39 +239,39 @@ fn edges_under(flow_control: &str, load_balance: &str) -> Vec<String> {
     ))
 }
 
-/// Under Pyrrha congested flows are released by time-out alone.
+/// Under Pyrrha, FLB releases congested flows only by timeout.
 #[test]
-fn flb_under_pyrrha_is_told() {
-    let said = |flow_control| edges_under(flow_control, "kind = \"flb\"");
-    let told = "releases flows by time-out alone that are congested in queues of pyrrha's own";
-    assert!(said("pyrrha").iter().any(|message| message.contains(told)), "{:?}", said("pyrrha"));
-    assert!(!said("pfc").iter().any(|message| message.contains(told)));
+fn flb_under_pyrrha_is_a_warning() {
+    let found = |flow_control| edges_under(flow_control, "kind = \"flb\"");
+    let warning = "releases flows by time-out alone that are congested in queues of pyrrha's own";
+    assert!(found("pyrrha").iter().any(|message| message.contains(warning)), "{:?}", found("pyrrha"));
+    assert!(!found("pfc").iter().any(|message| message.contains(warning)));
 }
 
-/// Edges look at the queues of classes.
+/// Edges read class queues only, not the queues of BFC or per-flow queues.
 #[test]
-fn edges_that_do_not_see_queues_are_told_of() {
-    let is_told = |flow_control, load_balance| {
+fn an_edge_that_cannot_read_queues_is_a_warning() {
+    let warns = |flow_control, load_balance| {
         let found = edges_under(flow_control, load_balance);
         found.iter().any(|message| message.contains("sees neither what waits at an edge's own uplinks"))
     };
     for load_balance in ["kind = \"flb\"", "kind = \"proteus\""] {
-        assert!(is_told("bfc", load_balance) && is_told("per-flow", load_balance) && !is_told("pfc", load_balance));
+        assert!(warns("bfc", load_balance) && warns("per-flow", load_balance) && !warns("pfc", load_balance));
     }
-    assert!(!is_told("bfc", "kind = \"flb\", stamp = \"arrival\""));
+    assert!(!warns("bfc", "kind = \"flb\", stamp = \"arrival\""));
 }
 
-/// Whether a load balancer other than ECMP has anything to choose from.
+/// Load balancers other than ECMP need several ports on shortest paths.
 #[test]
-fn a_load_balancer_without_a_choice_is_told() {
-    let is_told = |topology: &str, more: &str| {
+fn a_load_balancer_without_a_choice_of_ports_is_a_warning() {
+    let warns = |topology: &str, more: &str| {
         let text = format!(
             "recovery.kind = \"in-any-order\"\n{more}\ntopology = {{ {topology} }}\n\
              traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
         );
         let found = messages(&text);
-        let told = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
-        assert!(found.iter().all(|message| message.contains(told)), "{topology}: {found:?}");
+        let warning = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
+        assert!(found.iter().all(|message| message.contains(warning)), "{topology}: {found:?}");
         !found.is_empty()
     };
     let [ecmp, spray] = ["ecmp", "spray"].map(|kind| format!("load_balance.kind = \"{kind}\""));
@@ -287,21 +285,22 @@ fn a_load_balancer_without_a_choice_is_told() {
         ("kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 4", false),
         ("kind = \"fat-tree\", k = 2", true),
         ("kind = \"fat-tree\", k = 4", false),
-        // Of two hops, the first is the host's own; of three, the relay behind it has two.
+        // With two digits, only the source host has a choice. With three, the first relay also has
+        // two ports to choose from.
         ("kind = \"bcube\", n = 2, k = 1", true),
         ("kind = \"bcube\", n = 2, k = 2", false),
     ] {
-        assert_eq!((is_told(topology, &ecmp), is_told(topology, &spray)), (false, expected), "{topology}");
+        assert_eq!((warns(topology, &ecmp), warns(topology, &spray)), (false, expected), "{topology}");
     }
-    // Routes that are computed anew may have choices.
+    // Recomputed routes may offer a choice.
     let dumbbell = "kind = \"dumbbell\", left = 1, right = 1";
     let fault =
         "network.reconvergence = \"1 us\"\nfaults = [{ link = [\"left\", \"right\"], down = \"1 us\", up = \"9 us\" }]";
-    assert!(!is_told(dumbbell, &format!("{spray}\n{fault}")));
+    assert!(!warns(dumbbell, &format!("{spray}\n{fault}")));
 }
 
 #[test]
-fn an_empty_file_lacks_what_it_needs() {
+fn an_empty_file_lacks_topology_and_traffic() {
     assert_eq!(
         messages(""),
         [
@@ -312,8 +311,8 @@ fn an_empty_file_lacks_what_it_needs() {
 }
 
 #[test]
-fn all_errors_of_a_file_come_at_once() {
-    let text = SOUND
+fn all_errors_of_a_file_are_reported_at_once() {
+    let text = VALID
         .replace("pauses = true", "pausses = true")
         .replace("spine1", "spine9")
         .replace("alpha = 0.0625", "alpha = true")
@@ -333,11 +332,11 @@ fn all_errors_of_a_file_come_at_once() {
     );
 }
 
-/// Sections that are sound are checked even where others are broken, but nothing is said that may
-/// follow from what is broken.
+/// Valid sections are checked even if others are invalid. Consequences of an invalid section are
+/// not reported.
 #[test]
-fn sound_sections_are_checked_beside_broken_ones() {
-    let text = broken("until = \"1 ms\"", "until = \"1 ms\"\nshard = 2").replace("\"spine1\"", "\"spine9\"");
+fn valid_sections_are_checked_beside_invalid_ones() {
+    let text = invalid("until = \"1 ms\"", "until = \"1 ms\"\nshard = 2").replace("\"spine1\"", "\"spine9\"");
     assert_eq!(
         messages(&text),
         [
@@ -345,7 +344,7 @@ fn sound_sections_are_checked_beside_broken_ones() {
             "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?"
         ]
     );
-    let text = broken("leaves = 2", "leafs = 2").replace("\"spine1\"", "\"spine9\"").replace("\"h0\"", "\"h99\"");
+    let text = invalid("leaves = 2", "leafs = 2").replace("\"spine1\"", "\"spine9\"").replace("\"h0\"", "\"h99\"");
     assert_eq!(
         messages(&text),
         [
@@ -356,14 +355,14 @@ fn sound_sections_are_checked_beside_broken_ones() {
 }
 
 #[test]
-fn values_from_the_command_line_and_from_data_are_named_as_such() {
-    let mut document = Document::from_toml("s.toml", SOUND).expect("a sound text");
+fn errors_name_the_command_line_or_data_as_origin() {
+    let mut document = Document::from_toml("s.toml", VALID).expect("valid TOML");
     for assignment in ["traffic.0.load=2", "faults.0.up=100 us", "run.sed=3"] {
         document.set(assignment).expect("an assignment");
     }
     let diagnostics = |document: &Document| -> Vec<String> {
         Plan::from_document(document, Path::new("."))
-            .expect_err("a broken scenario")
+            .expect_err("an invalid scenario")
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -376,7 +375,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
             "--set: error: faults[0].up = \"100 us\": must be after the link goes down, at 200 us"
         ]
     );
-    let mut document = Document::from_toml("s.toml", SOUND).expect("a sound text");
+    let mut document = Document::from_toml("s.toml", VALID).expect("valid TOML");
     for assignment in [
         "run.seed=18446744073709551616",
         "run.until=5",
@@ -409,7 +408,7 @@ fn values_from_the_command_line_and_from_data_are_named_as_such() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_named() {
+fn unreadable_files_are_named() {
     let missing = Document::read(Path::new("nowhere/s.toml")).expect_err("a missing file");
     assert_eq!(missing[0].to_string(), "nowhere/s.toml: error: cannot be read: No such file or directory (os error 2)");
     let path = std::env::temp_dir().join(format!("backwater-bad-input-{}.toml", std::process::id()));
@@ -419,8 +418,8 @@ fn files_that_cannot_be_read_are_named() {
     assert_eq!(garbled[0].to_string(), format!("{}:1:9: error: is not UTF-8 text", path.display()));
 }
 
-/// Any text is a plan or a list of errors.
-fn survives(text: &str) {
+/// Checks that a text yields a plan with settings, or errors with messages.
+fn check_text(text: &str) {
     if let Ok(document) = Document::from_toml("s.toml", text) {
         match Plan::from_document(&document, Path::new(".")) {
             Ok(plan) => assert!(!explain(&document, &plan).is_empty()),
@@ -431,22 +430,22 @@ fn survives(text: &str) {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>()) {
-        survives(&text);
+    fn no_text_causes_a_panic(text in any::<String>()) {
+        check_text(&text);
     }
 
-    /// A cut anywhere, and a token of the language in its place.
+    /// Replaces a random range by a token.
     #[test]
-    fn no_mutation_makes_it_panic(
-        from in 0..SOUND.len(),
+    fn no_mutation_causes_a_panic(
+        from in 0..VALID.len(),
         length in 0usize..40,
         token in prop::sample::select(vec![
             "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=", "\n", "kind", "true",
             "18446744073709551615", "\"h1\"", "\"*\"", ".", "#", "\u{e9}",
         ]),
     ) {
-        let mut text = SOUND.to_string();
-        text.replace_range(from..(from + length).min(SOUND.len()), token);
-        survives(&text);
+        let mut text = VALID.to_string();
+        text.replace_range(from..(from + length).min(VALID.len()), token);
+        check_text(&text);
     }
 }

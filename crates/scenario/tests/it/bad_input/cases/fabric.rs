@@ -1,9 +1,9 @@
-//! Nodes, links, routes and faults; BCube, and servers that relay.
+//! Nodes, links, routes and faults; BCube and relaying servers.
 
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // The fabric.
+    // Faults, and options of the fabric.
     (
         "[\"leaf0\", \"spine1\"]",
         "[\"leaf0\", \"spin1\"]",
@@ -71,8 +71,8 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:35:12: error: groups[1].switches = \"spine*\": \"spine0\" is already in another group",
         ],
     ),
-    // Headroom by hand, at 100 Gb/s over 1 us with frames of 1098 B, of which 20 B are not charged:
-    // a window of 26,182 B.
+    // Configured headroom at 100 Gb/s over 1 us. Frames have 1098 B, of which 20 B are not charged;
+    // the window has 26,182 B.
     (
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
@@ -108,7 +108,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
         ],
     ),
-    // Between spine0, which runs Pyrrha, and hosts that do, leaf1 uses PFC towards spine1 alone.
+    // leaf1 uses PFC towards spine1 only: spine0 and leaf1's hosts run Pyrrha.
     (
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
@@ -144,7 +144,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:32:13: error: host.ack_every = 200: is too large for the window of 104672 B: no ACK would ever be sent",
         ],
     ),
-    // Servers that relay have routes of their own.
+    // Relaying servers have their own routes.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 1000",
@@ -152,7 +152,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers, must be at most 16384: every server needs its own routes",
         ],
     ),
-    // What relaying hosts' buffers hold.
+    // Buffers of relaying hosts.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
@@ -167,7 +167,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": cannot be reached by all 2 ports of \"h0.0\" at once with a buffer of 1 MB, so packets may be dropped; needs 2061992 B",
         ],
     ),
-    // One failure must be over before the next begins.
+    // A link must be up again before its next failure.
     (
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
@@ -175,7 +175,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is already down at that time, or is repaired at that time",
         ],
     ),
-    // BCube: how large it may be, what its layers have, and what has failed.
+    // BCube: size, rates and delays of layers, failures.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
@@ -222,8 +222,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
         &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
     ),
-    // BCube: one layer has one delay; a server forwards what comes by a route set by hand; and
-    // groups of one layer border on the other's.
+    // BCube: a single layer; a configured route through a server; groups with different flow
+    // controls on neighbouring layers.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"\nerror_rate = 1.0",
@@ -239,7 +239,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither pauses the other, so full buffers drop",
         ],
     ),
-    // Servers that pass PAUSEs on and cannot hold what is on its way.
+    // Servers that forward PAUSEs need unlimited buffers for packets in flight.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",

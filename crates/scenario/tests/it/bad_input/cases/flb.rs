@@ -1,5 +1,4 @@
-//! FLB, its rate control and Proteus: thresholds, options that have no effect, and fabrics that
-//! they are not for.
+//! FLB, its rate control and Proteus: thresholds, options without effect, unsupported fabrics.
 
 use super::Case;
 

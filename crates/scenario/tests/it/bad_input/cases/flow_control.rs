@@ -1,10 +1,10 @@
-//! What flow controls need of a fabric, of its servers and of its classes.
+//! Flow controls: required fabrics, servers and classes.
 
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // PortFC where no server relays, and with thresholds that cross; PFC* with too few classes, or
-    // with traffic in another than the lowest.
+    // PortFC without relaying servers, and with resume above pause thresholds. PFC* with too few
+    // classes, or with traffic outside the lowest class.
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\"",
@@ -79,7 +79,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:14:16: error: switch.flow_control: port-fc is for servers that are linked to switches only, and here some are linked to each other",
         ],
     ),
-    // PortFC where it promises nothing; what a server cannot forward.
+    // PortFC without a lossless guarantee; a forwarding rate of zero.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",

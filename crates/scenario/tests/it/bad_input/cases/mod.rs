@@ -1,4 +1,4 @@
-//! Mistakes, each with the messages that it must bring.
+//! Invalid variants of the valid scenario, each with its expected messages.
 
 mod fabric;
 mod flb;
@@ -10,7 +10,7 @@ mod srcc;
 mod traces;
 mod values;
 
-/// A line of a sound scenario, what it becomes, and all that is said about it.
+/// A part of the valid scenario, its replacement, and all expected messages.
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {

@@ -1,4 +1,4 @@
-//! MP-RDMA: what must stand beside it, and its options.
+//! MP-RDMA: required companions and options.
 
 use super::Case;
 

@@ -1,9 +1,8 @@
-//! What has no effect.
+//! Options without effect.
 
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // What has no effect.
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nfs_range = \"0 s\"\nfs_max_cwnd = 9.0\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"",

@@ -1,9 +1,8 @@
-//! What does not go together.
+//! Options that contradict each other.
 
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // Relations.
     ("until = \"1 ms\"", "until = \"0 s\"", &["s.toml:5:9: error: run.until = \"0 s\": must be greater than zero"]),
     (
         "warmup = \"100 us\"",

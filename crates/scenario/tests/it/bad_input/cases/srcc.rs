@@ -1,4 +1,4 @@
-//! SRCC: thresholds, windows, the base, and options that have no effect.
+//! SRCC: thresholds, windows, base control, options without effect.
 
 use super::Case;
 

@@ -1,4 +1,4 @@
-//! What is traced, and names of ports.
+//! Traces and port names.
 
 use super::Case;
 

@@ -1,10 +1,10 @@
-//! What stands at a key: unknown keys and names, quantities, types, ranges; and text that is no
-//! scenario.
+//! Single values: control characters, unknown keys and names, quantities, types, ranges; invalid
+//! TOML.
 
 use super::Case;
 
 pub(super) const CASES: &[Case] = &[
-    // Names that a terminal obeys.
+    // Control characters, which would affect a terminal.
     (
         "name = \"sound\"",
         "name = \"so\\u001b[31mund\"",
@@ -275,7 +275,7 @@ pub(super) const CASES: &[Case] = &[
         "seed = 99999999999999999999",
         &["s.toml:4:8: error: run.seed: is 99999999999999999999, must be at most 18446744073709551615"],
     ),
-    // The text.
+    // Invalid TOML.
     ("leaves = 2", "leaves = 2\nleaves = 3", &["s.toml:11:1: error: not TOML: duplicate key (leaves)"]),
     (
         "leaves = 2",
