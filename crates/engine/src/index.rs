@@ -1,5 +1,6 @@
 //! Vectors indexed by ids instead of numbers.
 
+use get_size2::GetSize;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -19,6 +20,12 @@ impl Id for u16 {
 /// A vector with one element per `I`, such as a port or a node. It derefs to a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<I, T>(Vec<T>, PhantomData<I>);
+
+impl<I, T: GetSize> GetSize for IndexVec<I, T> {
+    fn get_heap_size(&self) -> usize {
+        self.0.get_heap_size()
+    }
+}
 
 impl<I, T> Default for IndexVec<I, T> {
     fn default() -> Self {

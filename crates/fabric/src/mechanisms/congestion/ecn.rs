@@ -2,6 +2,8 @@
 //! departure.
 
 use crate::contract::{CongestionPoint, HookSet, PacketContext, PipelineHooks, PortFacts, Site, View};
+use crate::ids::PortIx;
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Stream;
 use backwater_engine::{Bytes, Rate};
 use get_size2::GetSize;
@@ -75,7 +77,7 @@ impl EcnConfig {
 #[derive(Debug, GetSize)]
 pub struct EcnMarker {
     /// Kmin and Kmax by port.
-    thresholds: Vec<(u64, u64)>,
+    thresholds: IndexVec<PortIx, (u64, u64)>,
     pmax: f64,
     draws: Stream,
 }
@@ -104,7 +106,7 @@ impl PipelineHooks for EcnMarker {
 
     #[inline]
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, length: u64, _view: &mut View<'_>) {
-        let (kmin, kmax) = self.thresholds[usize::from(packet.egress)];
+        let (kmin, kmax) = self.thresholds[packet.egress];
         if length > kmax {
             packet.mark();
         } else if length > kmin {

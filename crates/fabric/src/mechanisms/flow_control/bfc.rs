@@ -15,6 +15,7 @@ use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, Class, FlowId, NodeId, PortId, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::{Stream, mix};
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -107,11 +108,11 @@ pub struct Bfc {
     tidy_at: usize,
     /// Queue length above which packets are counted, while this queue is the only active one.
     thresholds: PerHop<u64>,
-    sticky: Vec<Duration>,
+    sticky: IndexVec<PortIx, Duration>,
     /// Counted packets, by ingress port and upstream queue.
-    counted: Vec<[u32; UPSTREAM_QUEUES]>,
+    counted: IndexVec<PortIx, [u32; UPSTREAM_QUEUES]>,
     /// Flows in each queue, by port; at a host only.
-    users: Vec<Vec<u32>>,
+    users: IndexVec<PortIx, Vec<u32>>,
     draws: Stream,
     most_used: QueueIx,
 }
@@ -132,7 +133,7 @@ impl Bfc {
             tidy_at: 1024,
             thresholds: PerHop::new(site, |hop_bdp| hop_bdp),
             sticky: site.ports.iter().map(|port| sticky(port.delay)).collect(),
-            counted: vec![[0; UPSTREAM_QUEUES]; switch_ports],
+            counted: vec![[0; UPSTREAM_QUEUES]; switch_ports].into(),
             users: site.ports.iter().map(|_| if is_host { vec![0; queues.into()] } else { Vec::new() }).collect(),
             draws: site.seed.stream("bfc", view.into()),
             most_used: 0,
@@ -218,8 +219,7 @@ impl FlowControl for Bfc {
         }
         let port = view.port(egress);
         let known = self.flows.get(&(egress, place)).copied();
-        let kept =
-            known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[usize::from(ingress)]);
+        let kept = known.filter(|entry| entry.packets > 0 || now.since(entry.last) <= self.sticky[ingress]);
         let entry = kept.unwrap_or_else(|| Entry { queue: self.assign(port), packets: 0, last: now });
         self.flows.insert((egress, place), Entry { packets: entry.packets + 1, last: now, ..entry });
         let joins = !port.is_occupied(entry.queue) && !port.is_closed(entry.queue);
@@ -235,7 +235,7 @@ impl FlowControl for Bfc {
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, _pressure: Pressure, view: &mut View<'_>) {
         if let Some(upstream) = counted_against(packet.note()) {
-            let count = &mut self.counted[usize::from(packet.ingress())][usize::from(upstream)];
+            let count = &mut self.counted[packet.ingress()][usize::from(upstream)];
             *count += 1;
             if *count == 1 {
                 let cause = view.culprit(packet.egress, packet.queue);
@@ -254,7 +254,7 @@ impl FlowControl for Bfc {
             entry.last = view.now;
         }
         if let Some(upstream) = counted_against(packet.note()) {
-            let count = &mut self.counted[usize::from(packet.ingress())][usize::from(upstream)];
+            let count = &mut self.counted[packet.ingress()][usize::from(upstream)];
             *count -= 1;
             if *count == 0 {
                 view.send(packet.ingress(), self::frame(RESUME, upstream, PortId(0)));
@@ -263,14 +263,14 @@ impl FlowControl for Bfc {
     }
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
-        let free = self.users[usize::from(flow.port)].iter().position(|users| *users == 0);
+        let free = self.users[flow.port].iter().position(|users| *users == 0);
         let queue = free.map_or_else(|| self.random_queue(), |index| (CLASSES + index) as QueueIx);
-        self.users[usize::from(flow.port)][usize::from(queue) - CLASSES] += 1;
+        self.users[flow.port][usize::from(queue) - CLASSES] += 1;
         queue
     }
 
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
-        self.users[usize::from(port)][usize::from(queue) - CLASSES] -= 1;
+        self.users[port][usize::from(queue) - CLASSES] -= 1;
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, _causes: Option<&Causes>, view: &mut View<'_>) {

@@ -14,6 +14,7 @@ use crate::frame::Direction;
 use crate::frame::cause::Causes;
 use crate::frame::{Control, PacketKind, Protocol, Signal};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -101,7 +102,7 @@ fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
 /// Per-flow flow control at one node.
 #[derive(Debug, GetSize)]
 pub struct PerFlow {
-    ports: Vec<Lines>,
+    ports: IndexVec<PortIx, Lines>,
     thresholds: PerHop<u64>,
     /// Counted packets, by ingress port and flow.
     counted: FxHashMap<(PortIx, Key), u32>,
@@ -120,7 +121,7 @@ impl PerFlow {
     }
 
     fn line(&mut self, port: PortIx, queue: QueueIx) -> &mut Line {
-        self.ports[usize::from(port)].get(queue)
+        self.ports[port].get(queue)
     }
 
     /// Returns the flow against which the packet is counted, if it is.
@@ -160,7 +161,7 @@ impl FlowControl for PerFlow {
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
         let (ingress, egress) = (packet.ingress(), packet.egress);
         let headers = packet.headers();
-        let lines = &mut self.ports[usize::from(egress)];
+        let lines = &mut self.ports[egress];
         let Some(queue) = lines.of((headers.flow, headers.direction())) else { return packet.by_class() };
         lines.get(queue).packets += 1;
         self.most_used = self.most_used.max(lines.in_use() as QueueIx);
@@ -194,12 +195,12 @@ impl FlowControl for PerFlow {
         }
         if usize::from(packet.queue) >= CLASSES {
             self.line(packet.egress, packet.queue).packets -= 1;
-            self.ports[usize::from(packet.egress)].tidy(packet.queue);
+            self.ports[packet.egress].tidy(packet.queue);
         }
     }
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, _view: &mut View<'_>) -> QueueIx {
-        let lines = &mut self.ports[usize::from(flow.port)];
+        let lines = &mut self.ports[flow.port];
         let Some(queue) = lines.of((flow.flow, Direction::Data)) else { return QueueIx::from(flow.class.0) };
         lines.get(queue).lives_here = true;
         queue
@@ -208,7 +209,7 @@ impl FlowControl for PerFlow {
     fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, _view: &mut View<'_>) {
         if usize::from(queue) >= CLASSES {
             self.line(port, queue).lives_here = false;
-            self.ports[usize::from(port)].tidy(queue);
+            self.ports[port].tidy(queue);
         }
     }
 
@@ -218,7 +219,7 @@ impl FlowControl for PerFlow {
         };
         let [flow, is_ack, cause] = words;
         let direction = if is_ack == 0 { Direction::Data } else { Direction::Ack };
-        let lines = &mut self.ports[usize::from(port)];
+        let lines = &mut self.ports[port];
         let Some(queue) = lines.of((FlowId(flow), direction)) else { return };
         lines.get(queue).paused = opcode == PAUSE;
         if opcode == PAUSE {
@@ -235,7 +236,7 @@ impl FlowControl for PerFlow {
         for queue in closed {
             view.open(port, queue);
             self.line(port, queue).paused = false;
-            self.ports[usize::from(port)].tidy(queue);
+            self.ports[port].tidy(queue);
         }
         let cause = view.port(port).id();
         let mut flows: Vec<Key> =
@@ -254,8 +255,7 @@ impl FlowControlAccounts for PerFlow {
     }
 
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
-        let line =
-            usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[usize::from(port)].lines.get(index));
+        let line = usize::from(queue).checked_sub(CLASSES).and_then(|index| self.ports[port].lines.get(index));
         line.and_then(|line| line.flow).map_or(PauseScope::Queue(queue), |(flow, way)| PauseScope::Flow(flow, way))
     }
 

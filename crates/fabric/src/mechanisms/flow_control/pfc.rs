@@ -15,6 +15,7 @@ use crate::contract::{
 use crate::frame::cause::{Cause, Causes};
 use crate::frame::{Control, Pfc as PfcFrame, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 use schemars::JsonSchema;
@@ -94,10 +95,10 @@ pub struct Pfc {
     /// Packets that change class, if any.
     raises: Option<Box<Raises>>,
     /// Reasons why the peer is paused, by port.
-    stopped: Vec<Stopped>,
+    stopped: IndexVec<PortIx, Stopped>,
     /// Charged bytes by ingress port, egress port and class.
     held: Vec<u64>,
-    ports: Vec<PortState>,
+    ports: IndexVec<PortIx, PortState>,
 }
 
 /// Full queues of an ingress port.
@@ -168,7 +169,7 @@ impl Pfc {
             relays_pauses: site.relays && config.relays == Relaying::Forward,
             has_port_thresholds: site.headroom.has_port_thresholds,
             raises: None,
-            stopped: vec![Stopped::default(); site.ports.len()],
+            stopped: vec![Stopped::default(); site.ports.len()].into(),
             held: vec![0; site.ports.len() * site.ports.len() * CLASSES],
             ports: site.links().map(port).collect(),
         }
@@ -236,7 +237,7 @@ impl Pfc {
             } else {
                 self.cause(packet, class, of_class, view)
             };
-            self.ports[usize::from(packet.ingress())].causes[class.index()] = cause;
+            self.ports[packet.ingress()].causes[class.index()] = cause;
         }
     }
 
@@ -253,7 +254,7 @@ impl Pfc {
     /// fallen since the last arrival.
     #[inline(never)]
     fn check_below_xon(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
-        let before = self.stopped[usize::from(packet.ingress())];
+        let before = self.stopped[packet.ingress()];
         let Pressure { below_xon, port, .. } = gauge.pressure();
         let port = if port == PortPressure::Full { PortPressure::Between } else { port };
         let stopped = before.after(Pressure { full: ClassMask::NONE, below_xon, port });
@@ -270,7 +271,7 @@ impl Pfc {
             let closed = |class: &Class| others().any(|other| view.port(other).is_closed(QueueIx::from(class.0)));
             let queues = ClassMask::ALL.minus(CONTROL).iter().filter(closed).collect();
             let stopped = Stopped { queues, port: false };
-            if stopped == self.stopped[usize::from(port)] {
+            if stopped == self.stopped[port] {
                 continue;
             }
             self.notify_because(port, stopped, view, |this, pause, _, view| {
@@ -278,7 +279,7 @@ impl Pfc {
                     let queue = QueueIx::from(class.0);
                     // The class is stopped at this port because of another port's gate.
                     let Some(other) = others().find(|other| view.port(*other).is_closed(queue)) else { continue };
-                    this.ports[usize::from(port)].causes[class.index()] = view.pause_cause(other, queue);
+                    this.ports[port].causes[class.index()] = view.pause_cause(other, queue);
                 }
             });
         }
@@ -292,7 +293,7 @@ impl Pfc {
         view: &mut View<'_>,
         blame: impl FnOnce(&mut Pfc, ClassMask, bool, &mut View<'_>),
     ) {
-        let before = std::mem::replace(&mut self.stopped[usize::from(ingress)], stopped);
+        let before = std::mem::replace(&mut self.stopped[ingress], stopped);
         // No receiver obeys a frame that names only the control class.
         let resume = Some(before.classes().minus(stopped.classes())).filter(|resume| *resume != CONTROL);
         let resume = resume.unwrap_or(ClassMask::NONE);
@@ -302,7 +303,7 @@ impl Pfc {
             blame(self, pause, whole_port, view);
             if self.config.pause == PauseModel::Quanta {
                 let frame = PfcFrame { enabled: stopped.classes(), quanta: self.config.quanta, reliable: false };
-                let state = &mut self.ports[usize::from(ingress)];
+                let state = &mut self.ports[ingress];
                 // An earlier refresh keeps its time: it will cover all classes.
                 state.refresh.get_or_insert((view.now + Duration::from_ps(state.pause_time.ps() / 2), frame));
             }
@@ -320,13 +321,13 @@ impl Pfc {
 
     fn send_pause(&self, port: PortIx, classes: ClassMask, view: &mut View<'_>) {
         let frame = Control::Pfc(self.frame(classes, self.config.quanta));
-        view.send_with_causes(port, frame, &self.ports[usize::from(port)].causes);
+        view.send_with_causes(port, frame, &self.ports[port].causes);
     }
 
     /// Applies a received frame. The control class is never paused.
     fn obey(&mut self, port: PortIx, frame: PfcFrame, causes: &Causes, view: &mut View<'_>) {
         let pause_time = view.port(port).rate().time_for(u64::from(frame.quanta) * QUANTUM_BYTES);
-        let state = &mut self.ports[usize::from(port)];
+        let state = &mut self.ports[port];
         for class in frame.enabled.minus(CONTROL).iter() {
             let queue = QueueIx::from(class.0);
             if frame.quanta == 0 {
@@ -352,8 +353,8 @@ impl Pfc {
 
     /// Sets the port's timer to its earliest event.
     fn arm(&mut self, port: PortIx, view: &mut View<'_>) {
-        let state = &mut self.ports[usize::from(port)];
-        if self.stopped[usize::from(port)] == Stopped::default() {
+        let state = &mut self.ports[port];
+        if self.stopped[port] == Stopped::default() {
             state.refresh = None;
         }
         let expiry = state.expiry.iter().copied().min().unwrap_or(Time::NEVER);
@@ -468,7 +469,7 @@ impl FlowControl for Pfc {
             return;
         }
         *self.held_mut(packet) += u64::from(packet.bytes());
-        let before = self.stopped[usize::from(packet.ingress())];
+        let before = self.stopped[packet.ingress()];
         if before == Stopped::default() && !pressure.is_full() {
             return;
         }
@@ -484,7 +485,7 @@ impl FlowControl for Pfc {
             return;
         }
         *self.held_mut(packet) -= u64::from(packet.bytes());
-        if self.stopped[usize::from(packet.ingress())] != Stopped::default() {
+        if self.stopped[packet.ingress()] != Stopped::default() {
             self.check_below_xon(packet, gauge, view);
         }
     }
@@ -495,7 +496,7 @@ impl FlowControl for Pfc {
         if self.relays_pauses {
             return;
         }
-        let before = self.stopped[usize::from(packet.ingress())];
+        let before = self.stopped[packet.ingress()];
         let pressure = gauge.pressure();
         let full = pressure.full.with(packet.ingress_class());
         let stopped = before.after(Pressure { full, ..pressure });
@@ -512,17 +513,16 @@ impl FlowControl for Pfc {
             self.obey(port, *frame, &causes, view);
         } else {
             let effect = view.now + self.config.response;
-            self.ports[usize::from(port)].received.push_back((effect, *frame, causes));
+            self.ports[port].received.push_back((effect, *frame, causes));
             self.arm(port, view);
         }
     }
 
     fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
-        let index = usize::from(port);
-        while let Some((_, frame, causes)) = self.ports[index].received.pop_front_if(|(at, ..)| *at <= view.now) {
+        while let Some((_, frame, causes)) = self.ports[port].received.pop_front_if(|(at, ..)| *at <= view.now) {
             self.obey(port, frame, &causes, view);
         }
-        let state = &mut self.ports[index];
+        let state = &mut self.ports[port];
         for class in (0..CLASSES as u8).map(Class) {
             if state.expiry[class.index()] <= view.now {
                 state.expiry[class.index()] = Time::NEVER;
@@ -532,7 +532,7 @@ impl FlowControl for Pfc {
         if let Some((at, frame)) = &mut state.refresh
             && *at <= view.now
         {
-            frame.enabled = self.stopped[index].classes();
+            frame.enabled = self.stopped[port].classes();
             *at = view.now + Duration::from_ps(state.pause_time.ps() / 2);
             view.send_with_causes(port, Control::Pfc(*frame), &state.causes);
         }
@@ -544,7 +544,7 @@ impl FlowControl for Pfc {
     /// port.
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
         let cause = view.port(port).id();
-        let state = &mut self.ports[usize::from(port)];
+        let state = &mut self.ports[port];
         state.received.clear();
         let (stop, expiry) = match (state.answer_time, self.config.pause) {
             (None, _) => (ClassMask::NONE, Time::NEVER),
@@ -559,7 +559,7 @@ impl FlowControl for Pfc {
             state.expiry[class.index()] = Time::NEVER;
             view.open(port, QueueIx::from(class.0));
         }
-        let pause = self.stopped[usize::from(port)].classes();
+        let pause = self.stopped[port].classes();
         let resume = self.lossless.minus(pause);
         if !pause.is_empty() {
             self.send_pause(port, pause, view);

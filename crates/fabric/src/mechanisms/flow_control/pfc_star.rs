@@ -11,6 +11,7 @@ use crate::contract::{
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Duration;
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ impl FlowControlOptions for PfcStarConfig {
         let raises: Vec<bool> = site.neighbours.iter().map(raises).collect();
         let pfc = Pfc::new(&self.pfc(), site);
         let has_any = raises.contains(&true);
-        Box::new(if has_any { pfc.raising(Raises { next: ladder(site.lossless), raises }) } else { pfc })
+        Box::new(if has_any { pfc.raising(Raises { next: ladder(site.lossless), raises: raises.into() }) } else { pfc })
     }
 }
 
@@ -85,13 +86,13 @@ pub(super) struct Raises {
     /// Next higher class of each class.
     next: [Class; CLASSES],
     /// True for each ingress port whose packets move up.
-    raises: Vec<bool>,
+    raises: IndexVec<PortIx, bool>,
 }
 
 impl Raises {
     /// Returns the egress class of a packet that arrived at `ingress` in class `came`.
     pub(super) fn class(&self, ingress: PortIx, came: Class) -> Class {
-        if self.raises[usize::from(ingress)] { self.next[came.index()] } else { came }
+        if self.raises[ingress] { self.next[came.index()] } else { came }
     }
 }
 

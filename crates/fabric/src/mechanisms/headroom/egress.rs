@@ -9,6 +9,7 @@ use crate::contract::{
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
 use backwater_engine::Time;
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,8 +50,8 @@ impl HeadroomOptions for EgressConfig {
             size: site.buffer,
             lossless: site.lossless,
             threshold: DynamicThreshold::new(self.alpha, None, site),
-            came: vec![[0; CLASSES]; site.ports.len()],
-            queued: vec![[0; CLASSES]; site.ports.len()],
+            came: vec![[0; CLASSES]; site.ports.len()].into(),
+            queued: vec![[0; CLASSES]; site.ports.len()].into(),
         }
     }
 }
@@ -63,21 +64,21 @@ pub struct Egress {
     lossless: ClassMask,
     threshold: DynamicThreshold,
     /// Bytes by ingress port and class.
-    came: Vec<[u64; CLASSES]>,
+    came: IndexVec<PortIx, [u64; CLASSES]>,
     /// Bytes by egress port and ingress class.
-    queued: Vec<[u64; CLASSES]>,
+    queued: IndexVec<PortIx, [u64; CLASSES]>,
 }
 
 impl BufferPolicy for Egress {
     fn admit(&mut self, packet: &PacketContext<'_>, _now: Time) -> Admission {
         let (bytes, free) = (u64::from(packet.bytes()), self.size - self.used.used);
-        let queued = &mut self.queued[usize::from(packet.egress)][packet.ingress_class().index()];
+        let queued = &mut self.queued[packet.egress][packet.ingress_class().index()];
         if *queued + bytes > self.threshold.of(packet.egress, free).min(*queued + free) {
             let is_lossless = self.lossless.has(packet.ingress_class());
             return Admission::Refused(if is_lossless { DropCause::Headroom } else { DropCause::BufferFull });
         }
         *queued += bytes;
-        self.came[usize::from(packet.ingress())][packet.ingress_class().index()] += bytes;
+        self.came[packet.ingress()][packet.ingress_class().index()] += bytes;
         self.used.used += bytes;
         self.used.shared += bytes;
         self.used.peak = self.used.peak.max(self.used.used);
@@ -86,8 +87,8 @@ impl BufferPolicy for Egress {
 
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
         let bytes = u64::from(packet.bytes());
-        self.queued[usize::from(packet.egress)][packet.ingress_class().index()] -= bytes;
-        self.came[usize::from(packet.ingress())][packet.ingress_class().index()] -= bytes;
+        self.queued[packet.egress][packet.ingress_class().index()] -= bytes;
+        self.came[packet.ingress()][packet.ingress_class().index()] -= bytes;
         self.used.used -= bytes;
         self.used.shared -= bytes;
     }
@@ -105,7 +106,7 @@ impl BufferAccounts for Egress {
     }
 
     fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        self.came[usize::from(ingress)][class.index()]
+        self.came[ingress][class.index()]
     }
 }
 

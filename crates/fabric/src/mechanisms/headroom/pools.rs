@@ -3,6 +3,7 @@
 use crate::contract::report::DropCause;
 use crate::contract::{BufferAccounts, Occupancy, PacketContext, Site};
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::prefetch::prefetch;
 use get_size2::GetSize;
 
@@ -35,15 +36,15 @@ pub(super) struct Pools {
     /// Private bytes of every lossless ingress queue.
     private: u64,
     lossless: ClassMask,
-    queues: Vec<[IngressQueue; CLASSES]>,
+    queues: IndexVec<PortIx, [IngressQueue; CLASSES]>,
     // Most bytes of headroom of one queue, by port. Only headroom needs this and the following
     // fields.
     /// Per port, the most bytes that may be in headroom of one queue.
-    headroom_size: Vec<u64>,
+    headroom_size: IndexVec<PortIx, u64>,
     /// Most bytes of headroom of all queues together.
     headroom_pool: u64,
     /// Most bytes of headroom at once so far.
-    peak_headroom: Vec<[u64; CLASSES]>,
+    peak_headroom: IndexVec<PortIx, [u64; CLASSES]>,
 }
 
 impl Pools {
@@ -57,9 +58,9 @@ impl Pools {
     pub(super) fn with_headroom_pool(site: &Site<'_>, private: u64, headroom: &[u64], headroom_pool: u64) -> Pools {
         let reserved = private_bytes(site, private) + headroom_pool;
         Pools {
-            queues: vec![Default::default(); headroom.len()],
-            peak_headroom: vec![[0; CLASSES]; headroom.len()],
-            headroom_size: headroom.to_vec(),
+            queues: vec![Default::default(); headroom.len()].into(),
+            peak_headroom: vec![[0; CLASSES]; headroom.len()].into(),
+            headroom_size: headroom.to_vec().into(),
             headroom_pool,
             lossless: site.lossless,
             private,
@@ -71,7 +72,7 @@ impl Pools {
     /// Prefetches the counters of one ingress queue.
     #[inline]
     pub(super) fn prefetch(&self, ingress: PortIx, class: Class) {
-        prefetch(&self.queues[usize::from(ingress)][class.index()]);
+        prefetch(&self.queues[ingress][class.index()]);
     }
 
     pub(super) fn is_lossless(&self, class: Class) -> bool {
@@ -106,7 +107,7 @@ impl Pools {
     ) -> Result<PoolUsage, DropCause> {
         let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let (private, free, lossless) = (self.private_of(class), self.free_shared(), self.is_lossless(class));
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let queue = &mut self.queues[ingress][class.index()];
         let footroom = queue.footroom + bytes;
         let before = queue.footroom.saturating_sub(private);
         let after = footroom.saturating_sub(private);
@@ -115,11 +116,11 @@ impl Pools {
             self.used.shared += after - before;
             after
         } else if lossless
-            && queue.headroom + bytes <= self.headroom_size[usize::from(ingress)]
+            && queue.headroom + bytes <= self.headroom_size[ingress]
             && self.used.headroom + bytes <= self.headroom_pool
         {
             queue.headroom += bytes;
-            let peak = &mut self.peak_headroom[usize::from(ingress)][class.index()];
+            let peak = &mut self.peak_headroom[ingress][class.index()];
             *peak = (*peak).max(queue.headroom);
             self.used.headroom += bytes;
             before
@@ -137,7 +138,7 @@ impl Pools {
     pub(super) fn release(&mut self, packet: &PacketContext<'_>) {
         let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
         let private = self.private_of(class);
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let queue = &mut self.queues[ingress][class.index()];
         let from_headroom = bytes.min(queue.headroom);
         queue.headroom -= from_headroom;
         let before = queue.footroom.saturating_sub(private);
@@ -148,7 +149,7 @@ impl Pools {
     }
 
     fn queue(&self, ingress: PortIx, class: Class) -> &IngressQueue {
-        &self.queues[usize::from(ingress)][class.index()]
+        &self.queues[ingress][class.index()]
     }
 
     fn private_of(&self, class: Class) -> u64 {
@@ -171,7 +172,7 @@ impl BufferAccounts for Pools {
     }
 
     fn peak_headroom(&self, ingress: PortIx, class: Class) -> u64 {
-        self.peak_headroom[usize::from(ingress)][class.index()]
+        self.peak_headroom[ingress][class.index()]
     }
 }
 

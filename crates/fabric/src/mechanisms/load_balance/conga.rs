@@ -14,6 +14,7 @@ use crate::contract::{
 use crate::frame::Packet;
 use crate::frame::record::PathHeader;
 use crate::ids::{NodeId, PortIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -137,7 +138,7 @@ impl From<PathHeader> for Header {
 #[derive(Debug, GetSize)]
 pub struct Conga {
     node: NodeId,
-    links: Vec<Link>,
+    links: IndexVec<PortIx, Link>,
     /// Other leaves from which packets have arrived.
     leaves: BTreeMap<NodeId, Leaf>,
     ageing: Ageing,
@@ -275,7 +276,7 @@ impl PipelineHooks for Conga {
     }
 
     fn on_departure(&mut self, packet: &mut PacketContext<'_>, _queue_bytes: u64, view: &mut View<'_>) {
-        let link = &mut self.links[usize::from(packet.egress)];
+        let link = &mut self.links[packet.egress];
         if link.to_host {
             return;
         }
@@ -307,8 +308,8 @@ impl LoadBalance for Conga {
         let Conga { links, leaves, ageing, flowlets, draws, .. } = self;
         let leaf = leaves.get(&view.paths.first_hop_switch(destination));
         let metric = |way: usize| {
-            let port = usize::from(candidates[way]);
-            let remote = leaf.map_or(0, |leaf| leaf.to[port].at(view.now, *ageing));
+            let port = candidates[way];
+            let remote = leaf.map_or(0, |leaf| leaf.to[usize::from(port)].at(view.now, *ageing));
             links[port].dre.metric(view.now).max(remote)
         };
         Choice::Candidate(flowlets.way(key, candidates, view, |before| {

@@ -17,6 +17,7 @@ use crate::contract::{
 use crate::frame::{Notice, PacketKind, Protocol};
 use crate::ids::{CLASSES, Class, ClassMask, FlowId, NodeId, PortIx, QueueIx};
 use arrayvec::ArrayVec;
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
@@ -171,7 +172,7 @@ const LEVELS: u16 = 256;
 pub struct Proteus {
     node: NodeId,
     /// Rate estimator by port; `None` for a link to a host.
-    links: Vec<Option<Dre>>,
+    links: IndexVec<PortIx, Option<Dre>>,
     /// Edge role, at an edge switch.
     edge: Option<Edge>,
     hash: FlowHash,
@@ -184,7 +185,7 @@ struct Edge {
     flows: Recent<FlowEntry>,
     /// Classes by port whose flows have left the port because they were stopped there, and that are
     /// still stopped.
-    out: Vec<ClassMask>,
+    out: IndexVec<PortIx, ClassMask>,
     /// Queueing delay below which a path's delay is low.
     low: Duration,
     /// Metric from which on links are busy.
@@ -261,7 +262,7 @@ impl Edge {
         Edge {
             measuring: MeasuringEdge::new(how, false, site),
             flows: Recent::new(config.flow_timeout),
-            out: vec![ClassMask::NONE; site.ports.len()],
+            out: vec![ClassMask::NONE; site.ports.len()].into(),
             low: Duration::from_ps(low as u64),
             busy: (config.busy * f64::from(LEVELS)).min(255.0) as u8,
             move_interval: config.move_interval.unwrap_or(site.base_rtt),
@@ -286,7 +287,7 @@ impl Edge {
                     if is_stopped {
                         let first = self.set(edge).path(entry.path).first();
                         if view.port(first).is_closed(headers.class.0.into()) {
-                            let out = &mut self.out[usize::from(first)];
+                            let out = &mut self.out[first];
                             *out = out.with(headers.class);
                         }
                         moved = Some(now);
@@ -327,7 +328,7 @@ impl Edge {
         let set = measuring.paths.known(edge)?;
         let known = |path: &Path| known(path, &measuring.how, class, view);
         let is_late = |path: &Path| config.sojourn.is_some_and(|sojourn| known(path).delay > sojourn);
-        let is_out = |path: &Path| out[usize::from(path.first())].has(class) || is_late(path);
+        let is_out = |path: &Path| out[path.first()].has(class) || is_late(path);
         let others = || set.usable(view).filter(move |(ix, _)| Some(*ix) != but);
         let left = others().filter(|(_, path)| !is_out(path)).count();
         let pool = others().filter(|(_, path)| left == 0 || !is_out(path)).map(|(ix, _)| ix);
@@ -441,7 +442,7 @@ impl PipelineHooks for Proteus {
         if self.edge.as_ref().is_some_and(|edge| edge.measuring.is_to_host(packet.ingress())) {
             stamp_departure(packet, view.now);
         }
-        let Some(dre) = &mut self.links[usize::from(packet.egress)] else { return };
+        let Some(dre) = &mut self.links[packet.egress] else { return };
         dre.add(packet.wire_bytes(), view.now);
         let metric = dre.metric(view.now);
         match packet.headers().kind {
@@ -474,7 +475,7 @@ impl PipelineHooks for Proteus {
 
     fn on_gate(&mut self, port: PortIx, queue: QueueIx, is_open: bool, _view: &mut View<'_>) {
         if let Some(edge) = self.edge.as_mut().filter(|_| is_open && usize::from(queue) < CLASSES) {
-            let out = &mut edge.out[usize::from(port)];
+            let out = &mut edge.out[port];
             *out = out.minus(ClassMask::of(Class(queue as u8)));
         }
     }

@@ -7,6 +7,7 @@ use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Unconges
 use crate::contract::{PacketContext, Site, View};
 use crate::ids::{CLASSES, PortIx};
 use crate::mechanisms::growth::Lengths;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Bytes, Duration, Rate, Time};
 use get_size2::GetSize;
 
@@ -28,7 +29,7 @@ pub(super) struct Detector {
     /// By lane and ingress port.
     ingress: Vec<Ingress>,
     /// By egress port.
-    egress: Vec<Egress>,
+    egress: IndexVec<PortIx, Egress>,
     /// Arrival of the last packet, by lane, ingress and egress port; [`Time::NEVER`] if none has
     /// arrived. Empty if no option needs it.
     last: Vec<Time>,
@@ -107,8 +108,8 @@ impl Detector {
         let headers = *packet.headers();
         let Some(lane) = self.lanes[packet.ingress_class().index()] else { return };
         let (now, first_ingress) = (view.now, usize::from(lane) * self.ports);
-        let (ingress, egress) = (first_ingress + usize::from(packet.ingress()), usize::from(packet.egress));
-        if let Some(last) = self.last.get_mut(ingress * self.ports + egress) {
+        let (ingress, egress) = (first_ingress + usize::from(packet.ingress()), packet.egress);
+        if let Some(last) = self.last.get_mut(ingress * self.ports + usize::from(egress)) {
             *last = now;
         }
         let port = &mut self.egress[egress];
@@ -184,7 +185,7 @@ impl Detector {
             let others = self.arrivals(packet, view.now).saturating_sub(1);
             i128::from(view.port(packet.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
-            let lengths = self.egress[usize::from(packet.egress)].lengths[usize::from(packet.queue)];
+            let lengths = self.egress[packet.egress].lengths[usize::from(packet.queue)];
             lengths.growth(length, view.now, self.rate_interval, span)
         };
         let threshold = i128::from(bound / self.egress_ports(packet, first_ingress, view.now).max(1)) - growth;
@@ -206,7 +207,7 @@ impl Detector {
     /// Returns m.
     fn arrivals(&self, packet: &PacketContext<'_>, now: Time) -> u64 {
         match self.config.arrivals {
-            Arrivals::Flows => self.egress[usize::from(packet.egress)].flows.count() as u64,
+            Arrivals::Flows => self.egress[packet.egress].flows.count() as u64,
             Arrivals::IngressPorts => {
                 let sends = |lane: &[Time], ingress: usize| {
                     is_within(lane[ingress * self.ports + usize::from(packet.egress)], self.window, now)
@@ -227,7 +228,7 @@ impl Detector {
 
     /// Returns the rate to name in a notice to `flow`: all flows to the queue together then have
     /// the port's `rate`.
-    fn target(&self, egress: usize, flow: Place, rate: Rate) -> Rate {
+    fn target(&self, egress: PortIx, flow: Place, rate: Rate) -> Rate {
         let flows = &self.egress[egress].flows;
         let average = Rate::from_bps(rate.bps() / flows.count() as u64);
         match self.config.target {

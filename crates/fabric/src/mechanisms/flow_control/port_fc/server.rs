@@ -6,6 +6,7 @@ use super::{Message, Type};
 use crate::contract::{PauseScope, RemainingHops, Site, View};
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ pub struct Server {
     /// Number of different path lengths in switches that own data has queues for: as many as
     /// servers have ports.
     kinds: QueueIx,
-    ports: Vec<Port>,
+    ports: IndexVec<PortIx, Port>,
 }
 
 /// Port to a switch.
@@ -42,13 +43,13 @@ impl Server {
 
     /// Returns the queue of relayed packets.
     pub(super) fn relay_queue(&self, port: PortIx) -> QueueIx {
-        CLASSES as QueueIx + self.kinds * self.ports[usize::from(port)].exits.len()
+        CLASSES as QueueIx + self.kinds * self.ports[port].exits.len()
     }
 
     /// Returns the queue of own data by the ports on its path after `port`, alternately of switches
     /// and servers.
     pub(super) fn own_queue(&self, port: PortIx, remaining_hops: RemainingHops<'_>) -> Option<QueueIx> {
-        let (mut remaining_hops, exits) = (remaining_hops, &self.ports[usize::from(port)].exits);
+        let (mut remaining_hops, exits) = (remaining_hops, &self.ports[port].exits);
         let exit = remaining_hops.next()?;
         let further = (remaining_hops.count() / 2) as QueueIx;
         let longest = self.kinds - 1;
@@ -58,7 +59,7 @@ impl Server {
     /// Returns the queues of own data for `exit` of the switch at `port`: of data that reaches its
     /// destination next, or of all other data.
     fn own_queues(&self, port: PortIx, of: Type, exit: PortId) -> impl Iterator<Item = QueueIx> {
-        let exits = self.ports[usize::from(port)].exits;
+        let exits = self.ports[port].exits;
         let kinds = if of == Type::B { self.kinds - 1..self.kinds } else { 0..self.kinds - 1 };
         exits.queue(exit).into_iter().flat_map(move |first| kinds.clone().map(move |kind| first + kind * exits.len()))
     }
@@ -70,7 +71,7 @@ impl Server {
         if message.of == Type::A {
             return;
         }
-        let full = &mut self.ports[usize::from(port)].full;
+        let full = &mut self.ports[port].full;
         let is_news = if message.pauses { full.insert(message.port) } else { full.remove(&message.port) };
         if is_news {
             self.pass_on(port, message, view);
@@ -100,7 +101,7 @@ impl Server {
 
     /// Withdraws the messages received at `port`, and notifies other ports.
     pub(super) fn withdraw(&mut self, port: PortIx, view: &mut View<'_>) {
-        for exit in std::mem::take(&mut self.ports[usize::from(port)].full) {
+        for exit in std::mem::take(&mut self.ports[port].full) {
             self.pass_on(port, Message { pauses: false, of: Type::B, port: exit }, view);
         }
     }
@@ -124,7 +125,7 @@ impl Server {
     }
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
-        let exits = &self.ports[usize::from(port)].exits;
+        let exits = &self.ports[port].exits;
         let number = queue.checked_sub(CLASSES as QueueIx).filter(|_| exits.len() > 0)?;
         let (kind, number) = (number / exits.len(), number % exits.len());
         let of = if kind + 1 == self.kinds { Type::B } else { Type::A };

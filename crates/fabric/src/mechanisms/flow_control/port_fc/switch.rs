@@ -6,12 +6,13 @@ use crate::contract::{PacketContext, PauseScope, PortFacts, RemainingHops, Site,
 use crate::frame::cause::Causes;
 use crate::ids::{CLASSES, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 
 /// PortFC at a switch.
 #[derive(Debug, GetSize)]
 pub struct Switch {
-    ports: Vec<Port>,
+    ports: IndexVec<PortIx, Port>,
 }
 
 /// Egress port to a server.
@@ -63,7 +64,7 @@ impl Switch {
     /// Returns the queue of a packet by the ports on its path after `egress`: the server's, and
     /// those of the switch after next.
     pub(super) fn queue(&self, egress: PortIx, mut remaining_hops: RemainingHops<'_>) -> QueueIx {
-        let port = &self.ports[usize::from(egress)];
+        let port = &self.ports[egress];
         match remaining_hops.nth(1) {
             None => port.last,
             // A packet pinned back to its previous node has no queue of its own.
@@ -72,7 +73,7 @@ impl Switch {
     }
 
     pub(super) fn on_enqueue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
-        let port = &mut self.ports[usize::from(packet.egress)];
+        let port = &mut self.ports[packet.egress];
         let of = port.type_of(packet.queue) as usize;
         port.held[of] += u64::from(packet.bytes());
         if !port.stops[of] && port.held[of] >= port.thresholds[of].0 {
@@ -82,7 +83,7 @@ impl Switch {
     }
 
     pub(super) fn on_dequeue(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
-        let port = &mut self.ports[usize::from(packet.egress)];
+        let port = &mut self.ports[packet.egress];
         let of = port.type_of(packet.queue) as usize;
         port.held[of] -= u64::from(packet.bytes());
         if port.stops[of] && port.held[of] <= port.thresholds[of].1 {
@@ -101,7 +102,7 @@ impl Switch {
 
     /// Sends a message about `egress` out of another port.
     fn send(&self, out_of: PortIx, message: Message, egress: PortIx, view: &mut View<'_>) {
-        let Port { last, .. } = self.ports[usize::from(egress)];
+        let Port { last, .. } = self.ports[egress];
         let there = view.port(egress);
         let fuller = |of, other| if there.queue_bytes(other) > there.queue_bytes(of) { other } else { of };
         let fullest =
@@ -111,7 +112,7 @@ impl Switch {
 
     /// Handles a server's message that the B queue of a port behind it is full, or no longer full.
     pub(super) fn on_message(&self, port: PortIx, message: Message, causes: Option<&Causes>, view: &mut View<'_>) {
-        if let Some(queue) = self.ports[usize::from(port)].exit_queue(message.port) {
+        if let Some(queue) = self.ports[port].exit_queue(message.port) {
             message.obey(port, queue, causes, view);
         }
     }
@@ -135,7 +136,7 @@ impl Switch {
 
     /// Returns the message for a full queue of this packet.
     pub(super) fn message_of(&self, packet: &PacketContext<'_>) -> Message {
-        let port = &self.ports[usize::from(packet.egress)];
+        let port = &self.ports[packet.egress];
         Message { pauses: true, of: port.type_of(packet.queue), port: port.id }
     }
 
@@ -147,7 +148,7 @@ impl Switch {
     }
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> Option<PauseScope> {
-        let port = self.ports[usize::from(port)].exits.iter().find_map(|exits| exits.exit(queue))?;
+        let port = self.ports[port].exits.iter().find_map(|exits| exits.exit(queue))?;
         Some(Message { pauses: true, of: Type::B, port }.scope())
     }
 }

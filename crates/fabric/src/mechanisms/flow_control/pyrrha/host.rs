@@ -5,12 +5,13 @@ use super::frames::PyrrhaFrame;
 use super::given_up;
 use crate::contract::{PauseScope, Site, StartingFlow, View};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 
 /// Paused roots and flows of a host.
 #[derive(Debug, GetSize)]
 pub(super) struct Host {
-    ports: Vec<HostPort>,
+    ports: IndexVec<PortIx, HostPort>,
 }
 
 #[derive(Debug, Default, GetSize)]
@@ -49,7 +50,7 @@ impl Host {
     }
 
     pub(super) fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
-        let port = &mut self.ports[usize::from(flow.port)];
+        let port = &mut self.ports[flow.port];
         let index = match port.free.pop() {
             Some(index) => index.into(),
             None if port.paths.len() < Self::MOST_FLOWS.into() => {
@@ -68,7 +69,7 @@ impl Host {
 
     pub(super) fn on_flow_end(&mut self, _flow: FlowId, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
         if let Some(index) = usize::from(queue).checked_sub(CLASSES) {
-            let host_port = &mut self.ports[usize::from(port)];
+            let host_port = &mut self.ports[port];
             host_port.paths[index].clear();
             host_port.free.push(index as u16);
             view.open(port, queue);
@@ -76,7 +77,7 @@ impl Host {
     }
 
     pub(super) fn on_frame(&mut self, port: PortIx, frame: PyrrhaFrame, view: &mut View<'_>) {
-        let host_port = &mut self.ports[usize::from(port)];
+        let host_port = &mut self.ports[port];
         let mut release = |root: PortId, view: &mut View<'_>| {
             if let Some(position) = host_port.paused.iter().position(|paused| *paused == root) {
                 host_port.paused.remove(position);
@@ -99,14 +100,14 @@ impl Host {
     }
 
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        let host_port = &mut self.ports[usize::from(port)];
+        let host_port = &mut self.ports[port];
         while let Some(root) = host_port.paused.pop() {
             host_port.update_gates(port, root, view);
         }
     }
 
     pub(super) fn obeyed_pauses(&self, port: PortIx) -> Vec<PauseScope> {
-        self.ports[usize::from(port)].paused.iter().copied().map(PauseScope::Root).collect()
+        self.ports[port].paused.iter().copied().map(PauseScope::Root).collect()
     }
 
     pub(super) fn leftover(&self) -> Option<String> {

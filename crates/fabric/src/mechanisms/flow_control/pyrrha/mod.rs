@@ -33,6 +33,7 @@ use crate::frame::cause::Causes;
 use crate::frame::{Control, Protocol};
 use crate::ids::{CLASSES, FlowId, PortId, PortIx, QueueIx};
 use backwater_engine::Duration;
+use backwater_engine::index::IndexVec;
 use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -203,7 +204,7 @@ pub struct Pyrrha {
 struct Foreign {
     pfc: Pfc,
     /// True for each port whose neighbour uses PFC.
-    at: Vec<bool>,
+    at: IndexVec<PortIx, bool>,
 }
 
 /// Neighbour of a port.
@@ -239,7 +240,7 @@ impl Foreign {
         // All neighbours that use only PFC have the same terms.
         let terms = site.neighbours.iter().find_map(|neighbour| neighbour.flow_control.pfc.clone());
         let pfc = || Pfc::new(&terms.map_or_else(PfcConfig::default, PfcConfig::of), site);
-        at.contains(&true).then(|| Box::new(Foreign { pfc: pfc(), at }))
+        at.contains(&true).then(|| Box::new(Foreign { pfc: pfc(), at: at.into() }))
     }
 }
 
@@ -291,7 +292,7 @@ impl Pyrrha {
     /// Returns PFC if `port` uses it.
     #[inline]
     fn pfc_at(&mut self, port: PortIx) -> Option<&mut Pfc> {
-        self.foreign.as_deref_mut().filter(|foreign| foreign.at[usize::from(port)]).map(|foreign| &mut foreign.pfc)
+        self.foreign.as_deref_mut().filter(|foreign| foreign.at[port]).map(|foreign| &mut foreign.pfc)
     }
 }
 

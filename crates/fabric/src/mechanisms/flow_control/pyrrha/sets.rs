@@ -9,6 +9,7 @@
 use super::queues::Pool;
 use crate::contract::RemainingHops;
 use crate::ids::{CLASSES, PortId, QueueIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::random::mix;
 use get_size2::GetSize;
 use std::collections::VecDeque;
@@ -20,7 +21,7 @@ pub(super) struct Sets {
     /// Sets by number; a set without packets is free.
     known: Vec<Set>,
     /// Lanes by queue.
-    lanes: Vec<Lane>,
+    lanes: IndexVec<QueueIx, Lane>,
     /// Number of lanes with a wait.
     waiting: usize,
 }
@@ -88,14 +89,14 @@ impl Sets {
                 self.wait_for_smaller(number);
             }
         }
-        self.lanes[usize::from(queue)].came += 1;
+        self.lanes[queue].came += 1;
     }
 
     /// Makes a new set wait for queues that may hold earlier packets of its flows.
     fn wait_for_smaller(&mut self, number: usize) {
         let Set { queue, .. } = self.known[number];
-        let from = self.lanes[usize::from(queue)].came;
-        let mut waits = std::mem::take(&mut self.lanes[usize::from(queue)].waits);
+        let from = self.lanes[queue].came;
+        let mut waits = std::mem::take(&mut self.lanes[queue].waits);
         let had_none = waits.is_empty();
         for (other, lane) in (0..).zip(&self.lanes) {
             if other != queue && !lane.is_empty() && self.holds_smaller(other, number) {
@@ -103,7 +104,7 @@ impl Sets {
             }
         }
         self.waiting += usize::from(had_none && !waits.is_empty());
-        self.lanes[usize::from(queue)].waits = waits;
+        self.lanes[queue].waits = waits;
     }
 
     /// Returns true if `queue` holds a subset of the set `number`.
@@ -115,7 +116,7 @@ impl Sets {
 
     /// Records a packet that left `queue`.
     pub(super) fn take(&mut self, queue: QueueIx, number: Option<usize>, pool: &mut Pool) {
-        let lane = &mut self.lanes[usize::from(queue)];
+        let lane = &mut self.lanes[queue];
         lane.left += 1;
         if lane.is_empty() && !lane.waits.is_empty() {
             lane.waits.clear();
@@ -135,11 +136,11 @@ impl Sets {
     pub(super) fn is_held(&mut self, queue: QueueIx) -> bool {
         let Some(mut lane) = self.lanes.get_mut(usize::from(queue)).map(std::mem::take) else { return false };
         let had_some = !lane.waits.is_empty();
-        let is_over = |wait: &mut Wait| self.lanes[usize::from(wait.queue)].left >= wait.until;
+        let is_over = |wait: &mut Wait| self.lanes[wait.queue].left >= wait.until;
         while lane.waits.pop_front_if(is_over).is_some() {}
         self.waiting -= usize::from(had_some && lane.waits.is_empty());
         let is_held = lane.waits.front().is_some_and(|wait| wait.from <= lane.left);
-        self.lanes[usize::from(queue)] = lane;
+        self.lanes[queue] = lane;
         is_held
     }
 

@@ -16,6 +16,7 @@ use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric
 use crate::contract::{Neighbour, PacketContext, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
 use crate::frame::cause::Cause;
 use crate::ids::{PortId, PortIx, QueueIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;
 
@@ -40,8 +41,8 @@ struct PortRole {
 pub(super) struct Switch {
     #[get_size(ignore)]
     config: PyrrhaConfig,
-    ports: Vec<PortRole>,
-    egress: Vec<Egress>,
+    ports: IndexVec<PortIx, PortRole>,
+    egress: IndexVec<PortIx, Egress>,
     roots: Roots,
     thresholds: PerHop<Thresholds>,
     /// Time that an empty queue made by a MERGE is kept.
@@ -86,17 +87,17 @@ impl Switch {
     // Queues of packets.
 
     pub(super) fn place(&mut self, packet: &PacketContext<'_>, after: Option<PortId>, view: &View<'_>) -> QueueChoice {
-        let egress = &mut self.egress[usize::from(packet.egress)];
+        let egress = &mut self.egress[packet.egress];
         if egress.is_plain() {
             return packet.by_class();
         }
-        let here = self.ports[usize::from(packet.egress)].id;
+        let here = self.ports[packet.egress].id;
         let place = egress.place(ahead(here, view.remaining_hops(packet)), after);
         place.map_or(packet.by_class(), |(queue, note)| packet.in_queue(queue, note))
     }
 
     pub(super) fn next_place(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        let root = self.egress[usize::from(packet.egress)].roots_of(packet.note()).next();
+        let root = self.egress[packet.egress].roots_of(packet.note()).next();
         self.place(packet, root, view)
     }
 
@@ -127,7 +128,7 @@ impl Switch {
     }
 
     fn add(&mut self, packet: &PacketContext<'_>) {
-        let egress = &mut self.egress[usize::from(packet.egress)];
+        let egress = &mut self.egress[packet.egress];
         egress.add(packet.queue, packet.note(), packet.bytes().into());
         for root in egress.roots_of(packet.note()) {
             self.roots.get_mut(root).expect("a root with a queue is known").add_load(packet.ingress(), packet.bytes());
@@ -136,7 +137,7 @@ impl Switch {
 
     /// Removes a packet from its queue. Returns the roots for which it was isolated.
     fn take(&mut self, packet: &PacketContext<'_>, from: QueueChoice) -> impl Iterator<Item = PortId> + Clone + use<> {
-        let egress = &mut self.egress[usize::from(packet.egress)];
+        let egress = &mut self.egress[packet.egress];
         let roots = egress.roots_of(from.note);
         egress.take(from.queue, from.note, packet.bytes().into());
         for root in roots.clone() {
@@ -147,17 +148,17 @@ impl Switch {
 
     /// Checks if a queue that a packet has joined is too long.
     fn on_growth(&mut self, packet: &PacketContext<'_>, view: &mut View<'_>) {
-        let egress = &self.egress[usize::from(packet.egress)];
+        let egress = &self.egress[packet.egress];
         let threshold = self.thresholds.get(packet.egress, packet.ingress()).pause;
         if packet.note() == 0 {
             if egress.ordinary > threshold {
-                let id = self.ports[usize::from(packet.egress)].id;
+                let id = self.ports[packet.egress].id;
                 self.pause(id, 0, packet.ingress(), view);
             }
             return;
         }
         for root in egress.roots_of(packet.note()) {
-            let isolation = self.egress[usize::from(packet.egress)].get(root);
+            let isolation = self.egress[packet.egress].get(root);
             let Some((isolation, entry)) = isolation.zip(self.roots.get(root)) else { continue };
             let load = match self.config.relay_metric {
                 RelayMetric::Queue => isolation.bytes,
@@ -173,13 +174,13 @@ impl Switch {
     /// Checks if a queue that a packet has left, isolated for `roots`, is short enough or empty.
     fn on_drain(&mut self, port: PortIx, from: QueueChoice, roots: impl Iterator<Item = PortId>, view: &mut View<'_>) {
         if from.note == 0 {
-            let id = self.ports[usize::from(port)].id;
+            let id = self.ports[port].id;
             if self.roots.get(id).is_some() {
                 self.relieve(id, port, view);
             }
         }
         for root in roots {
-            let Some(isolation) = self.egress[usize::from(port)].get(root) else { continue };
+            let Some(isolation) = self.egress[port].get(root) else { continue };
             let is_empty = isolation.bytes == 0;
             self.relieve(root, port, view);
             if is_empty {
@@ -196,7 +197,7 @@ impl Switch {
         if of.note != 0 {
             self.set_gate(port, of.queue, view);
         }
-        if self.egress[usize::from(port)].any_waits() {
+        if self.egress[port].any_waits() {
             self.set_gates(port, view);
         }
     }
@@ -204,7 +205,7 @@ impl Switch {
     /// Notifies the neighbour at `ingress` to hold back packets that pass `root`, which is
     /// `distance` ports away.
     fn pause(&mut self, root: PortId, distance: u8, ingress: PortIx, view: &mut View<'_>) {
-        let understands = matches!(self.ports[usize::from(ingress)].peer, Peer::Switch | Peer::Host);
+        let understands = matches!(self.ports[ingress].peer, Peer::Switch | Peer::Host);
         if understands && self.roots.learn(root, distance).register(ingress, true) {
             view.send(ingress, PyrrhaFrame::Pause { root, distance: distance + 1 }.into());
         }
@@ -218,9 +219,9 @@ impl Switch {
         if !entry.children.iter().any(|child| child.paused) {
             return;
         }
-        let is_own = ports[usize::from(egress)].id == root;
+        let is_own = ports[egress].id == root;
         let is_short = |ingress: PortIx, load: u64| match config.relay_metric {
-            _ if is_own => queues[usize::from(egress)].ordinary < thresholds.get(egress, ingress).resume,
+            _ if is_own => queues[egress].ordinary < thresholds.get(egress, ingress).resume,
             RelayMetric::Queue => (0..).zip(queues.iter()).all(|(egress, queues)| {
                 let controlled = queues.get(root).filter(|queue| queue.state != State::SoftMerging);
                 controlled.is_none_or(|queue| queue.bytes < thresholds.get(egress, ingress).resume)
@@ -235,7 +236,7 @@ impl Switch {
                 view.send(child.ingress, PyrrhaFrame::Resume { root }.into());
             }
             // Hosts have no isolation queues: they never report that no state is left.
-            !(goes && ports[usize::from(child.ingress)].peer == Peer::Host)
+            !(goes && ports[child.ingress].peer == Peer::Host)
         });
         let is_leaf = children.is_empty();
         entry.children = children;
@@ -249,7 +250,7 @@ impl Switch {
     /// Sets the state of the isolation queue of `root` at `port`, and assigns a queue if there is
     /// none. Returns true if it was assigned.
     fn set_state(&mut self, port: PortIx, root: PortId, state: State, view: &mut View<'_>) -> bool {
-        let egress = &mut self.egress[usize::from(port)];
+        let egress = &mut self.egress[port];
         let is_new = egress.get(root).is_none();
         if is_new {
             egress.assign(root, state);
@@ -269,8 +270,8 @@ impl Switch {
     /// Updates a queue's gate: it is closed while any root that uses the queue is paused, or while
     /// the queue must wait for another.
     fn set_gate(&mut self, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
-        let egress = &mut self.egress[usize::from(port)];
-        let held = egress.is_held(queue).then(|| Cause::order(self.ports[usize::from(port)].id));
+        let egress = &mut self.egress[port];
+        let held = egress.is_held(queue).then(|| Cause::order(self.ports[port].id));
         match egress.keeper(queue).map(Cause::from).or(held) {
             Some(cause) => {
                 // A gate that stays closed for another root starts a new closure.
@@ -285,7 +286,7 @@ impl Switch {
     }
 
     fn set_gates(&mut self, port: PortIx, view: &mut View<'_>) {
-        for queue in self.egress[usize::from(port)].queues() {
+        for queue in self.egress[port].queues() {
             self.set_gate(port, queue, view);
         }
     }
@@ -316,19 +317,19 @@ impl Switch {
 
     /// Keeps the empty queue of `root` at `port` for a while after a MERGE.
     fn keep(&mut self, port: PortIx, root: PortId, view: &mut View<'_>) {
-        let isolation = self.egress[usize::from(port)].get_mut(root).filter(|isolation| isolation.bytes == 0);
+        let isolation = self.egress[port].get_mut(root).filter(|isolation| isolation.bytes == 0);
         isolation.into_iter().for_each(|isolation| isolation.kept_until = view.now + self.merge_grace);
         self.arm(port, view);
     }
 
     /// Sets the timer of `port` to the next end of such a time.
     fn arm(&self, port: PortIx, view: &mut View<'_>) {
-        let ends = self.egress[usize::from(port)].iter().map(|isolation| isolation.kept_until);
+        let ends = self.egress[port].iter().map(|isolation| isolation.kept_until);
         view.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
     }
 
     pub(super) fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
-        while let Some(root) = self.egress[usize::from(port)].end_of_time(view.now) {
+        while let Some(root) = self.egress[port].end_of_time(view.now) {
             self.release_unused(root, view);
         }
         self.arm(port, view);
@@ -338,14 +339,14 @@ impl Switch {
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
             // A queue kept for an earlier root of the list may be gone by now.
-            let Some(isolation) = self.egress[usize::from(port)].get_mut(*root) else { continue };
+            let Some(isolation) = self.egress[port].get_mut(*root) else { continue };
             let before = std::mem::replace(&mut isolation.heir, heir);
             self.set_state(port, *root, State::SoftMerging, view);
             // A root can give up again, for another root.
             before.filter(|_| before != heir).into_iter().for_each(|heir| self.release_unused(heir, view));
         }
         if self.config.soft_merge == SoftMerge::Flush {
-            self.egress[usize::from(port)].flush(roots, |queue| view.flush(port, queue));
+            self.egress[port].flush(roots, |queue| view.flush(port, queue));
         }
         for root in roots {
             // Neighbours paused because of these queues need not wait any more.
@@ -365,7 +366,7 @@ impl Switch {
                     self.abdicate(port, root, view);
                 }
             }
-            PyrrhaFrame::Resume { root } => match self.egress[usize::from(port)].get(root) {
+            PyrrhaFrame::Resume { root } => match self.egress[port].get(root) {
                 Some(isolation) if isolation.state == State::Paused => {
                     self.set_state(port, root, State::Resumed, view);
                     self.release_unused(root, view);
@@ -384,7 +385,7 @@ impl Switch {
                     self.set_state(port, new, State::Resumed, view);
                     self.keep(port, new, view);
                 }
-                if self.egress[usize::from(port)].get(old).is_some() {
+                if self.egress[port].get(old).is_some() {
                     self.hand_over(old, new, view);
                     self.dissolve(port, &[old], Some(new), view);
                 }
@@ -411,7 +412,7 @@ impl Switch {
     /// downstream.
     fn gives_up(&self, port: PortIx) -> bool {
         match self.config.merge {
-            MergePolicy::Down => self.ports[usize::from(port)].is_down,
+            MergePolicy::Down => self.ports[port].is_down,
             MergePolicy::Any => true,
             MergePolicy::Never => false,
         }
@@ -419,7 +420,7 @@ impl Switch {
 
     /// Hands the neighbours that root `port` controls over to `new` (section IV-A).
     fn abdicate(&mut self, port: PortIx, new: PortId, view: &mut View<'_>) {
-        let old = self.ports[usize::from(port)].id;
+        let old = self.ports[port].id;
         self.hand_over(old, new, view);
         self.roots.tidy(old);
     }
@@ -437,7 +438,7 @@ impl Switch {
             // A switch now has an open queue for the new root, unless it ignores the root; a host
             // forgets both roots.
             let entry = self.roots.get_mut(new);
-            match self.ports[usize::from(child.ingress)].peer {
+            match self.ports[child.ingress].peer {
                 Peer::Switch if ignored => entry.into_iter().for_each(|entry| entry.let_go(child.ingress)),
                 Peer::Switch => {
                     self.roots.learn(new, distance).register(child.ingress, false);
@@ -457,7 +458,7 @@ impl Switch {
 
     /// Resets the state agreed with the neighbour after the link of `port` was restored.
     pub(super) fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        let isolated: Vec<PortId> = self.egress[usize::from(port)].iter().map(|isolation| isolation.root).collect();
+        let isolated: Vec<PortId> = self.egress[port].iter().map(|isolation| isolation.root).collect();
         let known: Vec<PortId> = self.roots.iter().map(|root| root.id).collect();
         self.dissolve(port, &isolated, None, view);
         known.into_iter().for_each(|root| self.forget_child(root, port, view));
@@ -490,22 +491,21 @@ impl Switch {
     }
 
     pub(super) fn obeyed_pauses(&self, port: PortIx) -> Vec<PauseScope> {
-        let paused = self.egress[usize::from(port)].iter().filter(|isolation| isolation.state == State::Paused);
+        let paused = self.egress[port].iter().filter(|isolation| isolation.state == State::Paused);
         paused.map(|isolation| PauseScope::Root(isolation.root)).collect()
     }
 
     pub(super) fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
-        self.egress[usize::from(port)].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
+        self.egress[port].keeper(queue).map_or(PauseScope::Queue(queue), PauseScope::Root)
     }
 
     /// Returns true if a packet keeps a root paused upstream: it is in the root's isolation queues,
     /// or in the ordinary queue of a root of this switch.
     pub(super) fn sustains_pause(&self, ingress: PortIx, root: PortId, packet: &PacketContext<'_>) -> bool {
         if packet.note() == 0 {
-            return self.ports[usize::from(packet.egress)].id == root;
+            return self.ports[packet.egress].id == root;
         }
-        let is_isolated =
-            self.egress[usize::from(packet.egress)].roots_of(packet.note()).any(|isolated| isolated == root);
+        let is_isolated = self.egress[packet.egress].roots_of(packet.note()).any(|isolated| isolated == root);
         is_isolated && (self.config.relay_metric == RelayMetric::Queue || packet.ingress() == ingress)
     }
 

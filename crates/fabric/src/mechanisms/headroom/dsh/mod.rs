@@ -19,6 +19,7 @@ use crate::contract::{
     PacketContext, PortFacts, PortPressure, Pressure, SchemeContext, Site,
 };
 use crate::ids::{CLASSES, Class, ClassMask, PortIx};
+use backwater_engine::index::IndexVec;
 use backwater_engine::prefetch::prefetch;
 use backwater_engine::{Bytes, Duration, Time};
 use get_size2::GetSize;
@@ -169,8 +170,8 @@ pub struct Dsh {
     queues_per_port: u64,
     window: Duration,
     estimator: Estimator,
-    ports: Vec<IngressPort>,
-    queues: Vec<[IngressQueue; CLASSES]>,
+    ports: IndexVec<PortIx, IngressPort>,
+    queues: IndexVec<PortIx, [IngressQueue; CLASSES]>,
 }
 
 /// Counters of an ingress port, over its lossless queues.
@@ -233,7 +234,7 @@ impl Dsh {
             queues_per_port: site.lossless_classes(),
             window: config.window,
             ports: site.ports.iter().zip(&headroom).zip(config.insurance(site)).map(port).collect(),
-            queues: vec![[queue; CLASSES]; site.ports.len()],
+            queues: vec![[queue; CLASSES]; site.ports.len()].into(),
             estimator,
         }
     }
@@ -245,19 +246,19 @@ impl Dsh {
 
     /// Returns the bytes of a queue beyond its private bytes.
     fn beyond_private(&self, ingress: PortIx, class: Class) -> u64 {
-        self.queues[usize::from(ingress)][class.index()].held.saturating_sub(self.private)
+        self.queues[ingress][class.index()].held.saturating_sub(self.private)
     }
 
     /// Updates, after an admitted packet of `class`, the headroom that its queue will need (DSH
     /// Algorithm 2), and whether the queue has the port to itself (Algorithm 4).
     fn observe(&mut self, ingress: PortIx, class: Class, now: Time) {
-        let port = &mut self.ports[usize::from(ingress)];
+        let port = &mut self.ports[ingress];
         if class != port.class {
             (port.class, port.since, port.is_single) = (class, now, false);
         } else if now - port.since > self.window {
             port.is_single = true;
         }
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let queue = &mut self.queues[ingress][class.index()];
         let (grown, elapsed) = (queue.held as i64 - queue.seen as i64, now - queue.at);
         if elapsed > Duration::ZERO {
             (queue.seen, queue.at) = (queue.held, now);
@@ -268,7 +269,7 @@ impl Dsh {
     /// Charges a packet of a class that has neither private bytes nor insurance.
     fn admit_lossy(&mut self, ingress: PortIx, class: Class, bytes: u64) -> Result<(), DropCause> {
         let (free, threshold) = (self.shared_size - self.used.shared, self.shared_threshold(ingress));
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let queue = &mut self.queues[ingress][class.index()];
         if queue.held + bytes > threshold || bytes > free {
             return Err(DropCause::BufferFull);
         }
@@ -281,8 +282,8 @@ impl Dsh {
     /// shared pool while the port is below its threshold, then to the insurance.
     fn admit_lossless(&mut self, ingress: PortIx, class: Class, bytes: u64) -> Result<(), DropCause> {
         let (free, threshold) = (self.shared_size - self.used.shared, self.shared_threshold(ingress));
-        let port = &mut self.ports[usize::from(ingress)];
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let port = &mut self.ports[ingress];
+        let queue = &mut self.queues[ingress][class.index()];
         let beyond = |held: u64| held.saturating_sub(self.private);
         let more = beyond(queue.held + bytes) - beyond(queue.held);
         let is_below = if self.shared_headroom {
@@ -328,13 +329,13 @@ impl BufferPolicy for Dsh {
     /// private bytes.
     fn release(&mut self, packet: &PacketContext<'_>, _now: Time) {
         let (ingress, class, bytes) = (packet.ingress(), packet.ingress_class(), u64::from(packet.bytes()));
-        let queue = &mut self.queues[usize::from(ingress)][class.index()];
+        let queue = &mut self.queues[ingress][class.index()];
         let before = queue.held;
         queue.held -= bytes;
         self.used.used -= bytes;
         if self.lossless.has(class) {
             let less = before.saturating_sub(self.private) - queue.held.saturating_sub(self.private);
-            let port = &mut self.ports[usize::from(ingress)];
+            let port = &mut self.ports[ingress];
             let from_insurance = less.min(port.insurance);
             port.insurance -= from_insurance;
             self.used.headroom -= from_insurance;
@@ -349,7 +350,7 @@ impl BufferPolicy for Dsh {
     /// since other policies would pay for its registers.
     #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
-        let port = &self.ports[usize::from(ingress)];
+        let port = &self.ports[ingress];
         let threshold = self.shared_threshold(ingress);
         // Most packets need no further check: the result would be the same.
         let margin = port.reach.most + self.queue_offset.max(self.port_offset);
@@ -375,8 +376,8 @@ impl BufferPolicy for Dsh {
     }
 
     fn prefetch(&self, ingress: PortIx, class: Class) {
-        prefetch(&self.queues[usize::from(ingress)][class.index()]);
-        prefetch(&self.ports[usize::from(ingress)]);
+        prefetch(&self.queues[ingress][class.index()]);
+        prefetch(&self.ports[ingress]);
     }
 }
 
@@ -386,15 +387,15 @@ impl BufferAccounts for Dsh {
     }
 
     fn ingress_occupancy(&self, ingress: PortIx, class: Class) -> u64 {
-        self.queues[usize::from(ingress)][class.index()].held
+        self.queues[ingress][class.index()].held
     }
 
     fn headroom(&self, ingress: PortIx, _class: Class) -> u64 {
-        self.ports[usize::from(ingress)].insurance
+        self.ports[ingress].insurance
     }
 
     fn peak_headroom(&self, ingress: PortIx, _class: Class) -> u64 {
-        self.ports[usize::from(ingress)].peak_insurance
+        self.ports[ingress].peak_insurance
     }
 }
 
@@ -402,8 +403,8 @@ impl Dsh {
     /// Returns X_qoff (Equation 10) if the port's threshold is T(t).
     #[inline(always)]
     fn limit(&self, ingress: PortIx, class: Class, threshold: u64) -> u64 {
-        let need = self.queues[usize::from(ingress)][class.index()].need;
-        let is_single = self.ports[usize::from(ingress)].is_single;
+        let need = self.queues[ingress][class.index()].need;
+        let is_single = self.ports[ingress].is_single;
         threshold.saturating_sub(if is_single || !self.shared_headroom { 0 } else { need })
     }
 

@@ -94,7 +94,7 @@ impl Switch {
 
     /// `bytes` leave through `port`.
     fn load(&mut self, port: PortIx, bytes: u16, now: Time) {
-        self.conga.links[usize::from(port)].dre.add(bytes, now);
+        self.conga.links[port].dre.add(bytes, now);
     }
 
     fn choose_for(&mut self, kind: PacketKind, flow: u64, ingress: PortIx, now: Time) -> PortIx {

@@ -8,6 +8,7 @@ use crate::frame::{Notice, Route};
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::growth::Lengths;
+use backwater_engine::index::IndexVec;
 use backwater_engine::{Bytes, Duration, Time};
 use get_size2::GetSize;
 use std::collections::BTreeMap;
@@ -19,9 +20,9 @@ pub(super) struct Detector {
     /// Length up to which a queue is never congested: two packets, or none with a static threshold.
     floor: u64,
     /// Shortest queue that can be congested, by egress port.
-    least: Vec<u64>,
+    least: IndexVec<PortIx, u64>,
     /// Twice the delay of a link, by egress port.
-    round: Vec<Duration>,
+    round: IndexVec<PortIx, Duration>,
     lossless: ClassMask,
     notify_while_paused: bool,
     interval: Duration,
@@ -31,7 +32,7 @@ pub(super) struct Detector {
     /// Growth of queues, by egress port and queue, for the adaptive threshold.
     lengths: BTreeMap<(PortIx, QueueIx), Lengths>,
     /// Congested queues by egress port.
-    congested: Vec<BTreeMap<QueueIx, Root>>,
+    congested: IndexVec<PortIx, BTreeMap<QueueIx, Root>>,
 }
 
 /// Queue above its threshold.
@@ -127,7 +128,7 @@ impl Detector {
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class()) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
-            lengths.measure(length - u64::from(packet.bytes()), view.now, self.round[usize::from(packet.egress)]);
+            lengths.measure(length - u64::from(packet.bytes()), view.now, self.round[packet.egress]);
         }
         length > self.floor && self.lossless.has(packet.ingress_class()) && self.is_above(packet, length, view)
     }
@@ -135,7 +136,7 @@ impl Detector {
     /// Records a data packet that is congested in its queue. Returns the message about its flow.
     pub(super) fn add(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> Option<Message> {
         let (now, root) = (view.now, view.port(packet.egress).id());
-        let congested = self.congested[usize::from(packet.egress)].entry(packet.queue).or_default();
+        let congested = self.congested[packet.egress].entry(packet.queue).or_default();
         let flow = packet.headers().flow;
         if let Some(notified) = congested.flows.get_mut(&flow) {
             notified.last = now;
@@ -152,7 +153,7 @@ impl Detector {
 
     /// Returns true if a queue has congested flows.
     pub(super) fn is_congested(&self, packet: &PacketContext<'_>) -> bool {
-        self.congested[usize::from(packet.egress)].contains_key(&packet.queue)
+        self.congested[packet.egress].contains_key(&packet.queue)
     }
 
     /// Processes a packet that has left a congested queue, which holds `length` bytes without it.
@@ -160,12 +161,12 @@ impl Detector {
     pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<Message> {
         let root = view.port(packet.egress).id();
         if self.is_below(packet, length, view) {
-            let cleared = self.congested[usize::from(packet.egress)].remove(&packet.queue).unwrap_or_default();
+            let cleared = self.congested[packet.egress].remove(&packet.queue).unwrap_or_default();
             let all = clears(root, recent(&cleared, view.now, self.n_timeout));
             return cleared.flows.into_iter().map(all).collect();
         }
         // Ended flows do not count, nor do flows that now take another path.
-        let Some(congested) = self.congested[usize::from(packet.egress)].get_mut(&packet.queue) else {
+        let Some(congested) = self.congested[packet.egress].get_mut(&packet.queue) else {
             return Vec::new();
         };
         if view.now.since(congested.swept) < self.timeout {
@@ -181,13 +182,13 @@ impl Detector {
 
     /// Clears all flows of `egress`, whose queued packets are lost.
     pub(super) fn forget(&mut self, egress: PortIx, view: &View<'_>) -> Vec<Message> {
-        let queues = std::mem::take(&mut self.congested[usize::from(egress)]);
+        let queues = std::mem::take(&mut self.congested[egress]);
         queues.into_values().flat_map(|queue| queue.flows).map(clears(view.port(egress).id(), 1)).collect()
     }
 
     /// Returns true if a queue of `length` bytes is longer than K.
     fn is_above(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
-        let egress = usize::from(packet.egress);
+        let egress = packet.egress;
         let is_long = match self.threshold {
             Threshold::Delay => length > self.least[egress] || length > self.half_bound(packet, view),
             Threshold::Static => length > self.least[egress],
@@ -198,7 +199,7 @@ impl Detector {
 
     /// Returns true if a congested queue of `length` bytes is no longer congested.
     fn is_below(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
-        let least = self.least[usize::from(packet.egress)];
+        let least = self.least[packet.egress];
         match self.threshold {
             Threshold::Delay => length < least && length < self.half_bound(packet, view).max(self.floor),
             Threshold::Static => length < least,
@@ -218,7 +219,7 @@ impl Detector {
     /// Returns the growth of a packet's queue until a notice has reached the source and earlier
     /// packets have arrived: the integrals of Equation 4 less 2 d C.
     fn growth(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> i128 {
-        let round = self.round[usize::from(packet.egress)];
+        let round = self.round[packet.egress];
         // The route already includes the next link.
         let links = u64::from(packet.headers().route.links_passed()).saturating_sub(1);
         let lengths = self.lengths.get(&(packet.egress, packet.queue)).copied().unwrap_or_default();
