@@ -1,4 +1,4 @@
-//! MP-RDMA: required companions and options.
+//! MP-RDMA: required mechanisms beside it, and its options.
 
 use super::Case;
 
