@@ -12,8 +12,8 @@ mod queues;
 mod server;
 mod switch;
 
-use self::server::Server;
-use self::switch::Switch;
+use self::server::PortFcServer;
+use self::switch::PortFcSwitch;
 use crate::contract::{
     AddedQueues, Diagnostics, FlowControl, FlowControlAccounts, FlowControlFacts, FlowControlOptions, IngressGauge,
     Options, PacketContext, PauseScope, Pressure, QueueChoice, SchemeContext, Shape, Site, StartingFlow, View,
@@ -133,7 +133,11 @@ impl FlowControlOptions for PortFcConfig {
     }
 
     fn build(&self, site: &Site<'_>) -> PortFc {
-        if site.is_host { PortFc::Server(Server::new(site)) } else { PortFc::Switch(Switch::new(self, site)) }
+        if site.is_host {
+            PortFc::Server(PortFcServer::new(site))
+        } else {
+            PortFc::Switch(PortFcSwitch::new(self, site))
+        }
     }
 
     fn check_guarantee(&self, site: &Site<'_>) -> Result<(), String> {
@@ -245,9 +249,9 @@ impl Message {
 #[derive(Debug, GetSize)]
 pub enum PortFc {
     /// Switch side.
-    Switch(Switch),
+    Switch(PortFcSwitch),
     /// Server side.
-    Server(Server),
+    Server(PortFcServer),
 }
 
 impl FlowControl for PortFc {

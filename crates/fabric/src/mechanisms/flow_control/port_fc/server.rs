@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// PortFC at a server.
 #[derive(Debug, GetSize)]
-pub struct Server {
+pub struct PortFcServer {
     relays: bool,
     /// Number of different path lengths in switches that own data has queues for: as many as
     /// servers have ports.
@@ -29,11 +29,11 @@ struct Port {
     full: BTreeSet<PortId>,
 }
 
-impl Server {
-    pub(super) fn new(site: &Site<'_>) -> Server {
+impl PortFcServer {
+    pub(super) fn new(site: &Site<'_>) -> PortFcServer {
         let exits = |port| Exits::new(site.network, port, CLASSES as QueueIx);
         let ports = site.ports.iter().map(|port| Port { exits: exits(port.peer), full: BTreeSet::new() });
-        Server { relays: site.relays, kinds: site.shape.relay_ports.max(1) as QueueIx, ports: ports.collect() }
+        PortFcServer { relays: site.relays, kinds: site.shape.relay_ports.max(1) as QueueIx, ports: ports.collect() }
     }
 
     pub(super) fn most_queues(&self) -> QueueIx {

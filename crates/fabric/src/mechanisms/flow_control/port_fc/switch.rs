@@ -11,7 +11,7 @@ use get_size2::GetSize;
 
 /// PortFC at a switch.
 #[derive(Debug, GetSize)]
-pub struct Switch {
+pub struct PortFcSwitch {
     ports: IndexVec<PortIx, Port>,
 }
 
@@ -41,8 +41,8 @@ impl Port {
     }
 }
 
-impl Switch {
-    pub(super) fn new(config: &PortFcConfig, site: &Site<'_>) -> Switch {
+impl PortFcSwitch {
+    pub(super) fn new(config: &PortFcConfig, site: &Site<'_>) -> PortFcSwitch {
         let ports = site.links().map(|(facts, neighbour)| {
             let (mut exits, mut last) = (Vec::new(), CLASSES as QueueIx);
             if neighbour.relays {
@@ -54,7 +54,7 @@ impl Switch {
             let thresholds = thresholds(config, facts, site);
             Port { id: facts.id, exits, last, held: [0; 2], thresholds, stops: [false; 2] }
         });
-        Switch { ports: ports.collect() }
+        PortFcSwitch { ports: ports.collect() }
     }
 
     pub(super) fn most_queues(&self) -> QueueIx {

@@ -10,7 +10,7 @@ use get_size2::GetSize;
 
 /// Paused roots and flows of a host.
 #[derive(Debug, GetSize)]
-pub(super) struct Host {
+pub(super) struct PyrrhaHost {
     ports: IndexVec<PortIx, HostPort>,
 }
 
@@ -41,12 +41,12 @@ impl HostPort {
     }
 }
 
-impl Host {
+impl PyrrhaHost {
     /// Number of flows that a port can hold back individually. Further flows are never held back.
     pub(super) const MOST_FLOWS: QueueIx = QueueIx::MAX - CLASSES as QueueIx;
 
-    pub(super) fn new(site: &Site<'_>) -> Host {
-        Host { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
+    pub(super) fn new(site: &Site<'_>) -> PyrrhaHost {
+        PyrrhaHost { ports: site.ports.iter().map(|_| HostPort::default()).collect() }
     }
 
     pub(super) fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {

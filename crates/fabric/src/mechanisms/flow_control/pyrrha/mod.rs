@@ -194,7 +194,7 @@ pub struct Isolated {
 /// Pyrrha at one node.
 #[derive(Debug, GetSize)]
 pub struct Pyrrha {
-    role: Role,
+    node: NodeState,
     foreign: Option<Box<Foreign>>,
     added: AddedQueues,
 }
@@ -245,9 +245,9 @@ impl Foreign {
 }
 
 #[derive(Debug, GetSize)]
-enum Role {
-    Switch(Box<switch::Switch>),
-    Host(host::Host),
+enum NodeState {
+    Switch(Box<switch::PyrrhaSwitch>),
+    Host(host::PyrrhaHost),
     /// A host without Pyrrha.
     Bystander,
 }
@@ -263,29 +263,33 @@ impl Pyrrha {
                 (Organisation::Hierarchical, Feed::EveryQueue) => Stage::QueueAll,
             };
             let added = AddedQueues { most: config.isolation_queues, stage, ..Default::default() };
-            return Pyrrha { role: Role::Switch(Box::new(switch::Switch::new(config, site))), foreign, added };
+            return Pyrrha {
+                node: NodeState::Switch(Box::new(switch::PyrrhaSwitch::new(config, site))),
+                foreign,
+                added,
+            };
         }
-        let (role, most) = match config.hosts {
-            HostReaction::PerFlow => (Role::Host(host::Host::new(site)), host::Host::MOST_FLOWS),
-            HostReaction::None | HostReaction::Pfc => (Role::Bystander, 0),
+        let (node, most) = match config.hosts {
+            HostReaction::PerFlow => (NodeState::Host(host::PyrrhaHost::new(site)), host::PyrrhaHost::MOST_FLOWS),
+            HostReaction::None | HostReaction::Pfc => (NodeState::Bystander, 0),
         };
-        Pyrrha { role, foreign, added: AddedQueues { most, stage: Stage::Wire, ..Default::default() } }
+        Pyrrha { node, foreign, added: AddedQueues { most, stage: Stage::Wire, ..Default::default() } }
     }
 
     /// Returns the isolation queues of a switch.
     pub fn isolated(&self) -> Vec<Isolated> {
-        match &self.role {
-            Role::Switch(switch) => switch.isolated(),
-            Role::Host(_) | Role::Bystander => Vec::new(),
+        match &self.node {
+            NodeState::Switch(switch) => switch.isolated(),
+            NodeState::Host(_) | NodeState::Bystander => Vec::new(),
         }
     }
 
     /// Returns the ports of a switch that are congestion roots: ports that control any upstream
     /// neighbour.
     pub fn own_roots(&self) -> Vec<PortId> {
-        match &self.role {
-            Role::Switch(switch) => switch.own_roots(),
-            Role::Host(_) | Role::Bystander => Vec::new(),
+        match &self.node {
+            NodeState::Switch(switch) => switch.own_roots(),
+            NodeState::Host(_) | NodeState::Bystander => Vec::new(),
         }
     }
 
@@ -343,21 +347,21 @@ impl FlowControl for Pyrrha {
 
     #[inline]
     fn queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        match &mut self.role {
-            Role::Switch(switch) => switch.place(packet, None, view),
-            Role::Host(_) | Role::Bystander => packet.by_class(),
+        match &mut self.node {
+            NodeState::Switch(switch) => switch.place(packet, None, view),
+            NodeState::Host(_) | NodeState::Bystander => packet.by_class(),
         }
     }
 
     fn next_queue(&mut self, packet: &PacketContext<'_>, view: &View<'_>) -> QueueChoice {
-        match &mut self.role {
-            Role::Switch(switch) => switch.next_place(packet, view),
-            Role::Host(_) | Role::Bystander => packet.by_class(),
+        match &mut self.node {
+            NodeState::Switch(switch) => switch.next_place(packet, view),
+            NodeState::Host(_) | NodeState::Bystander => packet.by_class(),
         }
     }
 
     fn on_enqueue(&mut self, packet: &PacketContext<'_>, pressure: Pressure, view: &mut View<'_>) {
-        if let Role::Switch(switch) = &mut self.role {
+        if let NodeState::Switch(switch) = &mut self.node {
             switch.joined(packet, view);
         }
         if let Some(pfc) = self.pfc_at(packet.ingress()) {
@@ -366,13 +370,13 @@ impl FlowControl for Pyrrha {
     }
 
     fn on_move(&mut self, packet: &PacketContext<'_>, from: QueueChoice, view: &mut View<'_>) {
-        if let Role::Switch(switch) = &mut self.role {
+        if let NodeState::Switch(switch) = &mut self.node {
             switch.moved(packet, from, view);
         }
     }
 
     fn on_dequeue(&mut self, packet: &PacketContext<'_>, gauge: IngressGauge<'_>, view: &mut View<'_>) {
-        if let Role::Switch(switch) = &mut self.role {
+        if let NodeState::Switch(switch) = &mut self.node {
             switch.left(packet, view);
         }
         if let Some(pfc) = self.pfc_at(packet.ingress()) {
@@ -381,24 +385,24 @@ impl FlowControl for Pyrrha {
     }
 
     fn on_flow_start(&mut self, flow: StartingFlow<'_>, view: &mut View<'_>) -> QueueIx {
-        match &mut self.role {
-            Role::Host(host) => host.on_flow_start(flow, view),
-            Role::Switch(_) | Role::Bystander => QueueIx::from(flow.class.0),
+        match &mut self.node {
+            NodeState::Host(host) => host.on_flow_start(flow, view),
+            NodeState::Switch(_) | NodeState::Bystander => QueueIx::from(flow.class.0),
         }
     }
 
     fn on_flow_end(&mut self, flow: FlowId, port: PortIx, queue: QueueIx, view: &mut View<'_>) {
-        if let Role::Host(host) = &mut self.role {
+        if let NodeState::Host(host) = &mut self.node {
             host.on_flow_end(flow, port, queue, view);
         }
     }
 
     fn on_control(&mut self, port: PortIx, control: &Control, causes: Option<&Causes>, view: &mut View<'_>) {
         if let Some(frame) = PyrrhaFrame::read(control) {
-            match &mut self.role {
-                Role::Switch(switch) => switch.on_frame(port, frame, view),
-                Role::Host(host) => host.on_frame(port, frame, view),
-                Role::Bystander => {}
+            match &mut self.node {
+                NodeState::Switch(switch) => switch.on_frame(port, frame, view),
+                NodeState::Host(host) => host.on_frame(port, frame, view),
+                NodeState::Bystander => {}
             }
         } else if let Some(pfc) = self.pfc_at(port) {
             pfc.on_control(port, control, causes, view);
@@ -408,16 +412,16 @@ impl FlowControl for Pyrrha {
     fn on_timer(&mut self, port: PortIx, view: &mut View<'_>) {
         if let Some(pfc) = self.pfc_at(port) {
             pfc.on_timer(port, view);
-        } else if let Role::Switch(switch) = &mut self.role {
+        } else if let NodeState::Switch(switch) = &mut self.node {
             switch.on_timer(port, view);
         }
     }
 
     fn on_link_up(&mut self, port: PortIx, view: &mut View<'_>) {
-        match &mut self.role {
-            Role::Switch(switch) => switch.on_link_up(port, view),
-            Role::Host(host) => host.on_link_up(port, view),
-            Role::Bystander => {}
+        match &mut self.node {
+            NodeState::Switch(switch) => switch.on_link_up(port, view),
+            NodeState::Host(host) => host.on_link_up(port, view),
+            NodeState::Bystander => {}
         }
         if let Some(pfc) = self.pfc_at(port) {
             pfc.on_link_up(port, view);
@@ -428,31 +432,31 @@ impl FlowControl for Pyrrha {
 impl FlowControlAccounts for Pyrrha {
     fn upstream_pauses(&self) -> Vec<(PortIx, PauseScope)> {
         let pfc = self.foreign.as_ref().map(|foreign| foreign.pfc.upstream_pauses()).unwrap_or_default();
-        match &self.role {
-            Role::Switch(switch) => switch.upstream_pauses().into_iter().chain(pfc).collect(),
-            Role::Host(_) | Role::Bystander => pfc,
+        match &self.node {
+            NodeState::Switch(switch) => switch.upstream_pauses().into_iter().chain(pfc).collect(),
+            NodeState::Host(_) | NodeState::Bystander => pfc,
         }
     }
 
     fn obeyed_pauses(&self, port: PortIx, view: &dyn PortView) -> Vec<PauseScope> {
         let classes = view.closed_queues().take_while(|queue| usize::from(*queue) < CLASSES).map(PauseScope::Queue);
-        match &self.role {
-            Role::Switch(switch) => switch.obeyed_pauses(port).into_iter().chain(classes).collect(),
-            Role::Host(host) => host.obeyed_pauses(port).into_iter().chain(classes).collect(),
-            Role::Bystander => classes.collect(),
+        match &self.node {
+            NodeState::Switch(switch) => switch.obeyed_pauses(port).into_iter().chain(classes).collect(),
+            NodeState::Host(host) => host.obeyed_pauses(port).into_iter().chain(classes).collect(),
+            NodeState::Bystander => classes.collect(),
         }
     }
 
     fn scope(&self, port: PortIx, queue: QueueIx) -> PauseScope {
-        match &self.role {
-            Role::Switch(switch) => switch.scope(port, queue),
-            Role::Host(_) | Role::Bystander => PauseScope::Queue(queue),
+        match &self.node {
+            NodeState::Switch(switch) => switch.scope(port, queue),
+            NodeState::Host(_) | NodeState::Bystander => PauseScope::Queue(queue),
         }
     }
 
     fn sustains_pause(&self, ingress: PortIx, scope: PauseScope, packet: &PacketContext<'_>) -> bool {
-        match (&self.role, scope) {
-            (Role::Switch(switch), PauseScope::Root(root)) => switch.sustains_pause(ingress, root, packet),
+        match (&self.node, scope) {
+            (NodeState::Switch(switch), PauseScope::Root(root)) => switch.sustains_pause(ingress, root, packet),
             _ => {
                 let from = PauseScope::Queue(packet.headers().queue.into());
                 let is_kept = || packet.ingress() == ingress && from == scope;
@@ -462,17 +466,17 @@ impl FlowControlAccounts for Pyrrha {
     }
 
     fn leftover(&self) -> Option<String> {
-        match &self.role {
-            Role::Switch(switch) => switch.leftover(),
-            Role::Host(host) => host.leftover(),
-            Role::Bystander => None,
+        match &self.node {
+            NodeState::Switch(switch) => switch.leftover(),
+            NodeState::Host(host) => host.leftover(),
+            NodeState::Bystander => None,
         }
     }
 
     fn most_queues_used(&self) -> QueueIx {
-        match &self.role {
-            Role::Switch(switch) => switch.most_queues_used(),
-            Role::Host(_) | Role::Bystander => 0,
+        match &self.node {
+            NodeState::Switch(switch) => switch.most_queues_used(),
+            NodeState::Host(_) | NodeState::Bystander => 0,
         }
     }
 }

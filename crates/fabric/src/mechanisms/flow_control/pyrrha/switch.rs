@@ -38,7 +38,7 @@ struct PortRole {
 }
 
 #[derive(Debug, GetSize)]
-pub(super) struct Switch {
+pub(super) struct PyrrhaSwitch {
     #[get_size(ignore)]
     config: PyrrhaConfig,
     ports: IndexVec<PortIx, PortRole>,
@@ -63,8 +63,8 @@ fn ahead(here: PortId, remaining_hops: RemainingHops<'_>) -> impl Iterator<Item 
     })
 }
 
-impl Switch {
-    pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> Switch {
+impl PyrrhaSwitch {
+    pub(super) fn new(config: &PyrrhaConfig, site: &Site<'_>) -> PyrrhaSwitch {
         let role = |(port, neighbour): (&PortFacts, &Neighbour)| {
             let is_down = neighbour.layer < site.layer;
             PortRole { id: port.id, peer: Peer::of(neighbour, site), is_down }
@@ -74,7 +74,7 @@ impl Switch {
                 |hops: f64, frames: u64| ((hop_bdp as f64 * hops) as u64).max(frames * site.sizes.largest_charge());
             Thresholds { pause: bytes(config.pause, 2), resume: bytes(config.resume, 1) }
         };
-        Switch {
+        PyrrhaSwitch {
             config: config.clone(),
             ports: site.links().map(role).collect(),
             egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
@@ -214,7 +214,7 @@ impl Switch {
     /// Resumes neighbours that `root` has paused and that need not wait any more, after a packet
     /// has left `egress`.
     fn relieve(&mut self, root: PortId, egress: PortIx, view: &mut View<'_>) {
-        let Switch { config, ports, egress: queues, roots, thresholds, .. } = self;
+        let PyrrhaSwitch { config, ports, egress: queues, roots, thresholds, .. } = self;
         let Some(entry) = roots.get_mut(root) else { return };
         if !entry.children.iter().any(|child| child.paused) {
             return;
