@@ -33,20 +33,13 @@ MIB = 2**20
 KERNEL_HOPS = "10000000"
 # Maximum number of runs of slow scenarios.
 MOST_RUNS = {"perm-10k": 3}
+WITHOUT_DRAIN = ["run.until=400 us", "run.drain=0 s"]
 # Overrides that shorten scenarios for counting instructions, which is about fifty times slower.
 SHORT = {
     "perm-128": ["run.until=100 us"],
     "incast-128": ["run.until=1 ms"],
-    "websearch-128": ["run.until=400 us", "run.drain=0 s"],
-    "hpcc-128": ["run.until=400 us", "run.drain=0 s"],
-    "mix-128": ["run.until=400 us", "run.drain=0 s"],
-    "pyrrha-128": ["run.until=400 us", "run.drain=0 s"],
-    "dsh-128": ["run.until=400 us", "run.drain=0 s"],
-    "pfc-64": ["run.until=400 us", "run.drain=0 s"],
-    "portfc-64": ["run.until=400 us", "run.drain=0 s"],
-    "srcc-128": ["run.until=400 us", "run.drain=0 s"],
-    "letflow-128": ["run.until=400 us", "run.drain=0 s"],
-    "flb-128": ["run.until=400 us", "run.drain=0 s"],
+    **dict.fromkeys(("websearch-128", "hpcc-128", "mix-128", "pyrrha-128", "dsh-128"), WITHOUT_DRAIN),
+    **dict.fromkeys(("pfc-64", "portfc-64", "srcc-128", "letflow-128", "flb-128"), WITHOUT_DRAIN),
     "perm-1024": ["run.until=15 us"],
     "incast-1024": ["run.until=100 us"],
     "websearch-1024": ["run.until=100 us", "run.drain=0 s"],

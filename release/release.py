@@ -43,12 +43,6 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, match.groups()))
 
 
-def check_greater(version: str, present: str) -> None:
-    """Raises ReleaseError unless a version is greater than the present one."""
-    if numbers(version) <= numbers(present):
-        raise ReleaseError(f"version {version} must be greater than the present one, {present}")
-
-
 def with_version(manifest: str, present: str, version: str) -> str:
     """Replaces the workspace version in the text of Cargo.toml."""
     begin, table, rest = manifest.partition("[workspace.package]\n")
@@ -143,7 +137,8 @@ def release(version: str) -> None:
     """
     manifest = MANIFEST.read_text(encoding="utf-8")
     present: str = tomllib.loads(manifest)["workspace"]["package"]["version"]
-    check_greater(version, present)
+    if numbers(version) <= numbers(present):
+        raise ReleaseError(f"version {version} must be greater than the present one, {present}")
     changes = {
         MANIFEST: with_version(manifest, present, version),
         CHANGELOG: dated(CHANGELOG.read_text(encoding="utf-8"), version, datetime.datetime.now(datetime.UTC).date()),

@@ -234,10 +234,7 @@ def progress(
         bars.SpinnerColumn(),
         bars.BarColumn(bar_width=16),
         bars.TaskProgressColumn(),
-        bars.TextColumn("{task.fields[time]}"),
-        bars.TextColumn("{task.fields[speed]}"),
-        bars.TextColumn("{task.fields[flows]}"),
-        bars.TextColumn("{task.fields[paused]}"),
+        *(bars.TextColumn(f"{{task.fields[{name}]}}") for name in ("time", "speed", "flows", "paused")),
         bars.TextColumn("ETA"),
         bars.TimeRemainingColumn(compact=True),
     )

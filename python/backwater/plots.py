@@ -165,8 +165,7 @@ def percentiles_by_size(
                 field("flows:Q", title="Flows in the group"),
             ],
         },
-        "width": style.CHART_WIDTH,
-        "height": style.CHART_HEIGHT,
+        **style.CHART_SIZE,
     }
     subtitle = "solid: median; dashed: 99th percentile; grouped by flow size"
     return themed(vega.zoomed(chart), title, subtitle)
@@ -196,8 +195,7 @@ def slowdown_cdf(series: Mapping[str, pl.DataFrame], what: str, title: str = "Sl
                 field("fraction:Q", title="Share of flows", format=".3%"),
             ],
         },
-        "width": style.CHART_WIDTH,
-        "height": style.CHART_HEIGHT,
+        **style.CHART_SIZE,
     }
     return themed(vega.zoomed(chart), title, "distribution over flows")
 
@@ -234,7 +232,7 @@ def _over_time(
     if len(appearance) > 1:
         chart["params"] = [{"name": "picked", "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}]
         chart["encoding"]["opacity"] = {"condition": [{"param": "picked", "value": 1}], "value": 0.15}
-    return times.marked(chart) | {"width": style.CHART_WIDTH, "height": style.CHART_HEIGHT}
+    return times.marked(chart) | style.CHART_SIZE
 
 
 def throughput(series: Mapping[str, pl.DataFrame], what: str, times: TimeAxis, title: str = "Throughput") -> Spec:

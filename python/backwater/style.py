@@ -22,6 +22,7 @@ LOAD_SCHEME: Final = ("#c5d0db", "#9fd0c9", "#f2c14e", "#e4712a", "#b3170f")
 
 CHART_WIDTH: Final = 520
 CHART_HEIGHT: Final = 280
+CHART_SIZE: Final = {"width": CHART_WIDTH, "height": CHART_HEIGHT}
 WIDE: Final = 1140
 
 # Maximum number of items in a list of names.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_args
 
@@ -31,11 +33,6 @@ RESULT_CODES: Final = frozenset(EXIT_CODES[outcome] for outcome in ("completed",
 def counter_label(name: str) -> str:
     """Returns the label of a mechanism's counter: "Merge wait" for `merge_wait_ps`."""
     return name.removesuffix("_ps").replace("_", " ").capitalize()
-
-
-def _counted(name: str, number: int) -> str:
-    """Returns the value of a mechanism's counter as text; `_ps` marks a duration."""
-    return style.duration(number) if name.endswith("_ps") else f"{number:,}"
 
 
 class DeadFlow(NamedTuple):
@@ -214,38 +211,23 @@ class Summary:
 
     def verdicts(self) -> list[Fact]:
         """Returns the facts that are always shown: outcome, audit, drops, deadlock, unfinished flows, PAUSEs."""
-        causes = ", ".join(f"{cause} {number:,}" for cause, number in self.drops.items() if number)
-        return [
-            Fact("Outcome", self.outcome, "good" if self.outcome == "completed" else "bad"),
-            Fact("Audit", "ok", "good") if self.audit_ok else Fact("Audit", f"{len(self.violations)} violated", "bad"),
-            Fact("Drops", f"{self.total_drops:,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
-            *self._lossless,
-            Fact("Deadlock", "none", "good")
-            if self.deadlock is None
-            else Fact("Deadlock", f"at {style.duration(self.deadlock.onset_ps)}", "bad"),
-            Fact(
-                "Unfinished flows",
-                f"{self.unfinished_flows:,} of {self.flows:,}",
-                "warning" if self.unfinished_flows else "good",
-            ),
-            Fact("PAUSE frames", f"{self.pause_frames:,}" + self._port_pauses),
-        ]
-
-    @property
-    def _lossless(self) -> list[Fact]:
-        """Drops that flow control should prevent but does not guarantee to."""
-        drops = f"{self.unpromised_drops:,} dropped: not guaranteed with this flow control and headroom"
-        return [Fact("Lossless", drops, "bad")] if self.unpromised_drops else []
-
-    @property
-    def _port_pauses(self) -> str:
-        return f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
+        of_ports = f" ({self.port_pause_frames:,} for whole ports)" if self.port_pause_frames else ""
+        return verdict_facts(
+            [self],
+            self.outcome,
+            "" if self.audit_ok else f"{len(self.violations)} violated",
+            "" if self.deadlock is None else f"at {style.duration(self.deadlock.onset_ps)}",
+            f"{self.pause_frames:,}{of_ports}",
+        )
 
     def costs(self) -> list[Fact]:
         """Returns what the run simulated, and its cost."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
-        counted = [Fact(counter_label(name), _counted(name, number)) for name, number in self.counters.items()]
+        counted = [
+            Fact(counter_label(name), style.duration(number) if name.endswith("_ps") else f"{number:,}")
+            for name, number in self.counters.items()
+        ]
         return [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
@@ -291,6 +273,34 @@ class Summary:
         """Returns the outcome in one line."""
         unfinished = style.counted(self.unfinished_flows, "flow")
         return f"{self.outcome} at {style.duration(self.simulated_ps)}, {unfinished} of {self.flows:,} unfinished"
+
+
+def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock: str, pauses: str) -> list[Fact]:
+    """Returns the facts that are always shown, with sums of drops and of flows.
+
+    Args:
+        runs: Summaries of the runs.
+        outcome: Their outcomes.
+        violated: Violations of the audit; empty for none.
+        deadlock: Time of a deadlock; empty for none.
+        pauses: Number of PAUSE frames.
+    """
+    drops = sum((Counter(run.drops) for run in runs), Counter[str]())
+    causes = ", ".join(f"{cause} {number:,}" for cause, number in drops.items())
+    unpromised, unfinished, flows = (
+        sum(getattr(run, key) for run in runs) for key in ("unpromised_drops", "unfinished_flows", "flows")
+    )
+    # Drops that flow control should prevent but does not guarantee to.
+    lossless = f"{unpromised:,} dropped: not guaranteed with this flow control and headroom"
+    return [
+        Fact("Outcome", outcome, "good" if {run.outcome for run in runs} == {"completed"} else "bad"),
+        Fact("Audit", violated, "bad") if violated else Fact("Audit", "ok", "good"),
+        Fact("Drops", f"{drops.total():,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
+        *([Fact("Lossless", lossless, "bad")] if unpromised else []),
+        Fact("Deadlock", deadlock, "bad") if deadlock else Fact("Deadlock", "none", "good"),
+        Fact("Unfinished flows", f"{unfinished:,} of {flows:,}", "warning" if unfinished else "good"),
+        Fact("PAUSE frames", pauses),
+    ]
 
 
 def _run_paths() -> tuple[str, ...]:

@@ -33,30 +33,21 @@ def _shown(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-def _usage(pieces: list[str]) -> list[str]:
-    """Removes the braces that Typer puts around required arguments."""
-    return [piece.replace("{", "").replace("}", "") for piece in pieces]
-
-
-def _paragraphs(text: str | None) -> str:
-    """Joins the lines of each paragraph of a help text."""
-    return re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(text or ""))
-
-
 class Command(TyperCommand):
-    """Command with placeholders and paragraphs as above in its help."""
+    """Command with placeholders as above and joined lines in its help."""
 
     def __init__(self, *args: Any, **extra: Any) -> None:  # noqa: ANN401 - as the method it replaces
         super().__init__(*args, **extra)
-        self.help = _paragraphs(self.help)
+        # Join the lines of each paragraph.
+        self.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(self.help or ""))
 
     def get_params(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
         """Returns the parameters, `--help` included."""
         return _shown(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - as above
-        """Returns the parts of the usage line."""
-        return _usage(super().collect_usage_pieces(ctx))
+        """Returns the parts of the usage line, without the braces that Typer puts around required arguments."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Later(Command):

@@ -41,14 +41,11 @@ def _by_settings(settings: Sequence[Settings], written: Set[str]) -> list[str]:
     """Returns labels of the few settings that distinguish the groups; they may be long, empty or equal."""
     chosen = _distinguishing(settings, written)
     plain = [path for path in chosen if path.rpartition(".")[2] not in _SPEAKING]
-    names = {path: f"{'.'.join(end)} " for path, end in zip(plain, shortest_ends(_split(plain)), strict=True)}
+    ends = shortest_ends([path.split(".") for path in plain])
+    names = {path: f"{'.'.join(end)} " for path, end in zip(plain, ends, strict=True)}
     return [
         ", ".join(f"{names.get(path, '')}{text(each[path])}" for path in chosen if path in each) for each in settings
     ]
-
-
-def _split(paths: Sequence[str]) -> list[list[str]]:
-    return [path.split(".") for path in paths]
 
 
 def _distinguishing(settings: Sequence[Settings], written: Set[str]) -> list[str]:

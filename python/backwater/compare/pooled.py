@@ -8,7 +8,7 @@ from typing import Any
 
 from backwater import style
 from backwater.experiment.claims import Estimate
-from backwater.summary import Fact, Summary, counter_label
+from backwater.summary import Fact, Summary, counter_label, verdict_facts
 
 
 def seed_list(seeds: Sequence[int]) -> str:
@@ -36,30 +36,12 @@ def verdicts(summaries: Sequence[Summary]) -> list[Fact]:
         return summaries[0].verdicts()
     outcomes = Counter(summary.outcome for summary in summaries)
     ended = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
-    drops = sum((Counter(summary.drops) for summary in summaries), Counter())
-    causes = ", ".join(f"{cause} {number:,}" for cause, number in drops.items() if number)
-    unpromised, unfinished, flows = (
-        sum(getattr(summary, key) for summary in summaries) for key in ("unpromised_drops", "unfinished_flows", "flows")
-    )
     onsets = [summary.deadlock.onset_ps for summary in summaries if summary.deadlock is not None]
     violated = sum(not summary.audit_ok for summary in summaries)
     of = f"of {len(summaries)}"
-    facts = [
-        Fact("Outcome", ended, "good" if [*outcomes] == ["completed"] else "bad"),
-        Fact("Audit", f"{violated} {of} violated", "bad") if violated else Fact("Audit", "ok", "good"),
-        Fact("Drops", f"{drops.total():,} ({causes})", "bad") if causes else Fact("Drops", "0", "good"),
-    ]
-    if unpromised:
-        facts.append(
-            Fact("Lossless", f"{unpromised:,} dropped: not guaranteed with this flow control and headroom", "bad")
-        )
-    deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else "none"
-    return [
-        *facts,
-        Fact("Deadlock", deadlocks, "bad" if onsets else "good"),
-        Fact("Unfinished flows", f"{unfinished:,} of {flows:,}", "warning" if unfinished else "good"),
-        Fact("PAUSE frames", _mean(summary.pause_frames for summary in summaries)),
-    ]
+    deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else ""
+    pauses = _mean(summary.pause_frames for summary in summaries)
+    return verdict_facts(summaries, ended, f"{violated} {of} violated" if violated else "", deadlocks, pauses)
 
 
 def costs(summaries: Sequence[Summary]) -> list[Fact]:

@@ -139,7 +139,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
 
 
 def _distribution(chart: Distribution, content: Content, points: Sequence[Point], curves: Curves) -> Spec:
-    note, empty = chart.notes
+    *axes, note, empty = chart.texts
     frames = []
     for first, *_ in group_by_place(points):
         place = first.place
@@ -149,7 +149,7 @@ def _distribution(chart: Distribution, content: Content, points: Sequence[Point]
             frames.append(pl.DataFrame({"value": curve.x, "fraction": curve.y}).with_columns(**labels))
     if not frames:
         return vega.placeholder(chart.title, empty)
-    return _steps(chart, pl.concat(frames), content, chart.titles, note)
+    return _steps(chart, pl.concat(frames), content, axes, note)
 
 
 def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
@@ -168,7 +168,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
 
 
 def _steps(
-    chart: Distribution | OverSeeds, frame: pl.DataFrame, content: Content, axes: tuple[str, str], note: str
+    chart: Distribution | OverSeeds, frame: pl.DataFrame, content: Content, axes: Sequence[str], note: str
 ) -> Spec:
     """Draws distributions as steps; `axes` are the titles of x and y."""
     scale = vega.LOG if chart.log else {"zero": False}

@@ -281,7 +281,8 @@ def _assess_without_bound(claim: Claim, scale: str, values: Values) -> Assessmen
     if verdict == "too uncertain":
         needed = [(part.seeds(place.estimate) or math.inf, place) for each, part, place in judged if each == verdict]
         seeds, place = max(needed, key=lambda each: each[0])
-        note = _seeds_needed(seeds) + ("" if place is places[0] else f" at {place.name}")
+        number = f"about {seeds:,}" if seeds <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,}"
+        note = f"{number} seeds needed" + ("" if place is places[0] else f" at {place.name}")
     reason = _reason(claim, scale)
     return Assessment(
         claim,
@@ -310,10 +311,6 @@ def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
     never = (claim.compare, high) == ("value", 0) or (claim.compare, low) == ("reduction", 1)
     always = (claim.compare, claim.unit, low) == ("value", YES_OR_NO, 1)
     return Expectation(low, high, neutral, never or always), None
-
-
-def _seeds_needed(most: float) -> str:
-    return f"about {most:,} seeds needed" if most <= _MOST_SEEDS else f"more than {_MOST_SEEDS:,} seeds needed"
 
 
 class MissingError(Exception):

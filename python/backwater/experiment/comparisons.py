@@ -39,7 +39,7 @@ def view(comparison: Comparison, content: Content, values: Values) -> View:
         of_places = (
             _over_seeds(comparison, values, seeds, dict(zip(at, place, strict=True)), to, measure) for place in places
         )
-        return ", ".join(_shown(comparison.compare, units[measure], over_seeds) for over_seeds in of_places)
+        return ", ".join(shown(comparison.compare, units[measure], over_seeds) for over_seeds in of_places)
 
     rows = [(row, *(cell(row, measure, to) for measure, to in columns)) for row in at[comparison.rows]]
     notes = ["in %"] if comparison.compare == "reduction" else []
@@ -85,7 +85,7 @@ def _compared(compare: Compare, taken: Sequence[float | None]) -> float | None:
     return compared(compare, here, there)
 
 
-def _shown(compare: Compare, unit: str, over_seeds: Sequence[float]) -> str:
+def shown(compare: Compare, unit: str, over_seeds: Sequence[float]) -> str:
     """Returns a mean with its confidence interval; reductions in whole percents, without a sign."""
     if not over_seeds:
         return "–"

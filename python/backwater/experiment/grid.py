@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from backwater.experiment.measures.analysis import AnalysisMeasure
 from backwater.experiment.readings import Reading
 from backwater.experiment.store import Job
 from backwater.experiment.validation import Diagnostic
-from backwater.scenario import Scenario, read_text
+from backwater.scenario import Scenario
 from backwater.shipped import CHOICES
 
 
@@ -93,17 +92,7 @@ class Experiment:
             OSError: If the file cannot be read.
         """
         path = Path(path)
-        text = read_text(path)
-        document = _core.Document(text, str(path))
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:  # the core supports TOML 1.1, Python's library 1.0
-            validation.fail(path, document, [Diagnostic((), f"is not TOML 1.0: {error}")])
-        try:
-            content = Content.model_validate(data)
-        except pydantic.ValidationError as error:
-            wrong = [validation.from_pydantic(entry, data) for entry in error.errors()]
-            validation.fail(path, document, {each.path: each for each in reversed(wrong)}.values())
+        content, document = validation.parse(path, Content)
         if wrong := [*validation.check_content(content)]:
             validation.fail(path, document, wrong)
         experiment = cls(path, content, document)
@@ -143,7 +132,7 @@ class Experiment:
             Point(place, seed)
             for place in places
             if not any(matches(place, where) for where in left_out)
-            and (not self.only or readings.edit_applies(self.only, place))
+            and (not self.only or any(matches(place, edit.at) for edit in self.only))
             and (not of_paper or any(claim.needs(place) for claim in of_paper))
             for seed in at_scale.seeds
         ]
@@ -172,16 +161,15 @@ class Experiment:
                 planned[point] = self._planned(point, self.scenario(scale, point))
             except _core.ScenarioError as error:
                 for found_there in error.diagnostics:
-                    entry = self._of_choices(found_there)
+                    entry = {**found_there}
+                    # Edits of the file of choices are passed as overrides.
+                    if entry["file"] == "--set":
+                        entry["file"] = str(self.path.parent / CHOICES)
                     key = tuple(entry[name] for name in ("file", "line", "column", "path", "message"))
                     found.setdefault(key, {**entry, "hint": entry["hint"] or f"in the scenario of {point}"})
         if found:
             raise validation.scenario_error([*found.values()])
         return planned
-
-    def _of_choices(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """Attributes an error in an override to the file of choices, since edits are passed as overrides."""
-        return {**entry, "file": str(self.path.parent / CHOICES)} if entry["file"] == "--set" else entry
 
     def _planned(self, point: Point, scenario: Scenario) -> Planned:
         job = Job.of(f"{self.name}: {point}", scenario, self.path.parent)

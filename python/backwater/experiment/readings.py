@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,11 +62,6 @@ def _applies(edit: Edit, figure: str, content: Content) -> bool:
     return _is_of(edit, figure) and bool(writes) and has_points
 
 
-def edit_applies(edits: Sequence[Edit], place: Mapping[str, str]) -> bool:
-    """True if one of the edits writes values at a place."""
-    return any(matches(place, edit.at) for edit in edits)
-
-
 def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
     """Returns the values that edits write at a place, in the syntax of `--set`. The last edit of a key wins."""
     found: dict[str, Any] = {}
@@ -123,18 +117,7 @@ class Paper:
             ScenarioError: With all errors of the file.
             OSError: If the file cannot be read.
         """
-        text = read_text(path)
-        document = _core.Document(text, str(path))
-        data: Any = {}
-        try:
-            data = tomllib.loads(text)
-            content = Readings.model_validate(data)
-        except tomllib.TOMLDecodeError as error:
-            validation.fail(path, document, [Diagnostic((), f"is not TOML 1.0: {error}")])
-        except pydantic.ValidationError as error:
-            validation.fail(
-                path, document, [validation.from_pydantic(entry, data, Readings) for entry in error.errors()]
-            )
+        content, document = validation.parse(path, Readings)
         if wrong := [*_check_choices(content, path)]:
             validation.fail(path, document, wrong)
         return cls(path, content)
@@ -331,8 +314,3 @@ def _copied(edit: Edit, copy: str, content: Content) -> dict[str, Any]:
     at = {axis: [name for name in names if name in content.axes[axis]] for axis, names in edit.at.items()}
     measures = {name: keys for name, keys in edit.measures.items() if name in content.measures}
     return edit.model_copy(update={"figures": [copy], "at": at, "measures": measures}).model_dump(exclude_defaults=True)
-
-
-def edits_text(edits: Sequence[Edit]) -> str:
-    """Returns edits as text for a hash."""
-    return json.dumps([edit.model_dump(mode="json", exclude_unset=True) for edit in edits], sort_keys=True)

@@ -297,7 +297,8 @@ def definition(experiment: Experiment, scale: str) -> str:
     parts = [content["experiment"].get("skip"), content["scales"][scale]]
     parts += [content.get(key) for key in ("scenario", "axes", "measures")]
     if experiment.edits:
-        parts.append(readings.edits_text(experiment.edits))
+        edits = [edit.model_dump(mode="json", exclude_unset=True) for edit in experiment.edits]
+        parts.append(json.dumps(edits, sort_keys=True))
     return hashlib.sha256(_key(*parts).encode()).hexdigest()[:16]
 
 

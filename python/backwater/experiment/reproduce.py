@@ -104,7 +104,7 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
         cells = [*points[0].place.values()]
         for name, measure in content.measures.items():
             over_seeds = [value for point in points if (value := runs[point].measures[name]) is not None]
-            cells.append(_with_confidence(over_seeds, measure.display_unit))
+            cells.append(comparisons.shown("value", measure.display_unit, over_seeds))
         rows.append(tuple(cells))
     seeds = content.scales[scale].seeds
     note = f"mean over {len(seeds)} seeds ± 95 %" if len(seeds) > 1 else f"seed {seeds[0]}"
@@ -112,15 +112,6 @@ def measures_table(experiment: Experiment, scale: str, runs: Mapping[Point, Run]
         note += f"; {RunOutcomes.of(experiment, runs)}"
     headers = (*content.axes, *content.measures)
     return View(f"{experiment.name}, {scale}: {content.experiment.title}", headers, rows, len(content.axes), note)
-
-
-def _with_confidence(over_seeds: Sequence[float], unit: str) -> str:
-    if not over_seeds:
-        return "–"
-    estimate = Estimate.of(over_seeds)
-    if not estimate.half_width:
-        return style.figure(estimate.mean, unit)
-    return f"{style.figure(estimate.mean, unit)} ± {style.figure(estimate.half_width, unit)}"
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Final, NoReturn, get_args, get_origin
+from typing import Annotated, Any, Final, NoReturn, TypeVar, get_args, get_origin
 
 import polars as pl
+import pydantic
 
 from backwater import _core, units
 from backwater.experiment.fields import Table
@@ -20,12 +22,13 @@ from backwater.experiment.format.content import Content, Scale
 from backwater.experiment.measures.names import chosen_ports
 from backwater.experiment.measures.registry import MEASURES
 from backwater.experiment.measures.selection import Selection, Window
-from backwater.scenario import Scenario
+from backwater.scenario import Scenario, read_text
 from backwater.suggestion import suggestion
 from backwater.topology import Topology
 
 # Keys that lead to a value.
 Keys = tuple[str, ...]
+AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,26 @@ def fail(path: Path, document: _core.Document, diagnostics: Iterable[Diagnostic]
             }
         )
     raise scenario_error(sorted(entries, key=lambda entry: (entry["line"], entry["column"])))
+
+
+def parse(path: Path, model: type[AnyTable]) -> tuple[AnyTable, _core.Document]:
+    """Reads a file of experiments as a model.
+
+    Raises:
+        ScenarioError: With all errors of the file.
+        OSError: If the file cannot be read.
+    """
+    text = read_text(path)
+    document = _core.Document(text, str(path))
+    data: Any = {}
+    try:
+        data = tomllib.loads(text)
+        return model.model_validate(data), document
+    except tomllib.TOMLDecodeError as error:  # the core supports TOML 1.1, Python's library 1.0
+        fail(path, document, [Diagnostic((), f"is not TOML 1.0: {error}")])
+    except pydantic.ValidationError as error:
+        wrong = [from_pydantic(entry, data, model) for entry in error.errors()]
+        fail(path, document, {each.path: each for each in reversed(wrong)}.values())
 
 
 # --- Measures and charts against a scenario

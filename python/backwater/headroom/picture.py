@@ -74,8 +74,7 @@ def chips(plans: Sequence[tuple[Chip, HeadroomPlan]]) -> str:
     drawn = {
         "layer": [shares, line],
         "resolve": {"scale": {"y": "independent"}},
-        "width": style.CHART_WIDTH,
-        "height": style.CHART_HEIGHT,
+        **style.CHART_SIZE,
     }
     classes = style.counted(plans[0][1].switch.classes, "lossless class")
     return vega.svg(vega.themed(drawn, "Buffer of switching chips", f"{classes}; line: buffer per capacity"))

@@ -44,15 +44,9 @@ class Chip:
 def chips() -> dict[str, Chip]:
     """Returns the known chips by name, oldest first."""
     table = tomllib.loads(_core.chips())
+    parsers = {"buffer": units.size, "rate": units.bits_per_second}
     return {
-        name: Chip(
-            name,
-            entry["title"],
-            units.size(entry["buffer"]),
-            entry["ports"],
-            units.bits_per_second(entry["rate"]),
-            entry["source"],
-        )
+        name: Chip(name, **entry | {key: read(entry[key]) for key, read in parsers.items()})
         for name, entry in table.items()
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -448,10 +449,9 @@ class _Reader:
 
 def _groups(lossless: Mapping[tuple[str, int], Profile], ports: Mapping[str, SonicPort]) -> tuple[PriorityGroups, ...]:
     priorities: dict[tuple[str, Profile], list[int]] = {}
-    classes: dict[str, int] = {}
     for (name, priority), profile in lossless.items():
         priorities.setdefault((name, profile), []).append(priority)
-        classes[name] = classes.get(name, 0) + 1
+    classes = Counter(name for name, _ in lossless)
     return tuple(
         PriorityGroups(name, ports[name], tuple(sorted(each)), classes[name], profile)
         for (name, profile), each in priorities.items()

@@ -85,13 +85,8 @@ class Distribution(Chart):
 
     @property
     @abstractmethod
-    def titles(self) -> tuple[str, str]:
-        """Titles of both axes."""
-
-    @property
-    @abstractmethod
-    def notes(self) -> tuple[str, str]:
-        """A note, and the text of an empty chart."""
+    def texts(self) -> tuple[str, str, str, str]:
+        """Titles of both axes, a note, and the text of an empty chart."""
 
 
 class Cdf(Distribution, FlowFilter):
@@ -111,14 +106,10 @@ class Cdf(Distribution, FlowFilter):
         return flows.values(result.flows, self, self.value)
 
     @property
-    def titles(self) -> tuple[str, str]:
-        """Titles of both axes."""
-        return flows.axis_title(self.value), "share of flows"
-
-    @property
-    def notes(self) -> tuple[str, str]:
-        """A note, and the text of an empty chart."""
-        return "flows of all seeds together", "No such flow has finished."
+    def texts(self) -> tuple[str, str, str, str]:
+        """Titles of both axes, a note, and the text of an empty chart."""
+        title = flows.axis_title(self.value)
+        return title, "share of flows", "flows of all seeds together", "No such flow has finished."
 
 
 class IngressCdf(Ingress, Distribution):
@@ -127,15 +118,11 @@ class IngressCdf(Ingress, Distribution):
     kind: Literal["ingress"]
 
     @property
-    def titles(self) -> tuple[str, str]:
-        """Titles of both axes."""
-        return self.axis_title, "share of local maxima" if self.of_switches else "share of stops"
-
-    @property
-    def notes(self) -> tuple[str, str]:
-        """A note, and the text of an empty chart."""
-        about = "local maxima of switches" if self.of_switches else "stops of queues"
-        return f"{about}, all seeds together", "No ingress queue was stopped."
+    def texts(self) -> tuple[str, str, str, str]:
+        """Titles of both axes, a note, and the text of an empty chart."""
+        what, places = ("local maxima", "switches") if self.of_switches else ("stops", "queues")
+        note = f"{what} of {places}, all seeds together"
+        return self.axis_title, f"share of {what}", note, "No ingress queue was stopped."
 
 
 class OverSeeds(Chart):
