@@ -58,7 +58,7 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
         "data-view": view,
         "aria-controls": "views",
         title: `${TITLES[view]} (${index + 1})`,
-        onclick: () => store.set({ view }, "jump"),
+        onclick: () => store.jump({ view }),
       },
       TITLES[view],
     ),
@@ -112,9 +112,7 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   bindTabs(tabs, store);
   bindKeys(store, runs, player, { search: search.focus, help: dialog.open });
   address.bind(store);
-  store.subscribe((_, changed) => {
-    if (changed.has("view")) show();
-  });
+  store.on(["view"], show);
   show();
   return store;
 }
@@ -127,7 +125,7 @@ function bindTabs(tabs: readonly HTMLElement[], store: Store): void {
       if (by === 0) return;
       event.preventDefault();
       const next = VIEWS[(VIEWS.indexOf(store.state.view) + by + VIEWS.length) % VIEWS.length] ?? "fabric";
-      store.set({ view: next }, "jump");
+      store.jump({ view: next });
       tabs.find((other) => other.dataset["view"] === next)?.focus();
     });
   }

@@ -4,9 +4,8 @@ import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
 import { mount } from "./app";
 import { openRuns } from "./data/run";
-import { h, notice } from "./ui/dom";
+import { failure, h, notice } from "./ui/dom";
 import { start } from "./ui/theme";
-import { reason } from "./ui/view";
 
 start();
 const root = document.getElementById("app") ?? document.body;
@@ -16,5 +15,5 @@ openRuns().then(
     if (runs.length === 0) root.replaceChildren(notice("No run to show."));
     else mount(root, runs);
   },
-  (error: unknown) => root.replaceChildren(notice("Cannot read the run.", h("p", {}, reason(error)))),
+  (error: unknown) => root.replaceChildren(failure("Cannot read the run.", error)),
 );

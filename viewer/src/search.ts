@@ -4,7 +4,7 @@ import type { Data } from "./data/data";
 import type { Flow } from "./data/model";
 import { duration, ratio, size } from "./format";
 import { flowName, portTitle } from "./names";
-import type { State } from "./state";
+import { type State, around } from "./state";
 
 export interface Hit {
   kind: "node" | "port" | "flow";
@@ -91,11 +91,10 @@ function hitOf(data: Data, flow: Flow): Hit {
   const pace = flow.slowdown === null ? "not complete" : `${ratio(flow.slowdown)} × idle`;
   const bytes = flow.bytes === null ? "endless" : size(flow.bytes);
   const end = flow.finish ?? data.info.end;
-  const margin = Math.max(1000, (end - flow.start) * 0.04);
   return {
     kind: "flow",
     text: `flow ${flow.id}`,
     detail: [flowName(data.topology, flow), bytes, duration(end - flow.start), pace].join(", "),
-    change: { view: "flow", flow: flow.id, from: flow.start - margin, to: end + margin },
+    change: { view: "flow", flow: flow.id, ...around(flow.start, end) },
   };
 }

@@ -68,7 +68,7 @@ describe("the selection", () => {
     store.set({ port: "h0:0", flow: null });
     store.set({ port: "h0:0" });
     expect(listener).toHaveBeenCalledTimes(1);
-    expect([...(listener.mock.calls[0]?.[1] as Set<string>)]).toEqual(["port"]);
+    expect([...(listener.mock.calls[0]?.[0] as Set<string>)]).toEqual(["port"]);
     stop();
     store.set({ port: null });
     expect(listener).toHaveBeenCalledTimes(1);

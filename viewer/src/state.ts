@@ -37,7 +37,7 @@ export interface Known {
 }
 
 type Changed = ReadonlySet<keyof State>;
-type Listener = (state: Readonly<State>, changed: Changed) => void;
+type Listener = (changed: Changed) => unknown;
 /** Kind of a change: the back button undoes a `jump`, not a `step`. */
 export type Weight = "step" | "jump";
 
@@ -89,7 +89,7 @@ export class Store {
     if (keys.length === 0) return;
     this.#state = next;
     const changed: Changed = new Set(keys);
-    for (const listener of [...this.#listeners]) listener(next, changed);
+    for (const listener of [...this.#listeners]) listener(changed);
     this.onWeight(weight);
   }
 
@@ -98,9 +98,19 @@ export class Store {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Calls `act` after changes of any of these fields. */
+  on(fields: readonly (keyof State)[], act: () => void): () => void {
+    return this.subscribe((changed) => fields.some((field) => changed.has(field)) && act());
+  }
+
   /** Sets the range from two times in any order. */
   range(a: number, b: number, weight: Weight = "jump"): void {
     this.set({ from: Math.min(a, b), to: Math.max(a, b) }, weight);
+  }
+
+  /** Makes a change that the back button undoes. */
+  jump(change: Partial<State>): void {
+    this.set(change, "jump");
   }
 
   /** Multiplies the length of the range by `factor` and keeps the position of `around`. */
@@ -143,6 +153,12 @@ export class Store {
       pause: port === null ? null : state.pause,
     };
   }
+}
+
+/** Returns the range that shows an interval with a margin. */
+export function around(start: number, end: number, share = 0.04): { from: number; to: number } {
+  const margin = Math.max(1000, (end - start) * share);
+  return { from: start - margin, to: end + margin };
 }
 
 function follow(state: State, end: number): void {

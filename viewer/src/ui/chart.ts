@@ -5,11 +5,11 @@ import type { Band } from "../data/model";
 import { DASH, instant } from "../format";
 import { ticks } from "../scale";
 import type { Store } from "../state";
-import { bindClock, type Clock } from "./clock";
-import { fill, h, swatch } from "./dom";
+import { type Axis, bindClock, type Clock } from "./clock";
+import { chartSection, fill, h, swatch } from "./dom";
 import { align } from "./series";
 import { onTheme, token } from "./theme";
-import { Cleanup } from "./view";
+import { onResize, together } from "./view";
 
 /** Left and right margin of all plots, in pixels; equal, so that cursors are aligned. */
 export const GUTTER = 128;
@@ -50,10 +50,10 @@ interface ChartOptions {
 export class TimeChart {
   readonly element: HTMLElement;
   readonly #options: ChartOptions;
+  readonly destroy: () => void;
   readonly #legend = h("div", { class: "chart-legend" });
   readonly #title: HTMLElement;
   readonly #plotted = h("div", { class: "chart-plot" });
-  readonly #cleanup = new Cleanup();
   #plot: uPlot | null = null;
   #clock: Clock | null = null;
   #lines: Line[] = [];
@@ -64,29 +64,22 @@ export class TimeChart {
     this.#options = options;
     this.#hasAxis = options.hasAxis === true;
     this.#title = h("h3", {}, options.title);
-    const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
-    this.element = h(
-      "section",
-      { class: "chart", "data-chart": options.name, "aria-label": options.title },
-      head,
-      this.#plotted,
-    );
+    this.element = chartSection(options.name, options.title, this.#title, this.#legend, this.#plotted);
     this.#plotted.style.height = `${this.#height()}px`;
-    const sizes = new ResizeObserver(() => {
+    const resize = (): void => {
       const width = this.#plotted.clientWidth;
       if (width <= 0) return;
       if (this.#plot) this.#plot.setSize({ width, height: this.#height() });
       else this.#build();
       this.#clock?.place();
-    });
-    sizes.observe(this.#plotted);
-    this.#cleanup.add(
-      () => sizes.disconnect(),
+    };
+    this.destroy = together(
+      () => this.#plot?.destroy(),
+      () => this.#clock?.destroy(),
+      onResize(this.#plotted, resize),
       onTheme(() => this.#build()),
-      options.store.subscribe((_, changed) => {
-        if (changed.has("from") || changed.has("to")) this.#rescale();
-        if (changed.has("time")) this.#write();
-      }),
+      options.store.on(["from", "to"], () => this.#rescale()),
+      options.store.on(["time"], () => this.#write()),
     );
   }
 
@@ -110,12 +103,6 @@ export class TimeChart {
     this.#hasAxis = hasAxis;
     this.#plotted.style.height = `${this.#height()}px`;
     this.#build();
-  }
-
-  destroy(): void {
-    this.#cleanup.run();
-    this.#clock?.destroy();
-    this.#plot?.destroy();
   }
 
   #height(): number {
@@ -150,7 +137,7 @@ export class TimeChart {
     if (width <= 0) return;
     const plot = new uPlot(this.#setup(width), this.#data(), this.#plotted);
     this.#plot = plot;
-    const axis = (): { left: number; width: number; from: number; to: number } => {
+    const axis = (): Axis => {
       const [from, to] = this.#extent();
       return { left: 0, width: plot.over.clientWidth, from, to };
     };

@@ -107,22 +107,18 @@ export function bindClock(
       drag.x = event.clientX;
     }
   };
-  const up = (event: PointerEvent): void => {
-    if (!drag) return;
-    const { mode, time, hasMoved } = drag;
-    drag = null;
-    brush.hidden = true;
-    if (!hasMoved) {
-      store.set({ time: timeAt(event.clientX) });
-      clicked(event, timeAt(event.clientX));
-    } else if (mode === "brush") store.range(time, timeAt(event.clientX));
-  };
   const cancel = (): void => {
     drag = null;
     brush.hidden = true;
   };
-  const leave = (): void => {
-    label.hidden = true;
+  const up = (event: PointerEvent): void => {
+    if (!drag) return;
+    const { mode, time, hasMoved } = drag;
+    cancel();
+    if (!hasMoved) {
+      store.set({ time: timeAt(event.clientX) });
+      clicked(event, timeAt(event.clientX));
+    } else if (mode === "brush") store.range(time, timeAt(event.clientX));
   };
   const wheel = (event: WheelEvent): void => {
     event.preventDefault();
@@ -130,32 +126,15 @@ export function bindClock(
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) store.pan((event.deltaX / width) * (to - from));
     else store.zoom(NOTCH ** event.deltaY, timeAt(event.clientX));
   };
-  const whole = (): void => store.whole();
 
   element.addEventListener("pointerdown", down);
   element.addEventListener("pointermove", move);
   element.addEventListener("pointerup", up);
   element.addEventListener("pointercancel", cancel);
-  element.addEventListener("pointerleave", leave);
+  element.addEventListener("pointerleave", () => (label.hidden = true));
   element.addEventListener("wheel", wheel, { passive: false });
-  element.addEventListener("dblclick", whole);
-  const unsubscribe = store.subscribe(place);
+  element.addEventListener("dblclick", () => store.whole());
   place();
-  return {
-    place,
-    timeAt,
-    destroy: () => {
-      unsubscribe();
-      element.removeEventListener("pointerdown", down);
-      element.removeEventListener("pointermove", move);
-      element.removeEventListener("pointerup", up);
-      element.removeEventListener("pointercancel", cancel);
-      element.removeEventListener("pointerleave", leave);
-      element.removeEventListener("wheel", wheel);
-      element.removeEventListener("dblclick", whole);
-      cursor.remove();
-      brush.remove();
-      label.remove();
-    },
-  };
+  // The listeners end with the element.
+  return { place, timeAt, destroy: store.on(["time", "from", "to"], place) };
 }

@@ -1,12 +1,13 @@
 /** Construction of elements. Text is never parsed as HTML, because names come from users. */
 
-type Child = globalThis.Node | string | null | undefined | false;
+export type Child = globalThis.Node | string | null | undefined | false;
 type Value = string | number | boolean | null | undefined | ((event: never) => void);
+export type Attributes = Record<string, Value>;
 
 /** Creates an element with attributes, listeners (`onclick` and the like) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  attributes: Record<string, Value> = {},
+  attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
@@ -35,6 +36,56 @@ export function fill(element: Element, ...children: Child[]): void {
 /** Creates a message that replaces a view: the problem and its remedy. */
 export function notice(title: string, ...rest: Child[]): HTMLElement {
   return h("div", { class: "notice", role: "status" }, h("p", { class: "notice-title" }, title), ...rest);
+}
+
+/** Message of an error. */
+export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Creates a message about an error. */
+export const failure = (title: string, error: unknown): HTMLElement => notice(title, h("p", {}, reason(error)));
+
+/** Creates a button. Its key returns the focus to it when its parent is filled again. */
+export function button(label: string, key: string, act: () => void, more: Attributes = {}): HTMLButtonElement {
+  return h("button", { "data-key": key, onclick: act, ...more }, label);
+}
+
+/** Creates a button that looks like a link. */
+export const link = (label: string, key: string, act: () => void, title?: string): HTMLElement =>
+  button(label, key, act, { class: "link", title });
+
+/** Creates buttons of which one is pressed, from values, labels and titles. */
+export function segments<T extends string>(
+  name: string,
+  label: string,
+  options: readonly (readonly [value: T, label: string, title?: string])[],
+  pressed: T | undefined,
+  choose: (value: T) => void,
+): HTMLElement {
+  const buttons = options.map(([value, text, title]) => {
+    const state = { class: "segment", [`data-${name}`]: value, title, "aria-pressed": String(value === pressed) };
+    return button(text, value, () => choose(value), state);
+  });
+  return h("div", { class: "segments", role: "group", "aria-label": label }, ...buttons);
+}
+
+export const quiet = (text: string): HTMLElement => h("span", { class: "quiet" }, text);
+
+/** Creates a section with a chart, below its title and legend. */
+export function chartSection(
+  name: string,
+  label: string,
+  title: HTMLElement,
+  legend: HTMLElement,
+  ...content: Child[]
+): HTMLElement {
+  const head = h("div", { class: "chart-head" }, title, legend);
+  return h("section", { class: "chart", "data-chart": name, "aria-label": label }, head, ...content);
+}
+
+/** Creates an entry of a legend. */
+export function legendKey(colour: string, label: string, value: string | null, attributes: Attributes): HTMLElement {
+  const amount = value !== null && h("span", { class: "value" }, value);
+  return h("span", { class: "chart-key", ...attributes }, swatch(colour), label, amount);
 }
 
 /** Creates a paragraph; text in backquotes becomes code. */

@@ -53,11 +53,11 @@ export function bindKeys(
     "0": () => store.whole(),
     Home: () => store.set({ time: store.state.from }),
     End: () => store.set({ time: store.state.to }),
-    Escape: () => store.set({ node: null, port: null, flow: null, pause: null }, "jump"),
+    Escape: () => store.jump({ node: null, port: null, flow: null, pause: null }),
     t: () => toggle(),
   };
   VIEWS.forEach((view, index) => {
-    actions[String(index + 1)] = () => store.set({ view }, "jump");
+    actions[String(index + 1)] = () => store.jump({ view });
   });
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event)) return;

@@ -3,12 +3,12 @@
 import type { Store } from "../state";
 import { ticks } from "../scale";
 import { instant } from "../format";
-import { bindClock, type Clock } from "./clock";
+import { type Axis, bindClock, type Clock } from "./clock";
 import { AXIS, GUTTER, RIGHT } from "./chart";
 import { h } from "./dom";
 import { onTheme, token } from "./theme";
 import { hide } from "./tooltip";
-import { Cleanup, oncePerFrame } from "./view";
+import { oncePerFrame, onResize, together } from "./view";
 
 /** Drawing surface of a canvas of lanes. */
 export interface Sheet {
@@ -35,7 +35,7 @@ export class Lanes {
   readonly element: HTMLElement;
   readonly #canvas: HTMLCanvasElement;
   readonly #options: LaneOptions;
-  readonly #cleanup = new Cleanup();
+  readonly destroy: () => void;
   readonly #clock: Clock;
   readonly redraw: ReturnType<typeof oncePerFrame>;
   #height: number;
@@ -53,20 +53,18 @@ export class Lanes {
       options.store,
       (event, time) => options.click?.(event, this.#y(event), time),
     );
-    const sizes = new ResizeObserver(() => {
+    const resize = (): void => {
       this.#width = this.element.clientWidth;
       this.#clock.place();
       this.redraw();
-    });
-    sizes.observe(this.element);
-    this.#cleanup.add(
-      () => sizes.disconnect(),
+    };
+    this.destroy = together(
+      onResize(this.element, resize),
       () => this.redraw.stop(),
       () => this.#clock.destroy(),
       onTheme(() => this.redraw()),
-      options.store.subscribe((_, changed) => {
-        if (changed.has("from") || changed.has("to")) this.redraw();
-      }),
+      options.store.on(["from", "to"], () => this.redraw()),
+      hide,
     );
     this.element.addEventListener("pointermove", (event) =>
       options.hover?.(event, this.#y(event), this.#clock.timeAt(event.clientX)),
@@ -86,12 +84,7 @@ export class Lanes {
     return this.#options.store.span / Math.max(1, this.#axis().width);
   }
 
-  destroy(): void {
-    hide();
-    this.#cleanup.run();
-  }
-
-  #axis(): { left: number; width: number; from: number; to: number } {
+  #axis(): Axis {
     const { from, to } = this.#options.store.state;
     return { left: GUTTER, width: Math.max(1, this.#width - GUTTER - RIGHT), from, to };
   }
@@ -119,15 +112,50 @@ export class Lanes {
     for (const mark of marks) {
       const at = Math.round(x(mark)) + 0.5;
       draw.strokeStyle = token("grid");
-      draw.beginPath();
-      draw.moveTo(at, 0);
-      draw.lineTo(at, this.#height + 4);
-      draw.stroke();
+      strokeLine(draw, at, 0, at, this.#height + 4);
       draw.fillStyle = token("muted");
       draw.textAlign = at > left + width - 30 ? "right" : at < left + 30 ? "left" : "center";
       draw.fillText(instant(mark, step), at, this.#height + 8);
     }
   }
+}
+
+/** Paints within a rectangle. */
+export function clipped(
+  draw: CanvasRenderingContext2D,
+  [x, y, width, height]: readonly [number, number, number, number],
+  paint: () => void,
+): void {
+  draw.save();
+  draw.beginPath();
+  draw.rect(x, y, width, height);
+  draw.clip();
+  paint();
+  draw.restore();
+}
+
+export function strokeLine(draw: CanvasRenderingContext2D, ax: number, ay: number, bx: number, by: number): void {
+  draw.beginPath();
+  draw.moveTo(ax, ay);
+  draw.lineTo(bx, by);
+  draw.stroke();
+}
+
+/** Writes a text beside the lanes, shortened to the available width. */
+export function gutterText(draw: CanvasRenderingContext2D, text: string, y: number, isName = false): void {
+  draw.textAlign = "right";
+  draw.textBaseline = "middle";
+  draw.font = `${isName ? "600 " : ""}11px ${token("sans")}`;
+  draw.fillStyle = token(isName ? "ink" : "muted");
+  draw.fillText(fit(draw, text, GUTTER - 16), GUTTER - 10, y);
+}
+
+/** Shortens a text to the available width. */
+function fit(draw: CanvasRenderingContext2D, text: string, room: number): string {
+  if (draw.measureText(text).width <= room) return text;
+  let length = text.length - 1;
+  while (length > 1 && draw.measureText(`${text.slice(0, length)}…`).width > room) length--;
+  return `${text.slice(0, length)}…`;
 }
 
 /** Resizes a canvas to its size on the screen, and clears it. */

@@ -7,17 +7,16 @@ import type { Band } from "../data/model";
 import { DASH, count, size } from "../format";
 import { niceBytes } from "../scale";
 import { GUTTER, RIGHT, faded, valueAt } from "./chart";
-import { bindClock } from "./clock";
-import { h } from "./dom";
-import { prepare } from "./lanes";
+import { type Axis, bindClock } from "./clock";
+import { h, reason } from "./dom";
+import { prepare, strokeLine } from "./lanes";
 import { onTheme, token } from "./theme";
-import { Cleanup, type Context, type View, oncePerFrame, serialised, reason } from "./view";
+import { type Context, type View, oncePerFrame, onResize, serialised, together } from "./view";
 
 const HEIGHT = 56;
 const SPLIT = 36;
 
 export function overview({ data, store }: Context, name: string | null): View {
-  const cleanup = new Cleanup();
   const canvas = h("canvas", { role: "img", "aria-label": "Queued bytes and paused queues over the whole run" });
   const queued = h("span", { class: "value", "data-readout": "queued" });
   const paused = h("span", { class: "value", "data-readout": "paused" });
@@ -32,7 +31,7 @@ export function overview({ data, store }: Context, name: string | null): View {
   let bands: { queued: Band; paused: Band } | null = null;
   let width = 0;
   let loadedWidth = 0;
-  const axis = (): { left: number; width: number; from: number; to: number } => ({
+  const axis = (): Axis => ({
     left: GUTTER,
     width: Math.max(1, width - GUTTER - RIGHT),
     from: 0,
@@ -75,26 +74,23 @@ export function overview({ data, store }: Context, name: string | null): View {
       labels.title = reason(error);
     },
   );
-  const sizes = new ResizeObserver(() => {
+  const resize = (): void => {
     width = element.clientWidth;
     clock.place();
     redraw();
     if (Math.abs(width - loadedWidth) > 40) load();
-  });
+  };
   const clock = bindClock(element, axis, store);
-  sizes.observe(element);
-  cleanup.add(
-    () => sizes.disconnect(),
-    () => clock.destroy(),
+  const destroy = together(
+    onResize(element, resize),
+    clock.destroy,
     redraw.stop,
     load.stop,
     onTheme(redraw),
-    store.subscribe((_, changed) => {
-      if (changed.has("from") || changed.has("to")) redraw();
-      if (changed.has("time")) write();
-    }),
+    store.on(["from", "to"], redraw),
+    store.on(["time"], write),
   );
-  return { element, destroy: () => cleanup.run() };
+  return { element, destroy };
 }
 
 /** Formats the maximum of a bin; `≤` marks a bin with different values. */
@@ -116,10 +112,7 @@ function area(
   if (maximum > 1000) maximum = niceBytes(maximum);
   const y = (value: number): number => bottom - (value / maximum) * (bottom - top);
   draw.strokeStyle = token("grid");
-  draw.beginPath();
-  draw.moveTo(x(0), bottom + 0.5);
-  draw.lineTo(x(band.times[band.times.length - 1] ?? 0), bottom + 0.5);
-  draw.stroke();
+  strokeLine(draw, x(0), bottom + 0.5, x(band.times[band.times.length - 1] ?? 0), bottom + 0.5);
   draw.beginPath();
   let first: number | null = null;
   let last = 0;

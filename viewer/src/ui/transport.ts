@@ -43,7 +43,7 @@ export function transport(store: Store, player: Player): HTMLElement {
   time.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       const entered = parseTime(time.value);
-      if (entered !== null) store.set({ time: entered }, "jump");
+      if (entered !== null) store.jump({ time: entered });
       time.blur();
     } else if (event.key === "Escape") time.blur();
   });
@@ -54,9 +54,7 @@ export function transport(store: Store, player: Player): HTMLElement {
     play.setAttribute("aria-label", player.isPlaying ? "Stop" : "Play");
   };
   player.onChange();
-  store.subscribe((_, changed) => {
-    if (changed.has("time") || changed.has("from") || changed.has("to")) write();
-  });
+  store.on(["time", "from", "to"], write);
   write();
   const button = (label: string, title: string, act: () => void): HTMLElement =>
     h("button", { title, "aria-label": title, onclick: act }, label);

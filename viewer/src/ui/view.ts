@@ -2,7 +2,9 @@
 
 import type { Hues } from "../colours";
 import type { Data } from "../data/data";
+import { portName, portTitle } from "../names";
 import type { Store } from "../state";
+import { link } from "./dom";
 
 /** Context of a view: a run, the store shared by all runs, and the colours of causes. */
 export interface Context {
@@ -16,18 +18,23 @@ export interface View {
   destroy(): void;
 }
 
-/** Actions to run when a view is destroyed. */
-export class Cleanup {
-  readonly #actions: (() => void)[] = [];
+/** Creates a link that opens a port, with the name of the port or with that of its peer too. */
+export function portLink({ data, store }: Context, port: number, key = `port ${port}`, isShort = false): HTMLElement {
+  const [name, title] = [portName(data.topology, port), portTitle(data.topology, port)];
+  const open = (): void => store.jump({ view: "ports", port: name });
+  return isShort ? link(name, key, open, `${title}: open this port`) : link(title, key, open);
+}
 
-  add(...actions: (() => void)[]): void {
-    this.#actions.push(...actions);
-  }
+/** Returns a function that runs all actions, the last one first. */
+export function together(...actions: (() => void)[]): () => void {
+  return () => actions.reverse().forEach((action) => action());
+}
 
-  /** Runs all actions, the last one first. */
-  run(): void {
-    for (const action of this.#actions.splice(0).reverse()) action();
-  }
+/** Calls `act` whenever an element has a new size; returns a function that ends this. */
+export function onResize(element: HTMLElement, act: () => void): () => void {
+  const sizes = new ResizeObserver(act);
+  sizes.observe(element);
+  return () => sizes.disconnect();
 }
 
 /**
@@ -81,9 +88,6 @@ export function oncePerFrame(draw: () => void): { (): void; stop(): void } {
   };
   return request;
 }
-
-/** Message of an error. */
-export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Waits a moment before a range is read, because the wheel passes through many ranges. */
 export const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 60));

@@ -4,9 +4,10 @@ import type { VictimOrder } from "../data/data";
 import type { PauseBar, Victim } from "../data/model";
 import { count, duration, instant, ratio, size } from "../format";
 import { flowName } from "../names";
-import { fill, h, notice } from "../ui/dom";
-import { table } from "../ui/table";
-import { Cleanup, type Context, type View, serialised, reason } from "../ui/view";
+import { around } from "../state";
+import { failure, fill, h, link, notice, quiet, segments } from "../ui/dom";
+import { type Row, table } from "../ui/table";
+import { type Context, type View, serialised, together } from "../ui/view";
 
 /** Number of time bins in the search for the longest wait of a flow. */
 const BINS = 200;
@@ -17,7 +18,6 @@ const ORDERS: [VictimOrder, string, string][] = [
 
 export function victims(context: Context): View {
   const { data, store } = context;
-  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const body = h("div", { class: "victims-body" });
   const element = h("div", { class: "view victims-view" }, head, body);
@@ -38,44 +38,25 @@ export function victims(context: Context): View {
         );
       else fill(body, list(context, found));
     },
-    (error) => fill(body, notice("Cannot read the flows.", h("p", {}, reason(error)))),
+    (error) => fill(body, failure("Cannot read the flows.", error)),
   );
   const writeHead = (shown: number): void => {
-    const buttons = ORDERS.map(([order, label, title]) =>
-      h(
-        "button",
-        {
-          class: "segment",
-          "data-key": order,
-          "data-order": order,
-          title,
-          "aria-pressed": String(store.state.order === order),
-          onclick: () => store.set({ order }, "jump"),
-        },
-        label,
-      ),
-    );
+    const choose = (order: VictimOrder): void => store.jump({ order });
     fill(
       head,
       h("h2", {}, "Victims"),
-      h("span", { class: "quiet" }, `${count(shown)} of ${count(data.info.flows)} flows`),
-      h("div", { class: "segments", role: "group", "aria-label": "Order" }, ...buttons),
+      quiet(`${count(shown)} of ${count(data.info.flows)} flows`),
+      segments("order", "Order", ORDERS, store.state.order, choose),
     );
   };
-  cleanup.add(
-    load.stop,
-    store.subscribe((_, changed) => {
-      if (changed.has("order")) load();
-      if (changed.has("flow")) mark();
-    }),
-  );
   const mark = (): void => {
     for (const row of body.querySelectorAll<HTMLElement>("tr[data-flow]"))
       row.toggleAttribute("data-selected", row.dataset["flow"] === String(store.state.flow));
   };
   writeHead(0);
   load();
-  return { element, destroy: () => cleanup.run() };
+  const destroy = together(load.stop, store.on(["order"], load), store.on(["flow"], mark));
+  return { element, destroy };
 }
 
 function list(context: Context, found: readonly Victim[]): HTMLElement {
@@ -85,24 +66,22 @@ function list(context: Context, found: readonly Victim[]): HTMLElement {
     slowdown: Math.max(...found.map((victim) => victim.slowdown)),
     blocked: Math.max(1, ...found.map((victim) => victim.blocked)),
   };
-  const rows = found.map((victim) => {
+  const rows = found.map((victim): Row => {
     const { id, bytes, start, taken, slowdown, blocked, isComplete } = victim;
-    const open = (): void => void openVictim(context, victim);
     const span = h("span", { class: "when-span" });
     span.style.left = `${(start / store.end) * 100}%`;
     span.style.width = `${Math.max(1, (taken / store.end) * 100)}%`;
-    return h(
-      "tr",
+    return [
       { "data-flow": id, "data-slowdown": slowdown, "data-blocked": blocked, "data-selected": id === store.state.flow },
-      h("th", { scope: "row" }, h("button", { class: "link", "data-key": `flow ${id}`, onclick: open }, String(id))),
-      h("td", { class: "text" }, flowName(data.topology, victim)),
-      h("td", {}, size(bytes)),
-      h("td", {}, instant(start, step)),
-      h("td", {}, duration(taken), !isComplete && h("span", { class: "tag" }, "not complete")),
-      h("td", {}, bar(slowdown / most.slowdown), h("span", { class: "figure" }, ratio(slowdown))),
-      h("td", {}, bar(blocked / most.blocked), h("span", { class: "figure" }, duration(blocked))),
-      h("td", { class: "when", "aria-hidden": "true" }, h("span", { class: "when-track" }, span)),
-    );
+      link(String(id), `flow ${id}`, () => void openVictim(context, victim)),
+      flowName(data.topology, victim),
+      size(bytes),
+      instant(start, step),
+      [duration(taken), !isComplete && h("span", { class: "tag" }, "not complete")],
+      [bar(slowdown / most.slowdown), h("span", { class: "figure" }, ratio(slowdown))],
+      [bar(blocked / most.blocked), h("span", { class: "figure" }, duration(blocked))],
+      h("span", { class: "when-track", "aria-hidden": "true" }, span),
+    ];
   });
   return table(
     ["<flow", "<from → to", "size", "start", "took", "slowdown", "blocked", "<time in the run"],
@@ -125,8 +104,7 @@ export async function openVictim(context: Context, victim: Victim): Promise<void
   const { data, store } = context;
   const { id, start, taken } = victim;
   const end = Math.min(data.info.end, start + taken);
-  const margin = Math.max(1000, (end - start) * 0.04);
-  store.set({ view: "flow", flow: id, from: start - margin, to: end + margin, time: start }, "jump");
+  store.jump({ view: "flow", flow: id, ...around(start, end), time: start });
   // The search may take a moment; the cursor stays if the user has moved on meanwhile.
   const { time } = store.state;
   const found = await longestWait(context, id, start, end).catch(() => null);

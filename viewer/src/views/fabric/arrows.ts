@@ -8,6 +8,8 @@ import { token } from "../../ui/theme";
 import type { Geometry } from "./geometry";
 import { halo, stroke } from "./paint";
 
+type Point = [x: number, y: number];
+
 /** An arrow to a paused port of a tree; one for all queues of the port. */
 interface Arrow {
   port: number;
@@ -45,19 +47,14 @@ export function paintTree(
     // offset.
     const { x, y, dx, dy, length } = geometry.ray(port);
     const aside = 5 + width / 2 + (rank % 3) * 5;
-    const [nx, ny] = [-dy * aside, dx * aside];
-    const [start, tip] = [Math.max(length * 0.55, length - 10), Math.min(length * 0.3, 15)];
-    arrow(bodies, x + nx + dx * start, y + ny + dy * start, x + nx + dx * tip, y + ny + dy * tip, width);
+    const beside = (along: number): Point => [x - dy * aside + dx * along, y + dx * aside + dy * along];
+    const start = beside(Math.max(length * 0.55, length - 10));
+    arrow(bodies, start, beside(Math.min(length * 0.3, 15)), width);
     const [fx, fy] = [geometry.endX[from] ?? 0, geometry.endY[from] ?? 0];
-    const isHere = geometry.topology.ports[from]?.node === geometry.topology.ports[port]?.peer;
-    if (!isHere) continue;
+    const node = geometry.topology.ports[from]?.node ?? 0;
+    if (node !== geometry.topology.ports[port]?.peer) continue;
     inside.moveTo(fx, fy);
-    inside.quadraticCurveTo(
-      geometry.x[geometry.topology.ports[from]?.node ?? 0] ?? fx,
-      geometry.y[geometry.topology.ports[from]?.node ?? 0] ?? fy,
-      x + nx + dx * start,
-      y + ny + dy * start,
-    );
+    inside.quadraticCurveTo(geometry.x[node] ?? fx, geometry.y[node] ?? fy, ...start);
   }
   draw.lineJoin = "round";
   stroke(draw, inside, token("canvas"), 4);
@@ -108,22 +105,16 @@ export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, c
   const joints = new Path2D();
   const ends = cycle.map(({ port }) => {
     const { x, y, dx, dy, length } = geometry.ray(port);
-    const [nx, ny] = [dy * 9, -dx * 9];
-    const [start, tip] = [Math.min(4, length / 4), Math.max(length / 2, length - 6)];
-    arrow(bodies, x + nx + dx * start, y + ny + dy * start, x + nx + dx * tip, y + ny + dy * tip, 5);
-    return {
-      sx: x + nx + dx * start,
-      sy: y + ny + dy * start,
-      tx: x + nx + dx * tip,
-      ty: y + ny + dy * tip,
-      peer: geometry.topology.ports[port]?.peer ?? 0,
-    };
+    const beside = (along: number): Point => [x + dy * 9 + dx * along, y - dx * 9 + dy * along];
+    const [start, tip] = [beside(Math.min(4, length / 4)), beside(Math.max(length / 2, length - 6))];
+    arrow(bodies, start, tip, 5);
+    return { start, tip, peer: geometry.topology.ports[port]?.peer ?? 0 };
   });
-  ends.forEach(({ tx, ty, peer }, index) => {
+  ends.forEach(({ tip, peer }, index) => {
     const next = ends[(index + 1) % ends.length];
     if (!next) return;
-    joints.moveTo(tx, ty);
-    joints.quadraticCurveTo(geometry.x[peer] ?? tx, geometry.y[peer] ?? ty, next.sx, next.sy);
+    joints.moveTo(...tip);
+    joints.quadraticCurveTo(geometry.x[peer] ?? tip[0], geometry.y[peer] ?? tip[1], ...next.start);
   });
   draw.lineJoin = "round";
   stroke(draw, joints, token("canvas"), 5);
@@ -134,7 +125,7 @@ export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, c
 }
 
 /** Adds an arrow with a shaft of the given width to a path. */
-function arrow(path: Path2D, fromX: number, fromY: number, toX: number, toY: number, width: number): void {
+function arrow(path: Path2D, [fromX, fromY]: Point, [toX, toY]: Point, width: number): void {
   const length = Math.hypot(toX - fromX, toY - fromY);
   if (length < 3) return;
   const [dx, dy] = [(toX - fromX) / length, (toY - fromY) / length];

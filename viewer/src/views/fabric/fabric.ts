@@ -7,12 +7,12 @@ import { duration, percent, rate, size } from "../../format";
 import { type Layout, layout } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
 import { clamp } from "../../scale";
-import { fill, h, notice } from "../../ui/dom";
+import { failure, fill, h } from "../../ui/dom";
 import { CLICK, NOTCH } from "../../ui/clock";
 import { prepare } from "../../ui/lanes";
 import { onTheme } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
-import { Cleanup, type Context, type View, oncePerFrame, serialised, reason } from "../../ui/view";
+import { type Context, type View, oncePerFrame, onResize, serialised, together } from "../../ui/view";
 import { paintCycle, paintRoot, paintRootNames, paintTree } from "./arrows";
 import { type Camera, Geometry } from "./geometry";
 import { legend } from "./legend";
@@ -36,7 +36,6 @@ const NEAR = 48;
 export function fabric(context: Context): View {
   const { data, store, hues } = context;
   const { topology } = data;
-  const cleanup = new Cleanup();
   const places: Layout = layout(topology);
   const geometry = new Geometry(topology, places);
   const camera: Camera = { zoom: 1, centre: 0.5, down: 0 };
@@ -110,7 +109,7 @@ export function fabric(context: Context): View {
       write();
       redraw();
     },
-    (error) => fill(side, notice("Cannot show this time.", h("p", {}, reason(error)))),
+    (error) => fill(side, failure("Cannot show this time.", error)),
   );
   const write = (): void => {
     if (snapshot) fill(side, ...panel(context, snapshot, trees));
@@ -187,8 +186,8 @@ export function fabric(context: Context): View {
     inspect(event);
     if (hover.port !== null) {
       hide();
-      store.set({ view: "ports", port: portName(topology, hover.port) }, "jump");
-    } else store.set({ node: hover.node === null ? null : nodeName(topology, hover.node) }, "jump");
+      store.jump({ view: "ports", port: portName(topology, hover.port) });
+    } else store.jump({ node: hover.node === null ? null : nodeName(topology, hover.node) });
   });
   canvas.addEventListener("pointerleave", () => {
     hover = { node: null, port: null };
@@ -206,15 +205,14 @@ export function fabric(context: Context): View {
     },
     { passive: false },
   );
-  const sizes = new ResizeObserver(() => {
+  const resize = (): void => {
     const isFirst = width === 0;
     [width, height] = [stage.clientWidth, stage.clientHeight];
     if (isFirst) reveal();
     redraw();
-  });
-  sizes.observe(stage);
-  cleanup.add(
-    () => sizes.disconnect(),
+  };
+  const destroy = together(
+    onResize(stage, resize),
     redraw.stop,
     highlight.stop,
     load.stop,
@@ -224,19 +222,17 @@ export function fabric(context: Context): View {
       redraw();
       write();
     }),
-    store.subscribe((_, changed) => {
-      if (changed.has("time")) load();
-      if (changed.has("flow")) loadPath();
-      if (changed.has("node")) {
-        write();
-        reveal();
-      }
-      if (changed.has("node") || changed.has("port")) highlight();
+    store.on(["time"], load),
+    store.on(["flow"], loadPath),
+    store.on(["node"], () => {
+      write();
+      reveal();
     }),
+    store.on(["node", "port"], highlight),
   );
   load();
   loadPath();
-  return { element, destroy: () => cleanup.run() };
+  return { element, destroy };
 }
 
 function portLines({ data, hues }: Context, snapshot: Snapshot | null, port: number): Line[] {

@@ -3,7 +3,7 @@
 import type { Data } from "../../data/data";
 import { size } from "../../format";
 import { ARROW_FULL, arrowWidth } from "../../scale";
-import { h } from "../../ui/dom";
+import { type Child, h } from "../../ui/dom";
 
 export function legend(data: Data): HTMLElement {
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
@@ -13,34 +13,19 @@ export function legend(data: Data): HTMLElement {
     return h("span", { class: "width-key" }, bar, size(bytes) + (bytes === ARROW_FULL ? " and more" : ""));
   });
   const isFailing = data.topology.links.some((link) => link.down.length > 0);
+  const item = (...content: Child[]): HTMLElement => h("span", { class: "legend-item" }, ...content);
+  const marked = (mark: string, label: string): HTMLElement =>
+    item(h("span", { class: `mark mark-${mark}`, "aria-hidden": "true" }), label);
+  const rampEnd = (text: string): HTMLElement => h("span", { class: "ramp-end" }, text);
   return h(
     "div",
     { class: "legend" },
-    h(
-      "span",
-      { class: "legend-item" },
-      "utilisation",
-      h("span", { class: "ramp-end" }, "0 %"),
-      ramp,
-      h("span", { class: "ramp-end" }, "100 %"),
-    ),
-    h("span", { class: "legend-item" }, h("span", { class: "mark mark-idle", "aria-hidden": "true" }), "idle"),
-    h(
-      "span",
-      { class: "legend-item" },
-      h("span", { class: "mark mark-paused", "aria-hidden": "true" }),
-      "paused queue",
-    ),
-    h(
-      "span",
-      { class: "legend-item" },
-      h("span", { class: "mark mark-root", "aria-hidden": "true" }),
-      "congestion root",
-    ),
-    h("span", { class: "legend-item" }, "arrow: bytes in the paused queue", ...widths),
-    isFailing &&
-      h("span", { class: "legend-item" }, h("span", { class: "mark mark-down", "aria-hidden": "true" }), "link down"),
-    data.info.deadlock !== null &&
-      h("span", { class: "legend-item" }, h("span", { class: "mark mark-cycle", "aria-hidden": "true" }), "deadlock"),
+    item("utilisation", rampEnd("0 %"), ramp, rampEnd("100 %")),
+    marked("idle", "idle"),
+    marked("paused", "paused queue"),
+    marked("root", "congestion root"),
+    item("arrow: bytes in the paused queue", ...widths),
+    isFailing && marked("down", "link down"),
+    data.info.deadlock !== null && marked("cycle", "deadlock"),
   );
 }

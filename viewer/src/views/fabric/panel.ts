@@ -1,13 +1,13 @@
 /** Panel beside the fabric: totals, a deadlock, congestion trees and ports as text. */
 
 import type { Data } from "../../data/data";
-import type { Branch, Snapshot, Pause, Tree } from "../../data/model";
+import type { Branch, Snapshot, Tree } from "../../data/model";
 import { DASH, count, counted, duration, instant, percent, size } from "../../format";
 import { portsOf } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
-import { h, swatch } from "../../ui/dom";
-import { table } from "../../ui/table";
-import type { Context } from "../../ui/view";
+import { button, h, link, quiet, swatch } from "../../ui/dom";
+import { type Row, table } from "../../ui/table";
+import { type Context, portLink } from "../../ui/view";
 
 /** Maximum number of rows in the table of ports without a selected node. */
 const MAX_PORTS = 14;
@@ -47,21 +47,19 @@ const fact = (label: string, text: string, value: number, name: string): HTMLEle
   h("dd", { "data-readout": name, "data-value": value }, text),
 ];
 
-function deadlock({ data, store }: Context, time: number): HTMLElement[] {
+function deadlock(context: Context, time: number): HTMLElement[] {
+  const { data, store } = context;
   const found = data.info.deadlock;
   if (!found) return [];
   const isOn = time >= found.onset;
-  const jump = h(
-    "button",
-    { class: "link", "data-key": "onset", onclick: () => store.set({ time: found.onset }, "jump") },
-    instant(found.onset, store.span / 1000),
-  );
+  const since = instant(found.onset, store.span / 1000);
+  const jump = link(since, "onset", () => store.jump({ time: found.onset }));
   const cycle = found.cycle.map(({ port, queue, bytes }) =>
     h(
       "li",
       { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes },
-      portButton(data, store, port),
-      h("span", { class: "quiet" }, ` ${queueName(queue)} · ${size(bytes)}`),
+      shortLink(context, port),
+      quiet(` ${queueName(queue)} · ${size(bytes)}`),
     ),
   );
   return [
@@ -95,7 +93,8 @@ function treeSection(context: Context, snapshot: Snapshot, trees: readonly Tree[
   );
 }
 
-function treeItem({ data, store, hues }: Context, snapshot: Snapshot, tree: Tree): HTMLElement {
+function treeItem(context: Context, snapshot: Snapshot, tree: Tree): HTMLElement {
+  const { data, hues } = context;
   let left = MAX_BRANCHES;
   const hidden = countOf(tree.branches) - MAX_BRANCHES;
   const branches = (list: readonly Branch[]): HTMLElement | null => {
@@ -104,7 +103,7 @@ function treeItem({ data, store, hues }: Context, snapshot: Snapshot, tree: Tree
     for (const branch of list) {
       if (left === 0) break;
       left--;
-      items.push(branchItem(data, store, snapshot.time, branch, branches(branch.children)));
+      items.push(branchItem(context, snapshot.time, branch, branches(branch.children)));
     }
     return h("ul", {}, ...items);
   };
@@ -118,8 +117,8 @@ function treeItem({ data, store, hues }: Context, snapshot: Snapshot, tree: Tree
       "div",
       { class: "tree-root" },
       swatch(hues.of(tree.root)),
-      portButton(data, store, tree.root),
-      h("span", { class: "quiet" }, `to ${peer}`),
+      shortLink(context, tree.root),
+      quiet(`to ${peer}`),
       h("span", { class: "amount" }, size(tree.rootBytes)),
     ),
     body,
@@ -132,35 +131,22 @@ function countOf(branches: readonly Branch[]): number {
   return branches.reduce((sum, branch) => sum + 1 + countOf(branch.children), 0);
 }
 
-function branchItem(
-  data: Data,
-  store: Context["store"],
-  time: number,
-  branch: Branch,
-  children: HTMLElement | null,
-): HTMLElement {
+function branchItem(context: Context, time: number, branch: Branch, children: HTMLElement | null): HTMLElement {
   const { pause, bytes } = branch;
   const { port, queue, start } = pause;
-  const open = (): void =>
-    store.set({ view: "ports", port: portName(data.topology, port), pause: { queue, start } }, "jump");
+  const { topology } = context.data;
+  const name = portName(topology, port);
+  const open = (): void => context.store.jump({ view: "ports", port: name, pause: { queue, start } });
+  const title = `${portTitle(topology, port)}, ${queueName(queue)}: open this pause`;
   return h(
     "li",
-    { "data-port": portName(data.topology, port), "data-queue": queue, "data-bytes": bytes, "data-start": start },
+    { "data-port": name, "data-queue": queue, "data-bytes": bytes, "data-start": start },
     h(
       "div",
       { class: "branch" },
-      h(
-        "button",
-        {
-          class: "link",
-          "data-key": `branch ${port} ${queue} ${start}`,
-          title: `${portTitle(data.topology, port)}, ${queueName(queue)}: open this pause`,
-          onclick: open,
-        },
-        portName(data.topology, port),
-      ),
-      h("span", { class: "quiet" }, queueName(queue)),
-      h("span", { class: "quiet" }, `for ${duration(time - start)}`),
+      link(name, `branch ${port} ${queue} ${start}`, open, title),
+      quiet(queueName(queue)),
+      quiet(`for ${duration(time - start)}`),
       h("span", { class: "amount" }, size(bytes)),
     ),
     children,
@@ -168,41 +154,29 @@ function branchItem(
 }
 
 /** Creates the table of the ports of the selected node, or of the ports with most bytes. */
-function ports({ data, store, hues }: Context, snapshot: Snapshot): HTMLElement {
+function ports(context: Context, snapshot: Snapshot): HTMLElement {
+  const { data, store, hues } = context;
   const { topology } = data;
   const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
-  const byPort = grouped(snapshot.pauses);
   const shown = node ? portsOf(topology, node.index) : fullest(snapshot);
-  const rows = shown.map((port) => {
-    const pauses = byPort.get(port) ?? [];
+  const rows = shown.map((port): Row => {
+    const pauses = snapshot.pauses.filter((pause) => pause.port === port);
     const [utilisation, bytes] = [snapshot.utilisation[port] ?? Number.NaN, snapshot.queued[port] ?? NaN];
     const causes = [...new Set(pauses.map((pause) => pause.cause))];
-    return h(
-      "tr",
+    return [
       {
         "data-port": portName(topology, port),
         "data-bytes": bytes,
         "data-utilisation": utilisation,
         "data-paused": pauses.length,
       },
-      h(
-        "th",
-        { scope: "row" },
-        portButton(data, store, port),
-        h("span", { class: "quiet" }, ` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`),
-      ),
-      h("td", {}, percent(utilisation)),
-      h("td", {}, size(bytes)),
-      h(
-        "td",
-        { class: "causes" },
-        ...causes.flatMap((cause) => [swatch(hues.of(cause)), h("span", {}, portName(topology, cause))]),
-      ),
-    );
+      [shortLink(context, port), quiet(` → ${nodeName(topology, topology.ports[port]?.peer ?? 0)}`)],
+      percent(utilisation),
+      size(bytes),
+      causes.flatMap((cause) => [swatch(hues.of(cause)), h("span", {}, portName(topology, cause))]),
+    ];
   });
-  const clear =
-    node &&
-    h("button", { class: "small", "data-key": "clear", onclick: () => store.set({ node: null }, "jump") }, "all ports");
+  const clear = node && button("all ports", "clear", () => store.jump({ node: null }), { class: "small" });
   return h(
     "section",
     { "aria-label": "Ports" },
@@ -220,31 +194,9 @@ function emptyText({ info }: Data, snapshot: Snapshot): string {
   return snapshot.sampled === null ? "No sample up to this time." : "All queues are empty.";
 }
 
-function fullest(snapshot: Snapshot): number[] {
-  const held: number[] = [];
-  snapshot.queued.forEach((bytes, port) => {
-    if (bytes > 0) held.push(port);
-  });
-  return held.sort((a, b) => (snapshot.queued[b] ?? 0) - (snapshot.queued[a] ?? 0) || a - b).slice(0, MAX_PORTS);
+function fullest({ queued }: Snapshot): number[] {
+  const held = [...queued.keys()].filter((port) => (queued[port] ?? 0) > 0);
+  return held.sort((a, b) => (queued[b] ?? 0) - (queued[a] ?? 0) || a - b).slice(0, MAX_PORTS);
 }
 
-function grouped(pauses: readonly Pause[]): Map<number, Pause[]> {
-  const found = new Map<number, Pause[]>();
-  for (const pause of pauses) found.set(pause.port, [...(found.get(pause.port) ?? []), pause]);
-  return found;
-}
-
-function portButton(data: Data, store: Context["store"], port: number): HTMLElement {
-  const name = portName(data.topology, port);
-  const open = (): void => store.set({ view: "ports", port: name }, "jump");
-  return h(
-    "button",
-    {
-      class: "link",
-      "data-key": `port ${port}`,
-      title: `${portTitle(data.topology, port)}: open this port`,
-      onclick: open,
-    },
-    name,
-  );
-}
+const shortLink = (context: Context, port: number): HTMLElement => portLink(context, port, `port ${port}`, true);

@@ -2,8 +2,8 @@
 
 import { duration, ratio } from "../../format";
 import { flowName } from "../../names";
-import { h, notice } from "../../ui/dom";
-import { table } from "../../ui/table";
+import { h, link, notice } from "../../ui/dom";
+import { type Row, table } from "../../ui/table";
 import type { Context } from "../../ui/view";
 import { openVictim } from "../victims";
 
@@ -14,26 +14,11 @@ export function chooseFlow(context: Context, box: HTMLElement): void {
   void data.victims(store.state.order).then(
     (victims) => {
       if (box.querySelector("table, p.quiet")) return;
-      const rows = victims
-        .slice(0, MAX_FLOWS)
-        .map((victim) =>
-          h(
-            "tr",
-            { "data-flow": victim.id },
-            h(
-              "th",
-              { scope: "row" },
-              h(
-                "button",
-                { class: "link", "data-key": `flow ${victim.id}`, onclick: () => void openVictim(context, victim) },
-                `flow ${victim.id}`,
-              ),
-            ),
-            h("td", { class: "text" }, flowName(data.topology, victim)),
-            h("td", {}, ratio(victim.slowdown)),
-            h("td", {}, duration(victim.blocked)),
-          ),
-        );
+      const rows = victims.slice(0, MAX_FLOWS).map((victim): Row => {
+        const { id, slowdown, blocked } = victim;
+        const open = link(`flow ${id}`, `flow ${id}`, () => void openVictim(context, victim));
+        return [{ "data-flow": id }, open, flowName(data.topology, victim), ratio(slowdown), duration(blocked)];
+      });
       box.append(
         notice(
           "Choose a flow: search for its number or for a pair of hosts such as h2->h5, " +

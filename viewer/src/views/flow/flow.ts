@@ -3,11 +3,12 @@
 import type { FlowDetail, Why } from "../../data/data";
 import type { Flow } from "../../data/model";
 import { DASH, duration, instant, rate, ratio, size } from "../../format";
-import { flowName, portTitle } from "../../names";
+import { flowName } from "../../names";
+import { around } from "../../state";
 import { TimeChart } from "../../ui/chart";
-import { fill, h, notice, prose } from "../../ui/dom";
+import { button, failure, fill, h, notice, prose, quiet, reason } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
-import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
+import { type Context, type View, portLink, serialised, settle, together } from "../../ui/view";
 import { chooseFlow } from "./choose";
 import { senderBand } from "./sender";
 import { writeSignals } from "./signals";
@@ -15,7 +16,6 @@ import { type PortPauses, SwimLanes } from "./swim";
 
 export function flow(context: Context): View {
   const { data, store } = context;
-  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const facts = h("dl", { class: "facts facts-row" });
   const path = h("div", { class: "path" });
@@ -41,7 +41,7 @@ export function flow(context: Context): View {
       if (!isCurrent() || id !== store.state.flow) return;
       write(id);
     },
-    (error) => fill(empty, notice("Cannot show this flow.", h("p", {}, reason(error)))),
+    (error) => fill(empty, failure("Cannot show this flow.", error)),
   );
   const write = (id: number | null): void => {
     stack.hidden = detail === null;
@@ -74,37 +74,21 @@ export function flow(context: Context): View {
   };
   const actions = (flow: Flow): HTMLElement[] => {
     const end = flow.finish ?? data.info.end;
-    const margin = Math.max(1000, (end - flow.start) * 0.04);
-    const show = (): void => store.set({ from: flow.start - margin, to: end + margin }, "jump");
-    const why = h("button", { class: "primary", "data-key": "why", onclick: () => void ask(flow.id) }, "Why?");
+    const show = (): void => store.jump(around(flow.start, end));
+    const title = "Show the time from the start to the end of the flow";
     return [
       h(
         "div",
         { class: "buttons" },
-        h(
-          "button",
-          { "data-key": "all-of-it", title: "Show the time from the start to the end of the flow", onclick: show },
-          "Whole flow",
-        ),
-        data.canAsk && why,
+        button("Whole flow", "all-of-it", show, { title }),
+        data.canAsk && button("Why?", "why", () => void ask(flow.id), { class: "primary" }),
       ),
     ];
   };
   const writePath = (flow: Flow): void => {
-    if (flow.path.length === 0)
-      return fill(path, h("span", { class: "quiet" }, "Path unknown: switches chose it packet by packet."));
-    const ports = flow.path.map((port) =>
-      h(
-        "button",
-        {
-          class: "link",
-          "data-key": `path ${port}`,
-          onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump"),
-        },
-        portTitle(data.topology, port),
-      ),
-    );
-    fill(path, h("span", { class: "quiet" }, "path"), ...ports);
+    if (flow.path.length === 0) return fill(path, quiet("Path unknown: switches chose it packet by packet."));
+    const ports = flow.path.map((port) => portLink(context, port, `path ${port}`));
+    fill(path, quiet("path"), ...ports);
   };
   const steps = (): FlowDetail["steps"] =>
     detail && detail.steps.length > 0 ? detail.steps : (whys.get(detail?.flow.id ?? -1)?.steps ?? []);
@@ -222,12 +206,14 @@ export function flow(context: Context): View {
       h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`),
     ];
   };
-  cleanup.add(
-    () => [speed, flight, lanes].forEach((part) => part.destroy()),
+  const destroy = together(
+    speed.destroy,
+    flight.destroy,
+    lanes.destroy,
     load.stop,
     loadPauses.stop,
     onTheme(() => lanes.mark()),
-    store.subscribe((_, changed) => {
+    store.subscribe((changed) => {
       if (changed.has("flow")) load();
       else if (changed.has("from") || changed.has("to")) {
         writeSender();
@@ -236,5 +222,5 @@ export function flow(context: Context): View {
     }),
   );
   load();
-  return { element, destroy: () => cleanup.run() };
+  return { element, destroy };
 }

@@ -2,10 +2,9 @@
 
 import type { Signal } from "../../data/model";
 import { DASH, duration, instant } from "../../format";
-import { portTitle } from "../../names";
 import { fill, h } from "../../ui/dom";
-import { table } from "../../ui/table";
-import type { Context } from "../../ui/view";
+import { type Row, table } from "../../ui/table";
+import { type Context, portLink } from "../../ui/view";
 
 /** Names of kinds of signals, as in `python/backwater/why/render.py`. */
 const KINDS: Record<string, string> = {
@@ -16,33 +15,19 @@ const KINDS: Record<string, string> = {
 };
 const HEADINGS = ["<signal", "<port", "number", "waited", "share", "first", "last"];
 
-export function writeSignals({ data, store }: Context, element: HTMLElement, signals: readonly Signal[]): void {
+export function writeSignals(context: Context, element: HTMLElement, signals: readonly Signal[]): void {
+  const { data } = context;
   element.hidden = signals.length === 0;
   const step = Math.max(1, data.info.end / 10000);
-  const rows = signals.map(({ kind, port, count, waited, share, first, last }) =>
-    h(
-      "tr",
-      { "data-signal": kind, "data-port": data.topology.ports[port]?.name ?? "", "data-count": count },
-      h("td", { class: "text" }, KINDS[kind] ?? kind),
-      h(
-        "td",
-        { class: "text" },
-        h(
-          "button",
-          {
-            class: "link",
-            "data-key": `signal ${kind} ${port}`,
-            onclick: () => store.set({ view: "ports", port: data.topology.ports[port]?.name ?? null }, "jump"),
-          },
-          portTitle(data.topology, port),
-        ),
-      ),
-      h("td", {}, count.toLocaleString("en")),
-      h("td", {}, waited === null ? DASH : duration(waited)),
-      h("td", {}, `${(share * 100).toFixed(1)} %`),
-      h("td", {}, instant(first, step)),
-      h("td", {}, instant(last, step)),
-    ),
-  );
-  fill(element, h("h3", {}, "Congestion signals"), table(HEADINGS, rows));
+  const rows = signals.map(({ kind, port, count, waited, share, first, last }): Row => [
+    { "data-signal": kind, "data-port": data.topology.ports[port]?.name ?? "", "data-count": count },
+    KINDS[kind] ?? kind,
+    portLink(context, port, `signal ${kind} ${port}`),
+    count.toLocaleString("en"),
+    waited === null ? DASH : duration(waited),
+    `${(share * 100).toFixed(1)} %`,
+    instant(first, step),
+    instant(last, step),
+  ]);
+  fill(element, h("h3", {}, "Congestion signals"), table(HEADINGS, rows, "signals"));
 }

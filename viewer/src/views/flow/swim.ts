@@ -4,11 +4,11 @@ import { termColour } from "../../colours";
 import type { PauseBar, Step } from "../../data/model";
 import { duration, instant, percent } from "../../format";
 import { portName, portTitle } from "../../names";
-import { GUTTER, faded } from "../../ui/chart";
-import { fill, h, swatch } from "../../ui/dom";
+import { faded } from "../../ui/chart";
+import { chartSection, fill, h, legendKey, link, swatch } from "../../ui/dom";
 import { inkOn } from "../../ui/ink";
-import { Lanes, type Sheet } from "../../ui/lanes";
-import { table } from "../../ui/table";
+import { Lanes, type Sheet, clipped, gutterText, strokeLine } from "../../ui/lanes";
+import { type Row, table } from "../../ui/table";
 import { token } from "../../ui/theme";
 import { hide, show } from "../../ui/tooltip";
 import type { Context } from "../../ui/view";
@@ -31,6 +31,7 @@ export interface PortPauses {
 export class SwimLanes {
   readonly element: HTMLElement;
   readonly #lanes: Lanes;
+  readonly destroy: () => void;
   readonly #legend = h("div", { class: "chart-legend" });
   readonly #table = h("details", { class: "steps" });
   readonly #title = h("h3", {});
@@ -48,15 +49,9 @@ export class SwimLanes {
       paint: (sheet) => this.#paint(sheet),
       hover: (event, y, time) => this.#hover(event, y, time),
     });
-    const head = h("div", { class: "chart-head" }, this.#title, this.#legend);
-    this.element = h(
-      "section",
-      { class: "chart", "data-chart": "path", "aria-label": "Swim lanes" },
-      head,
-      this.#lanes.element,
-      this.#note,
-      this.#table,
-    );
+    this.destroy = this.#lanes.destroy;
+    const content = [this.#lanes.element, this.#note, this.#table];
+    this.element = chartSection("path", "Swim lanes", this.#title, this.#legend, ...content);
   }
 
   set(steps: Step[], path: readonly number[]): void {
@@ -101,35 +96,20 @@ export class SwimLanes {
     }
     const keys = [...sums.values()]
       .sort((a, b) => b.length - a.length)
-      .map(({ step, length }) =>
-        h(
-          "span",
-          { class: "chart-key", "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length },
-          swatch(this.#colour(step)),
-          this.#label(step),
-          h("span", { class: "value" }, duration(length)),
-        ),
-      );
+      .map(({ step, length }) => {
+        const facts = { "data-term": step.term, "data-cause": this.#name(step.cause), "data-value": length };
+        return legendKey(this.#colour(step), this.#label(step), duration(length), facts);
+      });
     const inSteps = new Set(this.#steps.map((step) => step.cause));
     const causes = new Set(
       this.#pauses.flatMap(({ bars }) => bars.map((bar) => bar.cause)).filter((cause) => !inSteps.has(cause)),
     );
-    const others = [...causes]
-      .slice(0, NAMED)
-      .map((cause) =>
-        h(
-          "span",
-          { class: "chart-key", "data-cause": this.#name(cause) },
-          swatch(this.context.hues.of(cause)),
-          `paused by ${this.#name(cause)}`,
-        ),
-      );
+    const others = [...causes].slice(0, NAMED).map((cause) => {
+      const name = this.#name(cause);
+      return legendKey(this.context.hues.of(cause), `paused by ${name}`, null, { "data-cause": name });
+    });
     fill(this.#legend, ...keys, ...others);
     this.#lanes.redraw();
-  }
-
-  destroy(): void {
-    this.#lanes.destroy();
   }
 
   #name(port: number | null): string {
@@ -144,12 +124,11 @@ export class SwimLanes {
     return term === "paused" && cause !== null ? this.context.hues.of(cause) : termColour(term);
   }
 
-  #row(step: Step, index: number, total: number): HTMLElement {
+  #row(step: Step, index: number, total: number): Row {
     const { store, data } = this.context;
     const { port, term, cause, start, length } = step;
-    const jump = (): void => store.set({ time: start + length / 2 }, "jump");
-    return h(
-      "tr",
+    const jump = (): void => store.jump({ time: start + length / 2 });
+    return [
       {
         "data-port": this.#name(port),
         "data-term": term,
@@ -157,20 +136,12 @@ export class SwimLanes {
         "data-start": start,
         "data-length": length,
       },
-      h(
-        "th",
-        { scope: "row" },
-        h(
-          "button",
-          { class: "link", "data-key": `step ${index}`, title: "Set the cursor to this step", onclick: jump },
-          portTitle(data.topology, port),
-        ),
-      ),
-      h("td", { class: "text" }, swatch(this.#colour(step)), reasonOf(term, cause === null ? null : this.#name(cause))),
-      h("td", {}, instant(start, Math.max(1, store.end / 10000))),
-      h("td", {}, duration(length)),
-      h("td", {}, percent(length / Math.max(1, total))),
-    );
+      link(portTitle(data.topology, port), `step ${index}`, jump, "Set the cursor to this step"),
+      [swatch(this.#colour(step)), reasonOf(term, cause === null ? null : this.#name(cause))],
+      instant(start, Math.max(1, store.end / 10000)),
+      duration(length),
+      percent(length / Math.max(1, total)),
+    ];
   }
 
   #hover(event: PointerEvent, y: number, time: number): void {
@@ -211,29 +182,19 @@ export class SwimLanes {
       draw.fillStyle = token("lane");
       draw.fillRect(left, index * LANE + PAD, width, BAR);
       draw.fillRect(left, index * LANE + PAD + BAR + 2, width, STRIP);
-      draw.font = `11px ${token("sans")}`;
-      draw.textAlign = "right";
-      draw.fillStyle = token("muted");
-      draw.fillText(
-        fit(draw, portTitle(this.context.data.topology, port), GUTTER - 16),
-        GUTTER - 10,
-        index * LANE + PAD + BAR / 2,
-      );
+      gutterText(draw, portTitle(this.context.data.topology, port), index * LANE + PAD + BAR / 2);
     });
-    draw.save();
-    draw.beginPath();
-    draw.rect(left, 0, width, height);
-    draw.clip();
-    for (const { port, bars } of this.#pauses) {
-      const top = this.#ports.indexOf(port) * LANE + PAD + BAR + 2;
-      for (const bar of bars) {
-        draw.fillStyle = faded(this.context.hues.of(bar.cause), bar.pause ? 1 : 0.25 + 0.75 * bar.share);
-        draw.fillRect(x(bar.start), top, Math.max(1, x(bar.end) - x(bar.start)), STRIP);
+    clipped(draw, [left, 0, width, height], () => {
+      for (const { port, bars } of this.#pauses) {
+        const top = this.#ports.indexOf(port) * LANE + PAD + BAR + 2;
+        for (const bar of bars) {
+          draw.fillStyle = faded(this.context.hues.of(bar.cause), bar.pause ? 1 : 0.25 + 0.75 * bar.share);
+          draw.fillRect(x(bar.start), top, Math.max(1, x(bar.end) - x(bar.start)), STRIP);
+        }
       }
-    }
-    for (const step of this.#steps) this.#paintStep(draw, step, x, left, width);
-    this.#paintMoves(draw, x);
-    draw.restore();
+      for (const step of this.#steps) this.#paintStep(draw, step, x, left, width);
+      this.#paintMoves(draw, x);
+    });
   }
 
   #paintStep(
@@ -275,35 +236,21 @@ export class SwimLanes {
       if (!next || next.port === step.port) return;
       const [from, to] = [this.#ports.indexOf(step.port), this.#ports.indexOf(next.port)];
       const at = Math.round(x(next.start)) + 0.5;
-      draw.beginPath();
-      draw.moveTo(at, from * LANE + PAD + BAR / 2);
-      draw.lineTo(at, to * LANE + PAD + BAR / 2);
-      draw.stroke();
+      strokeLine(draw, at, from * LANE + PAD + BAR / 2, at, to * LANE + PAD + BAR / 2);
     });
   }
 }
 
 /** Paints stripes, so that time behind a PAUSE does not rely on the colour. */
 function hatch(draw: CanvasRenderingContext2D, from: number, top: number, to: number, height: number): void {
-  draw.save();
-  draw.beginPath();
-  draw.rect(from, top, to - from, height);
-  draw.clip();
-  draw.strokeStyle = token("hatch");
-  draw.lineWidth = 2;
-  draw.beginPath();
-  for (let at = from - height - (from % 8); at < to; at += 8) {
-    draw.moveTo(at, top + height);
-    draw.lineTo(at + height, top);
-  }
-  draw.stroke();
-  draw.restore();
-}
-
-/** Shortens a text to the available width. */
-export function fit(draw: CanvasRenderingContext2D, text: string, room: number): string {
-  if (draw.measureText(text).width <= room) return text;
-  let length = text.length - 1;
-  while (length > 1 && draw.measureText(`${text.slice(0, length)}…`).width > room) length--;
-  return `${text.slice(0, length)}…`;
+  clipped(draw, [from, top, to - from, height], () => {
+    draw.strokeStyle = token("hatch");
+    draw.lineWidth = 2;
+    draw.beginPath();
+    for (let at = from - height - (from % 8); at < to; at += 8) {
+      draw.moveTo(at, top + height);
+      draw.lineTo(at + height, top);
+    }
+    draw.stroke();
+  });
 }

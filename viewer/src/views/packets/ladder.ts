@@ -6,13 +6,12 @@ import { frameColour, isLinkLocal } from "../../colours";
 import type { Frame } from "../../data/model";
 import { duration, instant, size } from "../../format";
 import { nodeName, portName, portTitle } from "../../names";
-import { GUTTER, faded } from "../../ui/chart";
+import { faded } from "../../ui/chart";
 import { inkOn } from "../../ui/ink";
-import { Lanes, type Sheet } from "../../ui/lanes";
+import { Lanes, type Sheet, clipped, gutterText, strokeLine } from "../../ui/lanes";
 import { token } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
 import type { Context } from "../../ui/view";
-import { fit } from "../flow/swim";
 import type { Track } from "./tracks";
 
 /** Heights of a track: for up to `MAX_HIGH` tracks, and for more. */
@@ -25,6 +24,7 @@ const TOP = 12;
 export class Ladder {
   readonly element: HTMLElement;
   readonly #lanes: Lanes;
+  readonly destroy: () => void;
   #tracks: Track[] = [];
   #tops: number[] = [];
   #trackHeight = HEIGHT;
@@ -43,10 +43,11 @@ export class Ladder {
       hover: (event, y, time) => this.#hover(event, y, time),
       click: (_, y, time) => {
         const flow = this.#at(y, time)?.flow;
-        if (flow != null) context.store.set({ flow }, "jump");
+        if (flow != null) context.store.jump({ flow });
       },
     });
     this.element = this.#lanes.element;
+    this.destroy = this.#lanes.destroy;
   }
 
   set(tracks: Track[], frames: Frame[]): void {
@@ -65,10 +66,6 @@ export class Ladder {
       if (back !== undefined && !this.#place.has(back)) this.#place.set(back, { track: index, isDown: false });
     });
     this.#lanes.resize(top + this.#trackHeight + TOP);
-  }
-
-  destroy(): void {
-    this.#lanes.destroy();
   }
 
   #at(y: number, time: number): Frame | null {
@@ -128,46 +125,26 @@ export class Ladder {
       draw.fillStyle = token("lane");
       draw.fillRect(left, top, width, this.#trackHeight);
       const found = topology.ports[port];
-      draw.textAlign = "right";
-      draw.textBaseline = "middle";
-      draw.font = `600 11px ${token("sans")}`;
-      draw.fillStyle = token("ink");
-      if (!isJoined) draw.fillText(fit(draw, nodeName(topology, found?.node ?? 0), GUTTER - 16), GUTTER - 10, top);
-      draw.fillText(fit(draw, nodeName(topology, found?.peer ?? 0), GUTTER - 16), GUTTER - 10, top + this.#trackHeight);
-      draw.font = `11px ${token("sans")}`;
-      draw.fillStyle = token("muted");
-      draw.fillText(
-        fit(draw, `${portName(topology, port)} ↓`, GUTTER - 16),
-        GUTTER - 10,
-        top + this.#trackHeight / 2 - 7,
-      );
-      draw.fillText(
-        fit(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, GUTTER - 16),
-        GUTTER - 10,
-        top + this.#trackHeight / 2 + 8,
-      );
+      const [middle, bottom] = [top + this.#trackHeight / 2, top + this.#trackHeight];
+      if (!isJoined) gutterText(draw, nodeName(topology, found?.node ?? 0), top, true);
+      gutterText(draw, nodeName(topology, found?.peer ?? 0), bottom, true);
+      gutterText(draw, `${portName(topology, port)} ↓`, middle - 7);
+      gutterText(draw, `${portName(topology, found?.peerPort ?? 0)} ↑`, middle + 8);
     });
-    draw.save();
-    draw.beginPath();
-    draw.rect(left, 0, width, height);
-    draw.clip();
-    const { flow } = this.context.store.state;
-    // Frames of the selected flow are painted above others, link-local frames above all.
-    const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
-    const strong = flow === null ? 0 : 1;
-    for (const turn of [0, 1, 2])
-      for (const frame of this.#frames) if (rank(frame) === turn) this.#paintFrame(draw, frame, x, turn >= strong);
-    draw.strokeStyle = token("line");
-    draw.lineWidth = 1;
-    draw.beginPath();
-    for (const top of this.#tops) {
-      for (const y of [top, top + this.#trackHeight]) {
-        draw.moveTo(left, Math.round(y) + 0.5);
-        draw.lineTo(left + width, Math.round(y) + 0.5);
+    clipped(draw, [left, 0, width, height], () => {
+      const { flow } = this.context.store.state;
+      // Frames of the selected flow are painted above others, link-local frames above all.
+      const rank = (frame: Frame): number => (isLinkLocal(frame.kind) ? 2 : frame.flow === flow ? 1 : 0);
+      const strong = flow === null ? 0 : 1;
+      for (const turn of [0, 1, 2])
+        for (const frame of this.#frames) if (rank(frame) === turn) this.#paintFrame(draw, frame, x, turn >= strong);
+      draw.strokeStyle = token("line");
+      draw.lineWidth = 1;
+      for (const top of this.#tops) {
+        for (const y of [top, top + this.#trackHeight])
+          strokeLine(draw, left, Math.round(y) + 0.5, left + width, Math.round(y) + 0.5);
       }
-    }
-    draw.stroke();
-    draw.restore();
+    });
   }
 
   #paintFrame(draw: CanvasRenderingContext2D, frame: Frame, x: (time: number) => number, isStrong: boolean): void {
@@ -203,10 +180,7 @@ export class Ladder {
       // An ECN mark is a dark line along the front of the frame.
       draw.strokeStyle = token("ink");
       draw.lineWidth = 2;
-      draw.beginPath();
-      draw.moveTo(a + 1, leaves);
-      draw.lineTo(c + 1, arrives);
-      draw.stroke();
+      strokeLine(draw, a + 1, leaves, c + 1, arrives);
     }
     if (!isStrong || frame.psn === null || frameWidth < 24) return;
     draw.font = `600 11px ${token("sans")}`;

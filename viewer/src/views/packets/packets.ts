@@ -4,10 +4,10 @@ import { frameColour } from "../../colours";
 import type { Frame } from "../../data/model";
 import { PS_PER_US, count, counted, duration, instant, size } from "../../format";
 import { flowName, portName, portTitle } from "../../names";
-import { fill, h, notice, prose, swatch } from "../../ui/dom";
-import { table } from "../../ui/table";
+import { button, chartSection, failure, fill, h, legendKey, notice, prose, quiet, segments } from "../../ui/dom";
+import { type Row, table } from "../../ui/table";
 import { onTheme } from "../../ui/theme";
-import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
+import { type Context, type View, serialised, settle, together } from "../../ui/view";
 import { Ladder, classes, frameTitle } from "./ladder";
 import { type Subject, type Track, alongPath, atNode } from "./tracks";
 
@@ -22,17 +22,11 @@ const KINDS = ["data", "ack", "nack", "cnp", "notice"];
 export function packets(context: Context): View {
   const { data, store } = context;
   const { topology, info } = data;
-  const cleanup = new Cleanup();
   const head = h("div", { class: "view-head" });
   const message = h("div", {});
   const ladder = new Ladder(context);
   const legend = h("div", { class: "chart-legend" });
-  const chart = h(
-    "section",
-    { class: "chart", "data-chart": "frames", "aria-label": "Frames" },
-    h("div", { class: "chart-head" }, h("h3", {}, "Frames on the wire"), legend),
-    ladder.element,
-  );
+  const chart = chartSection("frames", "Frames", h("h3", {}, "Frames on the wire"), legend, ladder.element);
   const details = h("details", { class: "steps" });
   const stack = h("div", { class: "stack" }, chart, details);
   const element = h("div", { class: "view packets-view" }, head, message, stack);
@@ -71,20 +65,8 @@ export function packets(context: Context): View {
       wanted = kind;
       load();
     };
-    const buttons = list.map(({ kind, label }) =>
-      h(
-        "button",
-        {
-          class: "segment",
-          "data-key": kind,
-          "data-subject": kind,
-          "aria-pressed": String(kind === shown?.kind),
-          onclick: () => choose(kind),
-        },
-        label,
-      ),
-    );
-    return h("div", { class: "segments", role: "group", "aria-label": "Links shown" }, ...buttons);
+    const options = list.map(({ kind, label }) => [kind, label] as const);
+    return segments("subject", "Links shown", options, shown?.kind, choose);
   };
   const load = serialised(
     async (isCurrent) => {
@@ -97,7 +79,7 @@ export function packets(context: Context): View {
       fill(
         head,
         h("h2", {}, shown ? `Packets ${shown.title}` : "Packets"),
-        h("span", { class: "quiet" }, duration(to - from)),
+        quiet(duration(to - from)),
         choice(list, shown),
         h("div", { class: "buttons" }, ...actions()),
       );
@@ -113,7 +95,7 @@ export function packets(context: Context): View {
       writeLegend(frames);
       writeTable(frames);
     },
-    (error) => showMessage(notice("Cannot read the frames.", h("p", {}, reason(error)))),
+    (error) => showMessage(failure("Cannot read the frames.", error)),
   );
   const showMessage = (why: HTMLElement): void => {
     stack.hidden = true;
@@ -136,18 +118,18 @@ export function packets(context: Context): View {
     const [start, end] = info.trace ?? [0, 0];
     if (to >= start && from <= end)
       return notice("No frames on these wires in this range.", prose("The trace may not cover these ports."));
-    const go = (): void => store.set({ from: start, to: Math.min(end, start + CLOSE), time: start }, "jump");
+    const go = (): void => store.jump({ from: start, to: Math.min(end, start + CLOSE), time: start });
     return notice(
       `The trace covers ${instant(start, 1000)} to ${instant(end, 1000)}.`,
-      h("button", { "data-key": "to-trace", onclick: go }, "Go to the trace"),
+      button("Go to the trace", "to-trace", go),
     );
   };
   const closer = (): HTMLElement => {
     const go = (): void => {
       const from = Math.max(0, Math.min(store.end - CLOSE, store.state.time - CLOSE / 2));
-      store.set({ from, to: from + CLOSE }, "jump");
+      store.jump({ from, to: from + CLOSE });
     };
-    return h("button", { "data-key": "closer", onclick: go }, "Zoom to 20 µs here");
+    return button("Zoom to 20 µs here", "closer", go);
   };
   const actions = (): HTMLElement[] => {
     const { from, to } = store.state;
@@ -177,43 +159,32 @@ export function packets(context: Context): View {
     const keys = [...counts]
       .sort((a, b) => order(a[0]) - order(b[0]))
       .map(([kind, number]) =>
-        h(
-          "span",
-          { class: "chart-key", "data-kind": kind, "data-value": number },
-          swatch(frameColour(kind)),
-          kind,
-          h("span", { class: "value" }, count(number)),
-        ),
+        legendKey(frameColour(kind), kind, count(number), { "data-kind": kind, "data-value": number }),
       );
     fill(legend, ...keys);
   };
   const writeTable = (frames: readonly Frame[]): void => {
     const step = Math.max(1, store.span / 10000);
-    const rows = frames.slice(0, MAX_ROWS).map((frame) =>
-      h(
-        "tr",
+    const rows = frames.slice(0, MAX_ROWS).map((frame): Row => {
+      const { port, kind, start, end, flow, psn, bytes, isMarked, pfcClasses } = frame;
+      const notes = [isMarked ? "marked" : "", pfcClasses === null ? "" : `classes ${classes(pfcClasses)}`];
+      return [
         {
-          "data-port": portName(topology, frame.port),
-          "data-kind": frame.kind,
-          "data-start": frame.start,
-          "data-flow": frame.flow ?? "",
-          "data-psn": frame.psn ?? "",
+          "data-port": portName(topology, port),
+          "data-kind": kind,
+          "data-start": start,
+          "data-flow": flow ?? "",
+          "data-psn": psn ?? "",
         },
-        h("th", { scope: "row" }, frameTitle(frame)),
-        h("td", { class: "text" }, portTitle(topology, frame.port)),
-        h("td", {}, instant(frame.start, step)),
-        h("td", {}, duration(frame.end - frame.start)),
-        h("td", {}, frame.flow === null ? "" : String(frame.flow)),
-        h("td", {}, size(frame.bytes)),
-        h(
-          "td",
-          { class: "text" },
-          [frame.isMarked ? "marked" : "", frame.pfcClasses === null ? "" : `classes ${classes(frame.pfcClasses)}`]
-            .filter(Boolean)
-            .join(", "),
-        ),
-      ),
-    );
+        frameTitle(frame),
+        portTitle(topology, port),
+        instant(start, step),
+        duration(end - start),
+        flow === null ? "" : String(flow),
+        size(bytes),
+        notes.filter(Boolean).join(", "),
+      ];
+    });
     const more = frames.length > MAX_ROWS ? `, the first ${MAX_ROWS} shown` : "";
     fill(
       details,
@@ -221,14 +192,12 @@ export function packets(context: Context): View {
       table(["<frame", "<sent by", "leaves", "takes", "flow", "bytes", "<"], rows),
     );
   };
-  cleanup.add(
-    () => ladder.destroy(),
+  const destroy = together(
+    ladder.destroy,
     load.stop,
     onTheme(load),
-    store.subscribe((_, changed) => {
-      if (["flow", "port", "node", "from", "to"].some((key) => changed.has(key as "flow"))) load();
-    }),
+    store.on(["flow", "port", "node", "from", "to"], load),
   );
   load();
-  return { element, destroy: () => cleanup.run() };
+  return { element, destroy };
 }

@@ -3,9 +3,9 @@
 import type { PauseBar } from "../../data/model";
 import { counted, duration, instant, percent } from "../../format";
 import { portName, portTitle, queueName } from "../../names";
-import { GUTTER, faded } from "../../ui/chart";
-import { fill, h, swatch } from "../../ui/dom";
-import { Lanes, type Sheet } from "../../ui/lanes";
+import { faded } from "../../ui/chart";
+import { chartSection, fill, h, legendKey } from "../../ui/dom";
+import { Lanes, type Sheet, clipped, gutterText } from "../../ui/lanes";
 import { token } from "../../ui/theme";
 import { type Line, hide, show } from "../../ui/tooltip";
 import type { Context } from "../../ui/view";
@@ -19,6 +19,7 @@ const MAX_CAUSES = 8;
 export class PauseBars {
   readonly element: HTMLElement;
   readonly #lanes: Lanes;
+  readonly destroy: () => void;
   readonly #legend = h("div", { class: "chart-legend" });
   #bars: PauseBar[] = [];
   #queues: number[] = [];
@@ -39,13 +40,9 @@ export class PauseBars {
         if (bar) choose(bar);
       },
     });
-    const head = h("div", { class: "chart-head" }, h("h3", {}, "Paused, by cause"), this.#legend);
-    this.element = h(
-      "section",
-      { class: "chart", "data-chart": "pauses", "aria-label": "Pauses" },
-      head,
-      this.#lanes.element,
-    );
+    this.destroy = this.#lanes.destroy;
+    const title = h("h3", {}, "Paused, by cause");
+    this.element = chartSection("pauses", "Pauses", title, this.#legend, this.#lanes.element);
   }
 
   set(bars: PauseBar[]): void {
@@ -69,21 +66,12 @@ export class PauseBars {
     const { from, to } = this.context.store.state;
     for (const bar of this.#bars) causes.set(bar.cause, (causes.get(bar.cause) ?? 0) + pausedIn(bar, from, to));
     const longest = [...causes].sort((a, b) => b[1] - a[1]).slice(0, MAX_CAUSES);
-    const keys = longest.map(([cause, length]) =>
-      h(
-        "span",
-        { class: "chart-key", "data-cause": portName(data.topology, cause), "data-value": length },
-        swatch(hues.of(cause)),
-        portTitle(data.topology, cause),
-        h("span", { class: "value" }, duration(length)),
-      ),
-    );
+    const keys = longest.map(([cause, length]) => {
+      const facts = { "data-cause": portName(data.topology, cause), "data-value": length };
+      return legendKey(hues.of(cause), portTitle(data.topology, cause), duration(length), facts);
+    });
     fill(this.#legend, ...keys);
     this.#lanes.redraw();
-  }
-
-  destroy(): void {
-    this.#lanes.destroy();
   }
 
   #at(y: number, time: number): PauseBar | null {
@@ -120,39 +108,34 @@ export class PauseBars {
   #paint({ draw, left, width, height, x }: Sheet): void {
     const { store, hues } = this.context;
     const { pause } = store.state;
-    draw.font = `11px ${token("sans")}`;
-    draw.textBaseline = "middle";
-    draw.textAlign = "right";
     this.#queues.forEach((queue, index) => {
-      draw.fillStyle = token("muted");
-      draw.fillText(queueName(queue), GUTTER - 10, index * LANE + LANE / 2);
+      gutterText(draw, queueName(queue), index * LANE + LANE / 2);
       draw.fillStyle = token("lane");
       draw.fillRect(left, index * LANE + 3, width, LANE - 6);
     });
     if (this.#queues.length === 0) {
+      draw.font = `11px ${token("sans")}`;
+      draw.textBaseline = "middle";
       draw.textAlign = "left";
       draw.fillStyle = token("muted");
       const { hasPauses } = this.context.data.info;
       draw.fillText(this.#isRead ? summary(hasPauses, [], 0, 0) : "loading …", left + 6, height / 2);
       return;
     }
-    draw.save();
-    draw.beginPath();
-    draw.rect(left, 0, width, height);
-    draw.clip();
-    for (const bar of this.#bars) {
-      const top = this.#queues.indexOf(bar.queue) * LANE + 3;
-      const [from, to] = [x(bar.start), x(bar.end)];
-      const colour = hues.of(bar.cause);
-      draw.fillStyle = bar.pause ? colour : faded(colour, 0.25 + 0.75 * bar.share);
-      // Adjacent bars have a gap if they are wide enough.
-      draw.fillRect(from, top, Math.max(MIN_WIDTH, to - from - (to - from > 4 ? 1 : 0)), LANE - 6);
-      if (!pause || bar.pause?.queue !== pause.queue || bar.start !== pause.start) continue;
-      draw.strokeStyle = token("ink");
-      draw.lineWidth = 2;
-      draw.strokeRect(from - 1, top - 1, Math.max(MIN_WIDTH, to - from) + 2, LANE - 4);
-    }
-    draw.restore();
+    clipped(draw, [left, 0, width, height], () => {
+      for (const bar of this.#bars) {
+        const top = this.#queues.indexOf(bar.queue) * LANE + 3;
+        const [from, to] = [x(bar.start), x(bar.end)];
+        const colour = hues.of(bar.cause);
+        draw.fillStyle = bar.pause ? colour : faded(colour, 0.25 + 0.75 * bar.share);
+        // Adjacent bars have a gap if they are wide enough.
+        draw.fillRect(from, top, Math.max(MIN_WIDTH, to - from - (to - from > 4 ? 1 : 0)), LANE - 6);
+        if (!pause || bar.pause?.queue !== pause.queue || bar.start !== pause.start) continue;
+        draw.strokeStyle = token("ink");
+        draw.lineWidth = 2;
+        draw.strokeRect(from - 1, top - 1, Math.max(MIN_WIDTH, to - from) + 2, LANE - 4);
+      }
+    });
   }
 }
 

@@ -1,14 +1,15 @@
 /** Content without a selected port: ports that are paused or hold bytes at the cursor. */
 
 import { percent, size } from "../../format";
-import { portName, portTitle } from "../../names";
-import { fill, h, notice, swatch } from "../../ui/dom";
-import { table } from "../../ui/table";
-import { type Context, reason } from "../../ui/view";
+import { portName } from "../../names";
+import { failure, fill, h, notice, swatch } from "../../ui/dom";
+import { type Row, table } from "../../ui/table";
+import { type Context, portLink } from "../../ui/view";
 
 const MAX_PORTS = 40;
 
-export function chooser({ data, store, hues }: Context, box: HTMLElement): void {
+export function chooser(context: Context, box: HTMLElement): void {
+  const { data, store, hues } = context;
   const { time } = store.state;
   void data.snapshot(time).then(
     (snapshot) => {
@@ -16,26 +17,15 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
       const causes = new Map(snapshot.pauses.map((pause) => [pause.port, pause.cause]));
       const held = [...snapshot.queued.keys()].filter((port) => (snapshot.queued[port] ?? 0) > 0 || causes.has(port));
       held.sort((a, b) => (snapshot.queued[b] ?? 0) - (snapshot.queued[a] ?? 0) || a - b);
-      const rows = held.slice(0, MAX_PORTS).map((port) => {
+      const rows = held.slice(0, MAX_PORTS).map((port): Row => {
         const cause = causes.get(port);
-        const open = (): void => store.set({ port: portName(data.topology, port) }, "jump");
-        return h(
-          "tr",
+        return [
           { "data-port": portName(data.topology, port) },
-          h(
-            "th",
-            { scope: "row" },
-            h("button", { class: "link", "data-key": `port ${port}`, onclick: open }, portTitle(data.topology, port)),
-          ),
-          h("td", {}, size(snapshot.queued[port] ?? 0)),
-          h("td", {}, percent(snapshot.utilisation[port] ?? Number.NaN)),
-          h(
-            "td",
-            { class: "causes" },
-            cause !== undefined && swatch(hues.of(cause)),
-            cause !== undefined && portName(data.topology, cause),
-          ),
-        );
+          portLink(context, port),
+          size(snapshot.queued[port] ?? 0),
+          percent(snapshot.utilisation[port] ?? Number.NaN),
+          cause !== undefined && [swatch(hues.of(cause)), portName(data.topology, cause)],
+        ];
       });
       fill(
         box,
@@ -48,6 +38,6 @@ export function chooser({ data, store, hues }: Context, box: HTMLElement): void 
           : h("p", { class: "quiet" }, "All ports are empty at this time. Move the cursor."),
       );
     },
-    (error) => fill(box, notice("Cannot read the ports.", h("p", {}, reason(error)))),
+    (error) => fill(box, failure("Cannot read the ports.", error)),
   );
 }

@@ -3,8 +3,9 @@
 import type { Pause } from "../../data/model";
 import { duration, instant, size } from "../../format";
 import { portName, portTitle, queueName } from "../../names";
-import { fill, h, swatch } from "../../ui/dom";
-import { type Context, reason } from "../../ui/view";
+import { around } from "../../state";
+import { button, fill, h, link, quiet, reason, swatch } from "../../ui/dom";
+import type { Context } from "../../ui/view";
 
 /** Number of bins requested around one time; enough for single pauses instead of shares. */
 const BINS = 64;
@@ -45,10 +46,7 @@ export function select({ data, store }: Context, { port, queue, start, end }: Pa
   const isOut = end < from || start > to;
   const range = isOut ? { from: middle - (to - from) / 2, to: middle + (to - from) / 2 } : {};
   const at = time >= start && time <= end ? time : Math.min(end, Math.max(start, isOut ? middle : from));
-  store.set(
-    { view: "ports", port: portName(data.topology, port), pause: { queue, start }, time: at, ...range },
-    "jump",
-  );
+  store.jump({ view: "ports", port: portName(data.topology, port), pause: { queue, start }, time: at, ...range });
 }
 
 /** Writes the description of a pause into `box`, and its chain when known. */
@@ -60,11 +58,8 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
   const chain = h("ol", { class: "chain", "aria-live": "polite" }, h("li", { class: "quiet" }, "…"));
   const parent = h("button", { "data-key": "parent", disabled: true }, "Parent pause");
   const toRoot = (time: number): void =>
-    store.set({ view: "ports", port: portName(topology, cause), pause: null, time }, "jump");
-  const zoom = (): void => {
-    const margin = Math.max(1000, (end - start) / 2);
-    store.set({ from: start - margin, to: end + margin, time: start }, "jump");
-  };
+    store.jump({ view: "ports", port: portName(topology, cause), pause: null, time });
+  const zoom = (): void => store.jump({ ...around(start, end, 0.5), time: start });
   const ending = parentStart === null ? "." : " and was paused itself.";
   const by =
     via === null
@@ -73,11 +68,8 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
         ? ", which held most of the bytes from here."
         : `, via ${portTitle(topology, via)}, which held most of the bytes from here${ending}`;
   const until = isOpen ? "the end of the run" : instant(end, step);
-  const root = h(
-    "button",
-    { "data-key": "root", onclick: () => toRoot(store.state.time) },
-    `Root: ${portName(topology, cause)}`,
-  );
+  const root = button(`Root: ${portName(topology, cause)}`, "root", () => toRoot(store.state.time));
+  const title = `${queueName(queue)} of ${portName(topology, port)} paused for ${duration(end - start)}`;
   const facts = {
     class: "pause-facts",
     "data-pause": `${queue}@${start}`,
@@ -90,20 +82,9 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
     h(
       "div",
       facts,
-      h(
-        "h3",
-        {},
-        swatch(hues.of(cause)),
-        `${queueName(queue)} of ${portName(topology, port)} paused for ${duration(end - start)}`,
-      ),
+      h("h3", {}, swatch(hues.of(cause)), title),
       h("p", {}, `From ${instant(start, step)} until ${until}, caused by `, h("b", {}, portTitle(topology, cause)), by),
-      h(
-        "div",
-        { class: "buttons" },
-        parent,
-        root,
-        h("button", { "data-key": "zoom-pause", onclick: zoom }, "Zoom to the pause"),
-      ),
+      h("div", { class: "buttons" }, parent, root, button("Zoom to the pause", "zoom-pause", zoom)),
     ),
     h("div", { class: "pause-chain" }, h("h3", {}, "From here to the root"), chain),
   );
@@ -116,35 +97,23 @@ export function describe(context: Context, box: HTMLElement, pause: Pause): void
       } else
         parent.title =
           parentStart === null ? "No other pause caused this one." : "The parent pause is not in the result.";
-      const links = pauses.map((link, index) =>
-        h(
+      const links = pauses.map((each, index) => {
+        const { port, queue, start, end } = each;
+        const name = portTitle(topology, port);
+        return h(
           "li",
-          { "data-port": portName(topology, link.port), "data-queue": link.queue, "data-start": link.start },
-          index === 0
-            ? h("b", {}, portTitle(topology, link.port))
-            : h(
-                "button",
-                { class: "link", "data-key": key(link), onclick: () => select(context, link) },
-                portTitle(topology, link.port),
-              ),
-          h(
-            "span",
-            { class: "quiet" },
-            ` ${queueName(link.queue)}, since ${instant(link.start, step)}, for ${duration(link.end - link.start)}`,
-          ),
-        ),
-      );
-      const held = h("span", { class: "quiet" });
+          { "data-port": portName(topology, port), "data-queue": queue, "data-start": start },
+          index === 0 ? h("b", {}, name) : link(name, key(each), () => select(context, each)),
+          quiet(` ${queueName(queue)}, since ${instant(start, step)}, for ${duration(end - start)}`),
+        );
+      });
+      const held = quiet("");
       const end = h(
         "li",
         { class: "chain-root", "data-root": portName(topology, last.cause) },
         swatch(hues.of(last.cause)),
-        h(
-          "button",
-          { class: "link", "data-key": "chain-root", onclick: () => toRoot(last.start) },
-          portTitle(topology, last.cause),
-        ),
-        h("span", { class: "quiet" }, " the root"),
+        link(portTitle(topology, last.cause), "chain-root", () => toRoot(last.start)),
+        quiet(" the root"),
         held,
       );
       fill(chain, ...links, end);

@@ -9,9 +9,9 @@ import type { PauseBar } from "../../data/model";
 import { percent, size } from "../../format";
 import { portName, queueName } from "../../names";
 import { type Line, TimeChart } from "../../ui/chart";
-import { fill, h, notice, prose } from "../../ui/dom";
+import { failure, fill, h, notice, prose, reason } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
-import { Cleanup, type Context, type View, serialised, reason, settle } from "../../ui/view";
+import { type Context, type View, serialised, settle, together } from "../../ui/view";
 import { PauseBars, summary } from "./bars";
 import { chooser } from "./chooser";
 import { portHead } from "./head";
@@ -20,7 +20,7 @@ import { describe, findPause, select } from "./pause";
 export function ports(context: Context): View {
   const { data, store } = context;
   const { topology, info } = data;
-  const cleanup = new Cleanup();
+  const interval = info.sampleInterval;
   const head = h("div", { class: "view-head" });
   const stack = h("div", { class: "stack" });
   const detail = h("div", { class: "pause", hidden: true });
@@ -28,59 +28,26 @@ export function ports(context: Context): View {
   const message = h("div", { class: "note-box" });
   const count = h("span", { class: "value", "data-readout": "pauses" });
   const element = h("div", { class: "view ports-view" }, head, empty, stack);
-  const common = { store, interval: info.sampleInterval };
+  /** Creates a chart of bytes. */
+  const sizes = (title: string, name: string, height: number, hasAxis = false): TimeChart =>
+    new TimeChart({ store, interval, title, name, height, write: size, least: 1000, hasAxis });
   const bars = new PauseBars(context, (bar) => choose(bar));
-  const egress = new TimeChart({
-    ...common,
-    title: "Egress queues",
-    name: "egress",
-    height: 104,
-    write: size,
-    least: 1000,
-  });
+  const egress = sizes("Egress queues", "egress", 104);
+  const far = sizes("Ingress queues at the other end", "far-ingress", 104);
+  const ingress = sizes("Ingress queues of this port", "ingress", 104);
   const use = new TimeChart({
-    ...common,
+    store,
+    interval,
     title: "Utilisation",
     name: "utilisation",
     height: 48,
     write: percent,
     least: 1,
   });
-  const far = new TimeChart({
-    ...common,
-    title: "Ingress queues at the other end",
-    name: "far-ingress",
-    height: 104,
-    write: size,
-    least: 1000,
-  });
-  const ingress = new TimeChart({
-    ...common,
-    title: "Ingress queues of this port",
-    name: "ingress",
-    height: 104,
-    write: size,
-    least: 1000,
-  });
-  const buffer = new TimeChart({
-    ...common,
-    title: "Buffer of the switch",
-    name: "buffer",
-    height: 60,
-    write: size,
-    least: 1000,
-    hasAxis: true,
-  });
-  stack.append(
-    bars.element,
-    detail,
-    egress.element,
-    far.element,
-    ingress.element,
-    use.element,
-    message,
-    buffer.element,
-  );
+  const buffer = sizes("Buffer of the switch", "buffer", 60, true);
+  const charts = [egress, far, ingress, use, buffer];
+  stack.append(bars.element, detail, ...charts.map((chart) => chart.element));
+  buffer.element.before(message);
   let shown: number | null | undefined;
 
   const port = (): number | null =>
@@ -105,7 +72,7 @@ export function ports(context: Context): View {
         const write = await read(index, from, to, Math.max(50, Math.round(stack.clientWidth / 1.5)));
         if (isCurrent() && index === port()) write();
       },
-      (error) => fill(message, notice("Cannot show this port.", h("p", {}, reason(error)))),
+      (error) => fill(message, failure("Cannot show this port.", error)),
     );
   const parts = [
     part(async (index, from, to, bins) => {
@@ -179,26 +146,26 @@ export function ports(context: Context): View {
       fill(count);
       bars.clear();
       // Removes the values of the previous port.
-      for (const chart of [egress, far, use, ingress, buffer]) chart.set([]);
+      for (const chart of charts) chart.set([]);
       fill(head, ...portHead(topology, store, index, count));
     }
     shown = index;
     load();
     writeDetail();
   };
-  cleanup.add(
-    () => [egress, far, use, ingress, buffer, bars].forEach((part) => part.destroy()),
-    () => parts.forEach((part) => part.stop()),
+  const destroy = together(
+    ...[...charts, bars].map((part) => part.destroy),
+    ...parts.map((part) => part.stop),
     writeDetail.stop,
     onTheme(writeDetail),
-    store.subscribe((_, changed) => {
+    store.subscribe((changed) => {
       if (changed.has("port") || changed.has("pause")) update();
       else if (changed.has("from") || changed.has("to")) load();
       if (store.state.port === null && changed.has("time")) chooser(context, empty);
     }),
   );
   update();
-  return { element, destroy: () => cleanup.run() };
+  return { element, destroy };
 }
 
 function egressLines({ egress, total }: PortSeries): Line[] {
