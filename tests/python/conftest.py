@@ -146,8 +146,13 @@ compare = "reduction"
 """
 
 
-def command_line(*arguments: str | Path) -> CommandResult:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def command_line(*arguments: str | Path, code: int | None = None, output: str = "", error: str = "") -> CommandResult:
+    """Runs a command. Asserts the exit code, if given, and parts of standard output and standard error."""
+    outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert code in {None, outcome.exit_code}, outcome.output
+    assert output in outcome.stdout
+    assert error in outcome.stderr
+    return outcome
 
 
 @pytest.fixture

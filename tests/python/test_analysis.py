@@ -182,9 +182,7 @@ def test_analyze_prints_a_table(file: Path) -> None:
 
 
 def test_names_require_json(file: Path) -> None:
-    outcome = command_line("analyze", file, "--names")
-    assert outcome.exit_code == 2
-    assert "--names requires --json" in outcome.stderr
+    command_line("analyze", file, "--names", code=2, error="--names requires --json")
     document = json.loads(command_line("analyze", file, "--names", "--json").stdout)
     assert document["protocols"][0]["causes"][0]["paused"]["ports"]
 
@@ -213,9 +211,8 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     ],
 )
 def test_mistakes_are_exit_code_2(file: Path, arguments: list[str], words: str) -> None:
-    outcome = command_line("analyze", file, *arguments)
+    outcome = command_line("analyze", file, *arguments, error=words)
     assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert words in outcome.stderr
 
 
 def test_a_missing_scenario_file_is_an_error() -> None:
@@ -225,11 +222,8 @@ def test_a_missing_scenario_file_is_an_error() -> None:
 def test_tables_of_pyrrha_on_tofino2() -> None:
     memory = backwater.tofino_memory(36)
     assert (memory.hosts, memory.blocks, f"{memory.share:.1%}") == (11_664, 712, "44.5%")
-    outcome = command_line("tofino", "36")
-    assert "11,664 hosts" in outcome.stdout
+    outcome = command_line("tofino", "36", output="11,664 hosts")
     assert "11.1 MiB, 44.5% of the chip's 1,600 SRAM blocks" in outcome.stdout
     assert json.loads(command_line("tofino", "36", "--json").stdout)["blocks"] == 712
     for k, words in (("37", "even number of ports"), ("2000", "2 to 1024"), ("-4", "-4")):
-        wrong = command_line("tofino", k)
-        assert wrong.exit_code == 2
-        assert words in wrong.stderr
+        command_line("tofino", k, code=2, error=words)

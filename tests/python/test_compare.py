@@ -368,8 +368,7 @@ def test_the_same_run_counts_once_with_a_note(tmp_path: Path) -> None:
     [note] = grouped.notes
     assert f"{tmp_path / 'a'} and {tmp_path / 'copy'} are the same run" in note
     assert "It counts once" in note
-    outcome = command_line("compare", *directories, "-o", tmp_path / "page.html")
-    assert "are the same run" in outcome.stderr
+    command_line("compare", *directories, "-o", tmp_path / "page.html", error="are the same run")
     assert "are the same run" in (tmp_path / "page.html").read_text()
     assert compared(*directories)["notes"] == [note]
 
@@ -423,20 +422,14 @@ def test_a_part_of_a_result_in_a_folder_is_not_left_out_silently(tmp_path: Path)
     write_seeded(tmp_path / "folder" / "a", 1)
     (tmp_path / "folder" / "b").mkdir()
     (tmp_path / "folder" / "b" / "run.json.partial").touch()
-    outcome = command_line("compare", tmp_path / "folder")
-    assert outcome.exit_code == 2
-    assert "holds an incomplete result" in outcome.stderr
+    command_line("compare", tmp_path / "folder", code=2, error="holds an incomplete result")
 
 
 def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:
     folder = write_seeded(tmp_path / "folder" / "a", 1).parent
-    outcome = command_line("compare", folder, folder / "a")
-    assert outcome.exit_code == 2
-    assert "the same result directory is given twice" in outcome.stderr
+    command_line("compare", folder, folder / "a", code=2, error="the same result directory is given twice")
     (tmp_path / "empty").mkdir()
-    outcome = command_line("compare", tmp_path / "empty")
-    assert outcome.exit_code == 2
-    assert "not a result directory" in outcome.stderr
+    command_line("compare", tmp_path / "empty", code=2, error="not a result directory")
 
 
 # --- the page

@@ -29,9 +29,9 @@ def two(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def failing(folder: Path, *conditions: str) -> CommandResult:
+def failing(folder: Path, *conditions: str, code: int | None = None, error: str = "") -> CommandResult:
     options = [part for condition in conditions for part in ("--fail-if", condition)]
-    return command_line("compare", folder, *options)
+    return command_line("compare", folder, *options, code=code, error=error)
 
 
 def last(outcome: CommandResult) -> list[str]:
@@ -44,14 +44,12 @@ def last(outcome: CommandResult) -> list[str]:
 
 
 def test_a_condition_that_holds_for_no_group_is_code_0(two: Path) -> None:
-    outcome = failing(two, "fct.mean > 6 us", "pause_frames > 40")
-    assert outcome.exit_code == 0
+    outcome = failing(two, "fct.mean > 6 us", "pause_frames > 40", code=0)
     assert last(outcome) == ["4 checks made, 4 passed"]
 
 
 def test_a_condition_that_holds_for_a_group_is_code_8_and_a_sentence(two: Path) -> None:
-    outcome = failing(two, "fct.mean >= 6 us", "pause_frames > 9")
-    assert outcome.exit_code == 8
+    outcome = failing(two, "fct.mean >= 6 us", "pause_frames > 9", code=8)
     assert last(outcome) == [
         'failed: fct.mean >= 6 us holds for "mtu 9 KB": 6 µs ± 25.412 µs (2 seeds) is at least 6 µs',
         'failed: pause_frames > 9 holds for "mtu 1000 B": 10 ± 0 (2 seeds) is more than 9',
@@ -63,8 +61,7 @@ def test_a_condition_that_holds_for_a_group_is_code_8_and_a_sentence(two: Path) 
 @pytest.mark.parametrize("group", ["mtu 1000 B", "1"])
 def test_a_share_of_a_group_is_checked_for_all_others(two: Path, group: str) -> None:
     assert failing(two, f"fct.mean > 200% of {group}").exit_code == 0
-    outcome = failing(two, f"fct.mean > 199.5 % of {group}")
-    assert outcome.exit_code == 8
+    outcome = failing(two, f"fct.mean > 199.5 % of {group}", code=8)
     assert last(outcome) == [
         f'failed: fct.mean > 199.5 % of {group} holds for "mtu 9 KB": 6 µs ± 25.412 µs (2 seeds) '
         'is more than 5.985 µs, 199.5% of "mtu 1000 B": 3 µs ± 12.706 µs (2 seeds)',
@@ -95,8 +92,7 @@ def test_a_label_comes_before_a_number(tmp_path: Path) -> None:
     write_seeded(tmp_path / "1", 1, fct=(10,))
     directories = [tmp_path / "2", tmp_path / "1"]
     # "2" is the label of the first group, with 2 µs.
-    holds = command_line("compare", *directories, "--fail-if", "fct.mean > 110% of 2")
-    assert 'holds for "1": 10 µs' in holds.stdout
+    holds = command_line("compare", *directories, "--fail-if", "fct.mean > 110% of 2", output='holds for "1": 10 µs')
     assert "10 µs (1 seed) is more than 2.2 µs" in holds.stdout
 
 
@@ -120,14 +116,12 @@ def test_machines_hear_of_checks(two: Path) -> None:
 
 
 def test_without_conditions_no_checks_are_printed(two: Path) -> None:
-    outcome = command_line("compare", two)
-    assert outcome.exit_code == 0
+    outcome = command_line("compare", two, code=0)
     assert "check" not in outcome.stdout
 
 
 def test_a_page_is_written_though_a_condition_holds(two: Path) -> None:
-    outcome = command_line("compare", two, "-o", two / "page.html", "--fail-if", "fct.mean > 1 us", "--json")
-    assert outcome.exit_code == 8
+    outcome = command_line("compare", two, "-o", two / "page.html", "--fail-if", "fct.mean > 1 us", "--json", code=8)
     assert (two / "page.html").exists()
     assert json.loads(outcome.stdout)["checks"]["made"] == 2
 
@@ -190,11 +184,9 @@ def test_measures_are_those_of_experiments(kinds: Path, condition: str) -> None:
 
 
 def test_an_unknown_counter_is_0_with_a_note(two: Path) -> None:
-    outcome = failing(two, "counters.merge > 0")
-    assert outcome.exit_code == 0
+    outcome = failing(two, "counters.merge > 0", code=0)
     assert "no run has a counter counters.merge, so its value is 0; known counters: counters.merges" in outcome.stderr
-    outcome = failing(two, "counters.merges > 0")
-    assert outcome.exit_code == 8
+    outcome = failing(two, "counters.merges > 0", code=8)
     assert "taken as 0" not in outcome.stderr
 
 
@@ -217,18 +209,14 @@ def test_an_unknown_counter_is_0_with_a_note(two: Path) -> None:
     ],
 )
 def test_a_condition_that_cannot_be_checked_is_code_2(kinds: Path, condition: str, words: str) -> None:
-    outcome = failing(kinds, condition)
-    assert outcome.exit_code == 2, outcome.stdout
-    assert words in outcome.stderr
+    outcome = failing(kinds, condition, code=2, error=words)
     assert f"│ {condition}\n" in outcome.stderr
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "write-error", "violation"])
 def test_an_interrupted_or_invalid_run_cannot_be_checked(two: Path, outcome: str) -> None:
     write_seeded(two / "b2", 2, SLOW, fct=(8,), outcome=outcome)
-    found = failing(two, "fct.mean > 1 s")
-    assert found.exit_code == 2
-    assert f"mtu 9 KB, seed 2 ({two / 'b2'}) cannot be checked: {outcome} at " in found.stderr
+    failing(two, "fct.mean > 1 s", code=2, error=f"mtu 9 KB, seed 2 ({two / 'b2'}) cannot be checked: {outcome} at ")
 
 
 @pytest.mark.parametrize("outcome", ["deadlock", "stalled", "time-limit"])
@@ -240,8 +228,7 @@ def test_other_ends_are_results_like_any_other(two: Path, outcome: str) -> None:
 def test_groups_with_other_seeds_are_reported(two: Path) -> None:
     (two / "b2").rename(two / "kept")
     write_seeded(two / "kept", 3, SLOW, fct=(8,))
-    found = failing(two, "fct.mean > 300% of 1", "fct.mean > 1 s")
-    assert found.exit_code == 0
+    found = failing(two, "fct.mean > 300% of 1", "fct.mean > 1 s", code=0)
     note = '"mtu 9 KB" has seed 1, 3, "mtu 1000 B" seed 1–2: their traffic differs'
     assert found.stderr.count(note) == 1
     assert "their traffic" not in failing(two, "fct.mean > 1 s").stderr
@@ -249,24 +236,19 @@ def test_groups_with_other_seeds_are_reported(two: Path) -> None:
 
 def test_a_seed_without_a_value_is_named(two: Path) -> None:
     write_seeded(two / "b3", 3, SLOW, fct=(None,))
-    outcome = failing(two, "fct.mean > 1 s")
-    assert outcome.exit_code == 2
+    outcome = failing(two, "fct.mean > 1 s", code=2)
     assert f"mtu 9 KB, seed 3 ({two / 'b3'}) has no value: none of 1 flow has finished" in outcome.stderr
     write_seeded(two / "c", 1, {"network": {"mtu": "3 KB"}})
     rows = [flow(0, "elsewhere", ("h0", "h1"), 10_000, 2) | {"role": "background"}]
     frame("flows", rows).write_parquet(two / "c" / "flows.parquet")
     document = json.loads((two / "c" / "run.json").read_text())
     seal(two / "c", scenario=document["scenario"])
-    outcome = failing(two, "tag=elsewhere:unfinished > 3")
-    assert outcome.exit_code == 2
-    assert "has no value: its measurement window has no such flows" in outcome.stderr
+    failing(two, "tag=elsewhere:unfinished > 3", code=2, error="has no value: its measurement window has no such flows")
 
 
 def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
     write_seeded(tmp_path / "at-once", fct=(0,))
-    outcome = failing(tmp_path, "goodput.mean < 1 Gbps")
-    assert outcome.exit_code == 2
-    assert "has no value: it is inf" in outcome.stderr
+    failing(tmp_path, "goodput.mean < 1 Gbps", code=2, error="has no value: it is inf")
 
 
 # --- the grammar
@@ -301,8 +283,7 @@ def test_what_is_no_number_is_no_value(tmp_path: Path) -> None:
     ],
 )
 def test_an_error_is_code_2_and_its_position_is_shown(two: Path, condition: str, pointed_at: str, words: str) -> None:
-    outcome = failing(two, condition)
-    assert outcome.exit_code == 2
+    outcome = failing(two, condition, code=2)
     lines = outcome.stderr.splitlines()
     place = next(number for number, line in enumerate(lines) if line.rstrip() == f"  │ {condition}".rstrip()) + 1
     carets = lines[place].removeprefix("  │ ")
@@ -314,8 +295,7 @@ def test_an_error_is_code_2_and_its_position_is_shown(two: Path, condition: str,
 
 
 def test_errors_of_conditions_are_found_before_results_are_read() -> None:
-    outcome = command_line("compare", "missing", "--fail-if", "fc.p99 > 1")
-    assert "unknown measure" in outcome.stderr
+    command_line("compare", "missing", "--fail-if", "fc.p99 > 1", error="unknown measure")
 
 
 SIGNS = {

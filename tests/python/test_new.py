@@ -59,16 +59,11 @@ def test_the_default_template_lists_every_kind_of_every_slot(here: Path) -> None
 
 
 def test_the_printed_commands_work_and_show_a_victim(here: Path) -> None:
-    outcome = command_line("new", "mine")
-    assert outcome.exit_code == 0, outcome.output
-    assert "Written: mine.toml" in outcome.stdout
+    outcome = command_line("new", "mine", code=0, output="Written: mine.toml")
     run, why, view, explain = printed(outcome.stdout)
-    ran = command_line(*run)
-    assert ran.exit_code == 0, ran.output
+    ran = command_line(*run, code=0)
     assert "Worst victim: flow 4, h2 → h5" in " ".join(ran.stdout.split())
-    slowest = command_line(*why)
-    assert slowest.exit_code == 0
-    assert "h2 → h5" in slowest.stdout
+    command_line(*why, code=0, output="h2 → h5")
     assert command_line(*view, "--export", "page.html").exit_code == 0
     assert command_line(*explain).exit_code == 0
     assert Result.load("results/mine").flows.filter(tag="victim")["blocked_ps"].sum() > 0
@@ -76,15 +71,13 @@ def test_the_printed_commands_work_and_show_a_victim(here: Path) -> None:
 
 
 def test_the_default_experiment_template_can_be_swept_and_reproduced(here: Path) -> None:
-    outcome = command_line("new", "--experiment")
-    assert outcome.exit_code == 0, outcome.output
+    outcome = command_line("new", "--experiment", code=0)
     experiment = Experiment.load(here / "sweep.toml")
     assert len(experiment.content.scales["small"].seeds) == 2
     assert experiment.content.charts
     assert experiment.content.tables
     for command in printed(outcome.stdout):
-        done = command_line(*command)
-        assert done.exit_code == 0, done.output
+        done = command_line(*command, code=0)
         assert "12 completed; 0 packets dropped" in done.stdout or "1 reached" in done.stdout
     for scale in experiment.content.scales:
         experiment.plan(scale, experiment.points(scale))
@@ -92,8 +85,7 @@ def test_the_default_experiment_template_can_be_swept_and_reproduced(here: Path)
 
 @pytest.mark.parametrize("name", [*shipped.scenarios()])
 def test_every_scenario_is_a_template(here: Path, name: str) -> None:
-    outcome = command_line("new", "folder/mine.toml", "--like", name)
-    assert outcome.exit_code == 0, outcome.output
+    outcome = command_line("new", "folder/mine.toml", "--like", name, code=0)
     copy, origin = Scenario.load("folder/mine.toml"), Scenario.load(shipped.scenarios()[name])
     assert copy.resolved() == origin.resolved()
     assert next(printed(outcome.stdout)) == ["run", "folder/mine.toml", "-o", "results/mine"]
@@ -102,8 +94,7 @@ def test_every_scenario_is_a_template(here: Path, name: str) -> None:
 
 
 def test_a_figure_of_a_paper_is_a_template(here: Path) -> None:
-    outcome = command_line("new", "--experiment", "--like", "pyrrha/fig14")
-    assert outcome.exit_code == 0, outcome.output
+    command_line("new", "--experiment", "--like", "pyrrha/fig14", code=0)
     copy, origin = Experiment.load("fig14.toml"), Experiment.load(shipped.experiments()["pyrrha/fig14"])
     assert copy.content == origin.content
     assert (here / "fig14.toml").is_file()
@@ -124,13 +115,10 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     assert Experiment.load("other.toml", reading).edits == []
     (here / "other.toml").unlink()
     # Choices of another file are not replaced. The readings of a copy have no scoring rule.
-    outcome = command_line("new", "--experiment", "--like", "flb/fig08")
-    assert outcome.exit_code == 2
+    outcome = command_line("new", "--experiment", "--like", "flb/fig08", code=2)
     assert "choices.toml already exists, and flb/fig08 has its own choices" in outcome.output
     assert not (here / "fig08.toml").exists()
-    outcome = command_line("reproduce", "mine.toml", "--readings")
-    assert outcome.exit_code == 2
-    assert "has no table [score]" in outcome.output
+    command_line("reproduce", "mine.toml", "--readings", code=2, error="has no table [score]")
 
 
 @pytest.mark.parametrize("paper", ["srcc", "flb", "portfc"])
@@ -160,16 +148,13 @@ def test_templates_refer_to_no_files() -> None:
     ],
 )
 def test_file_names_are_derived_from_arguments(here: Path, arguments: list[str], path: str) -> None:
-    outcome = command_line("new", *arguments)
-    assert outcome.exit_code == 0, outcome.output
+    command_line("new", *arguments, code=0)
     assert [str(file.relative_to(here)) for file in here.rglob("*.toml")] == [path]
 
 
 def test_existing_files_are_replaced_only_with_force(here: Path) -> None:
     (here / "mine.toml").write_text("mine")
-    refused = command_line("new", "mine")
-    assert refused.exit_code == 2
-    assert "mine.toml already exists" in refused.stderr
+    refused = command_line("new", "mine", code=2, error="mine.toml already exists")
     assert "replace the file with --force" in refused.stderr
     assert (here / "mine.toml").read_text() == "mine"
     assert command_line("new", "mine", "--force").exit_code == 0
@@ -192,9 +177,7 @@ def test_existing_files_are_replaced_only_with_force(here: Path) -> None:
 )
 def test_errors_of_new_name_the_remedy(here: Path, arguments: list[str], words: str) -> None:
     (here / "there.toml").mkdir()
-    outcome = command_line("new", *arguments)
-    assert outcome.exit_code == 2
-    assert words in outcome.stderr
+    command_line("new", *arguments, code=2, error=words)
     assert [*here.rglob("*")] == [here / "there.toml"]
 
 
@@ -205,7 +188,5 @@ def test_templates_are_shipped() -> None:
 
 @pytest.mark.parametrize("name", ["..", ".", ".toml", "folder/.."])
 def test_invalid_file_names_are_errors(here: Path, name: str) -> None:
-    outcome = command_line("new", name)
-    assert outcome.exit_code == 2
-    assert f"{name!r} is not a file name" in outcome.stderr
+    command_line("new", name, code=2, error=f"{name!r} is not a file name")
     assert not list(here.iterdir())

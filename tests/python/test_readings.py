@@ -218,8 +218,7 @@ def _of_claim(text: str) -> dict[str, str]:
 @pytest.mark.usefixtures("paper")
 def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     for reading in (RECORD, LITERAL):
-        outcome = command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", reading, "--record")
-        assert outcome.exit_code == 0, outcome.output
+        command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", reading, "--record", code=0)
     command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     row = _of_claim("Incasts finish")
     assert row["of record"].partition("×")[0] != row["literal"].partition("×")[0]
@@ -262,8 +261,7 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
     assert "defines no reference" in command_line("reproduce", "someone", "--reading", "reference").output
     paper.write_text(paper.read_text() + REFERENCE)
     for arguments in (["someone"], ["someone", "--reading", "reference"]):
-        outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record")
-        assert outcome.exit_code == 0
+        outcome = command_line("reproduce", *arguments, "--scale", "paper", "--record", code=0)
         # The reference alone has no claims.
         assert ("Claims" in outcome.stdout) == (arguments == ["someone"])
     assert {path.name for path in (paper.parent / "data").iterdir()} == {
@@ -296,8 +294,7 @@ def test_a_reference_that_is_held_up_is_warned_of(paper: Path) -> None:
         'set.recovery = { kind = "go-back-n", timeout = "5 us" }': True,
     }.items():
         paper.write_text(f"{text}{more}\n")
-        outcome = command_line(*arguments)
-        assert outcome.exit_code == 0, outcome.output
+        outcome = command_line(*arguments, code=0)
         assert ("of the reference have paused, dropped or retransmitted packets" in outcome.output) == held_up
 
 
@@ -334,14 +331,10 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
     )
     assert command_line(*page).exit_code == 0
     edited(paper, ("samples = 6", "samples = 8"))
-    outcome = command_line(*page)
-    assert outcome.exit_code == 2
-    assert "record the sample again" in outcome.output
+    command_line(*page, code=2, error="record the sample again")
     kept = paper.parent / "data" / "readings.json"
     kept.write_text(kept.read_text()[:-9])
-    outcome = command_line(*page)
-    assert outcome.exit_code == 7
-    assert "is damaged" in outcome.output
+    command_line(*page, code=7, error="is damaged")
 
 
 @pytest.mark.parametrize(
@@ -443,19 +436,13 @@ def test_a_part_without_a_claim_of_the_paper_scores_nothing(paper: Path, tiny: P
 @pytest.mark.usefixtures("paper")
 def test_a_sample_refuses_options_without_effect() -> None:
     for options in (["--reading", "literal"], ["--scale", "paper"], ["--recorded"], ["-o", "x"], ["--markdown", "x"]):
-        outcome = command_line("reproduce", "someone", "--readings", *options)
-        assert outcome.exit_code == 2
-        assert "has no effect with --readings" in outcome.output
-    outcome = command_line("reproduce", "someone/fig1", "--readings")
-    assert outcome.exit_code == 2
-    assert "scores all figures of a paper together" in outcome.output
+        command_line("reproduce", "someone", "--readings", *options, code=2, error="has no effect with --readings")
+    command_line("reproduce", "someone/fig1", "--readings", code=2, error="scores all figures of a paper together")
 
 
 @pytest.mark.usefixtures("tiny")
 def test_a_paper_without_choices_has_one_reading() -> None:
     for options in (["--readings"], ["--reading", "literal"], ["--reading", "reference"]):
-        outcome = command_line("reproduce", "someone", *options)
-        assert outcome.exit_code == 2
-        assert "has no choices.toml" in outcome.output
+        command_line("reproduce", "someone", *options, code=2, error="has no choices.toml")
     for wrong in (("--reading", "best"), ("--samples", "4")):
         assert command_line("reproduce", "someone", *wrong).exit_code == 2

@@ -70,9 +70,7 @@ def test_a_paced_flow_is_not_blamed_on_a_port_that_it_does_not_pass(paced: Resul
         "pacing 74%",
         "marks at leaf0:4 to spine0 50% and spine0:1 to leaf1 50%: h0 → h4 (flow 0) and h1 → h4 (flow 1)",
     )
-    listed = command_line("why", str(paced.directory))
-    assert listed.exit_code == 0
-    assert "pacing 74%" in listed.stdout
+    command_line("why", str(paced.directory), code=0, output="pacing 74%")
 
 
 def test_why_names_marking_ports_and_their_sharers(paced: Result) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import Result as CommandResult
 
 import backwater
 from backwater import Result, tables, units
@@ -76,12 +77,13 @@ def recorded(path: Path, scale: str = "paper") -> Record:
     return found
 
 
+def reproduce(*arguments: str, code: int | None = None, error: str = "") -> CommandResult:
+    return command_line("reproduce", "someone", "--scale", "paper", *arguments, code=code, error=error)
+
+
 def reproduced(*arguments: str) -> dict[str, str]:
     """Returns the page and the charts that a command writes."""
-    outcome = command_line(
-        "reproduce", "someone", "--scale", "paper", "-o", "out", "--markdown", "out/page.md", *arguments
-    )
-    assert outcome.exit_code == 0, outcome.output
+    reproduce("-o", "out", "--markdown", "out/page.md", *arguments, code=0)
     return {path.name: path.read_text() for path in Path("out").iterdir()}
 
 
@@ -139,18 +141,15 @@ def test_ideal_times_are_recorded_where_there_is_a_claim(done: Path) -> None:
 
 
 def test_figures_that_are_not_recorded_are_reported(tiny: Path) -> None:
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
-    assert outcome.exit_code == 2
-    assert "nothing recorded at scale paper" in outcome.stderr
+    reproduce("--recorded", code=2, error="nothing recorded at scale paper")
     tiny.with_name("fig2.toml").write_text(TINY)
     assert command_line("reproduce", "someone/fig2", "--scale", "paper", "--record").exit_code == 0
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--markdown", "page.md")
-    assert outcome.exit_code == 0, outcome.output
+    outcome = reproduce("--recorded", "--markdown", "page.md", code=0)
     assert "not recorded" in outcome.stdout
     first, second = Path("page.md").read_text().split("## fig")[1:]
     assert "This figure is not recorded at scale paper." in first
     assert "4 completed" in second
-    assert command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--record").exit_code == 2
+    assert reproduce("--recorded", "--record").exit_code == 2
 
 
 @pytest.mark.usefixtures("losing")
@@ -168,8 +167,7 @@ def test_each_figure_is_recorded_as_soon_as_it_is_complete_and_only_then(
         return real(store, jobs, *rest)
 
     monkeypatch.setattr(sweep, "run", watched)
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--record")
-    assert outcome.exit_code == 1
+    reproduce("--record", code=1)
     assert were_there == [True]
     assert [path.exists() for path in files] == [True, False]
 
@@ -190,9 +188,7 @@ def test_each_figure_is_recorded_as_soon_as_it_is_complete_and_only_then(
 )
 def test_data_of_another_experiment_are_refused(done: Path, old: str, new: str) -> None:
     edited(done, (old, new))
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
-    assert outcome.exit_code == 2
-    assert "fig1.paper.json is out of date" in outcome.stderr
+    reproduce("--recorded", code=2, error="fig1.paper.json is out of date")
 
 
 def test_texts_claims_appearance_and_other_scales_do_not_make_data_out_of_date(done: Path) -> None:
@@ -208,18 +204,14 @@ def test_texts_claims_appearance_and_other_scales_do_not_make_data_out_of_date(d
 
 def test_a_chart_that_asks_for_another_curve_is_refused(done: Path) -> None:
     edited(done, ('kind = "cdf"\n', 'kind = "cdf"\nvalue = "slowdown"\n'))
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
-    assert outcome.exit_code == 2
-    assert "a curve of a chart of kind cdf is not recorded" in outcome.stderr
+    reproduce("--recorded", code=2, error="a curve of a chart of kind cdf is not recorded")
 
 
 def test_a_missing_point_or_measure_is_reported(done: Path) -> None:
     points = recorded(done).points
     for fewer in (points[1:], [points[0].model_copy(update={"measures": {"mean": 1.0}}), *points[1:]]):
         recorded(done).model_copy(update={"points": fewer}).write(Experiment.load(done))
-        outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded")
-        assert outcome.exit_code == 2
-        assert "fig1: PFC, 10, seed 1 is not recorded with all measures" in outcome.stderr
+        reproduce("--recorded", code=2, error="fig1: PFC, 10, seed 1 is not recorded with all measures")
 
 
 def test_a_damaged_record_is_reported(done: Path) -> None:
@@ -228,7 +220,7 @@ def test_a_damaged_record_is_reported(done: Path) -> None:
     with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
         recorded(done)
     path.write_text("{")
-    assert command_line("reproduce", "someone", "--scale", "paper", "--recorded").exit_code == 7
+    assert reproduce("--recorded").exit_code == 7
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -370,8 +362,7 @@ def test_a_stale_figure_is_marked_on_the_page(done: Path) -> None:
     edited(done, ('title = "Tiny"', 'title = "Tiny"\nskip = [{ bytes = "20", scheme = "PFC" }]'))
     path = done.parent / "data" / "fig1.paper.json"
     path.write_text(path.read_text().replace(' "points"', ' "stale": "bursts are larger now",\n "points"', 1))
-    outcome = command_line("reproduce", "someone", "--scale", "paper", "--recorded", "--markdown", "page.md")
-    assert outcome.exit_code == 0, outcome.output
+    outcome = reproduce("--recorded", "--markdown", "page.md", code=0)
     assert "fig1 (stale)" in outcome.stdout
     assert "**Stale:** bursts are larger now" in Path("page.md").read_text()
     reproduced("--record")

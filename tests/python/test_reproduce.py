@@ -10,8 +10,7 @@ from conftest import LOSING, command_line, edited
 
 
 def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
-    listed = command_line("reproduce")
-    assert "someone/fig1" in listed.stdout
+    listed = command_line("reproduce", output="someone/fig1")
     assert "small, paper" in listed.stdout
     outcome = command_line("reproduce", "someone", "--scale", "paper", "--markdown", "papers/someone/RESULTS.md")
     assert outcome.exit_code == 0, outcome.output
@@ -30,8 +29,7 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
     assert "of CPU time: 4 completed; 0 packets dropped, 0 flows unfinished." in words
     assert "4 completed" in outcome.stdout
     assert Path("results/someone-paper/fig1-1.svg").read_text().startswith("<svg")
-    swept = command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet")
-    assert swept.exit_code == 0
+    command_line("sweep", tiny, "--scale", "paper", "-o", "table.parquet", code=0)
     frame = pl.read_parquet("table.parquet")
     assert frame.columns[:6] == ["scheme", "bytes", "seed", "outcome", "cpu_seconds", "directory"]
     assert frame["mean"].null_count() == 0

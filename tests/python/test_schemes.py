@@ -147,8 +147,7 @@ def test_mean_and_confidence_are_those_of_the_flows(tmp_path: Path) -> None:
 
 
 def test_one_command_makes_a_table_and_a_picture(scenario: Path) -> None:
-    outcome = command_line("compare-schemes", scenario, "--slot", "flow control", "--slot", "load balancing")
-    assert outcome.exit_code == 0, outcome.output
+    outcome = command_line("compare-schemes", scenario, "--slot", "flow control", "--slot", "load balancing", code=0)
     lines = outcome.stdout.splitlines()
     for kind in ("as in the file", "bfc", "per-flow", "pyrrha", "pfc-star", "none", "spray", "drill", "flb"):
         assert [line for line in lines if kind in line], kind
@@ -158,8 +157,7 @@ def test_one_command_makes_a_table_and_a_picture(scenario: Path) -> None:
     assert all(f">{kind}<" in picture for kind in ("pyrrha", "drill", "incast", "poisson", "load balancing"))
     # Results are reused, and a PDF has the same picture.
     before = sorted(Path("results/store/points").iterdir())
-    again = command_line("compare-schemes", scenario, "--slot", "flow control", "-o", "a.pdf")
-    assert again.exit_code == 0
+    command_line("compare-schemes", scenario, "--slot", "flow control", "-o", "a.pdf", code=0)
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
     assert sorted(Path("results/store/points").iterdir()) == before
 
@@ -177,8 +175,7 @@ def test_failed_schemes_are_not_identical(tmp_path: Path) -> None:
 
 def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
     scenario.write_text(LEAVES.replace("spines = 2", "spines = 1"), encoding="utf-8")
-    outcome = command_line("compare-schemes", scenario, "--slot", "load balancing")
-    assert outcome.exit_code == 0, outcome.output
+    outcome = command_line("compare-schemes", scenario, "--slot", "load balancing", code=0)
     note = " ".join(outcome.stdout.split())
     assert re.search("No effect, every run is identical to the unchanged scenario: spray, drill, letflow", note)
 
@@ -194,9 +191,7 @@ def test_mechanisms_without_effect_are_reported(scenario: Path) -> None:
 )
 @pytest.mark.usefixtures("scenario")
 def test_errors_are_reported_before_any_run(arguments: list[str], words: str) -> None:
-    outcome = command_line("compare-schemes", *arguments)
-    assert outcome.exit_code == 2
-    assert words in outcome.stderr
+    command_line("compare-schemes", *arguments, code=2, error=words)
     assert not Path("results").exists()
 
 

@@ -102,35 +102,27 @@ def test_names_come_before_paths(installed: Path, tiny: Path) -> None:
 def test_what_is_no_target_is_refused(tiny: Path, command: str, target: str, words: str) -> None:
     assert tiny.is_file()
     Path("empty").mkdir()
-    outcome = command_line(command, target)
-    assert outcome.exit_code == 2
-    assert words in outcome.stderr
+    command_line(command, target, code=2, error=words)
 
 
 def test_a_user_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) -> None:
     path = tiny.rename("mine.toml")
-    outcome = command_line("reproduce", "mine.toml", "--scale", "paper", "--record")
-    assert outcome.exit_code == 0, outcome.output
-    assert "1 reached" in outcome.stdout
+    command_line("reproduce", "mine.toml", "--scale", "paper", "--record", code=0, output="1 reached")
     assert Path("results/mine-paper/mine-1.svg").is_file()
     assert Path("data/mine.paper.json").is_file()
     assert command_line("reproduce", f"./{path}", "--scale", "paper", "--recorded").exit_code == 0
 
 
 def test_the_first_scale_is_the_default(tiny: Path) -> None:
-    outcome = command_line("reproduce", tiny)
-    assert outcome.exit_code == 0, outcome.output
+    command_line("reproduce", tiny, code=0)
     assert Path("results/fig1-small").is_dir()
     text = tiny.read_text()
     tiny.with_stem("fig2").write_text(text.replace("scales.small", "scales.tiny"))
-    outcome = command_line("reproduce", "someone")
-    assert outcome.exit_code == 2
-    assert "fig2.toml has no scale small" in outcome.stderr
+    command_line("reproduce", "someone", code=2, error="fig2.toml has no scale small")
 
 
 def test_nothing_is_written_into_an_installed_package(installed: Path) -> None:
-    outcome = command_line("reproduce", "someone/fig10", "--scale", "paper", "--record")
-    assert outcome.exit_code == 2
+    outcome = command_line("reproduce", "someone/fig10", "--scale", "paper", "--record", code=2)
     assert "cannot write beside fig10.toml: it belongs to the installed package" in outcome.stderr
     assert "make a copy with `backwater new --experiment --like someone/fig10`" in outcome.stderr
     before = sorted(installed.rglob("*"))
@@ -142,12 +134,9 @@ def test_nothing_is_written_into_an_installed_package(installed: Path) -> None:
 
 def test_a_sweep_takes_one_figure(installed: Path) -> None:
     assert installed.is_dir()
-    outcome = command_line("sweep", "someone/fig10", "--scale", "paper", "-o", "table.csv")
-    assert outcome.exit_code == 0, outcome.output
+    command_line("sweep", "someone/fig10", "--scale", "paper", "-o", "table.csv", code=0)
     assert Path("results/store/points").is_dir()
-    outcome = command_line("sweep", "someone")
-    assert outcome.exit_code == 2
-    assert "someone has several experiments, but a sweep runs one" in outcome.stderr
+    command_line("sweep", "someone", code=2, error="someone has several experiments, but a sweep runs one")
 
 
 @pytest.mark.parametrize("how", ["text", "folder", "link", "fifo"])
@@ -164,9 +153,7 @@ def test_a_broken_file_of_the_user_hides_no_other(tmp_path: Path, monkeypatch: p
             broken.symlink_to("nowhere")
         case "fifo":
             os.mkfifo(broken)
-    outcome = command_line("reproduce", "list")
-    assert outcome.exit_code == 0, outcome.output
-    assert "pyrrha/fig12" in outcome.stdout
+    outcome = command_line("reproduce", "list", code=0, output="pyrrha/fig12")
     row = [line for line in outcome.stdout.splitlines() if line.startswith("mine/bad")]
     assert ["not readable: see `backwater reproduce papers/mine/bad.toml`" in line for line in row] == (
         [True] if how == "text" else []

@@ -315,10 +315,9 @@ def test_a_window_of_frames_is_that_of_the_export(server: Server, result: Result
 
 def test_a_window_from_the_command_line(result: Result, tmp_path: Path) -> None:
     path = tmp_path / "window.pcapng"
-    done = command_line(
-        "export", "pcapng", str(result.directory), "-o", str(path), "--from", "10 us", "--until", "12 us"
+    command_line(
+        "export", "pcapng", str(result.directory), "-o", str(path), "--from", "10 us", "--until", "12 us", code=0
     )
-    assert done.exit_code == 0
     expected = tmp_path / "expected.pcapng"
     export(result, "pcapng", expected, (10_000_000, 12_000_000))
     assert path.read_bytes() == expected.read_bytes()
@@ -359,8 +358,7 @@ def test_a_run_that_is_too_large_for_a_page_is_refused(result: Result, monkeypat
 
 
 def test_the_command_writes_a_page(result: Result, tmp_path: Path) -> None:
-    done = command_line("view", str(result.directory), "--export", str(tmp_path / "run.html"))
-    assert done.exit_code == 0
+    command_line("view", str(result.directory), "--export", str(tmp_path / "run.html"), code=0)
     assert "data-file" in (tmp_path / "run.html").read_text(encoding="utf-8")
     assert command_line("view", str(result.directory), "--export", str(tmp_path / "run.png")).exit_code == 2
     assert command_line("view", *[str(result.directory)] * 3).exit_code == 2
@@ -378,15 +376,13 @@ def test_unviewable_results_are_explained(tmp_path: Path) -> None:
         (half, "holds an incomplete result: its run was killed or is in progress"),
         (older, "has tables of version 1, written by Backwater 0.1.0; this one reads versions 2 and 3: run the"),
     ):
-        done = command_line("view", str(directory), "--no-browser")
-        assert done.exit_code == 2
+        done = command_line("view", str(directory), "--no-browser", code=2)
         assert message in " ".join(done.stderr.split())
 
 
 def test_a_requested_port_in_use_is_an_error(result: Result) -> None:
     with serving(shown(result)) as server:
-        done = command_line("view", str(result.directory), "--port", str(server.server_port), "--no-browser")
-        assert done.exit_code == 2
+        done = command_line("view", str(result.directory), "--port", str(server.server_port), "--no-browser", code=2)
         assert f"port {server.server_port} is in use" in done.stderr
 
 
@@ -425,8 +421,7 @@ def test_a_run_writes_the_viewer_files_and_succeeds_without_them(
     assert view_files.is_current(made / "view", Result.load(made))
     # Files of an earlier run are replaced.
     before = (made / "view" / _core.VIEW_INDEX).read_bytes()
-    again = command_line("run", scenario, "-o", made, "--no-report", "--force", "--seed", "9")
-    assert again.exit_code == 0
+    command_line("run", scenario, "-o", made, "--no-report", "--force", "--seed", "9", code=0)
     assert (made / "view" / _core.VIEW_INDEX).read_bytes() != before
     assert view_files.is_current(made / "view", Result.load(made))
 
@@ -434,8 +429,7 @@ def test_a_run_writes_the_viewer_files_and_succeeds_without_them(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(_core, "build_view", full)
-    done = command_line("run", scenario, "-o", tmp_path / "full", "--no-report")
-    assert done.exit_code == 0
+    done = command_line("run", scenario, "-o", tmp_path / "full", "--no-report", code=0)
     assert "the viewer's files were not written: [Errno 28] No space left on device" in " ".join(done.stderr.split())
     assert not (tmp_path / "full" / "view").exists()
     assert command_line("run", scenario, "-o", tmp_path / "quiet", "--no-report", "-q").stderr == ""
@@ -444,8 +438,7 @@ def test_a_run_writes_the_viewer_files_and_succeeds_without_them(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_core, "build_view", interrupt)
-    done = command_line("run", scenario, "-o", tmp_path / "interrupted", "--no-report")
-    assert done.exit_code == 0
+    done = command_line("run", scenario, "-o", tmp_path / "interrupted", "--no-report", code=0)
     assert "the viewer's files were not written: interrupted" in done.stderr
     without = command_line("run", scenario, "-o", tmp_path / "without", "--no-report", "--no-view")
     assert "were not made" not in without.stderr

@@ -227,8 +227,7 @@ def test_ports_are_shown_by_interface_name(tmp_path: Path) -> None:
 
 def test_the_command_line_explains(victim: Result) -> None:
     directory = str(victim.directory)
-    listed = command_line("why", directory)
-    assert listed.exit_code == 0
+    listed = command_line("why", directory, code=0)
     assert all(text in listed.stdout for text in ("leaf1:0 to h4: ", "(flow 0)", "(flow 1)", "(flow 2)"))
     one = command_line("why", directory, "h2->h5")
     assert "The flow is a victim: it does not pass that port." in " ".join(one.stdout.split())

@@ -36,16 +36,18 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def opened(context: BrowserContext, runs: Runs) -> Iterator[Opened]:
-    """Opens results by name. At the end, checks that no request left the machine and no script failed."""
+    """Opens results by name, in a state. At the end, checks that no request left the machine and no script failed."""
     servers: list[Server] = []
     viewers: list[Viewer] = []
 
-    def open_results(*names: str) -> Viewer:
+    def open_results(*names: str, **state: object) -> Viewer:
         shown = [Shown(name, runs[name], view_files.prepare(runs[name]), ROOT) for name in names]
         server = Server(shown, 0)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         viewers.append(Viewer(context.new_page(), server.address))
+        if state:
+            viewers[-1].show(**state)
         return viewers[-1]
 
     yield open_results

@@ -94,8 +94,7 @@ def shown_trees(viewer: Viewer) -> dict[str, tuple[int, list[Branch]]]:
 def test_the_tree_of_the_example(opened: Opened, runs: Runs, time_us: int) -> None:
     """The root is leaf1's port to h4. The leaves are the senders, including the victim h2."""
     result, time = runs["readme"], time_us * 1_000_000
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=time)
+    viewer = opened("readme", view="fabric", t=time)
     viewer.picture(f"tree-{time_us}us")
     trees = shown_trees(viewer)
     assert trees == expected_trees(result, time)
@@ -177,8 +176,7 @@ def test_a_deadlock_is_shown_from_its_onset_on(opened: Opened, runs: Runs) -> No
     result = runs["deadlock"]
     deadlock = result.summary.deadlock
     assert deadlock is not None
-    viewer = opened("deadlock")
-    viewer.show(view="fabric", t=deadlock.onset_ps - 1)
+    viewer = opened("deadlock", view="fabric", t=deadlock.onset_ps - 1)
     assert viewer.rows(".deadlock", "deadlock") == [("later",)]
     viewer.show(view="fabric", t=deadlock.onset_ps)
     assert viewer.rows(".deadlock", "deadlock") == [("on",)]
@@ -188,18 +186,14 @@ def test_a_deadlock_is_shown_from_its_onset_on(opened: Opened, runs: Runs) -> No
 
 
 def test_a_run_without_deadlock_shows_none(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric")
+    viewer = opened("readme", view="fabric")
     assert viewer.page.locator(".deadlock").count() == 0
 
 
 def test_links_of_the_picture_can_be_clicked(opened: Opened, runs: Runs) -> None:
     """A horizontal line through the canvas crosses the links of all hosts. Each link opens one of its ports."""
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=200_000_000)
-    canvas = viewer.page.locator("canvas").first
-    box = canvas.bounding_box()
-    assert box is not None
+    viewer = opened("readme", view="fabric", t=200_000_000)
+    box = viewer.box("canvas")
     found = set()
     for x in range(4, int(box["width"]), 12):
         viewer.page.mouse.click(box["x"] + x, box["y"] + box["height"] * 0.8)
@@ -220,35 +214,30 @@ def test_unknown_values_are_not_shown_as_zero(opened: Opened) -> None:
         return {name: value for name, value in viewer.rows("dl.facts dd", "readout", "value") if value == "NaN"}
 
     # Pauses are known before the first sample at 10 µs.
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=9_000_000)
+    viewer = opened("readme", view="fabric", t=9_000_000)
     assert shown(viewer) == {"queued": "NaN"}
     assert "No sample up to this time." in viewer.page.locator("aside.panel").inner_text()
     viewer.show(view="fabric", t=15_000_000)
     assert shown(viewer) == {}
-    without = opened("unsampled")
-    without.show(view="fabric", t=200_000_000)
+    without = opened("unsampled", view="fabric", t=200_000_000)
     assert shown(without) == {"queued": "NaN"}
     assert {value for (value,) in without.rows(".tree li", "bytes")} == {"NaN"}
     assert "probes.sample_interval" in without.page.locator("aside.panel").inner_text()
     without.show(view="ports", port="leaf0:4", t=200_000_000)
     assert "probes.sample_interval" in without.page.locator("main").inner_text()
-    silent = opened("silent")
-    silent.show(view="fabric", t=200_000_000)
+    silent = opened("silent", view="fabric", t=200_000_000)
     assert shown(silent) == {name: unknown[name] for name in ("paused", "trees")}
     assert "probes.pauses" in silent.page.locator("aside.panel").inner_text()
     silent.show(view="ports", port="leaf0:4", t=200_000_000)
     assert "pauses were not recorded" in silent.page.locator("main").inner_text()
-    coarse = opened("coarse")
-    coarse.show(view="fabric", t=200_000_000)
+    coarse = opened("coarse", view="fabric", t=200_000_000)
     assert shown(coarse) == {}
     assert {value for (value,) in coarse.rows(".tree li", "bytes")} == {"NaN"}
     assert coarse.number(".tree", "bytes") > 0
 
 
 def test_the_rest_of_a_large_tree_is_counted(opened: Opened) -> None:
-    viewer = opened("star")
-    viewer.show(view="fabric", t=100_000_000)
+    viewer = opened("star", view="fabric", t=100_000_000)
     paused = int(viewer.number("dd[data-readout=paused]"))
     assert paused > 250
     assert viewer.page.locator(".tree li").count() == 200

@@ -53,8 +53,7 @@ def test_congestion_signals_match_the_table(opened: Opened, runs: Runs) -> None:
         assert [count for *_, count in shown] == [count for *_, count in expected]
         assert expected
     viewer.picture("flow-signals")
-    plain = opened("quickstart")
-    plain.show(view="flow", flow=0)
+    plain = opened("quickstart", view="flow", flow=0)
     assert plain.page.locator("[data-table=signals]").is_hidden()
 
 
@@ -73,8 +72,7 @@ def test_any_flow_is_found_by_its_number(opened: Opened, runs: Runs, name: str) 
 
 
 def test_why_is_requested_and_shown(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="flow", flow=3)
+    viewer = opened("readme", view="flow", flow=3)
     viewer.page.click("[data-key=why]")
     viewer.page.wait_for_selector("[data-why=answered]")
     sentences = " ".join(viewer.page.locator("[data-why=answered] li").all_inner_texts())
@@ -86,8 +84,7 @@ def test_why_is_requested_and_shown(opened: Opened) -> None:
 
 
 def test_a_flow_without_waits_names_the_probe_and_offers_why(opened: Opened) -> None:
-    viewer = opened("deadlock")
-    viewer.show(view="flow", flow=2)
+    viewer = opened("deadlock", view="flow", flow=2)
     assert "probes.flows = true" in viewer.page.locator("main").inner_text()
     assert viewer.page.locator("[data-chart=lanes]").is_hidden()
     viewer.page.click("[data-key=why]")
@@ -101,8 +98,7 @@ def test_rates_and_windows_match_the_trace(opened: Opened, runs: Runs) -> None:
     result = runs["readme"]
     senders = result.events.filter(pl.col("event") == "sender", pl.col("flow") == 3)
     time = senders["time_ps"][senders.height // 2]
-    viewer = opened("readme")
-    viewer.show(view="flow", flow=3, t=time, **{"from": time - 100_000, "to": time + 100_000})
+    viewer = opened("readme", view="flow", flow=3, t=time, **{"from": time - 100_000, "to": time + 100_000})
     shown = viewer.number("[data-line='in flight'] .value")
     near = senders.filter(pl.col("time_ps").is_between(time - 100_000, time + 100_000))["in_flight_bytes"].to_list()
     assert shown in near
@@ -112,8 +108,7 @@ def test_rates_and_windows_match_the_trace(opened: Opened, runs: Runs) -> None:
 def test_frames_match_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
     result = runs["readme"]
     start, end = 100_000_000, 103_000_000
-    viewer = opened("readme")
-    viewer.show(view="packets", flow=flow, t=start, **{"from": start, "to": end})
+    viewer = opened("readme", view="packets", flow=flow, t=start, **{"from": start, "to": end})
     ports = set(result.topology.ports_of(result.flows.filter(id=flow).to_dicts()[0]))
     back = {
         (peer, number)
@@ -158,8 +153,7 @@ def test_frames_match_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
 
 
 def test_the_window_can_be_exported_as_a_capture(opened: Opened, runs: Runs, tmp_path: Path) -> None:
-    viewer = opened("readme")
-    viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 103_000_000})
+    viewer = opened("readme", view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 103_000_000})
     with viewer.page.expect_download() as download:
         viewer.page.click("[data-key=capture]")
     expected = tmp_path / "expected.pcapng"
@@ -168,15 +162,13 @@ def test_the_window_can_be_exported_as_a_capture(opened: Opened, runs: Runs, tmp
 
 
 def test_frames_without_real_headers_have_no_capture(opened: Opened) -> None:
-    viewer = opened("narrow")
-    viewer.show(view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 101_000_000})
+    viewer = opened("narrow", view="packets", flow=3, t=100_000_000, **{"from": 100_000_000, "to": 101_000_000})
     assert viewer.page.locator("tr[data-kind]").count() > 10
     assert viewer.page.locator("[data-key=capture]").count() == 0
 
 
 def test_a_long_window_offers_a_shorter_one(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="packets", flow=3, t=200_000_000)
+    viewer = opened("readme", view="packets", flow=3, t=200_000_000)
     viewer.page.click("[data-key=closer]")
     viewer.rest()
     state = viewer.state
@@ -186,16 +178,14 @@ def test_a_long_window_offers_a_shorter_one(opened: Opened) -> None:
 
 
 def test_a_run_without_a_trace_says_so(opened: Opened) -> None:
-    viewer = opened("quickstart")
-    viewer.show(view="packets", flow=3)
+    viewer = opened("quickstart", view="packets", flow=3)
     assert "probes.trace" in viewer.page.locator("main").inner_text()
 
 
 @pytest.mark.parametrize("name", ["readme", "quickstart", LARGE])
 def test_victims_match_the_report(opened: Opened, runs: Runs, name: str) -> None:
     result = runs[name]
-    viewer = opened(name)
-    viewer.show(view="victims", order="slowdown")
+    viewer = opened(name, view="victims", order="slowdown")
     shown = [
         (int(flow), float(slowdown))
         for flow, slowdown in viewer.rows("table.victims tr[data-flow]", "flow", "slowdown")
@@ -216,8 +206,7 @@ def test_victims_match_the_report(opened: Opened, runs: Runs, name: str) -> None
 def test_a_victim_opens_at_the_time_of_its_wait(opened: Opened, runs: Runs) -> None:
     """The cursor is inside a pause of the flow's host, caused by a port off its path."""
     result = runs["readme"]
-    viewer = opened("readme")
-    viewer.show(view="victims")
+    viewer = opened("readme", view="victims")
     viewer.page.locator("table.victims tr[data-flow='3'] button").click()
     viewer.rest()
     state = viewer.state

@@ -20,22 +20,13 @@ def test_the_page_is_below_500_kb() -> None:
 
 
 def test_a_brush_on_one_chart_moves_all_charts(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="ports", port="leaf0:4")
-    chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
-    assert chart is not None
-    y = chart["y"] + chart["height"] / 2
-    viewer.page.mouse.move(chart["x"] + chart["width"] * 0.25, y)
-    viewer.page.mouse.down()
-    viewer.page.mouse.move(chart["x"] + chart["width"] * 0.5, y, steps=5)
-    viewer.page.mouse.up()
-    viewer.rest()
+    viewer = opened("readme", view="ports", port="leaf0:4")
+    viewer.drag("[data-chart=egress] .u-over", 0.25, 0.5)
     state = viewer.state
     end = 530_000_000
     assert int(state["from"]) == pytest.approx(end * 0.25, rel=0.01)
     assert int(state["to"]) == pytest.approx(end * 0.5, rel=0.01)
-    shown = viewer.page.locator("[data-readout=range]").get_attribute("data-value")
-    assert shown == f"{state['from']} {state['to']}"
+    assert viewer.range == (int(state["from"]), int(state["to"]))
     # Another view keeps the range; a double click resets it.
     viewer.page.keyboard.press("3")
     viewer.rest()
@@ -47,10 +38,8 @@ def test_a_brush_on_one_chart_moves_all_charts(opened: Opened) -> None:
 
 
 def test_a_click_moves_the_cursor_and_the_wheel_zooms_around_it(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="ports", port="leaf0:4")
-    chart = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
-    assert chart is not None
+    viewer = opened("readme", view="ports", port="leaf0:4")
+    chart = viewer.box("[data-chart=egress] .u-over")
     x, y = chart["x"] + chart["width"] * 0.4, chart["y"] + chart["height"] / 2
     viewer.page.mouse.click(x, y)
     assert int(viewer.state["t"]) == pytest.approx(530_000_000 * 0.4, rel=0.01)
@@ -64,8 +53,7 @@ def test_a_click_moves_the_cursor_and_the_wheel_zooms_around_it(opened: Opened) 
 
 
 def test_the_address_restores_the_view_and_ignores_invalid_parts(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="ports", port="leaf1:0", t=123_000_000, **{"from": 100_000_000, "to": 200_000_000})
+    viewer = opened("readme", view="ports", port="leaf1:0", t=123_000_000, **{"from": 100_000_000, "to": 200_000_000})
     assert viewer.page.locator("main").get_attribute("data-view") == "ports"
     assert viewer.page.locator("h2[data-port]").get_attribute("data-port") == "leaf1:0"
     assert viewer.number("[data-readout=time]") == 123_000_000
@@ -80,15 +68,12 @@ def test_the_address_restores_the_view_and_ignores_invalid_parts(opened: Opened)
         viewer.page.reload()
         viewer.rest()
         assert viewer.page.locator("main").get_attribute("data-view") in VIEWS
-        start, end = (
-            int(part) for part in str(viewer.page.locator("[data-readout=range]").get_attribute("data-value")).split()
-        )
+        start, end = viewer.range
         assert 0 <= start < end <= 530_000_000
 
 
 def test_back_and_forward(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=200_000_000)
+    viewer = opened("readme", view="fabric", t=200_000_000)
     viewer.page.keyboard.press("5")
     viewer.page.keyboard.press("2")
     assert viewer.state["view"] == "ports"
@@ -99,8 +84,7 @@ def test_back_and_forward(opened: Opened) -> None:
 
 
 def test_keys(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=200_000_000)
+    viewer = opened("readme", view="fabric", t=200_000_000)
     press = viewer.page.keyboard.press
     for key, view in zip("12345", VIEWS, strict=True):
         press(key)
@@ -110,9 +94,7 @@ def test_keys(opened: Opened) -> None:
     press("Shift+ArrowLeft")
     assert viewer.number("[data-readout=time]") == 110_000_000
     press("+")
-    start, end = (
-        int(part) for part in str(viewer.page.locator("[data-readout=range]").get_attribute("data-value")).split()
-    )
+    start, end = viewer.range
     assert end - start == 265_000_000
     press("0")
     press("End")
@@ -144,8 +126,7 @@ def test_keys(opened: Opened) -> None:
     ],
 )
 def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
-    viewer = opened("readme")
-    viewer.show(view="victims")
+    viewer = opened("readme", view="victims")
     viewer.page.keyboard.press("/")
     viewer.page.keyboard.type(text)
     viewer.page.keyboard.press("Enter")
@@ -156,8 +137,7 @@ def test_search(opened: Opened, text: str, state: dict[str, str]) -> None:
 
 
 def test_search_offers_ports_of_a_node_and_ignores_blanks(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric")
+    viewer = opened("readme", view="fabric")
     box = viewer.page.locator("input[type=search]")
     box.fill("leaf1")
     viewer.rest()
@@ -174,8 +154,7 @@ def test_search_offers_ports_of_a_node_and_ignores_blanks(opened: Opened) -> Non
 
 
 def test_shortcuts_of_the_browser_are_kept(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=100_000_000)
+    viewer = opened("readme", view="fabric", t=100_000_000)
     for modifier in ("Control", "Alt", "Meta"):
         viewer.page.keyboard.press(f"{modifier}+2")
         viewer.page.keyboard.press(f"{modifier}+ArrowRight")
@@ -184,8 +163,7 @@ def test_shortcuts_of_the_browser_are_kept(opened: Opened) -> None:
 
 
 def test_failed_reads_are_repeated(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=200_000_000)
+    viewer = opened("readme", view="fabric", t=200_000_000)
     viewer.page.route("**/view/flows.parquet", lambda route: route.abort())
     viewer.page.evaluate("() => { location.hash = '#view=flow&flow=3'; }")
     viewer.page.wait_for_selector(".notice")
@@ -200,8 +178,7 @@ def test_failed_reads_are_repeated(opened: Opened) -> None:
 @pytest.mark.long
 def test_search_among_a_million_flows(opened: Opened, runs: Runs) -> None:
     (row,) = runs["large"].flows.filter(id=777_777).to_dicts()
-    viewer = opened("large")
-    viewer.show(view="fabric")
+    viewer = opened("large", view="fabric")
     for text in ("777777", f"{row['src']}->{row['dst']}"):
         viewer.page.keyboard.press("/")
         viewer.page.keyboard.type(text)
@@ -216,8 +193,7 @@ def test_search_among_a_million_flows(opened: Opened, runs: Runs) -> None:
 
 
 def test_dark_and_light(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="fabric", t=200_000_000)
+    viewer = opened("readme", view="fabric", t=200_000_000)
     background = "() => getComputedStyle(document.body).backgroundColor"
 
     def brightness() -> float:
@@ -242,9 +218,8 @@ def test_dark_and_light(opened: Opened) -> None:
 
 
 def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
-    viewer = opened("readme", "deadlock")
     # One run ends after 70 µs; later it shows its last state.
-    viewer.show(view="fabric", t=50_000_000)
+    viewer = opened("readme", "deadlock", view="fabric", t=50_000_000)
     panes = viewer.page.locator(".pane")
     assert panes.count() == 2
     assert panes.nth(0).locator(".run-name").inner_text() == "readme"

@@ -105,11 +105,7 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
     middle = (child["start_ps"] + child["end_ps"]) // 2
     window = {"from": middle - 20_000_000, "to": middle + 20_000_000}
     viewer.show(view="ports", port="h2:0", t=middle, **window)
-    lanes = viewer.page.locator("[data-chart=pauses] canvas")
-    box = lanes.bounding_box()
-    axis = viewer.page.locator("[data-chart=egress] .u-over").bounding_box()
-    assert box is not None
-    assert axis is not None
+    box, axis = viewer.box("[data-chart=pauses] canvas"), viewer.box("[data-chart=egress] .u-over")
     x = axis["x"] + axis["width"] * (middle - window["from"]) / (window["to"] - window["from"])
     viewer.page.mouse.click(x, box["y"] + box["height"] / 2)
     viewer.rest()
@@ -150,8 +146,7 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
 
 
 def test_ports_with_data_can_be_selected(opened: Opened, runs: Runs) -> None:
-    viewer = opened("readme")
-    viewer.show(view="ports", t=200_000_000)
+    viewer = opened("readme", view="ports", t=200_000_000)
     names: Locator = viewer.page.locator("tr[data-port]")
     held = runs["readme"].queues.filter(time_ps=200_000_000)
     assert {name for (name,) in viewer.rows("tr[data-port]", "port")} == {
@@ -175,16 +170,8 @@ def test_between_two_samples_the_last_one_counts(opened: Opened, runs: Runs) -> 
 
 
 def test_a_brush_over_pauses_selects_a_range(opened: Opened) -> None:
-    viewer = opened("readme")
-    viewer.show(view="ports", port="leaf0:4", t=200_000_000)
-    box = viewer.page.locator("[data-chart=pauses] canvas").bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    viewer.page.mouse.move(box["x"] + box["width"] * 0.5, y)
-    viewer.page.mouse.down()
-    viewer.page.mouse.move(box["x"] + box["width"] * 0.6, y, steps=4)
-    viewer.page.mouse.up()
-    viewer.rest()
+    viewer = opened("readme", view="ports", port="leaf0:4", t=200_000_000)
+    viewer.drag("[data-chart=pauses] canvas", 0.5, 0.6)
     state = viewer.state
     assert int(state["to"]) - int(state["from"]) < 100_000_000
     assert "pause" not in state

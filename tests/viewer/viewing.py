@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import FloatRect, Page
 
 import backwater
 from backwater import Result, Scenario
 from backwater.experiment.grid import Experiment
+from example import VICTIM
 
 ROOT: Final = Path(__file__).parents[2]
 CHROMIUM: Final = "/usr/bin/chromium"
@@ -18,23 +19,7 @@ CHROMIUM: Final = "/usr/bin/chromium"
 PICTURES: Final = ROOT / "target" / "viewer"
 
 # The README's example with all probes.
-README: Final[dict[str, Any]] = {
-    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4, "uplink_rate": "400 Gbps"},
-    "switch": {"buffer": "2 MiB"},
-    "congestion_control": {"kind": "none"},
-    "probes": {"flows": True, "trace": {}},
-    "traffic": [
-        {
-            "kind": "flows",
-            "flows": [
-                {"src": "h0", "dst": "h4", "bytes": "2 MB"},
-                {"src": "h1", "dst": "h4", "bytes": "2 MB"},
-                {"src": "h6", "dst": "h4", "bytes": "2 MB"},
-                {"src": "h2", "dst": "h5", "bytes": "2 MB"},
-            ],
-        }
-    ],
-}
+README: Final = VICTIM | {"probes": {"flows": True, "trace": {}}}
 BCUBE: Final[dict[str, Any]] = {
     "topology": {"kind": "bcube", "n": 4, "k": 1},
     "run": {"until": "300 us", "drain": "100 us"},
@@ -139,6 +124,22 @@ class Viewer:
             "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 100))"
         )
 
+    def box(self, selector: str) -> FloatRect:
+        """Returns the place of an element on the page."""
+        box = self.page.locator(selector).first.bounding_box()
+        assert box is not None
+        return box
+
+    def drag(self, selector: str, start: float, end: float) -> None:
+        """Drags the mouse across an element, between two shares of its width."""
+        box, mouse = self.box(selector), self.page.mouse
+        y = box["y"] + box["height"] / 2
+        mouse.move(box["x"] + box["width"] * start, y)
+        mouse.down()
+        mouse.move(box["x"] + box["width"] * end, y, steps=5)
+        mouse.up()
+        self.rest()
+
     def number(self, selector: str, name: str = "value") -> float:
         """Returns the number in an element's data attribute."""
         text = self.page.locator(selector).first.get_attribute(f"data-{name}")
@@ -155,6 +156,12 @@ class Viewer:
         """Takes a screenshot."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Returns the shown range of time."""
+        start, end = str(self.page.locator("[data-readout=range]").get_attribute("data-value")).split()
+        return int(start), int(end)
 
     @property
     def state(self) -> dict[str, str]:
