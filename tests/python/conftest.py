@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from backwater import Result, Scenario
 from backwater.cli.app import app
 from backwater.experiment.executors import local
 from backwater.experiment.format.content import Content
+from backwater.experiment.grid import Point
 from backwater.summary import DeadFlow, Deadlock, DeadQueue
 from example import VICTIM
 from small_result import END, US, write_result
@@ -144,6 +146,14 @@ at.scheme = "PFC"
 to.scheme = ["Pyrrha"]
 compare = "reduction"
 """
+# Changes of TINY into an experiment of analyses, without any run.
+ANALYSIS_ALONE = (
+    (
+        'mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }',
+        'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }',
+    ),
+    ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
+)
 
 
 def command_line(*arguments: str | Path, code: int | None = None, output: str = "", error: str = "") -> CommandResult:
@@ -153,6 +163,13 @@ def command_line(*arguments: str | Path, code: int | None = None, output: str = 
     assert output in outcome.stdout
     assert error in outcome.stderr
     return outcome
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes the temporary directory the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -184,3 +201,13 @@ def content_of(text: str) -> Content:
     """Writes an experiment without a scenario, with `text`."""
     head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
     return Content.model_validate(tomllib.loads(head + text))
+
+
+def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
+    """Returns a grid from lists of values by seed, for two loads of each scheme; `half` is half of `m`."""
+    return {
+        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
+        for scheme, loads in of_schemes.items()
+        for load, values in enumerate(loads, 1)
+        for seed, value in enumerate(values, 1)
+    }

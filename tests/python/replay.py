@@ -1,7 +1,5 @@
 """Terms of flows' time, recomputed from `events.parquet`.
-Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
 
-Nothing here is shared with the core: it keeps clocks per queue while it runs, and this reads a complete history
 The code shares nothing with the core. The core keeps clocks per queue during the run; the replay reads
 the complete history backwards. Each wait is split at every change at its port, and each part is
 attributed to the first applicable reason.

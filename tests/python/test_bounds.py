@@ -1,6 +1,6 @@
 """Bounds of claims: every flow at its ideal time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +8,9 @@ import pytest
 
 from backwater.experiment import claims
 from backwater.experiment.format.claims import Claim
-from backwater.experiment.grid import Experiment, Point
+from backwater.experiment.grid import Experiment
 from backwater.experiment.study import Study
-from conftest import edited
-
-
-def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[str, float | None]]:
-    """Returns a grid from lists of values by seed, for the loads 1 and 2 of each scheme."""
-    return {
-        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value}
-        for scheme, loads in of_schemes.items()
-        for load, values in enumerate(loads, 1)
-        for seed, value in enumerate(values, 1)
-    }
-
+from conftest import edited, grid
 
 HALVED = {"compare": "reduction", "at_least": 0.5}
 

@@ -13,18 +13,9 @@ from backwater.experiment import claims, reproduce
 from backwater.experiment.claims import VERDICTS, Assessment, Estimate, Verdict
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Point
+from conftest import grid
 
 Grid = dict[Point, Mapping[str, float | None]]
-
-
-def grid(**of_schemes: Sequence[Sequence[float | None]]) -> Grid:
-    """Returns a grid from lists of values by seed, for two loads of each scheme; `half` is half of `m`."""
-    return {
-        Point({"scheme": scheme, "load": str(load)}, seed): {"m": value, "half": None if value is None else value / 2}
-        for scheme, loads in of_schemes.items()
-        for load, values in enumerate(loads, 1)
-        for seed, value in enumerate(values, 1)
-    }
 
 
 def claim_of(**keys: Any) -> Claim:  # noqa: ANN401 - any TOML value

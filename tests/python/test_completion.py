@@ -11,25 +11,21 @@ from backwater import _core, shipped
 from backwater.cli.app import app
 from backwater.headroom import plan
 
+pytestmark = pytest.mark.usefixtures("here")
 BASH = shutil.which("bash")
+
+
+def answer(shell: str, **variables: str) -> str:
+    """Returns the answer to a shell that requests completions."""
+    environment = {"_BACKWATER_COMPLETE": f"complete_{shell}", **variables}
+    outcome = CliRunner().invoke(app, [], prog_name="backwater", env=environment)
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout.strip()
 
 
 def completed(words: str) -> list[str]:
     """Returns the completions of the last word, as requested by bash."""
-    environment = {
-        "_BACKWATER_COMPLETE": "complete_bash",
-        "COMP_WORDS": f"backwater {words}",
-        "COMP_CWORD": str(len(words.split(" "))),
-    }
-    outcome = CliRunner().invoke(app, [], prog_name="backwater", env=environment)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout.split()
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return answer("bash", COMP_WORDS=f"backwater {words}", COMP_CWORD=str(len(words.split(" ")))).split()
 
 
 @pytest.mark.parametrize(
@@ -86,14 +82,8 @@ def test_every_kind_of_a_slot_is_completed() -> None:
     [("zsh", """_arguments '*: :(("congestion_control.kind=dcqcn"))'"""), ("fish", "congestion_control.kind=dcqcn")],
 )
 def test_zsh_and_fish_are_supported(shell: str, expected: str) -> None:
-    environment = {
-        "_BACKWATER_COMPLETE": f"complete_{shell}",
-        "_TYPER_COMPLETE_ARGS": "backwater run f.toml --set congestion_control.kind=dc",
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-    }
-    outcome = CliRunner().invoke(app, [], prog_name="backwater", env=environment)
-    assert outcome.exit_code == 0
-    assert outcome.stdout.strip() == expected
+    words = "backwater run f.toml --set congestion_control.kind=dc"
+    assert answer(shell, _TYPER_COMPLETE_ARGS=words, _TYPER_COMPLETE_FISH_ACTION="get-args") == expected
 
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")

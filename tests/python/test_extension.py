@@ -27,9 +27,7 @@ AROUND_THE_MECHANISM = ("Cargo.toml", "pyproject.toml", "incast.toml", "sweep.to
 
 def build(folder: Path) -> Path:
     """Builds the crate in a folder as `pip install` would. Returns the path of its module.
-    The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
 
-    The target directory is that of the tests in Rust, which has the libraries built. Backwater's crates are built there
     The target directory is that of the Rust tests, which contains the built libraries. Backwater's crates are built
     again, as libraries from outside the workspace, without optimisation: 50 s of CPU time after a change.
     """

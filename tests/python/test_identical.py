@@ -9,6 +9,7 @@ from backwater.experiment.sweep_results import Sweep
 from backwater.scenario_diff import differing, flatten
 from conftest import command_line
 
+pytestmark = pytest.mark.usefixtures("here")
 GRID = """
 experiment.title = "Loads and buffers"
 [scenario]
@@ -42,11 +43,6 @@ slow.network.mtu = "512 B"
 def swept(axes: str, more: str = "") -> Sweep:
     Path("grid.toml").write_text(GRID.replace("AXES", axes) + more, encoding="utf-8")
     return Sweep.run("grid.toml")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_points_that_are_the_same_scenario_are_reported() -> None:

@@ -25,12 +25,6 @@ SLOTS = {
 }
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def printed(output: str) -> Iterator[list[str]]:
     """Returns the commands that an output suggests."""
     for line in output.splitlines():

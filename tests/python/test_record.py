@@ -24,7 +24,7 @@ from backwater.experiment.measures.flows import FlowMeasure
 from backwater.experiment.record import Core, Record, Witness
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
-from conftest import LOSING, TINY, command_line, edited
+from conftest import ANALYSIS_ALONE, LOSING, TINY, command_line, edited
 
 CHARTS = """
 [[charts]]
@@ -346,12 +346,7 @@ def test_a_record_is_marked_as_stale_if_and_only_if_it_differs(tiny: Path, chang
 
 
 def test_an_experiment_with_only_analyses_needs_no_witness(tiny: Path) -> None:
-    analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
-    edited(
-        tiny,
-        ('mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }', analysis),
-        ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
-    )
+    edited(tiny, *ANALYSIS_ALONE)
     ran = reproduced("--record")
     assert "0 runs" in ran["page.md"]
     assert reproduced("--recorded") == ran

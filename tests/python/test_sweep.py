@@ -20,7 +20,7 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.grid import Experiment
 from backwater.experiment.store import Job, Store
 from backwater.experiment.study import Study
-from conftest import LOSING, command_line, edited
+from conftest import ANALYSIS_ALONE, LOSING, command_line, edited
 from gridded import made
 
 pytestmark = pytest.mark.xdist_group("machine")
@@ -267,11 +267,6 @@ def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest
 
 
 def test_experiments_of_analysis_alone_run_nothing(tiny: Path) -> None:
-    analysis = 'mean = { kind = "analysis", protocol = "pfc", value = "deadlock-free" }'
-    edited(
-        tiny,
-        ('mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }', analysis),
-        ('compare = "ratio"\nat = { scheme = "Pyrrha" }\nto = { scheme = "PFC" }\nat_most = 1.5', "at_least = 1"),
-    )
+    edited(tiny, *ANALYSIS_ALONE)
     command_line("reproduce", "someone", "-o", "out", code=0, output="1 reached")
     assert not Path("results").exists()

@@ -15,11 +15,15 @@ import backwater
 from backwater import Result, Scenario, _core, simulation, view_files
 from backwater.directory import DamagedError, ResultError
 from small_result import seal
-from traced import INCAST
+from traced import INCAST, traced
 
 
-def test_current_files_are_used_and_old_files_are_rebuilt(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+@pytest.fixture
+def result(tmp_path: Path) -> Result:
+    return traced(tmp_path / "run")
+
+
+def test_current_files_are_used_and_old_files_are_rebuilt(result: Result) -> None:
     calls: list[tuple[int, int]] = []
     progress = lambda done, total: calls.append((done, total))  # noqa: E731
     view = view_files.prepare(result, progress)
@@ -69,7 +73,7 @@ def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Read-only or full file systems, while files are written or moved."""
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+    result = traced(tmp_path / "run")
     before = sorted(result.directory.iterdir())
     build = _core.build_view
 
@@ -93,8 +97,7 @@ def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     assert not view.exists()
 
 
-def test_unrelated_files_in_the_view_folder_are_kept(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_unrelated_files_in_the_view_folder_are_kept(result: Result) -> None:
     place = result.directory / "view"
     place.mkdir()
     (place / "mine.txt").write_text("mine")
@@ -114,9 +117,8 @@ def test_unrelated_files_in_the_view_folder_are_kept(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_files_of_another_run_are_rebuilt(tmp_path: Path) -> None:
+def test_files_of_another_run_are_rebuilt(result: Result, tmp_path: Path) -> None:
     """Stale files in a directory to which another run is written."""
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
     shutil.copytree(view_files.prepare(result), other.directory / "view")
     view = view_files.prepare(other)
@@ -125,8 +127,7 @@ def test_files_of_another_run_are_rebuilt(tmp_path: Path) -> None:
     assert not (view / "queues.parquet").exists()
 
 
-def test_two_concurrent_builds_leave_complete_files(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_two_concurrent_builds_leave_complete_files(result: Result, tmp_path: Path) -> None:
     view = result.directory / "view"
     kept = tmp_path / "kept"
     with ThreadPoolExecutor(4) as pool:
@@ -143,8 +144,7 @@ def test_two_concurrent_builds_leave_complete_files(tmp_path: Path) -> None:
     assert {path.name: path.stat().st_ino for path in view.iterdir()} == made
 
 
-def test_a_view_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_a_view_that_is_no_folder_is_an_error(result: Result, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     place = result.directory / "view"
     place.symlink_to(tmp_path / "elsewhere")
@@ -158,8 +158,7 @@ def test_a_view_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", view_files.MADE_FILES)
-def test_incomplete_files_are_rebuilt(tmp_path: Path, name: str) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_incomplete_files_are_rebuilt(result: Result, name: str) -> None:
     view = view_files.prepare(result)
     whole = (view / name).read_bytes()
     for damage in ((view / name).unlink, lambda: (view / name).write_bytes(whole[:-7])):
@@ -169,8 +168,7 @@ def test_incomplete_files_are_rebuilt(tmp_path: Path, name: str) -> None:
         assert (view / name).read_bytes() == whole
 
 
-def test_an_interrupted_build_leaves_no_files(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_an_interrupted_build_leaves_no_files(result: Result) -> None:
 
     def stop(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
@@ -181,16 +179,14 @@ def test_an_interrupted_build_leaves_no_files(tmp_path: Path) -> None:
     assert sorted(result.directory.iterdir()) == before
 
 
-def test_a_damaged_table_is_named(tmp_path: Path) -> None:
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
+def test_a_damaged_table_is_named(result: Result) -> None:
     (result.directory / "queues.parquet").write_bytes(b"nothing")
     with pytest.raises(DamagedError, match=r"queues\.parquet is damaged"):
         view_files.prepare(result)
 
 
-def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(result: Result) -> None:
     """A lock protects a live process, even if the files already exist."""
-    result = backwater.run(Scenario.from_dict(INCAST), tmp_path / "run")
     program = """
 import os, signal, sys
 from backwater import Result, _core

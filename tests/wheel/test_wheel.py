@@ -1,7 +1,5 @@
 """Tests of wheel and source distribution, which `make test-wheel` builds.
-The wheel is installed and used. Of the source distribution the list of files is compared and the sources are checked;
 
-The wheel is installed and used. Of the source distribution the list of files is compared and the sources are checked;
 The wheel is installed and used. For the source distribution, the list of files and the sources are
 checked; `make test-long` also compiles, installs and uses it.
 """
