@@ -19,6 +19,7 @@ from backwater.experiment.executors import local
 from backwater.experiment.format.content import Content
 from backwater.experiment.grid import Point
 from backwater.summary import DeadFlow, Deadlock, DeadQueue
+from backwater.why import Explanation
 from example import VICTIM
 from small_result import END, US, write_result
 
@@ -27,6 +28,11 @@ EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "100"))
 # Deterministic cases without a deadline, because test machines may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True, max_examples=EXAMPLES)
 settings.load_profile("backwater")
+
+# Charts of a result.
+OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
+OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")
+CHARTS = (*OVER_TIME, *OVER_SIZE, "topology")
 
 
 @pytest.fixture
@@ -50,6 +56,12 @@ def quiet_result(tmp_path: Path) -> Result:
 def victim(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Returns a result of the README's example, without probes."""
     return backwater.run(Scenario.from_dict(VICTIM), tmp_path_factory.mktemp("victim"))
+
+
+@pytest.fixture(scope="session")
+def why(victim: Result) -> Explanation:
+    """Returns the explanation of the example's victim."""
+    return victim.why(3)
 
 
 @pytest.fixture

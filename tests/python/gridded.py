@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -50,6 +53,20 @@ pauses = { kind = "run", path = "pause_frames" }
 WHILE_IT_RUNS = {*PARTIAL_FILES} - {
     f"{name}.partial" for name in ("run.json", "switches.parquet", "reordering.parquet")
 }
+
+
+def sweeping(directory: Path, *options: str, **popen: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - those of Popen
+    """Starts a sweep of the grid in a directory."""
+    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", *options]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=directory, stdout=pipe, stderr=pipe, text=True, **popen)
+
+
+def swept(directory: Path, *options: str, **popen: Any) -> tuple[int, str, str]:  # noqa: ANN401 - as above
+    """Sweeps the grid in a directory; returns exit code and output."""
+    process = sweeping(directory, *options, **popen)
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output, errors
 
 
 def names(directory: Path) -> set[str]:

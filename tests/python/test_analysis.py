@@ -216,7 +216,7 @@ def test_mistakes_are_exit_code_2(file: Path, arguments: list[str], words: str) 
 
 
 def test_a_missing_scenario_file_is_an_error() -> None:
-    assert command_line("analyze", "missing.toml").exit_code == 2
+    command_line("analyze", "missing.toml", code=2)
 
 
 def test_tables_of_pyrrha_on_tofino2() -> None:

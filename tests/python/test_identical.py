@@ -96,7 +96,7 @@ def test_a_sweep_says_so_and_draws_its_charts() -> None:
     assert f"Written: {svg}\nWritten: {pdf}\n" in outcome.stdout
     assert "Means" in svg.read_text(encoding="utf-8")
     assert pdf.read_bytes().startswith(b"%PDF")
-    assert command_line("sweep", "grid.toml", "--charts", "elsewhere", "--axis", "control=slow").exit_code == 0
+    command_line("sweep", "grid.toml", "--charts", "elsewhere", "--axis", "control=slow", code=0)
     assert ">none<" not in Path("elsewhere/grid-1.svg").read_text(encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ def listed(text: str) -> dict[str, list[str]]:
 
 
 def test_the_default_template_lists_every_kind_of_every_slot(here: Path) -> None:
-    assert command_line("new").exit_code == 0
+    command_line("new", code=0)
     definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
     kinds = {
         slot: sorted(option["properties"]["kind"]["const"] for option in definitions[name]["oneOf"])
@@ -58,8 +58,8 @@ def test_the_printed_commands_work_and_show_a_victim(here: Path) -> None:
     ran = command_line(*run, code=0)
     assert "Worst victim: flow 4, h2 → h5" in " ".join(ran.stdout.split())
     command_line(*why, code=0, output="h2 → h5")
-    assert command_line(*view, "--export", "page.html").exit_code == 0
-    assert command_line(*explain).exit_code == 0
+    command_line(*view, "--export", "page.html", code=0)
+    command_line(*explain, code=0)
     assert Result.load("results/mine").flows.filter(tag="victim")["blocked_ps"].sum() > 0
     assert (here / "results/mine/run.json").is_file()
 
@@ -96,7 +96,7 @@ def test_a_figure_of_a_paper_is_a_template(here: Path) -> None:
 
 @pytest.mark.parametrize("reading", readings.NAMED)
 def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: str) -> None:
-    assert command_line("new", "mine", "--experiment", "--like", "srcc/fig02").exit_code == 0
+    command_line("new", "mine", "--experiment", "--like", "srcc/fig02", code=0)
     copy = Experiment.load("mine.toml", reading)
     origin = Experiment.load(shipped.experiments()["srcc/fig02"], reading)
     assert copy.content == origin.content
@@ -151,7 +151,7 @@ def test_existing_files_are_replaced_only_with_force(here: Path) -> None:
     refused = command_line("new", "mine", code=2, error="mine.toml already exists")
     assert "replace the file with --force" in refused.stderr
     assert (here / "mine.toml").read_text() == "mine"
-    assert command_line("new", "mine", "--force").exit_code == 0
+    command_line("new", "mine", "--force", code=0)
     assert "[topology]" in (here / "mine.toml").read_text()
 
 

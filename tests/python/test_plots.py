@@ -13,10 +13,8 @@ import vl_convert
 
 from backwater import Result, node_style, plots, report, style, vega
 from backwater.topology_plot import topology_chart
+from conftest import CHARTS, OVER_SIZE, OVER_TIME
 from small_result import END, FLOW_ROWS, US, frame, side_by_side, write_result
-
-OVER_TIME = ("throughput", "buffer", "headroom", "queues", "pauses", "paused_queues")
-OVER_SIZE = ("fct", "slowdown", "slowdown_cdf")
 
 
 def spec(result: Result, name: str) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
 # --- form
 
 
-@pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
+@pytest.mark.parametrize("name", CHARTS)
 def test_users_receive_valid_altair_charts(result: Result, quiet_result: Result, troubled: Result, name: str) -> None:
     for subject in (result, quiet_result, troubled):
         chart, drawn = getattr(subject.plot, name)(), spec(subject, name)
@@ -288,7 +286,7 @@ def test_links_and_nodes_are_wide_for_the_pointer(result: Result) -> None:
 # --- words
 
 
-@pytest.mark.parametrize("name", [*OVER_TIME, *OVER_SIZE, "topology"])
+@pytest.mark.parametrize("name", CHARTS)
 def test_axes_have_titles(troubled: Result, name: str) -> None:
     chart = spec(troubled, name)
     for axis in (layers(chart)[0]["encoding"][channel] for channel in "xy"):

@@ -208,7 +208,8 @@ def test_readings_are_scored_and_ranked() -> None:
 
 
 def _of_claim(text: str) -> dict[str, str]:
-    """Returns the cells of a claim on the page by their headers."""
+    """Returns the cells of a claim on a new page by their headers."""
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     lines = Path("page.md").read_text().splitlines()
     table = next(line for line in lines if line.startswith("| figure |")), next(line for line in lines if text in line)
     headers, cells = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table)
@@ -219,7 +220,6 @@ def _of_claim(text: str) -> dict[str, str]:
 def test_a_page_shows_the_literal_reading_beside_that_of_record() -> None:
     for reading in (RECORD, LITERAL):
         command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", reading, "--record", code=0)
-    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     row = _of_claim("Incasts finish")
     assert row["of record"].partition("×")[0] != row["literal"].partition("×")[0]
     assert row["literal"].endswith(": reached")
@@ -269,7 +269,6 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
         "fig2.paper.json",
         "fig1.paper.reference.json",
     }
-    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     of_record, reference = (
         _of_claim("Incasts finish")[header].removeprefix("worst ").partition("×")[0]
         for header in ("of record", "reference")
@@ -281,7 +280,6 @@ def test_the_reference_runs_its_points_and_has_a_column(paper: Path) -> None:
         'at = { scheme = "PFC" }\nto = { scheme = "Pyrrha" }',
     )
     edited(paper.with_name("fig1.toml"), swapped)
-    command_line("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
     assert "reference" not in _of_claim("Incasts finish")
 
 
@@ -315,10 +313,10 @@ def test_the_hardest_rivals_give_the_scheme_its_least_score(paper: Path) -> None
 
 
 def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) -> None:
-    assert command_line("reproduce", "someone", "--readings", "--samples", "2", "--record").exit_code == 0
-    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "--record").exit_code == 0
+    command_line("reproduce", "someone", "--readings", "--samples", "2", "--record", code=0)
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--record", code=0)
     page = ("reproduce", "someone/fig1", "--scale", "paper", "--recorded", "--markdown", "page.md")
-    assert command_line(*page).exit_code == 0
+    command_line(*page, code=0)
     text = Path("page.md").read_text()
     assert "| delay | open | 1 us | 2 us | Delay of links |" in text
     assert "Readings (2 drawn with seed 1; chosen from " in text
@@ -329,7 +327,7 @@ def test_a_recorded_sample_is_on_the_page_until_the_choices_change(paper: Path) 
         ('about = "Delay of links"', 'about = "Delay of every link"'),
         ("[choices.delay]", REFERENCE + "[choices.delay]"),
     )
-    assert command_line(*page).exit_code == 0
+    command_line(*page, code=0)
     edited(paper, ("samples = 6", "samples = 8"))
     command_line(*page, code=2, error="record the sample again")
     kept = paper.parent / "data" / "readings.json"
@@ -445,4 +443,4 @@ def test_a_paper_without_choices_has_one_reading() -> None:
     for options in (["--readings"], ["--reading", "literal"], ["--reading", "reference"]):
         command_line("reproduce", "someone", *options, code=2, error="has no choices.toml")
     for wrong in (("--reading", "best"), ("--samples", "4")):
-        assert command_line("reproduce", "someone", *wrong).exit_code == 2
+        command_line("reproduce", "someone", *wrong, code=2)

@@ -16,6 +16,7 @@ from backwater.topology import Port
 from backwater.why import render
 from conftest import EXAMPLES, command_line
 from example import VICTIM
+from traced import of_ports
 
 # Number of explained flows per congestion control.
 FLOWS: Final = 50
@@ -173,10 +174,7 @@ def _stamps(header: bytes) -> list[tuple[int, int, int]]:
 
 def _loads(result: Result, flow: dict[str, Any]) -> Counter[Port]:
     """Returns HPCC's busiest hop in each ACK, if above 0.95 (Algorithm 1, MeasureInflight)."""
-    rates = {
-        (node, port): rate
-        for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
-    }
+    rates = of_ports(result, "rate_bps")
     way = result.topology.ports_of(flow)
     acks = result.events.filter(
         pl.col("event") == "sent",

@@ -143,13 +143,13 @@ def test_ideal_times_are_recorded_where_there_is_a_claim(done: Path) -> None:
 def test_figures_that_are_not_recorded_are_reported(tiny: Path) -> None:
     reproduce("--recorded", code=2, error="nothing recorded at scale paper")
     tiny.with_name("fig2.toml").write_text(TINY)
-    assert command_line("reproduce", "someone/fig2", "--scale", "paper", "--record").exit_code == 0
+    command_line("reproduce", "someone/fig2", "--scale", "paper", "--record", code=0)
     outcome = reproduce("--recorded", "--markdown", "page.md", code=0)
     assert "not recorded" in outcome.stdout
     first, second = Path("page.md").read_text().split("## fig")[1:]
     assert "This figure is not recorded at scale paper." in first
     assert "4 completed" in second
-    assert reproduce("--recorded", "--record").exit_code == 2
+    reproduce("--recorded", "--record", code=2)
 
 
 @pytest.mark.usefixtures("losing")
@@ -220,7 +220,7 @@ def test_a_damaged_record_is_reported(done: Path) -> None:
     with pytest.raises(DamagedError, match=r"fig1.paper.json is damaged or of another version: points.0.seed: Field"):
         recorded(done)
     path.write_text("{")
-    assert reproduce("--recorded").exit_code == 7
+    reproduce("--recorded", code=7)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])

@@ -9,20 +9,9 @@ import vl_convert
 
 from backwater import Result, plots, report, style, vega
 from backwater.topology_plot import collapse_hosts, place, topology_chart
+from conftest import CHARTS
 from small_result import END, side_by_side
 
-CHARTS = (
-    "fct",
-    "slowdown",
-    "slowdown_cdf",
-    "throughput",
-    "buffer",
-    "headroom",
-    "queues",
-    "pauses",
-    "paused_queues",
-    "topology",
-)
 # Attributes, style rules and scripts that would make a browser access the network.
 LOADS = re.compile(r"""(?:src|href|action)\s*=\s*["']?(?:https?:)?//|url\(\s*["']?(?:https?:)?//|@import""")
 

@@ -38,9 +38,9 @@ def test_reproduce_runs_draws_checks_and_writes_a_page(tiny: Path) -> None:
 def test_a_file_may_be_about_several_figures(tiny: Path) -> None:
     tiny.rename(tiny.with_name("fig3-5.toml"))
     for target in ("someone/fig3-5", "someone/fig3", "someone/fig4", "someone/fig5"):
-        assert command_line("reproduce", target, "--scale", "paper").exit_code == 0
+        command_line("reproduce", target, "--scale", "paper", code=0)
     for target in ("someone/fig2", "someone/fig6", "someone/tab4"):
-        assert command_line("reproduce", target, "--scale", "paper").exit_code == 2
+        command_line("reproduce", target, "--scale", "paper", code=2)
 
 
 @pytest.mark.usefixtures("losing")

@@ -183,7 +183,7 @@ for number in range(60):
 
 def test_a_file_that_cannot_be_read_is_not_taken_for_damaged(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edited(tiny, ("seeds = [1, 2]", "seeds = [1]"))
-    assert command_line("sweep", tiny, "--store", "store").exit_code == 0
+    command_line("sweep", tiny, "--store", "store", code=0)
     kept = made(Store(Path("store")))
 
     def read(_: Path) -> bytes:
@@ -390,9 +390,9 @@ def test_what_is_being_made_is_not_merged(tmp_path: Path) -> None:
 
 def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     edited(tiny, ("seeds = [1, 2]", "seeds = [1]"))
-    assert command_line("sweep", tiny, "--store", "one").exit_code == 0
+    command_line("sweep", tiny, "--store", "one", code=0)
     damaged, different, *_ = sorted((Path("one") / "points").iterdir())
-    assert command_line("merge", "two", "one").exit_code == 0
+    command_line("merge", "two", "one", code=0)
     table = damaged / "flows.parquet"
     table.write_bytes(table.read_bytes()[:-1])
     # A result that is sound, and yet not what another machine has made of the same scenario.

@@ -84,7 +84,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(tiny: Path, how: signal.Signals) -
     assert len(everything) == 8
     assert kept.items() <= everything.items()
     assert not list(Path("store/running").iterdir())
-    assert command_line("sweep", tiny, "--store", "store").exit_code == 0
+    command_line("sweep", tiny, "--store", "store", code=0)
     assert made(Store(Path("store"))) == everything
 
 
@@ -103,7 +103,7 @@ def test_a_failed_run_is_kept_with_its_log_and_the_others_finish(tiny: Path) -> 
     assert len([line for line in joined.stdout.splitlines() if " 10 " in line]) == 2
     (failed,) = Path("results/store/failed").iterdir()
     before = failed.stat().st_ino
-    assert command_line("sweep", tiny, "--axis", "bytes=10").exit_code == 1
+    command_line("sweep", tiny, "--axis", "bytes=10", code=1)
     assert failed.stat().st_ino != before
 
 
@@ -123,10 +123,10 @@ def test_a_run_whose_inputs_change_fails(tiny: Path) -> None:
 
 def test_a_complete_store_is_not_written_to(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
-    assert command_line(*arguments).exit_code == 0
+    command_line(*arguments, code=0)
     running = Path("store/running")
     running.rmdir()
-    assert command_line(*arguments).exit_code == 0
+    command_line(*arguments, code=0)
     assert not running.exists()
 
 
@@ -173,7 +173,7 @@ def test_a_sweep_that_waits_can_be_stopped(tiny: Path) -> None:
 
 def test_a_damaged_point_is_reported_and_run_again(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
-    assert command_line(*arguments).exit_code == 0
+    command_line(*arguments, code=0)
     before = made(Store(Path("store")))
     table, summary, point, sound = (Path("store/points") / key for key in sorted(before))
     content = bytearray((table / "ports.parquet").read_bytes())
@@ -192,7 +192,7 @@ def test_a_damaged_point_is_reported_and_run_again(tiny: Path) -> None:
 
 def test_a_file_in_place_of_a_point_is_reported_and_replaced(tiny: Path) -> None:
     arguments = ("sweep", tiny, "--scale", "paper", "--store", "store")
-    assert command_line(*arguments).exit_code == 0
+    command_line(*arguments, code=0)
     before = made(Store(Path("store")))
     file, circle, link, sound = (Path("store/points") / key for key in sorted(before))
     link.rename("elsewhere")
@@ -246,11 +246,11 @@ def test_a_run_whose_result_cannot_be_written_fails_without_a_traceback(
 
 
 def test_a_store_or_a_table_that_cannot_be_written_is_code_7(tiny: Path) -> None:
-    assert command_line("sweep", tiny, "--store", tiny / "store").exit_code == 7
+    command_line("sweep", tiny, "--store", tiny / "store", code=7)
     for name in ("full.csv", "full.parquet"):
         Path(name).symlink_to("/dev/full")
         command_line("sweep", tiny, "--scale", "paper", "-o", name, code=7, error="No space left on device")
-    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "-o", tiny / "charts").exit_code == 7
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "-o", tiny / "charts", code=7)
 
 
 def test_a_run_that_dies_is_a_failure_of_its_own(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_a_user_experiment_is_reproduced_and_recorded_by_its_path(tiny: Path) ->
     command_line("reproduce", "mine.toml", "--scale", "paper", "--record", code=0, output="1 reached")
     assert Path("results/mine-paper/mine-1.svg").is_file()
     assert Path("data/mine.paper.json").is_file()
-    assert command_line("reproduce", f"./{path}", "--scale", "paper", "--recorded").exit_code == 0
+    command_line("reproduce", f"./{path}", "--scale", "paper", "--recorded", code=0)
 
 
 def test_the_first_scale_is_the_default(tiny: Path) -> None:
@@ -126,8 +126,8 @@ def test_nothing_is_written_into_an_installed_package(installed: Path) -> None:
     assert "cannot write beside fig10.toml: it belongs to the installed package" in outcome.stderr
     assert "make a copy with `backwater new --experiment --like someone/fig10`" in outcome.stderr
     before = sorted(installed.rglob("*"))
-    assert command_line("reproduce", "someone/fig10", "--scale", "paper").exit_code == 0
-    assert command_line("reproduce", "someone/fig1", "--scale", "paper", "--record").exit_code == 0
+    command_line("reproduce", "someone/fig10", "--scale", "paper", code=0)
+    command_line("reproduce", "someone/fig1", "--scale", "paper", "--record", code=0)
     assert sorted(installed.rglob("*")) == before
     assert Path("papers/someone/data/fig1.paper.json").is_file()
 

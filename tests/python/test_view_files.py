@@ -27,21 +27,8 @@ def test_current_files_are_used_and_old_files_are_rebuilt(result: Result) -> Non
     calls: list[tuple[int, int]] = []
     progress = lambda done, total: calls.append((done, total))  # noqa: E731
     view = view_files.prepare(result, progress)
-    rows = sum(
-        table.height
-        for table in (
-            result.flows,
-            result.pauses,
-            result.queues,
-            result.egress,
-            result.ingress,
-            result.ports,
-            result.buffers,
-            result.waits,
-            result.signals,
-            result.events,
-        )
-    )
+    shown = ("flows", "pauses", "queues", "egress", "ingress", "ports", "buffers", "waits", "signals", "events")
+    rows = sum(getattr(result, table).height for table in shown)
     assert calls[-1] == (rows, rows)
     calls.clear()
     assert view_files.prepare(result, progress) == view

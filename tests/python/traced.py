@@ -7,6 +7,7 @@ import polars as pl
 
 import backwater
 from backwater import Result, Scenario
+from backwater.topology import Port
 
 # An incast over two leaves and a blocked flow: PAUSEs, marks and CNPs.
 INCAST: Final[dict[str, Any]] = {
@@ -33,6 +34,12 @@ INCAST: Final[dict[str, Any]] = {
 def traced(directory: Path, **changes: Any) -> Result:  # noqa: ANN401 - any part of a scenario
     """Runs the incast with changes."""
     return backwater.run(Scenario.from_dict(INCAST | changes), directory)
+
+
+def of_ports(result: Result, column: str) -> dict[Port, Any]:
+    """Returns a column of the table of egress ports, by port."""
+    rows = result.topology.egress_ports.select("node", "port", column).iter_rows()
+    return {(node, port): value for node, port, value in rows}
 
 
 def sent(result: Result) -> list[dict[str, Any]]:

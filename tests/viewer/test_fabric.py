@@ -10,6 +10,7 @@ from playwright.sync_api import Locator
 
 from backwater import Result
 from backwater.topology import Port
+from traced import of_ports
 from viewing import LARGE, Opened, Runs, Viewer
 
 # Branch of a tree: port, queue, bytes, and further branches.
@@ -135,10 +136,7 @@ def test_an_instant_matches_the_tables(opened: Opened, runs: Runs, name: str) ->
     result = runs[name]
     viewer, draw = opened(name), random.Random(name)
     end, interval = result.summary.simulated_ps, result.summary.sample_interval_ps
-    rates = {
-        (node, port): rate
-        for node, port, rate in result.topology.egress_ports.select("node", "port", "rate_bps").iter_rows()
-    }
+    rates = of_ports(result, "rate_bps")
     busy = [row["start_ps"] for row in result.pauses.sample(min(2, result.pauses.height), seed=1).to_dicts()]
     for time in [*busy, *(draw.randrange(end) for _ in range(3)), 0, end]:
         pauses, bytes_of = active(result, time), port_bytes(result, time)

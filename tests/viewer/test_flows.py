@@ -8,6 +8,7 @@ import pytest
 
 from backwater import victims
 from backwater.exports import export
+from traced import of_ports
 from viewing import LARGE, Opened, Runs
 
 
@@ -117,13 +118,7 @@ def test_frames_match_the_trace(opened: Opened, runs: Runs, flow: int) -> None:
         for (other, number), to in result.topology.ports.items()
         if other == peer and to == node
     }
-    delay = dict(
-        zip(
-            result.topology.egress_ports.select("node", "port").rows(),
-            result.topology.egress_ports["delay_ps"],
-            strict=True,
-        )
-    )
+    delay = of_ports(result, "delay_ps")
     sent = [
         row
         for row in result.events.filter(pl.col("event") == "sent").to_dicts()

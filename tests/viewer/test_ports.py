@@ -119,17 +119,8 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
     row: dict[str, Any] | None = child
     while row is not None:
         expected.append((f"{row['node']}:{row['port']}", str(row["queue"]), str(row["start_ps"])))
-        above = (
-            {}
-            if row["parent_queue"] is None
-            else {
-                "node": row["peer"],
-                "port": row["via_port"],
-                "queue": row["parent_queue"],
-                "start_ps": row["parent_start_ps"],
-            }
-        )
-        row = next(iter(result.pauses.filter(**above).to_dicts()), None) if above else None
+        above = result.pauses.filter(node=row["peer"], port=row["via_port"], queue=row["parent_queue"])
+        row = next(iter(above.filter(start_ps=row["parent_start_ps"]).to_dicts()), None)
     assert chain == expected
     assert len(chain) > 1
     viewer.picture("pause")
