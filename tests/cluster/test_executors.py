@@ -27,7 +27,19 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.executors.ray_cluster import RayCluster
 from backwater.experiment.executors.slurm import Submitit
 from backwater.experiment.store import Store
-from gridded import GRID, contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
+from gridded import (
+    GRID,
+    contents,
+    eventually,
+    kill_when_some_are_made,
+    locally,
+    made,
+    processes,
+    study,
+    sweeping,
+    swept,
+    table,
+)
 
 
 @pytest.fixture(scope="session")
@@ -117,9 +129,8 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
 ) -> None:
     study(tmp_path)
     store = Store(tmp_path / "store")
-    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", "ray"]
-    command += ["--executor-option", f"address={cluster.address}"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    options = ("--store", "store", "--executor", "ray", "--executor-option", f"address={cluster.address}")
+    with sweeping(tmp_path, *options) as process:
         eventually(lambda: len(made(store)) >= 3)
         process.send_signal(how)
         _, errors = process.communicate(timeout=60)
@@ -128,9 +139,9 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
     assert f"{len(made(store))} of 12 runs have results in store" in errors
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
     kept = made(store)
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "12 completed" in done.stdout
+    code, output, errors = swept(tmp_path, *options)
+    assert code == 0, errors
+    assert "12 completed" in output
     assert kept.items() <= made(store).items()
     assert_equal(tmp_path, store, local)
 
@@ -150,10 +161,8 @@ def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
     """Starts a sweep with runs of seconds in its own session, on its own cluster."""
     study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
     options = {"ray": ["num_cpus=2"], "submitit": ["cluster=local", f"folder={tmp_path}/logs"]}[kind]
-    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--executor", kind]
-    command += [word for option in options for word in ("--executor-option", option)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    words = [word for option in options for word in ("--executor-option", option)]
+    return sweeping(tmp_path, "--store", "store", "--executor", kind, *words, start_new_session=True)
 
 
 def stopped(
@@ -292,10 +301,9 @@ def test_machines_without_the_files_are_reported(tmp_path: Path, kind: Kind) -> 
 )
 def test_wrong_options_are_refused(tmp_path: Path, kind: str, option: str, words: str) -> None:
     study(tmp_path)
-    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--executor", kind, "--executor-option", option]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
-    assert re.search(words, done.stderr), done.stderr
+    code, _, errors = swept(tmp_path, "--executor", kind, "--executor-option", option)
+    assert code == 2, errors
+    assert re.search(words, errors), errors
     assert not (tmp_path / "results/store").exists()
 
 
@@ -305,8 +313,7 @@ def test_what_is_not_installed_is_said(tmp_path: Path) -> None:
         hidden = tmp_path / module / f"{module}.py"
         hidden.parent.mkdir()
         hidden.write_text(f"raise ModuleNotFoundError(\"No module named '{module}'\")\n", encoding="utf-8")
-        command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--executor", module]
         env = {**os.environ, "PYTHONPATH": str(hidden.parent)}
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 2, done.stderr
-        assert f"No module named '{module}': install it with pip install 'backwater[{module}]'" in done.stderr
+        code, _, errors = swept(tmp_path, "--executor", module, env=env)
+        assert code == 2, errors
+        assert f"No module named '{module}': install it with pip install 'backwater[{module}]'" in errors

@@ -65,7 +65,7 @@ def sweeping(directory: Path, *options: str, **popen: Any) -> subprocess.Popen[s
 def swept(directory: Path, *options: str, **popen: Any) -> tuple[int, str, str]:  # noqa: ANN401 - as above
     """Sweeps the grid in a directory; returns exit code and output."""
     process = sweeping(directory, *options, **popen)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate()
     return process.returncode, output, errors
 
 

@@ -24,7 +24,7 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.store import Job, Store, StoreError
 from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
-from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, table
+from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, sweeping, table
 
 # They start, wait for and kill processes: one worker runs them one after the other.
 pytestmark = pytest.mark.xdist_group("machine")
@@ -83,8 +83,7 @@ def alone(tmp_path: Path) -> Iterator[Path]:
 
 
 def shard(directory: Path, part: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "--shard", part, "-j", "1"]
-    return subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return sweeping(directory, "--store", "store", "--shard", part, "-j", "1")
 
 
 def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: Path, local: Store) -> None:
@@ -116,10 +115,7 @@ def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: 
 def test_sweeps_that_begin_at_once_share_the_runs(alone: Path) -> None:
     study(alone)
     store = Store(alone / "store")
-    command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", "--store", "store", "-j", "1"]
-    pipe = subprocess.PIPE
-    both = [subprocess.Popen(command, cwd=alone, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
-    for process in both:
+    for process in [sweeping(alone, "--store", "store", "-j", "1") for _ in range(2)]:
         output, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert "12 completed" in output
@@ -151,10 +147,8 @@ def test_of_sweeps_at_once_none_makes_a_run_that_another_makes(tmp_path: Path) -
     assert sorted(begun) == sorted(job.key for job in jobs)
 
 
-def test_the_status_names_who_makes_what(tmp_path: Path) -> None:
-    of, store = study(tmp_path), Store(tmp_path / "store")
-    store.open()
-    one, other, *_ = of.jobs.values()
+def test_the_status_names_who_makes_what(store: Store, tmp_path: Path) -> None:
+    one, other, *_ = study(tmp_path).jobs.values()
     with store.claiming(one, "1/2"), store.claiming(other):
         outcome = command_line("sweep", tmp_path / "grid.toml", "--store", store.directory, "--status")
     assert outcome.exit_code == 1
@@ -209,17 +203,21 @@ def test_what_another_machine_has_put_there_meanwhile_is_kept(tmp_path: Path) ->
     assert made(store) == before
 
 
-def test_a_result_that_cannot_be_moved_to_its_place_is_not_lost_in_silence(tmp_path: Path) -> None:
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty store."""
     store = Store(tmp_path / "store")
     store.open()
+    return store
+
+
+def test_a_result_that_cannot_be_moved_to_its_place_is_not_lost_in_silence(store: Store) -> None:
     (store.directory / "points").touch()
     with store.claiming(job(1)), pytest.raises(FileExistsError, match="points"):
         store.keep(job(1), store.begin(job(1)))
 
 
-def test_what_a_failed_run_left_goes_when_there_is_a_result(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    store.open()
+def test_what_a_failed_run_left_goes_when_there_is_a_result(store: Store) -> None:
     with store.claiming(job(1)):
         left = store.keep_failed(job(1), store.begin(job(1)))
         assert left.is_dir()
@@ -227,9 +225,7 @@ def test_what_a_failed_run_left_goes_when_there_is_a_result(tmp_path: Path) -> N
     assert not left.exists()
 
 
-def test_others_may_read_a_result_as_they_may_the_store(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    store.open()
+def test_others_may_read_a_result_as_they_may_the_store(store: Store) -> None:
     (store.directory / "running").chmod(0o751)
     with store.claiming(job(1)):
         store.keep(job(1), store.begin(job(1)))
@@ -313,9 +309,8 @@ while left:
     assert lines == ["in", "out"] * 400
 
 
-def test_who_claims_a_run_is_told(tmp_path: Path) -> None:
-    store, one = Store(tmp_path / "store"), job(1)
-    store.open()
+def test_who_claims_a_run_is_told(store: Store) -> None:
+    one = job(1)
     assert store.claim_of(one) is None
     with store.claiming(one, "2/8") as is_ours:
         assert is_ours
