@@ -1,5 +1,6 @@
 """Shared fixtures, and a small experiment."""
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from typer.testing import Result as CommandResult
 
 import backwater
-from backwater import Result, Scenario
+from backwater import Result, Scenario, _core
 from backwater.cli.app import app
 from backwater.experiment.executors import local
 from backwater.experiment.format.content import Content
@@ -207,6 +208,12 @@ def edited(path: Path, *changes: tuple[str, str]) -> Path:
         text = text.replace(old, new)
     path.write_text(text)
     return path
+
+
+def kinds_of(definition: str) -> list[str]:
+    """Returns the kinds of a slot, from its definition in the schema."""
+    options = json.loads(_core.schema())["$defs"][definition]["oneOf"]
+    return [option["properties"]["kind"]["const"] for option in options]
 
 
 def content_of(text: str) -> Content:

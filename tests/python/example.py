@@ -1,4 +1,4 @@
-"""The README's example: a flow delayed by others."""
+"""The README's example: a flow delayed by others; and a smaller fabric."""
 
 from typing import Any, Final
 
@@ -16,3 +16,9 @@ VICTIM: Final[dict[str, Any]] = {
         }
     ],
 }
+
+
+def star(hosts: int, *flows: tuple[str, str, str], **parts: Any) -> dict[str, Any]:  # noqa: ANN401 - any table
+    """Returns a scenario of hosts on one switch, and of flows by source, destination and size."""
+    listed = [{"src": src, "dst": dst, "bytes": size} for src, dst, size in flows]
+    return {"topology": {"kind": "star", "hosts": hosts}, "traffic": [{"kind": "flows", "flows": listed}], **parts}

@@ -1,4 +1,3 @@
-import json
 import shutil
 import subprocess
 import sys
@@ -7,9 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from backwater import _core, shipped
+from backwater import shipped
 from backwater.cli.app import app
 from backwater.headroom import plan
+from conftest import kinds_of
 
 pytestmark = pytest.mark.usefixtures("here")
 BASH = shutil.which("bash")
@@ -61,7 +61,6 @@ def test_papers_and_user_figures_are_completed(here: Path) -> None:
 
 def test_every_kind_of_a_slot_is_completed() -> None:
     found = completed("run f.toml --set ")
-    definitions = json.loads(_core.schema())["$defs"]
     for slot, name in (
         ("topology", "TopologyConfig"),
         ("congestion_control", "CongestionConfig"),
@@ -72,7 +71,7 @@ def test_every_kind_of_a_slot_is_completed() -> None:
         ("switch.scheduler", "SchedulerConfig"),
         ("host.scheduler", "HostScheduler"),
     ):
-        kinds = [option["properties"]["kind"]["const"] for option in definitions[name]["oneOf"]]
+        kinds = kinds_of(name)
         assert [word for word in found if word.startswith(f"{slot}.")] == [f"{slot}.kind={kind}" for kind in kinds]
     assert all(".kind=" in word for word in found)
 

@@ -308,26 +308,27 @@ def test_likely_mistakes_give_warnings(tmp_path: Path) -> None:
 _PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
 
 
+def profile(field: str, value: object) -> Callable[[dict[str, Any]], object]:
+    return put("BUFFER_PROFILE", _PROFILE, field, value)
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (
-            put("BUFFER_PROFILE", _PROFILE, "xoff", "many"),
-            f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a non-negative integer',
-        ),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "-1"), 'xoff = "-1": must be a non-negative integer'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "100_000"), 'xoff = "100_000": must be a non-negative integer'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", " 5"), 'xoff = " 5": must be a non-negative integer'),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "²"), "must be a non-negative integer"),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", True), "xoff = true: must be a non-negative integer"),
-        (put("BUFFER_PROFILE", _PROFILE, "xoff", "9" * 15), "must be from 0 to 1000000000000"),
+        (profile("xoff", "many"), f'BUFFER_PROFILE|{_PROFILE}: xoff = "many": must be a non-negative integer'),
+        (profile("xoff", "-1"), 'xoff = "-1": must be a non-negative integer'),
+        (profile("xoff", "100_000"), 'xoff = "100_000": must be a non-negative integer'),
+        (profile("xoff", " 5"), 'xoff = " 5": must be a non-negative integer'),
+        (profile("xoff", "²"), "must be a non-negative integer"),
+        (profile("xoff", True), "xoff = true: must be a non-negative integer"),
+        (profile("xoff", "9" * 15), "must be from 0 to 1000000000000"),
         (drop("BUFFER_PROFILE", _PROFILE, "xon"), f"BUFFER_PROFILE|{_PROFILE}: xon is missing"),
         (drop("BUFFER_PROFILE", _PROFILE, "pool"), f"BUFFER_PROFILE|{_PROFILE}: pool is missing"),
         (drop("BUFFER_PROFILE", _PROFILE, "dynamic_th"), "dynamic_th or static_th is required"),
-        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "banana"), "dynamic_th or static_th is required"),
-        (put("BUFFER_PROFILE", _PROFILE, "dynamic_th", "9"), 'dynamic_th = "9": must be from -8 to 7'),
-        (put("BUFFER_PROFILE", _PROFILE, "pool", "ingress_loseless_pool"), f'did you mean "{_POOL}"?'),
-        (put("BUFFER_PROFILE", _PROFILE, "pool", "egress_lossless_pool"), "is an egress pool"),
+        (profile("dynamic_th", "banana"), "dynamic_th or static_th is required"),
+        (profile("dynamic_th", "9"), 'dynamic_th = "9": must be from -8 to 7'),
+        (profile("pool", "ingress_loseless_pool"), f'did you mean "{_POOL}"?'),
+        (profile("pool", "egress_lossless_pool"), "is an egress pool"),
         (put("BUFFER_POOL", _POOL, "mode", "foo"), 'mode = "foo": must be one of dynamic, static'),
         (put("BUFFER_POOL", _POOL, "type", "in"), 'type = "in": must be one of ingress, egress, both'),
         (
@@ -360,9 +361,9 @@ _PG, _QOS, _POOL = "BUFFER_PG", "PORT_QOS_MAP", "ingress_lossless_pool"
         (lambda document: document.__setitem__("PORT", []), "PORT: must be a table of entries"),
         (lambda document: document["PORT"].__setitem__("Ethernet0", 1), "PORT|Ethernet0: must be a table of fields"),
         (drop("PORT"), "PORT: no port is defined"),
-        (put("BUFFER_PROFILE", _PROFILE, "xof", "1"), 'unknown field xof; did you mean "xoff"?'),
-        (put("BUFFER_PROFILE", _PROFILE, "static_th", "abc"), "is required, and must be an integer"),
-        (put("BUFFER_PROFILE", _PROFILE, "xon_offset", "abc"), 'xon_offset = "abc": must be a non-negative integer'),
+        (profile("xof", "1"), 'unknown field xof; did you mean "xoff"?'),
+        (profile("static_th", "abc"), "is required, and must be an integer"),
+        (profile("xon_offset", "abc"), 'xon_offset = "abc": must be a non-negative integer'),
         (put("BUFFER_PROFILE", "made", "headroom_type", "dynamic"), "the switch computes profiles at run time"),
         (put("PORT", "Ethernet0", "lanes", [1, 2]), 'lanes = [1, 2]: must be numbers, e.g. "0,1,2,3"'),
         (put("CABLE_LENGTH", "AZURE", "Ethernet0", None), 'Ethernet0: "null" must be a length in metres'),

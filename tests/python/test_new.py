@@ -1,16 +1,14 @@
-import json
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from backwater import Result, Scenario, _core, shipped
+from backwater import Result, Scenario, shipped
 from backwater.experiment import readings
 from backwater.experiment.grid import Experiment
-from conftest import command_line
+from conftest import command_line, kinds_of
 
 # Slots of the default template, and the schema definitions of their kinds.
 SLOTS = {
@@ -42,11 +40,7 @@ def listed(text: str) -> dict[str, list[str]]:
 
 def test_the_default_template_lists_every_kind_of_every_slot(here: Path) -> None:
     command_line("new", code=0)
-    definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
-    kinds = {
-        slot: sorted(option["properties"]["kind"]["const"] for option in definitions[name]["oneOf"])
-        for slot, name in SLOTS.items()
-    }
+    kinds = {slot: sorted(kinds_of(name)) for slot, name in SLOTS.items()}
     text = (here / "start.toml").read_text()
     assert {slot: sorted(names) for slot, names in listed(text).items()} == kinds
     assert text.count("# kinds:") == len(SLOTS)

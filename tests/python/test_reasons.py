@@ -15,7 +15,7 @@ from backwater.reasons import CONTROLLED, MOVING, Reason, are_recorded, signals_
 from backwater.topology import Port
 from backwater.why import render
 from conftest import EXAMPLES, command_line
-from example import VICTIM
+from example import VICTIM, star
 from traced import of_ports
 
 # Number of explained flows per congestion control.
@@ -120,13 +120,8 @@ def test_flows_without_a_culprit_port(paced: Result, terms: list[tuple[str, int]
 
 def test_the_port_where_most_time_went_is_blamed_for_other_reasons(tmp_path: Path) -> None:
     """Without congestion control and PAUSEs, packets of h0 and h1 wait in the queue of the port to h2."""
-    flows = [{"src": src, "dst": "h2", "bytes": "100 KB"} for src in ("h0", "h1")]
-    document = {
-        "topology": {"kind": "star", "hosts": 4},
-        "congestion_control": {"kind": "none"},
-        "traffic": [{"kind": "flows", "flows": flows}],
-        "probes": {"flows": True},
-    }
+    flows = [(src, "h2", "100 KB") for src in ("h0", "h1")]
+    document = star(4, *flows, congestion_control={"kind": "none"}, probes={"flows": True})
     result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
     rows = victims.table(result, victims.slowest(result, recorded=result)).rows
     assert {row[3] for row in rows} == {"s0:2 to h2: h0 → h2 (flow 0)", "s0:2 to h2: h1 → h2 (flow 1)"}

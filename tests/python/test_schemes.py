@@ -1,14 +1,12 @@
 """One scenario with every mechanism."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from backwater import Result, _core
+from backwater import Result
 from backwater.experiment.claims import Estimate
 from backwater.experiment.executors.local import Local
 from backwater.experiment.scheme_results import outcomes, table
@@ -16,7 +14,7 @@ from backwater.experiment.schemes import SLOTS, Scheme, Schemes
 from backwater.experiment.store import Store
 from backwater.experiment.sweep import run
 from backwater.schema_kinds import kinds_by_path
-from conftest import command_line
+from conftest import command_line, kinds_of
 
 # One worker plans the schemes that most tests use, once.
 pytestmark = pytest.mark.xdist_group("schemes")
@@ -69,7 +67,6 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def registered() -> set[tuple[str, str]]:
     """Returns the kinds of the five slots from the definitions in the schema."""
-    definitions: dict[str, Any] = json.loads(_core.schema())["$defs"]
     names = {
         "flow control": "FlowControlConfig",
         "headroom": "HeadroomConfig",
@@ -77,11 +74,7 @@ def registered() -> set[tuple[str, str]]:
         "load balancing": "LoadBalanceConfig",
         "loss recovery": "RecoveryConfig",
     }
-    return {
-        (slot, re.findall(r'"const": "([^"]*)"', json.dumps(variant))[0])
-        for slot, name in names.items()
-        for variant in definitions[name]["oneOf"]
-    }
+    return {(slot, kind) for slot, name in names.items() for kind in kinds_of(name)}
 
 
 def test_every_slot_is_compared() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import backwater
 from backwater import Result, Scenario, console, victims
+from example import star
 from small_result import frame, seal, write_result
 
 
@@ -64,8 +65,7 @@ def test_per_packet_routing_leaves_only_the_last_port_known(tmp_path: Path, last
 
 
 def test_without_a_pause_the_shared_port_is_named(tmp_path: Path) -> None:
-    flows = [{"src": src, "dst": "h2", "bytes": "30 KB"} for src in ("h0", "h1")]
-    document = {"topology": {"kind": "star", "hosts": 4}, "traffic": [{"kind": "flows", "flows": flows}]}
+    document = star(4, ("h0", "h2", "30 KB"), ("h1", "h2", "30 KB"))
     result = backwater.run(Scenario.from_dict(document), tmp_path / "met")
     assert result.pauses.is_empty()
     assert [(one.root, one.sources) for one in victims.slowest(result)] == [(("s0", 2), ["h0"]), (("s0", 2), ["h1"])]

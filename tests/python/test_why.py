@@ -15,7 +15,7 @@ from backwater.exports import export
 from backwater.why import Explanation, Wait, find_flow, render
 from backwater.why.explain import bytes_during, closed_periods
 from conftest import command_line
-from example import VICTIM
+from example import VICTIM, star
 from small_result import US, frame, schema, seal, write_result
 
 ROOT = Path(__file__).parents[2]
@@ -192,14 +192,9 @@ def test_flows_are_selected_by_number_or_by_hosts(victim: Result) -> None:
 
 def test_the_longest_wait_of_a_full_window_is_explained(tmp_path: Path) -> None:
     """Two flows with windows of one base RTT share a port, so their windows are mostly full."""
-    hpcc = {"kind": "swift", "base_target": "1 us"}
-    flows = [{"src": src, "dst": "h2", "bytes": "300 KB"} for src in ("h0", "h1")]
-    document = {
-        "topology": {"kind": "star", "hosts": 3},
-        "congestion_control": hpcc,
-        "traffic": [{"kind": "flows", "flows": flows}],
-        "probes": {"flows": True},
-    }
+    swift = {"kind": "swift", "base_target": "1 us"}
+    flows = [(src, "h2", "300 KB") for src in ("h0", "h1")]
+    document = star(3, *flows, congestion_control=swift, probes={"flows": True})
     found = backwater.run(Scenario.from_dict(document), tmp_path / "window").why(0)
     assert found.openings > 0
     sentence = next(text for text in render.sentences(found) if "window was full" in text)
@@ -236,15 +231,8 @@ def test_the_command_line_explains(victim: Result) -> None:
 
 def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
     """Two hosts send to one behind a slow link. The larger flow mostly delays itself."""
-    document = VICTIM | {
-        "topology": {"kind": "star", "hosts": 3, "rate": "40 Gbps"},
-        "traffic": [
-            {
-                "kind": "flows",
-                "flows": [{"src": "h0", "dst": "h2", "bytes": "2 MB"}, {"src": "h1", "dst": "h2", "bytes": "1 MB"}],
-            }
-        ],
-    }
+    slow = {"kind": "star", "hosts": 3, "rate": "40 Gbps"}
+    document = VICTIM | star(3, ("h0", "h2", "2 MB"), ("h1", "h2", "1 MB")) | {"topology": slow}
     found = backwater.run(Scenario.from_dict(document), tmp_path / "own").why(0)
     (root,) = found.roots
     assert {culprit.flow for culprit in root.culprits} == {0, 1}
@@ -274,13 +262,9 @@ def test_culprits_count_every_frame_on_the_wire_meanwhile() -> None:
 
 
 def test_a_recovered_link_is_not_congestion(tmp_path: Path) -> None:
-    document = {
-        "run": {"until": "50 us"},
-        "topology": {"kind": "star", "hosts": 3},
-        "congestion_control": {"kind": "none"},
-        "faults": [{"link": ["h0", "s0"], "down": "5 us", "up": "20 us"}],
-        "traffic": [{"kind": "flows", "flows": [{"src": "h0", "dst": "h1", "bytes": "100 KB"}]}],
-    }
+    faults = [{"link": ["h0", "s0"], "down": "5 us", "up": "20 us"}]
+    run = {"until": "50 us"}
+    document = star(3, ("h0", "h1", "100 KB"), run=run, congestion_control={"kind": "none"}, faults=faults)
     result = backwater.run(Scenario.from_dict(document), tmp_path / "flap")
     assert result.pauses.height > 0
     assert victims.main_cause(result) == ""
