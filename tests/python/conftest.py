@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -230,3 +232,20 @@ def grid(**of_schemes: Sequence[Sequence[float | None]]) -> dict[Point, Mapping[
         for load, values in enumerate(loads, 1)
         for seed, value in enumerate(values, 1)
     }
+
+
+def in_page(html: str) -> list[dict[str, Any]]:
+    """Returns the charts of a page."""
+    return [json.loads(text) for text in re.findall(r'vega\+json"[^>]*>(.*?)</script>', html)]
+
+
+def layers(chart: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = chart.get("layer", [chart])
+    return found
+
+
+def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
+    """Returns the data of a layer."""
+    data: dict[str, Any] = layers(chart)[layer].get("data") or chart["data"]
+    found: list[dict[str, Any]] = data["values"] if "values" in data else chart["datasets"][data["name"]]
+    return found

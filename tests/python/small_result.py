@@ -260,6 +260,13 @@ def seal(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - as above
     return directory
 
 
+def reseal(directory: Path, **changes: Any) -> Path:  # noqa: ANN401 - as above
+    """Writes `run.json` again, for files that were changed."""
+    run = json.loads((directory / "run.json").read_text())
+    del run["checksum"]
+    return seal(directory, **(run | changes))
+
+
 def write_seeded(
     directory: Path,
     seed: int = 1,

@@ -20,7 +20,7 @@ from backwater.compare.labels import LONGEST, labels, shortest_ends
 from backwater.compare.pooled import seed_list
 from backwater.compare.samples import Sample
 from backwater.experiment.claims import Estimate
-from conftest import command_line
+from conftest import command_line, in_page, rows
 from small_result import END, US, seal, write_seeded
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -435,16 +435,6 @@ def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:
 # --- the page
 
 
-def charts(html: str) -> list[dict[str, Any]]:
-    return [json.loads(text) for text in re.findall(r"data-chart=[^>]*>(.*?)</script>", html, re.DOTALL)]
-
-
-def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
-    data = chart["layer"][layer]["data"] if "layer" in chart else chart["data"]
-    found: list[dict[str, Any]] = data["values"] if "values" in data else chart["datasets"][data["name"]]
-    return found
-
-
 def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     for seed, fct in ((1, 2), (2, 4)):
         write_seeded(tmp_path / str(seed), seed, fct=(fct,))
@@ -459,7 +449,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     seal(second, scenario=scenario, seed=2, fingerprint="2", simulated_ps=2 * END)
     write_seeded(tmp_path / "other", 1, {"network": {"mtu": "9 KB"}}, fct=(3,))
     grouped = groups.load([tmp_path])
-    of_size, slowdown, throughput, occupancy, paused = charts(report.comparison(grouped))
+    of_size, slowdown, throughput, occupancy, paused = in_page(report.comparison(grouped))
     of_group = [row for row in rows(slowdown) if row["series"] == "mtu 1000 B"]
     assert [(row["value"], row["fraction"]) for row in of_group] == [(2, 0), (2, 0.5), (4, 1)]
     assert rows(of_size)
@@ -486,7 +476,7 @@ def test_deadlocks_of_a_group_are_marked_with_their_seeds(tmp_path: Path) -> Non
     write_seeded(tmp_path / "1", 1)
     write_seeded(tmp_path / "2", 2, outcome="deadlock", deadlock=onset)
     write_seeded(tmp_path / "x", 2, {"network": {"mtu": "9 KB"}}, outcome="deadlock", deadlock=onset)
-    paused = charts(report.comparison(groups.load([tmp_path])))[-1]
+    paused = in_page(report.comparison(groups.load([tmp_path])))[-1]
     assert [mark["mark"] for mark in rows(paused, 1)] == [
         "deadlock of mtu 1000 B, seed 2 at 30 µs",
         "deadlock of mtu 9 KB at 30 µs",

@@ -1,4 +1,3 @@
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from backwater import console, style
 from backwater.result import Result
 from conftest import command_line
-from small_result import seal
+from small_result import reseal
 from traced import traced
 
 
@@ -96,15 +95,12 @@ def test_the_summary_names_the_main_cause_of_pause_and_the_worst_victim(
 def test_control_characters_in_names_are_escaped(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Names from a result with forged checksums; scenarios cannot have such names."""
     result = traced(tmp_path / "run")
-    run = json.loads((result.directory / "run.json").read_text())
-    del run["checksum"]
-    run["scenario"]["name"] = "a\x1b[2Jb"
     for path in result.directory.glob("*.parquet"):
         table = pl.read_parquet(path)
         table.with_columns(pl.col(pl.String).str.replace("h", "\x1b[31mh\x07\x9b")).write_parquet(path)
     topology = (result.directory / "topology.json").read_text()
     (result.directory / "topology.json").write_text(re.sub('"h([0-9])', r'"\\u001b[31mh\\u0007\\u009b\1', topology))
-    seal(result.directory, **run)
+    reseal(result.directory, scenario=result.summary.scenario | {"name": "a\x1b[2Jb"})
     outcome = command_line(command[0], result.directory, *command[1:], code=0)
     assert r"\x1b[31mh" in outcome.output
     assert r"\x9b" in outcome.output

@@ -60,6 +60,12 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
+def ready(process: subprocess.Popen[str]) -> None:
+    """Waits until a process says that it is ready."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+
 def simulates(directory: Path) -> None:
     """Waits until a run has started and made progress."""
     eventually(lambda: names(directory) >= WHILE_IT_RUNS)
@@ -116,8 +122,7 @@ def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: 
     (here / f"{module}.py").write_text(source, encoding="utf-8")
     options = {"PYTHONPATH": str(here)} | ({VARIABLE: module} if module == "extension" else {})
     with started("-m", "backwater", "run", START, "-o", "out", "--quiet", **options) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        ready(process)
         process.send_signal(how)
         assert ended(process) == (130, "", "")
     # The report imports the last two.
@@ -219,8 +224,7 @@ def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.
     # Python ends modules and scripts differently.
     Path("script.py").write_text(SCRIPT.replace("BODY", PHASES[phase]), encoding="utf-8")
     with started("-m", "script") as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        ready(process)
         time.sleep(0.1)
         process.send_signal(how)
         is_over = phase not in {"a command that goes on"}
@@ -246,8 +250,7 @@ ORDERLY = """
 @BOTH
 def test_a_command_stopped_by_a_signal_flushes_its_output(how: signal.Signals) -> None:
     with started("-c", SCRIPT.replace("BODY", ORDERLY)) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        ready(process)
         process.send_signal(how)
         assert ended(process) == (0, "in order\n", "")
 
@@ -276,8 +279,7 @@ def test_a_signal_ends_the_worker_of_a_sweep_without_a_result(how: signal.Signal
 def test_ignored_signals_stay_ignored() -> None:
     body = "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupts.install()"
     with started("-c", SCRIPT.replace("BODY", "ready(); endless()").replace("interrupts.install()", body)) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+        ready(process)
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(APART)

@@ -1,6 +1,5 @@
 """Charts: colours, axes, titles and tooltips."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,24 +12,12 @@ import vl_convert
 
 from backwater import Result, node_style, plots, report, style, vega
 from backwater.topology_plot import topology_chart
-from conftest import CHARTS, OVER_SIZE, OVER_TIME
+from conftest import CHARTS, OVER_SIZE, OVER_TIME, in_page, layers, rows
 from small_result import END, FLOW_ROWS, US, frame, side_by_side, write_result
 
 
 def spec(result: Result, name: str) -> dict[str, Any]:
     found: dict[str, Any] = getattr(plots.Plots(result, vega.complete), name)()
-    return found
-
-
-def layers(chart: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = chart.get("layer", [chart])
-    return found
-
-
-def rows(chart: dict[str, Any], layer: int = 0) -> list[dict[str, Any]]:
-    """Returns the data of a layer."""
-    data: dict[str, Any] = layers(chart)[layer].get("data") or chart["data"]
-    found: list[dict[str, Any]] = data["values"] if "values" in data else chart["datasets"][data["name"]]
     return found
 
 
@@ -42,11 +29,6 @@ def encoding(result: Result, name: str, channel: str) -> Any:  # noqa: ANN401 - 
 def range_of(result: Result, name: str, channel: str = "color") -> dict[str, Any]:
     scale = encoding(result, name, channel)["scale"]
     return dict(zip(scale["domain"], scale["range"], strict=True))
-
-
-def in_page(html: str) -> list[dict[str, Any]]:
-    """Returns the charts of a page."""
-    return [json.loads(text) for text in re.findall(r'vega\+json"[^>]*>(.*?)</script>', html)]
 
 
 def words(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
