@@ -80,6 +80,7 @@ def test_packets_are_roce_with_the_numbers_of_their_flows(incast: Result, tmp_pa
     hosts = [f"10.0.0.{number + 1}" for number in range(8)]
     flows = {flow["id"]: flow for flow in incast.flows.to_dicts()}
     opcodes = Counter[int]()
+    assert {row["frame"] for row in sent(incast)} == {"pfc", "data", "ack", "cnp"}
     for data, row in frames_of(incast, tmp_path / "x.pcapng", "data", "ack", "cnp"):
         frame, flow = Ether(data), flows[row["flow"]]
         ends = [hosts[int(flow[end][1:])] for end in ("src", "dst")]
