@@ -115,12 +115,11 @@ def test_a_pause_leads_to_its_parent_and_to_its_root(opened: Opened, runs: Runs)
     assert facts.get_attribute("data-via") == f"{child['peer']}:{child['via_port']}"
     assert viewer.number(".pause-facts", "length") == child["end_ps"] - child["start_ps"]
     chain = viewer.rows(".chain li[data-port]", "port", "queue", "start")
-    expected: list[tuple[str, str, str]] = []
-    row: dict[str, Any] | None = child
-    while row is not None:
-        expected.append((f"{row['node']}:{row['port']}", str(row["queue"]), str(row["start_ps"])))
+    rows = [child]
+    while (row := rows[-1])["parent_queue"] is not None:
         above = result.pauses.filter(node=row["peer"], port=row["via_port"], queue=row["parent_queue"])
-        row = next(iter(above.filter(start_ps=row["parent_start_ps"]).to_dicts()), None)
+        rows.append(above.filter(start_ps=row["parent_start_ps"]).row(0, named=True))
+    expected = [(f"{row['node']}:{row['port']}", str(row["queue"]), str(row["start_ps"])) for row in rows]
     assert chain == expected
     assert len(chain) > 1
     viewer.picture("pause")
