@@ -140,11 +140,6 @@ def count(scenario: str, *overrides: str) -> Figures:
     return figures | {"instructions": int(totals.split()[1]) / figures["packet_hops"]}
 
 
-def has_valgrind() -> bool:
-    """True if valgrind is installed."""
-    return shutil.which("valgrind") is not None
-
-
 def costs_of(samples: Iterable[Figures]) -> list[float]:
     """Returns the CPU ns per packet-hop of each run."""
     return [figures["cpu_seconds"] / figures["packet_hops"] * 1e9 for figures in samples]
@@ -335,7 +330,7 @@ def price_list(title: str, scenario: str, variants: dict[str, list[str]], repeat
     runs: dict[str, list[Figures]] = {name: [] for name in variants}
     for name in turns(dict.fromkeys(variants, repeat), "measuring"):
         runs[name].append(simulate(scenario, *TIMED, *variants[name]))
-    counted = list(variants) if has_valgrind() else []
+    counted = list(variants) if shutil.which("valgrind") else []
     counts = {name: count(scenario, *variants[name])["instructions"] for name in progress(counted, "counting")}
     first = next(iter(variants))
     rows = []
@@ -363,7 +358,7 @@ def costs(repeat: Repeat = 5) -> None:
 @app.command()
 def instructions(update: Annotated[bool, typer.Option("--update", help="Save the counts.")] = False) -> None:
     """Compare instructions per packet-hop with the committed counts. Exit code 1 if they increased."""
-    if not has_valgrind():
+    if not shutil.which("valgrind"):
         console.print("skipped: valgrind is not installed")
         return
     version = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()

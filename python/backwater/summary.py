@@ -224,32 +224,24 @@ class Summary:
         """Returns what the run simulated, and its cost."""
         each_hop = f" ({self.events / self.packet_hops:.2f} per packet-hop)" if self.packet_hops else ""
         hop_cost = f" ({self.cpu_seconds / self.packet_hops * 1e9:,.0f} ns each)" if self.packet_hops else ""
-        counted = [
-            Fact(counter_label(name), style.duration(number) if name.endswith("_ps") else f"{number:,}")
-            for name, number in self.counters.items()
-        ]
-        return [
+        traffic = [
             Fact("Simulated time", style.duration(self.simulated_ps)),
             Fact("Flows", f"{self.flows:,}" + (f" ({self.endless_flows:,} endless)" if self.endless_flows else "")),
             Fact("RESUME frames", f"{self.resume_frames:,}"),
             Fact("Time paused", f"{style.duration(self.paused_ps)}, sum over all queues"),
-            *counted,
-            Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
             *(
-                [Fact("Peak added queues", f"{self.peak_queues:,} of a port, {self.peak_filled_queues:,} with packets")]
-                if self.peak_queues
-                else []
+                Fact(counter_label(name), style.duration(number) if name.endswith("_ps") else f"{number:,}")
+                for name, number in self.counters.items()
             ),
-            Fact("Events", style.count(self.events) + each_hop),
-            Fact("Packet-hops", style.count(self.packet_hops) + hop_cost),
-            Fact("CPU time", f"{self.cpu_seconds:.1f} s"),
-            Fact("Wall time", f"{self.wall_seconds:.1f} s"),
-            Fact("Memory", f"{style.size(self.memory_bytes)} (process {style.size(self.peak_rss_bytes)})"),
-            Fact("Seed", str(self.seed)),
-            Fact("Version", f"{self.version} ({self.commit[:10]}, {self.build_profile})"),
-            *[Fact("Plug-in", f"{name} {version}") for name, version in self.plug_ins.items()],
-            Fact("Fingerprint", self.fingerprint),
+            Fact("Peak buffer", style.size(self.peak_buffer_bytes)),
         ]
+        events, hops = style.count(self.events) + each_hop, style.count(self.packet_hops) + hop_cost
+        return [*cost_facts([self], traffic, events, hops, str(self.seed)), Fact("Fingerprint", self.fingerprint)]
+
+    def versions(self) -> list[Fact]:
+        """Returns the versions of the simulator and of plug-ins."""
+        version = Fact("Version", f"{self.version} ({self.commit[:10]}, {self.build_profile})")
+        return [version, *(Fact("Plug-in", f"{name} {version}") for name, version in self.plug_ins.items())]
 
     def alarms(self) -> list[str]:
         """Returns details of failures, one sentence each; empty for a clean run."""
@@ -300,6 +292,25 @@ def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock
         Fact("Deadlock", deadlock, "bad") if deadlock else Fact("Deadlock", "none", "good"),
         Fact("Unfinished flows", f"{unfinished:,} of {flows:,}", "warning" if unfinished else "good"),
         Fact("PAUSE frames", pauses),
+    ]
+
+
+def cost_facts(runs: Sequence[Summary], traffic: Sequence[Fact], events: str, hops: str, seeds: str) -> list[Fact]:
+    """Returns the costs of runs, with sums of CPU and wall times and maxima of memory, after facts about traffic."""
+    queues, filled, memory, resident = (
+        max(getattr(run, key) for run in runs)
+        for key in ("peak_queues", "peak_filled_queues", "memory_bytes", "peak_rss_bytes")
+    )
+    return [
+        *traffic,
+        *([Fact("Peak added queues", f"{queues:,} of a port, {filled:,} with packets")] if queues else []),
+        Fact("Events", events),
+        Fact("Packet-hops", hops),
+        Fact("CPU time", f"{sum(run.cpu_seconds for run in runs):.1f} s"),
+        Fact("Wall time", f"{sum(run.wall_seconds for run in runs):.1f} s"),
+        Fact("Memory", f"{style.size(memory)} (process {style.size(resident)})"),
+        Fact("Seed", seeds),
+        *dict.fromkeys(fact for run in runs for fact in run.versions()),
     ]
 
 

@@ -23,14 +23,11 @@ def analyze(
             "--congested",
             metavar="PORT",
             help="Congested port, e.g. leaf3:5 or leaf3->h7; auto (the default) selects the ports that limit flows.",
-            show_default=False,
         ),
     ] = None,
     protocols: Annotated[
         list[str] | None,
-        typer.Option(
-            "--protocol", metavar="NAME", help="Flow control, e.g. pfc or bfc-128 (default: all).", show_default=False
-        ),
+        typer.Option("--protocol", metavar="NAME", help="Flow control, e.g. pfc or bfc-128 (default: all)."),
     ] = None,
     flows: Annotated[
         int, typer.Option("--flows", metavar="N", min=1, max=LARGEST, help="Maximum number of flows to analyse.")

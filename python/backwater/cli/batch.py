@@ -21,17 +21,14 @@ from backwater.suggestion import suggestion
 
 StoreDirectory = Annotated[Path, typer.Option("--store", metavar="DIR", help="Store that keeps results for reuse.")]
 Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Number of parallel runs (default: one per core).", show_default=False),
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of parallel runs (default: one per core).")
 ]
 ExecutorKind = Annotated[
     choice.Kind, typer.Option("--executor", help="Executor of the runs: local processes, Ray, or Slurm (submitit).")
 ]
 ExecutorOptions = Annotated[
     list[str] | None,
-    typer.Option(
-        "--executor-option", metavar="KEY=VALUE", help="Option of Ray or submitit; repeatable.", show_default=False
-    ),
+    typer.Option("--executor-option", metavar="KEY=VALUE", help="Option of Ray or submitit; repeatable."),
 ]
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from backwater import console
-from backwater.cli.options import AsJson
+from backwater.cli.options import AsJson, output_option
 from backwater.compare import checks, document, groups, views
 from backwater.compare.conditions import Condition, ConditionError
 from backwater.console import UsageError
@@ -19,12 +19,9 @@ from backwater.style import counted
 
 def compare(
     directories: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULT", help="Result directories, stores, or folders of results.", show_default=False),
+        list[Path], typer.Argument(metavar="RESULT", help="Result directories, stores, or folders of results.")
     ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML file with charts.")
-    ] = None,
+    output: Annotated[Path | None, output_option("FILE", "Also write an HTML file with charts.")] = None,
     as_json: AsJson = False,
     fail_if: Annotated[
         list[str] | None,
@@ -32,7 +29,6 @@ def compare(
             "--fail-if",
             metavar="CONDITION",
             help="Exit with code 8 if CONDITION holds for a group, e.g. incast:fct.p99 > 110% of pfc; repeatable.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from backwater import console, vega
 from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, executor_of, run_all
-from backwater.cli.options import RESULTS, Overrides, ScenarioFile, require_files, require_suffix
+from backwater.cli.options import RESULTS, Overrides, ScenarioFile, output_option, require_files, require_suffix
 from backwater.console import UsageError
 from backwater.experiment import scheme_results as results
 from backwater.experiment.executors import choice
@@ -26,7 +26,6 @@ def compare_schemes(
             "--slot",
             metavar="SLOT",
             help=f"Compare only this slot ({', '.join(SLOTS)}); repeatable.",
-            show_default=False,
         ),
     ] = None,
     seeds: Annotated[
@@ -41,10 +40,7 @@ def compare_schemes(
     executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Chart, .svg or .pdf (default: results/<name>-schemes.svg)."
-        ),
+        Path | None, output_option("FILE", "Chart, .svg or .pdf (default: results/<name>-schemes.svg).")
     ] = None,
 ) -> None:
     """Run one scenario with every applicable mechanism, one slot at a time; print a table and draw a chart.

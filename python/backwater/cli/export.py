@@ -8,20 +8,15 @@ from typing import Annotated
 import typer
 
 from backwater import console, exports, style, units
-from backwater.cli.options import ResultArgument, parsed_option
+from backwater.cli.options import ResultArgument, output_option, parsed_option
 from backwater.console import UsageError
 from backwater.directory import ResultDirectory
 
 
 def export(
-    kind: Annotated[exports.Kind, typer.Argument(help="Output format.", show_default=False)],
+    kind: Annotated[exports.Kind, typer.Argument(help="Output format.")],
     directory: ResultArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write (default: a file in RESULT).", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("FILE", "File to write (default: a file in RESULT).")] = None,
     start: Annotated[
         int | None, parsed_option("--from", "TIME", units.picoseconds, "pcapng: export frames sent at or after TIME.")
     ] = None,

@@ -15,8 +15,8 @@ from backwater.style import counted
 
 
 def merge(
-    into: Annotated[Path, typer.Argument(metavar="STORE", help="Destination store.", show_default=False)],
-    stores: Annotated[list[Path], typer.Argument(metavar="FROM", help="Source stores.", show_default=False)],
+    into: Annotated[Path, typer.Argument(metavar="STORE", help="Destination store.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="FROM", help="Source stores.")],
 ) -> None:
     """Copy the results of several stores into one, e.g. of shards that ran on separate machines.
 

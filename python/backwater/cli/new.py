@@ -32,7 +32,6 @@ def new(
             "--like",
             metavar="NAME",
             help="Template: a scenario, e.g. victim, or an experiment, e.g. PAPER/FIGURE; an unknown name lists all.",
-            show_default=False,
             autocompletion=_names,
         ),
     ] = None,

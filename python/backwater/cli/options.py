@@ -23,25 +23,26 @@ def _kinds() -> list[str]:
     return [f"{path}.kind={kind}" for path, names in kinds_by_path().items() for kind in names]
 
 
-ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Override run.seed.", show_default=False)]
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (TOML).")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Override run.seed.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
         help="Override one value, e.g. network.mtu='4096 B'; repeatable.",
-        show_default=False,
         autocompletion=_kinds,
     ),
 ]
-ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.", show_default=False)]
+ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="Result directory.")]
 Base = Annotated[Path, typer.Option("--base", metavar="DIR", help="Base of relative paths in scenarios.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Scale = Annotated[
-    str | None,
-    typer.Option("--scale", help="Scale of the experiment (default: the first in its file).", show_default=False),
-]
+Scale = Annotated[str | None, typer.Option("--scale", help="Scale of the experiment (default: the first in its file).")]
+
+
+def output_option(metavar: str, text: str) -> Any:  # noqa: ANN401 - as in Typer
+    """Returns the option `--output`; `text` is its help."""
+    return typer.Option("--output", "-o", metavar=metavar, help=text)
 
 
 def load(file: Path, overrides: list[str] | None, seed: int | None) -> Scenario:

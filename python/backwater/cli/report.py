@@ -8,18 +8,16 @@ from typing import Annotated
 import typer
 
 from backwater import console
+from backwater.cli.options import output_option
 from backwater.compare.labels import shortest_ends
 from backwater.console import UsageError
 from backwater.directory import REPORT_FILE, ResultDirectory
 
 
 def report(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="RESULT", help="Result directories.", show_default=False)
-    ],
+    directories: Annotated[list[Path], typer.Argument(metavar="RESULT", help="Result directories.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="HTML file (default: report.html in the first directory)."),
+        Path | None, output_option("FILE", "HTML file (default: report.html in the first directory).")
     ] = None,
 ) -> None:
     """Write a self-contained HTML page with tables and interactive charts."""

@@ -12,7 +12,7 @@ from rich.text import Text
 from backwater import console
 from backwater.cli import reproduce_figures, reproduce_readings
 from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, choose_scale, executor_of
-from backwater.cli.options import RESULTS, Scale
+from backwater.cli.options import RESULTS, Scale, output_option
 from backwater.console import UsageError
 from backwater.experiment import page, readings, targets
 from backwater.experiment import reproduce as reproduction
@@ -47,10 +47,7 @@ def reproduce(
     ] = False,
     recorded: Annotated[bool, typer.Option("--recorded", help="Read recorded data instead of simulating.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Directory for charts (default: results/<name>-<scale>[-<reading>])."
-        ),
+        Path | None, output_option("DIR", "Directory for charts (default: results/<name>-<scale>[-<reading>]).")
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Also write a Markdown page of claims and charts.")

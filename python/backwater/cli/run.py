@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from backwater import console, simulation
-from backwater.cli.options import RESULTS, Overrides, ScenarioFile, Seed, load
+from backwater.cli.options import RESULTS, Overrides, ScenarioFile, Seed, load, output_option
 from backwater.cli.report import report_of
 from backwater.cli.viewer_files import prepare_ahead
 from backwater.console import UsageError
@@ -45,10 +45,7 @@ def _prepared(output: Path, force: bool) -> Iterator[None]:
 
 def run(
     file: ScenarioFile,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Result directory (default: results/<name>-<n>)."),
-    ] = None,
+    output: Annotated[Path | None, output_option("DIR", "Result directory (default: results/<name>-<n>).")] = None,
     seed: Seed = None,
     overrides: Overrides = None,
     threads: Annotated[

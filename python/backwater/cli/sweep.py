@@ -11,7 +11,7 @@ from rich.text import Text
 
 from backwater import console
 from backwater.cli.batch import ExecutorKind, ExecutorOptions, Jobs, StoreDirectory, choose_scale, executor_of, run_all
-from backwater.cli.options import RESULTS, Scale, parsed_option, require_suffix
+from backwater.cli.options import RESULTS, Scale, output_option, parsed_option, require_suffix
 from backwater.console import UsageError
 from backwater.experiment import targets
 from backwater.experiment.executors import choice
@@ -30,16 +30,13 @@ def sweep(
         typer.Argument(
             metavar="FILE",
             help="Experiment file (TOML), or PAPER/FIGURE.",
-            show_default=False,
             autocompletion=lambda: [figure.name for figure in targets.figures()],
         ),
     ],
     scale: Scale = None,
     axis: Annotated[
         list[str] | None,
-        typer.Option(
-            "--axis", metavar="AXIS=POINT,...", help="Run only these points of an axis; repeatable.", show_default=False
-        ),
+        typer.Option("--axis", metavar="AXIS=POINT,...", help="Run only these points of an axis; repeatable."),
     ] = None,
     jobs: Jobs = None,
     shard: Annotated[Shard | None, parsed_option("--shard", "I/N", Shard.read, "Run only part I of N.")] = None,
@@ -49,10 +46,7 @@ def sweep(
     executor: ExecutorKind = choice.Kind.LOCAL,
     executor_options: ExecutorOptions = None,
     store: StoreDirectory = RESULTS / "store",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write one row per run, as .csv or .parquet."),
-    ] = None,
+    output: Annotated[Path | None, output_option("FILE", "Also write one row per run, as .csv or .parquet.")] = None,
     charts: Annotated[
         Path | None,
         typer.Option("--charts", metavar="DIR", help="Directory for charts (default: results/<file>-<scale>)."),

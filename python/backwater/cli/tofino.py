@@ -13,7 +13,7 @@ from backwater.views import scenario as views
 
 
 def tofino(
-    k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.", show_default=False)],
+    k: Annotated[int, typer.Argument(min=2, max=LARGEST, help="Ports per switch.")],
     as_json: AsJson = False,
 ) -> None:
     """Compute the memory of Pyrrha's tables on Tofino2, in a fat-tree of switches with K ports."""

@@ -26,8 +26,7 @@ _LARGEST_PORT = 65535
 
 def view(
     directories: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULT", help="Result directories; two are shown side by side.", show_default=False),
+        list[Path], typer.Argument(metavar="RESULT", help="Result directories; two are shown side by side.")
     ],
     port: Annotated[
         int | None,
@@ -36,7 +35,6 @@ def view(
             min=0,
             max=_LARGEST_PORT,
             help=f"Port to serve on; 0 selects a free one (default: {PORT}, or a free one if that is in use).",
-            show_default=False,
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
@@ -46,7 +44,6 @@ def view(
             "--export",
             metavar="FILE.html",
             help="Write one self-contained page instead of serving.",
-            show_default=False,
         ),
     ] = None,
     base: Base = Path(),

@@ -25,7 +25,6 @@ def why(
         typer.Argument(
             metavar="FLOW",
             help="Flow number, or two hosts, e.g. h2->h5, for the slowest flow between them.",
-            show_default=False,
         ),
     ] = None,
     base: Base = Path(),

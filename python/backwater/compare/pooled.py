@@ -8,7 +8,7 @@ from typing import Any
 
 from backwater import style
 from backwater.experiment.claims import Estimate
-from backwater.summary import Fact, Summary, counter_label, verdict_facts
+from backwater.summary import Fact, Summary, cost_facts, counter_label, verdict_facts
 
 
 def seed_list(seeds: Sequence[int]) -> str:
@@ -53,12 +53,7 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
         return [getattr(summary, key) for summary in summaries]
 
     counters = sorted({name for counted in of("counters") for name in counted})
-    queues, filled = max(of("peak_queues")), max(of("peak_filled_queues"))
-    memory, resident = max(of("memory_bytes")), max(of("peak_rss_bytes"))
-    versions = dict.fromkeys(
-        fact for summary in summaries for fact in summary.costs() if fact.label in {"Version", "Plug-in"}
-    )
-    return [
+    traffic = [
         Fact("Simulated time", _mean(of("simulated_ps"), style.duration)),
         Fact("Flows", _mean(of("flows"))),
         Fact("RESUME frames", _mean(of("resume_frames"))),
@@ -75,15 +70,8 @@ def costs(summaries: Sequence[Summary]) -> list[Fact]:
             for name in counters
         ),
         Fact("Peak buffer", _mean(of("peak_buffer_bytes"), style.size)),
-        *([Fact("Peak added queues", f"{queues:,} of a port, {filled:,} with packets")] if queues else []),
-        Fact("Events", _mean(of("events"))),
-        Fact("Packet-hops", _mean(of("packet_hops"))),
-        Fact("CPU time", f"{sum(of('cpu_seconds')):.1f} s"),
-        Fact("Wall time", f"{sum(of('wall_seconds')):.1f} s"),
-        Fact("Memory", f"{style.size(memory)} (process {style.size(resident)})"),
-        Fact("Seed", seed_list(of("seed"))),
-        *versions,
     ]
+    return cost_facts(summaries, traffic, _mean(of("events")), _mean(of("packet_hops")), seed_list(of("seed")))
 
 
 NOTE = (

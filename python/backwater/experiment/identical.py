@@ -52,15 +52,10 @@ def _equivalent_points(axis: str, prints: Mapping[_Place, _Prints]) -> list[list
     for place, of in prints.items():
         rest = tuple(part for part in place if part[0] != axis)
         columns.setdefault(dict(place)[axis], {})[rest] = of
-    groups: list[list[str]] = []
+    groups: dict[frozenset[tuple[_Place, _Prints]], list[str]] = {}
     for name, column in columns.items():
-        for group in groups:
-            if columns[group[0]] == column:
-                group.append(name)
-                break
-        else:
-            groups.append([name])
-    return [group for group in groups if len(group) > 1]
+        groups.setdefault(frozenset(column.items()), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _reason(scenarios: Sequence[Mapping[str, Any]]) -> str:

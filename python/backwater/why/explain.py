@@ -204,19 +204,9 @@ def _bytes_sent(
     # A frame on the wire at the start of the first window began earlier.
     first = max(0, min(start for start, _ in spans) - _longest_frame_ps(result, ports))
     last = max(end for _, end in spans)
-    source = (
-        result
-        if _is_covered(result, first, last)
-        else again.run(
-            {
-                "trace": {
-                    "from": f"{first} ps",
-                    "until": f"{last + 1} ps",
-                    "ports": [f"{node}:{port}" for node, port in ports],
-                },
-            }
-        )
-    )
+    window = {"from": f"{first} ps", "until": f"{last + 1} ps"}
+    trace = {**window, "ports": [f"{node}:{port}" for node, port in ports]}
+    source = result if _is_covered(result, first, last) else again.run({"trace": trace})
     sent = source.events.filter(
         pl.col("event") == "sent", pl.col("frame") == "data", pl.col("time_ps").is_between(first, last)
     ).select(pl.col("node").cast(pl.String), "port", "time_ps", "until_ps", "flow", "frame_bytes")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from backwater import _core, console
-from backwater.cli.options import require_files
+from backwater.cli.options import output_option, require_files
 from backwater.console import UsageError
 
 
@@ -17,7 +17,7 @@ def convert_hpcc(
         Path, typer.Option("--topology", metavar="T", help="topology.txt, in any of its three dialects.")
     ],
     flows: Annotated[Path, typer.Option("--flows", metavar="F", help="flow.txt")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Scenario file to write.")],
+    output: Annotated[Path, output_option("FILE", "Scenario file to write.")],
     config: Annotated[Path | None, typer.Option("--config", metavar="C", help="config.txt")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> None:

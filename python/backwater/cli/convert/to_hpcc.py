@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.text import Text
 
 from backwater import console, hpcc
-from backwater.cli.options import ResultArgument
+from backwater.cli.options import ResultArgument, output_option
 from backwater.directory import ResultDirectory
 
 
 def convert_to_hpcc(
     directory: ResultArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for fct.txt and pfc.txt.")],
+    output: Annotated[Path, output_option("DIR", "Directory for fct.txt and pfc.txt.")],
 ) -> None:
     """Convert a result to the fct.txt and pfc.txt of HPCC-family simulators."""
     notes = hpcc.export(ResultDirectory.load(directory), output)

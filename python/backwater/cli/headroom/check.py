@@ -18,8 +18,7 @@ from backwater.headroom import cover, sonic, views, worst_case
 def headroom_check(
     config: Annotated[Path, typer.Option("--sonic", metavar="FILE", help="config_db.json of the switch.")],
     lookup: Annotated[
-        Path | None,
-        typer.Option("--lookup", metavar="FILE", help="pg_profile_lookup.ini of the switch.", show_default=False),
+        Path | None, typer.Option("--lookup", metavar="FILE", help="pg_profile_lookup.ini of the switch.")
     ] = None,
     response: Annotated[
         int | None,

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from backwater.cli.options import output_option
+
 Generation = Annotated[
     int, typer.Option("--spectrum", min=1, max=6, help="SONiC's formula: generation of the Spectrum chip.")
 ]
 Classes = Annotated[int, typer.Option("--classes", min=1, max=8, help="Number of lossless classes.")]
-Chart = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also draw a chart, .svg.", show_default=False)
-]
+Chart = Annotated[Path | None, output_option("FILE", "Also draw a chart, .svg.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -74,31 +74,20 @@ def headroom_plan(
     require_suffix(output, ".svg")
     model = known[chip or "tomahawk"]
     one_way = delay if delay is not None else cable if cable is not None else plan.delay_of(300)
+    options = {"rate": rate, "ports": ports, "buffer": buffer}
+    own = {key: value for key, value in options.items() if value is not None}
+    switch = plan.Switch(model.rate, one_way, mtu, response, classes=classes, private=private, alpha=alpha, ratio=ratio)
     try:
-        found = plan.HeadroomPlan.of(
-            plan.Switch(
-                model.rate if rate is None else rate,
-                one_way,
-                mtu,
-                response,
-                model.ports if ports is None else ports,
-                classes,
-                model.buffer if buffer is None else buffer,
-                private,
-                alpha,
-                ratio,
-            )
-        )
+        found = plan.HeadroomPlan.of(replace(switch, **({"ports": model.ports, "buffer": model.buffer} | own)))
     except ValueError as error:
         raise UsageError(str(error)) from error
     sonic_xoff, sonic_text = _sonic_xoff(found.switch, generation, small_packets)
-    is_model = (rate, ports, buffer) == (None, None, None)
     if as_json:
-        document = {"chip": model.title if is_model else None, **asdict(found), "sonic": sonic_xoff}
+        document = {"chip": None if own else model.title, **asdict(found), "sonic": sonic_xoff}
         print(json.dumps(document, indent=2))  # noqa: T201 - for machines
     else:
         console.out.print(console.table(views.needs(found, sonic_text)))
-        console.out.print(console.table(views.schemes(found, model.title if is_model else "This switch")))
+        console.out.print(console.table(views.schemes(found, "This switch" if own else model.title)))
     if output is not None:
         from backwater.headroom import picture  # noqa: PLC0415 - charts are slow to import
 
