@@ -49,6 +49,16 @@ class Topology:
         self.faults = pl.DataFrame(document.get("faults", []), schema=_FAULTS)
 
     @cached_property
+    def hosts(self) -> list[str]:
+        """Names of all hosts, relaying ones included."""
+        return self.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
+
+    @cached_property
+    def buffered(self) -> list[str]:
+        """Names of the nodes with a buffer: switches and relaying hosts."""
+        return self.nodes.filter(pl.col("kind") != "host")["name"].to_list()
+
+    @cached_property
     def ports(self) -> dict[Port, str]:
         """Peer node of every egress port."""
         return {(node, port): peer for node, port, peer in self.egress_ports.select("node", "port", "peer").iter_rows()}
@@ -109,10 +119,10 @@ class Topology:
         """Both directions of every link: `node`, `port`, `peer`, `rate_bps`, `delay_ps`, `link` (row of `links`)."""
         links = self.links.with_row_index("link")
         common = ["rate_bps", "delay_ps", "link"]
-        forward = links.select(
-            pl.col("a").alias("node"), pl.col("a_port").alias("port"), pl.col("b").alias("peer"), *common
+        directions = (
+            links.select(
+                pl.col(end).alias("node"), pl.col(f"{end}_port").alias("port"), pl.col(far).alias("peer"), *common
+            )
+            for end, far in ("ab", "ba")
         )
-        backward = links.select(
-            pl.col("b").alias("node"), pl.col("b_port").alias("port"), pl.col("a").alias("peer"), *common
-        )
-        return pl.concat([forward, backward]).sort("link", maintain_order=True)
+        return pl.concat(directions).sort("link", maintain_order=True)

@@ -309,11 +309,14 @@ def causes(result: ResultDirectory) -> View:
         for row in frame.head(WORST).iter_rows(named=True)
     ]
     headers = ("port", "flows from", "paused", "pauses", "queues paused", "total pause")
-    note = " ".join([more(frame), ENDING]).strip() if rows else ""
-    return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=note)
+    return View("Ports that caused PAUSE", headers, rows, text_columns=3, note=_note(frame))
 
 
 ENDING: Final = "A port causes PAUSE as long as more traffic arrives than its link can carry."
+
+
+def _note(frame: pl.DataFrame) -> str:
+    return "" if frame.is_empty() else f"{more(frame)} {ENDING}".strip()
 
 
 def main_cause(result: ResultDirectory) -> str:
@@ -363,5 +366,4 @@ def paused(result: ResultDirectory) -> View:
         for row in frame.head(WORST).iter_rows(named=True)
     ]
     headers = ("egress port", "queue", "caused by", "flows from", "pauses", "total pause", "of the time")
-    note = " ".join([more(frame), ENDING]).strip() if rows else ""
-    return View("Queues paused longest", headers, rows, text_columns=4, note=note)
+    return View("Queues paused longest", headers, rows, text_columns=4, note=_note(frame))

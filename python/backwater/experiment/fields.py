@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Final, Literal, get_args
 
 import pydantic
@@ -14,24 +14,19 @@ from backwater import _core, units
 Role = Literal["incast", "vulnerable", "background"]
 
 
-def _time(text: str) -> str:
-    units.picoseconds(text)
-    return text
+def _parsed_by(parse: Callable[[str], object]) -> pydantic.AfterValidator:
+    """Accepts texts that a parser accepts."""
+
+    def checked(text: str) -> str:
+        parse(text)
+        return text
+
+    return pydantic.AfterValidator(checked)
 
 
 def _positive(text: str) -> str:
     if not units.picoseconds(text):
         raise ValueError("must be more than 0 s")
-    return text
-
-
-def _size(text: str) -> str:
-    units.size(text)
-    return text
-
-
-def _name(text: str) -> str:
-    _core.chosen_names([text], [])
     return text
 
 
@@ -77,16 +72,16 @@ def _format(name: str) -> Any:  # noqa: ANN401 - pydantic's annotation
 # A single text stands for a list with one entry.
 _Listed: Final = pydantic.BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
 Some: Final = Field(min_length=1)
-Names = Annotated[list[Annotated[str, pydantic.AfterValidator(_name)]], _Listed, Some]
+Names = Annotated[list[Annotated[str, _parsed_by(lambda text: _core.chosen_names([text], []))]], _Listed, Some]
 Ports = Annotated[list[Annotated[str, pydantic.AfterValidator(_port)]], _Listed, Some]
 Texts = Annotated[list[str], _Listed, Some]
 Where = dict[str, Texts]
 Skip = list[Annotated[Where, Some]]
 Compare = Literal["value", "ratio", "difference", "reduction"]
 Statistic = Annotated[str, statistic()]
-TimeText = Annotated[str, pydantic.AfterValidator(_time), _format("time")]
-LengthText = Annotated[str, pydantic.AfterValidator(_time), pydantic.AfterValidator(_positive), _format("duration")]
-SizeText = Annotated[str, pydantic.AfterValidator(_size), _format("bytes")]
+TimeText = Annotated[str, _parsed_by(units.picoseconds), _format("time")]
+LengthText = Annotated[str, _parsed_by(units.picoseconds), pydantic.AfterValidator(_positive), _format("duration")]
+SizeText = Annotated[str, _parsed_by(units.size), _format("bytes")]
 
 
 class Table(pydantic.BaseModel):

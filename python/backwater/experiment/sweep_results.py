@@ -66,7 +66,7 @@ class Sweep:
         """
         experiment = Experiment.load(path)
         content = experiment.content
-        scale = next(iter(content.scales)) if scale is None else scale
+        scale = content.first_scale if scale is None else scale
         if scale not in content.scales:
             raise ValueError(f"{path} has no scale {scale!r}: it has {', '.join(content.scales)}")
         for axis, names in (only or {}).items():

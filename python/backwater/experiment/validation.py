@@ -117,35 +117,21 @@ def check_selections(content: Content, scenario: Scenario, resolved: Mapping[str
     """Yields probes, nodes and traffic that measures and charts need and the scenario lacks."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
-    network = _network(scenario.plan.topology())
+    topology = _topology(scenario.plan.topology())
     for path, selection in _selections(content):
         for message in selection.missing_data(probes):
             yield Diagnostic(path, message)
         if (tag := getattr(selection, "tag", None)) is not None:
             yield from _unknown((*path, "tag"), "tag", tag, sorted(tags))
-        yield from _unknown_nodes(path, selection, network)
+        yield from _unknown_nodes(path, selection, topology)
 
 
-@dataclass(frozen=True)
-class _Network:
-    """A topology with the names of its nodes. Relaying hosts have a buffer and are in both lists."""
-
-    topology: Topology
-    hosts: list[str]
-    switches: list[str]
+# All points of a grid share a few topologies.
+_topology: Final = lru_cache(maxsize=4)(Topology)
 
 
-@lru_cache(maxsize=4)
-def _network(text: str) -> _Network:
-    """Reads a topology. All points of a grid share a few topologies."""
-    topology = Topology(text)
-    of_hosts, of_switches = pl.col("kind") != "switch", pl.col("kind") != "host"
-    hosts, switches = (topology.nodes.filter(those)["name"].to_list() for those in (of_hosts, of_switches))
-    return _Network(topology, hosts, switches)
-
-
-def _unknown_nodes(path: Keys, selection: Selection, network: _Network) -> Iterator[Diagnostic]:
-    topology, hosts, switches = network.topology, network.hosts, network.switches
+def _unknown_nodes(path: Keys, selection: Selection, topology: Topology) -> Iterator[Diagnostic]:
+    hosts, switches = topology.hosts, topology.buffered
     for key in ("src", "dst", "hosts", "nodes", "by"):
         kind, known = ("switch", switches) if key in {"nodes", "by"} else ("host", hosts)
         if key == "nodes" and selection.nodes_may_be_hosts:

@@ -24,7 +24,7 @@ def choose(experiment: Experiment) -> list[Witness]:
     """
     if not experiment.content.needs_runs:
         return []
-    grid = experiment.points(_scale(experiment))
+    grid = experiment.points(experiment.content.first_scale)
     left = [point for point in grid if point.seed == grid[0].seed]
     found: list[Witness] = []
     covered: set[tuple[str, str]] = set()
@@ -41,7 +41,7 @@ def choose(experiment: Experiment) -> list[Witness]:
 
 
 def _cut_short(experiment: Experiment, point: Point) -> Witness:
-    whole = units.picoseconds(experiment.scenario(_scale(experiment), point).resolved()["run"]["until"])
+    whole = units.picoseconds(experiment.scenario(experiment.content.first_scale, point).resolved()["run"]["until"])
     for part in _PARTS:
         until = f"{whole // part} ps"
         # In a run that is too short, parts of the traffic would begin after its end.
@@ -56,11 +56,7 @@ def _cut_short(experiment: Experiment, point: Point) -> Witness:
 
 def _run(experiment: Experiment, point: Point, until: str | None) -> Summary:
     cut = [] if until is None else [f"run.until={until}", "run.drain=0 s"]
-    return simulation.run(experiment.scenario(_scale(experiment), point, cut)).summary
-
-
-def _scale(experiment: Experiment) -> str:
-    return next(iter(experiment.content.scales))
+    return simulation.run(experiment.scenario(experiment.content.first_scale, point, cut)).summary
 
 
 def fingerprint(experiment: Experiment, witness: Witness) -> str:
@@ -87,7 +83,7 @@ def _differences(experiment: Experiment, record: Record, fingerprint_of: Callabl
         yield "the experiment file has changed"
     if experiment.content.needs_runs and not record.witnesses:
         yield "it has no witness"
-    grid = experiment.points(_scale(experiment))
+    grid = experiment.points(experiment.content.first_scale)
     for witness in record.witnesses:
         point = Point(witness.place, witness.seed)
         if point not in grid:

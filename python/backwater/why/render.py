@@ -151,18 +151,13 @@ def _signals_of(found: Explanation, kind: str, signals: Sequence[Signal]) -> str
         total = style.counted(sum(signal.what.count for signal in signals), _UNITS[kind])
     places = []
     for signal in signals[:FEW]:
-        port = _place(found, signal.what.port) + _sharers(found, signal)
-        places.append(f"{signal.what.share:.0%} at {port}")
+        shares = _shares(found, signal.sharers)
+        shared = f", shared by {listed(shares)}" if len(shares) > 1 else ""
+        places.append(f"{signal.what.share:.0%} at {_place(found, signal.what.port)}{shared}")
     if len(signals) > FEW:
         rest = sum(signal.what.share for signal in signals[FEW:])
         places.append(f"{rest:.0%} at {style.counted(len(signals) - FEW, 'other port')}")
     return f"{_SIGNALS[kind].format(total=total)}: {'; '.join(places)}."
-
-
-def _sharers(found: Explanation, signal: Signal) -> str:
-    """Returns the senders whose data left the port of a signal, with their shares."""
-    shares = _shares(found, signal.sharers)
-    return f", shared by {listed(shares)}" if len(shares) > 1 else ""
 
 
 def _shares(found: Explanation, flows: Sequence[Culprit]) -> list[str]:

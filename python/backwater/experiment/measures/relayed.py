@@ -29,8 +29,7 @@ class RelayedMeasure(StatisticMeasure, Window):
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the relayed share of each host port's bytes."""
         begin, end = ends(self, result.summary.simulated_ps)
-        hosts = result.topology.nodes.filter(pl.col("kind") != "switch")["name"].to_list()
-        sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(hosts))
+        sent = result.ports.filter(pl.col("node").cast(pl.String).is_in(result.topology.hosts))
         sent = named(sent.filter(pl.col("time_ps") > begin, pl.col("time_ps") <= end), "node", self.hosts or ["*"])
         sums = sent.group_by("node", "port").agg(pl.sum("relayed_bytes", "tx_bytes"))
         return sums["relayed_bytes"] / sums["tx_bytes"]

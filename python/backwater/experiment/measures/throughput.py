@@ -133,8 +133,7 @@ def _senders(topology: Topology, which: Throughput) -> pl.DataFrame:
     if which.ports is not None:
         return chosen_ports(topology, which.ports).unique()
     side = "node" if which.direction == "sent" else "peer"
-    hosts = topology.nodes.filter(pl.col("kind") != "switch")["name"]
-    of_hosts = topology.egress_ports.filter(pl.col(side).is_in(hosts.to_list()))
+    of_hosts = topology.egress_ports.filter(pl.col(side).is_in(topology.hosts))
     return named(of_hosts, side, which.hosts or ["*"])
 
 
