@@ -118,11 +118,8 @@ class Topology:
     def egress_ports(self) -> pl.DataFrame:
         """Both directions of every link: `node`, `port`, `peer`, `rate_bps`, `delay_ps`, `link` (row of `links`)."""
         links = self.links.with_row_index("link")
-        common = ["rate_bps", "delay_ps", "link"]
+        columns = ("node", "port", "peer", "rate_bps", "delay_ps", "link")
         directions = (
-            links.select(
-                pl.col(end).alias("node"), pl.col(f"{end}_port").alias("port"), pl.col(far).alias("peer"), *common
-            )
-            for end, far in ("ab", "ba")
+            links.rename({end: "node", f"{end}_port": "port", far: "peer"}).select(columns) for end, far in ("ab", "ba")
         )
         return pl.concat(directions).sort("link", maintain_order=True)
