@@ -2,7 +2,7 @@
 
 import * as address from "./address";
 import { Hues } from "./colours";
-import type { Data } from "./data/data";
+import type { Data } from "./data/run";
 import { counted, duration } from "./format";
 import { portName } from "./names";
 import { type Known, Store, VIEWS, type ViewName } from "./state";

@@ -18,20 +18,21 @@ const CAUSES = [1, 2, 3, 4, 6, 7];
  * ports that paused others longest have distinct colours; the remaining ports reuse them.
  */
 export class Hues {
-  readonly #name: (port: number) => string;
   readonly #ranks: Map<string, number>;
 
   /**
    * @param name Name of a port of the run.
    * @param causes Names of the ports that caused pauses in any run, the longest pauses first.
    */
-  constructor(name: (port: number) => string, causes: readonly string[]) {
-    this.#name = name;
+  constructor(
+    private readonly name: (port: number) => string,
+    causes: readonly string[],
+  ) {
     this.#ranks = new Map([...new Set(causes)].map((cause, rank) => [cause, rank]));
   }
 
   of(port: number): string {
-    return hue(CAUSES[(this.#ranks.get(this.#name(port)) ?? 0) % CAUSES.length] ?? 1);
+    return hue(CAUSES[(this.#ranks.get(this.name(port)) ?? 0) % CAUSES.length] ?? 1);
   }
 }
 

@@ -22,6 +22,17 @@ function niceStep(least: number): number {
 /** Returns a round upper bound for bytes, at least 1000. */
 export const niceBytes = (maximum: number): number => Math.max(1000, niceStep(maximum));
 
+/** Returns the first of `count` ascending items that is not `isBefore`, by binary search. */
+export function bisect(count: number, isBefore: (index: number) => boolean): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 export const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
 /** Interpolates a colour between equidistant stops, given as `#rrggbb`. */
@@ -32,7 +43,9 @@ export function between(stops: readonly string[], share: number): string {
   return `rgb(${low.map((part, i) => Math.round(part + ((high[i] ?? part) - part) * (at - index))).join(" ")})`;
 }
 
-const channels = (colour = "#000000"): number[] => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
+/** Red, green and blue of a colour `#rrggbb`, 0 to 255. */
+export const channels = (colour = "#000000"): number[] =>
+  [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 
 /** Steps of the utilisation scale; all links are drawn with at most this many strokes. */
 export const LEVELS = 40;

@@ -1,6 +1,6 @@
 /** Search for nodes, ports, flows and pairs of hosts. */
 
-import type { Data } from "./data/data";
+import type { Data } from "./data/run";
 import type { Flow } from "./data/model";
 import { duration, ratio, size } from "./format";
 import { flowName, portTitle } from "./names";
@@ -22,34 +22,21 @@ export function named({ topology }: Data, text: string): Hit[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return [];
   const found: { rank: number; hit: Hit }[] = [];
+  const offer = (rank: number, hit: Hit): void => void (rank >= 0 && found.push({ rank, hit }));
   const rankOf = (name: string): number => {
     const at = name.toLowerCase().indexOf(wanted);
     return at < 0 ? -1 : at === 0 ? (name.length === wanted.length ? 0 : 1) : 2;
   };
-  for (const node of topology.nodes) {
-    const rank = rankOf(node.name);
-    const kind =
-      node.kind === "switch" ? `switch, ${node.portCount} ports` : node.kind === "relay" ? "relaying host" : "host";
-    if (rank >= 0)
-      found.push({
-        rank,
-        hit: { kind: "node", text: node.name, detail: kind, change: { view: "fabric", node: node.name } },
-      });
+  for (const { name, kind, portCount } of topology.nodes) {
+    const detail = kind === "switch" ? `switch, ${portCount} ports` : kind === "relay" ? "relaying host" : "host";
+    offer(rankOf(name), { kind: "node", text: name, detail, change: { view: "fabric", node: name } });
   }
   // A host's name is a part of the names of ports that lead to it: these are no hits.
   if (wanted.includes(":") || found.length === 0 || found.some(({ rank }) => rank === 0)) {
-    for (const port of topology.ports) {
-      const rank = rankOf(port.name);
-      if (rank >= 0)
-        found.push({
-          rank: rank + 0.5,
-          hit: {
-            kind: "port",
-            text: port.name,
-            detail: portTitle(topology, port.index),
-            change: { view: "ports", port: port.name },
-          },
-        });
+    for (const { name, index } of topology.ports) {
+      const detail = portTitle(topology, index);
+      // Ports follow nodes of the same rank.
+      offer(rankOf(name) + 0.5, { kind: "port", text: name, detail, change: { view: "ports", port: name } });
     }
   }
   const order = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true });

@@ -3,7 +3,7 @@
  * because runs may number them differently.
  */
 
-import type { VictimOrder } from "./data/data";
+import type { VictimOrder } from "./data/model";
 import { clamp } from "./scale";
 
 export const VIEWS = ["fabric", "ports", "flow", "packets", "victims"] as const;
@@ -104,8 +104,8 @@ export class Store {
   }
 
   /** Sets the range from two times in any order. */
-  range(a: number, b: number, weight: Weight = "jump"): void {
-    this.set({ from: Math.min(a, b), to: Math.max(a, b) }, weight);
+  range(a: number, b: number): void {
+    this.jump({ from: Math.min(a, b), to: Math.max(a, b) });
   }
 
   /** Makes a change that the back button undoes. */
@@ -129,7 +129,7 @@ export class Store {
   }
 
   whole(): void {
-    this.set({ from: 0, to: this.end }, "jump");
+    this.jump({ from: 0, to: this.end });
   }
 
   #checked(state: State): State {

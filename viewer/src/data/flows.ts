@@ -2,7 +2,7 @@
 
 import type { Flow, SenderPoint, Signal, Step } from "./model";
 import { at } from "./pyramid";
-import { type Columns, type Table, numberAt, numbers, textAt } from "./tables";
+import { type Columns, type Row, type Table, numbers, rowAt } from "./tables";
 import type { Topology } from "./topology";
 
 /** A flow and its rows in `waits.parquet` and `signals.parquet`. */
@@ -47,13 +47,12 @@ export async function flowsBetween(
 }
 
 function foundAt(read: Columns, row: number): Found {
-  const number = (name: string) => at(numbers(read, name), row);
-  const known = (name: string) => (Number.isNaN(number(name)) ? null : number(name));
+  const { number, known, text } = rowAt(read, row);
   const path = read["path"]?.[row];
   const flow: Flow = {
     id: number("id"),
-    tag: textAt(read["tag"], row) ?? "",
-    role: textAt(read["role"], row),
+    tag: text("tag") ?? "",
+    role: text("role"),
     src: number("src"),
     dst: number("dst"),
     class: number("class"),
@@ -75,23 +74,23 @@ function foundAt(read: Columns, row: number): Found {
   return { flow, waits: rows("waits"), signals: rows("signals") };
 }
 
+const rowsOf = (read: Columns, count: number): Row[] => Array.from({ length: count }, (_, row) => rowAt(read, row));
+
 /** Returns the steps of the packet that completed a flow, or that the flow waits for. */
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
   const read = await waits.read(start, end);
-  const rows = Array.from({ length: end - start }, (_, row) => row).filter(
-    (row) => textAt(read["of"], row) === "completion",
-  );
-  rows.sort((one, other) => (numberAt(read["step"], one) ?? 0) - (numberAt(read["step"], other) ?? 0));
+  const rows = rowsOf(read, end - start).filter((row) => row.text("of") === "completion");
+  rows.sort((one, other) => one.number("step") - other.number("step"));
   let now = flow.start;
-  return rows.map((row) => {
-    const [node, cause] = [textAt(read["node"], row) ?? "", textAt(read["cause_node"], row)];
+  return rows.map(({ number, text }) => {
+    const cause = text("cause_node");
     const step: Step = {
-      port: topology.portAt(node, numberAt(read["port"], row) ?? 0),
-      term: textAt(read["term"], row) ?? "",
-      cause: cause === null ? null : topology.portAt(cause, numberAt(read["cause_port"], row) ?? 0),
+      port: topology.portAt(text("node") ?? "", number("port")),
+      term: text("term") ?? "",
+      cause: cause === null ? null : topology.portAt(cause, number("cause_port")),
       start: now,
-      length: numberAt(read["length_ps"], row) ?? 0,
+      length: number("length_ps"),
     };
     now += step.length;
     return step;
@@ -105,15 +104,15 @@ export async function signalsOf(
   topology: Topology,
 ): Promise<Signal[]> {
   const read = await signals.read(start, end);
-  const found = Array.from({ length: end - start }, (_, row): Signal => {
-    const [count, waited] = [numberAt(read["count"], row) ?? 0, numberAt(read["waited_ps"], row) ?? null];
+  const found = rowsOf(read, end - start).map(({ number, known, text }): Signal => {
+    const [count, waited] = [number("count"), known("waited_ps")];
     return {
-      kind: textAt(read["signal"], row) ?? "",
-      port: topology.portAt(textAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0),
+      kind: text("signal") ?? "",
+      port: topology.portAt(text("node") ?? "", number("port")),
       count,
       waited,
-      first: numberAt(read["first_ps"], row) ?? 0,
-      last: numberAt(read["last_ps"], row) ?? 0,
+      first: number("first_ps"),
+      last: number("last_ps"),
       share: waited ?? count,
     };
   });
@@ -130,14 +129,11 @@ export async function senderOf(senders: Table, flow: number): Promise<SenderPoin
     if ((group.min["flow"] ?? 0) > flow || (group.max["flow"] ?? -1) < flow) continue;
     const read = await senders.group(group, ["flow", "time", "rate", "in_flight", "window"]);
     const flows = numbers(read, "flow");
-    const known = (name: string, row: number) => {
-      const value = at(numbers(read, name), row);
-      return Number.isNaN(value) ? null : value;
-    };
     for (let row = 0; row < flows.length; row++) {
       if (flows[row] !== flow) continue;
-      const [rateBps, inFlight, window] = [known("rate", row), known("in_flight", row), known("window", row)];
-      points.push({ time: at(numbers(read, "time"), row), rateBps, inFlight, window });
+      const { number, known } = rowAt(read, row);
+      const [rateBps, inFlight, window] = [known("rate"), known("in_flight"), known("window")];
+      points.push({ time: number("time"), rateBps, inFlight, window });
     }
   }
   return points;

@@ -1,7 +1,8 @@
 /** Frames on wires, read from the events of a trace. */
 
+import { bisect } from "../scale";
 import type { Frame } from "./model";
-import { type Table, numberAt, textAt } from "./tables";
+import { type Table, rowAt } from "./tables";
 import type { Topology } from "./topology";
 
 const COLUMNS = [
@@ -42,41 +43,33 @@ export async function framesOf(
       return delayPs + (LONGEST_FRAME * 1e12) / rateBps;
     }),
   );
-  const first = Math.max(0, countUpTo(index.times, from - before) - 1) * index.step;
-  const last = Math.min(index.rows, countUpTo(index.times, to) * index.step);
+  /** Returns the number of indexed events up to a time. */
+  const countUpTo = (time: number): number => bisect(index.times.length, (i) => (index.times[i] ?? Infinity) <= time);
+  const first = Math.max(0, countUpTo(from - before) - 1) * index.step;
+  const last = Math.min(index.rows, countUpTo(to) * index.step);
   if (last - first > MAX_EVENTS) return null;
   const read = await events.read(first, last, COLUMNS);
   const frames: Frame[] = [];
   for (let row = 0; row < last - first; row++) {
-    if (textAt(read["event"], row) !== "sent") continue;
-    const port = topology.portAt(textAt(read["node"], row) ?? "", numberAt(read["port"], row) ?? 0);
-    const [start, end] = [numberAt(read["time_ps"], row) ?? 0, numberAt(read["until_ps"], row) ?? 0];
+    if (read["event"]?.[row] !== "sent") continue;
+    const { number, known, text } = rowAt(read, row);
+    const port = topology.portAt(text("node") ?? "", number("port"));
+    const [start, end] = [number("time_ps"), number("until_ps")];
     if (!ports.has(port) || start >= to || end + (topology.ports[port]?.delayPs ?? 0) <= from) continue;
     if (frames.length === most) return null;
     frames.push({
       port,
       start,
       end,
-      kind: textAt(read["frame"], row) ?? "",
-      class: numberAt(read["class"], row),
-      flow: numberAt(read["flow"], row),
-      psn: numberAt(read["psn"], row),
-      bytes: numberAt(read["frame_bytes"], row),
+      kind: text("frame") ?? "",
+      class: known("class"),
+      flow: known("flow"),
+      psn: known("psn"),
+      bytes: known("frame_bytes"),
       isMarked: read["marked"]?.[row] === true,
-      pfcClasses: numberAt(read["pfc_classes"], row),
-      pfcQuanta: numberAt(read["pfc_quanta"], row),
+      pfcClasses: known("pfc_classes"),
+      pfcQuanta: known("pfc_quanta"),
     });
   }
   return frames;
-}
-
-/** Returns the number of ascending times up to `time`. */
-function countUpTo(times: number[], time: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] ?? Infinity) <= time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -245,3 +245,39 @@ export interface Info {
   version: string;
   seed: number;
 }
+
+/** Order of the list of victims. */
+export type VictimOrder = "blocked" | "slowdown";
+
+export interface PortSeries {
+  /** Bytes in all egress queues of the port. */
+  total: Band;
+  /** Sending rate of the port as a share of the link's rate. */
+  utilisation: Band;
+  /** Bytes by egress queue. */
+  egress: Map<number, Band>;
+  /**
+   * By class, the ingress queue of the port: bytes, threshold at which the queue is full, headroom
+   * in use.
+   */
+  ingress: Map<number, { bytes: Band; threshold: Band; headroom: Band }>;
+}
+
+export interface FlowDetail {
+  flow: Flow;
+  /**
+   * Steps of the packet that completed the flow, or that the flow waits for; empty without
+   * `probes.flows`.
+   */
+  steps: Step[];
+  /** Congestion signals received by the flow; empty without `probes.flows`. */
+  signals: Signal[];
+  /** Rate, window and data in flight of the sender; empty without a trace of it. */
+  sender: SenderPoint[];
+}
+
+/** Answer of `backwater why`. */
+export interface Why {
+  sentences: string[];
+  steps: Step[];
+}

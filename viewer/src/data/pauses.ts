@@ -5,35 +5,32 @@
 
 import type { Branch, Snapshot, Pause, PauseBar, Tree } from "./model";
 import { type Window, at, isWithin, levelCount, levelFor } from "./pyramid";
-import { type Columns, type Group, type Table, numbers } from "./tables";
+import { type Columns, type Group, type Table, numbers, rowAt } from "./tables";
 
 /** Maximum number of pauses that are shown as intervals instead of shares of bins. */
 const MAX_INTERVALS = 1 << 14;
 
 export class Pauses {
-  readonly #intervals: Table;
-  readonly #bins: Table;
-  readonly #width: number;
   readonly #levels: number;
-  readonly #end: number;
 
   /**
    * @param width Width of the narrowest bins.
    * @param end End of the run.
    */
-  constructor(intervals: Table, bins: Table, width: number, end: number) {
-    this.#intervals = intervals;
-    this.#bins = bins;
-    this.#width = width;
+  constructor(
+    private readonly intervals: Table,
+    private readonly bins: Table,
+    private readonly width: number,
+    private readonly end: number,
+  ) {
     this.#levels = levelCount(Math.ceil(end / width));
-    this.#end = end;
   }
 
   /** Returns the pauses that are active at a time, from their start until before their end. */
   async at(time: number): Promise<Pause[]> {
     const found: Pause[] = [];
     await this.#each(this.#overlapping(time, time), null, (pause) => {
-      if (pause.start <= time && (time < pause.end || (pause.isOpen && time >= this.#end))) found.push(pause);
+      if (pause.start <= time && (time < pause.end || (pause.isOpen && time >= this.end))) found.push(pause);
     });
     return found;
   }
@@ -42,7 +39,7 @@ export class Pauses {
    * Returns the pauses of a port in a window, or the paused shares of bins if there are too many.
    */
   async bars(port: number, { from, to, bins }: Window): Promise<PauseBar[]> {
-    const level = levelFor(to - from, this.#width, bins, this.#levels);
+    const level = levelFor(to - from, this.width, bins, this.#levels);
     let groups = this.#overlapping(from, to);
     const isShared = groups.reduce((rows, group) => rows + group.end - group.start, 0) > MAX_INTERVALS;
     // Pauses of higher levels are at least sixteen bins wide.
@@ -58,19 +55,19 @@ export class Pauses {
   }
 
   async #shares(port: number, level: number, from: number, to: number): Promise<PauseBar[]> {
-    const width = this.#width * 4 ** level;
+    const width = this.width * 4 ** level;
     const [first, last] = [Math.floor(from / width), Math.ceil(to / width)];
     const isWanted = (group: Group) =>
       group.min["level"] === level && isWithin(group, "bin", first, last) && isWithin(group, "port", port, port);
     const bars: PauseBar[] = [];
-    for (const group of this.#bins.groups.filter(isWanted)) {
-      const read = await this.#bins.group(group, ["port", "queue", "bin", "cause", "paused"]);
+    for (const group of this.bins.groups.filter(isWanted)) {
+      const read = await this.bins.group(group, ["port", "queue", "bin", "cause", "paused"]);
       const [ports, queue, bin] = [numbers(read, "port"), numbers(read, "queue"), numbers(read, "bin")];
       const [cause, paused] = [numbers(read, "cause"), numbers(read, "paused")];
       for (let row = 0; row < ports.length; row++) {
         if (ports[row] !== port || at(bin, row) < first || at(bin, row) > last) continue;
         const start = at(bin, row) * width;
-        const end = Math.min(start + width, this.#end);
+        const end = Math.min(start + width, this.end);
         const share = Math.min(1, at(paused, row) / (end - start));
         bars.push({ queue: at(queue, row), start, end, share, cause: at(cause, row), pause: null });
       }
@@ -80,14 +77,14 @@ export class Pauses {
 
   /** Returns the row groups that may contain pauses between two times. */
   #overlapping(from: number, to: number): Group[] {
-    return this.#intervals.groups.filter(
+    return this.intervals.groups.filter(
       (group) => (group.min["start"] ?? 0) <= to && (group.max["end"] ?? Infinity) >= from,
     );
   }
 
   /** Calls `each` with the pauses of row groups, or with those of `port` alone. */
   async #each(groups: Group[], port: number | null, each: (pause: Pause) => void): Promise<void> {
-    for (const read of await Promise.all(groups.map((group) => this.#intervals.group(group)))) {
+    for (const read of await Promise.all(groups.map((group) => this.intervals.group(group)))) {
       const ports = numbers(read, "port");
       for (let row = 0; row < ports.length; row++) if (port === null || ports[row] === port) each(pauseAt(read, row));
     }
@@ -95,7 +92,7 @@ export class Pauses {
 }
 
 function pauseAt(read: Columns, row: number): Pause {
-  const number = (name: string) => at(numbers(read, name), row);
+  const { number } = rowAt(read, row);
   const known = (name: string) => (number(name) < 0 ? null : number(name));
   return {
     port: number("port"),

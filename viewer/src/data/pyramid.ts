@@ -6,6 +6,7 @@
  * group has rows of one level and one span of bins, sorted by place, queue and bin.
  */
 
+import { bisect, clamp } from "../scale";
 import type { Band } from "./model";
 import { type Columns, type Group, type Table, numbers } from "./tables";
 
@@ -63,35 +64,33 @@ export function levelCount(bins: number): number {
 }
 
 export class Pyramid {
-  readonly #table: Table;
-  readonly #interval: number;
-  readonly #samples: number;
   readonly #levels: number;
 
   /**
    * @param interval Time between samples.
    * @param samples Number of samples.
    */
-  constructor(table: Table, interval: number, samples: number) {
-    this.#table = table;
-    this.#interval = interval;
-    this.#samples = samples;
+  constructor(
+    private readonly table: Table,
+    private readonly interval: number,
+    private readonly samples: number,
+  ) {
     this.#levels = levelCount(samples);
   }
 
   /** Returns the number of the last sample up to a time; -1 before the first one. */
   sampleAt(time: number): number {
-    return Math.min(Math.floor(time / this.#interval), this.#samples) - 1;
+    return Math.min(Math.floor(time / this.interval), this.samples) - 1;
   }
 
   /** Returns the number of the sample interval that contains a time; -1 after the last sample. */
   intervalAt(time: number): number {
-    const interval = Math.floor(Math.min(time, this.#samples * this.#interval - 1) / this.#interval);
-    return time <= this.#samples * this.#interval ? interval : -1;
+    const interval = Math.floor(Math.min(time, this.samples * this.interval - 1) / this.interval);
+    return time <= this.samples * this.interval ? interval : -1;
   }
 
   timeOf(sample: number): number {
-    return (sample + 1) * this.#interval;
+    return (sample + 1) * this.interval;
   }
 
   /**
@@ -106,8 +105,8 @@ export class Pyramid {
   ): Promise<void> {
     if (sample < 0) return;
     const columns = ["place", "bin", `${field}_max`, ...(hasQueues ? ["queue"] : [])];
-    const groups = this.#table.groups.filter((group) => isOf(group, 0, sample, sample));
-    for (const read of await Promise.all(groups.map((group) => this.#table.group(group, columns)))) {
+    const groups = this.table.groups.filter((group) => isOf(group, 0, sample, sample));
+    for (const read of await Promise.all(groups.map((group) => this.table.group(group, columns)))) {
       const [place, bin, value] = [numbers(read, "place"), numbers(read, "bin"), numbers(read, `${field}_max`)];
       const queue = hasQueues ? numbers(read, "queue") : null;
       for (let row = 0; row < bin.length; row++) {
@@ -128,7 +127,7 @@ export class Pyramid {
     const { level, begin, end } = range;
     const isWanted = (group: Group) => isOf(group, level, begin, end) && isWithin(group, "place", place, place);
     const names = fields.flatMap(({ name }) => [`${name}_min`, `${name}_max`]);
-    const wanted = this.#table.groups.filter(isWanted);
+    const wanted = this.table.groups.filter(isWanted);
     const reads = wanted.map((group) => this.#rowsOf(group, place, ["queue", "bin", ...names]));
     for (const read of await Promise.all(reads)) {
       const [queues, bins] = [numbers(read, "queue"), numbers(read, "bin")];
@@ -153,11 +152,12 @@ export class Pyramid {
    * Reads the rows of a place in a row group; these are contiguous, and only their pages are read.
    */
   async #rowsOf(group: Group, place: number, names: string[]): Promise<Columns> {
-    const places = numbers(await this.#table.group(group, ["place"]), "place");
-    const [start, end] = [firstFrom(places, place), firstFrom(places, place + 1)];
+    const places = numbers(await this.table.group(group, ["place"]), "place");
+    const firstFrom = (least: number): number => bisect(places.length, (row) => at(places, row) < least);
+    const [start, end] = [firstFrom(place), firstFrom(place + 1)];
     return start === end
       ? Object.fromEntries(names.map((name) => [name, []]))
-      : this.#table.read(group.start + start, group.start + end, names);
+      : this.table.read(group.start + start, group.start + end, names);
   }
 
   /** Returns the bands of a place without queues. */
@@ -173,14 +173,14 @@ export class Pyramid {
 
   /** Returns the bins of a window; null if the run has no samples. */
   #binRange({ from, to, bins, isOfIntervals }: Window): BinRange | null {
-    if (this.#samples === 0) return null;
-    const level = levelFor(to - from, this.#interval, bins, this.#levels);
-    const width = this.#interval * BRANCHING ** level;
-    const last = Math.ceil(this.#samples / BRANCHING ** level) - 1;
+    if (this.samples === 0) return null;
+    const level = levelFor(to - from, this.interval, bins, this.#levels);
+    const width = this.interval * BRANCHING ** level;
+    const last = Math.ceil(this.samples / BRANCHING ** level) - 1;
     // Lines continue to the edges, so further bins are needed on both sides.
     const begin = clamp(Math.floor(from / width) - 2, 0, last);
     const end = clamp(Math.ceil(to / width) + 1, begin, last);
-    const middle = (isOfIntervals ? width : width + this.#interval) / 2;
+    const middle = (isOfIntervals ? width : width + this.interval) / 2;
     return {
       isHeld: level === 0 && isOfIntervals !== true,
       level,
@@ -201,21 +201,6 @@ function blank({ isHeld, times }: BinRange, fields: Field[]): Band[] {
       max: new Float64Array(times.length).fill(nothing),
     };
   });
-}
-
-/** Returns the first row with a value of at least `number` in an ascending column. */
-function firstFrom(column: ArrayLike<number>, number: number): number {
-  let [low, high] = [0, column.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (at(column, middle) < number) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.max(least, Math.min(most, value));
 }
 
 export function at(column: ArrayLike<number>, row: number): number {

@@ -1,9 +1,22 @@
 /** A run, read from its files. */
 
-import type { Data, FlowDetail, PortSeries, VictimOrder, Why } from "./data";
 import { findFlow, flowsBetween, senderOf, signalsOf, stepsOf } from "./flows";
 import { type EventIndex, framesOf } from "./frames";
-import type { Band, Flow, Frame, Info, PauseBar, Snapshot, Step, Tree, Victim } from "./model";
+import type {
+  Band,
+  Flow,
+  FlowDetail,
+  Frame,
+  Info,
+  PauseBar,
+  PortSeries,
+  Snapshot,
+  Step,
+  Tree,
+  Victim,
+  VictimOrder,
+  Why,
+} from "./model";
 import { Pauses, treesOf } from "./pauses";
 import { ALL_PORTS, EMPTY_BAND, Pyramid } from "./pyramid";
 import { type RunFiles, openSources, request } from "./source";
@@ -44,35 +57,32 @@ export async function openRuns(): Promise<Data[]> {
 async function openRun(files: RunFiles): Promise<Data> {
   const documents = ["run.json", "topology.json", "view/index.json"].map((name) => files.json(name));
   const [summary, topology, index] = (await Promise.all(documents)) as [Summary, unknown, Index];
-  return new RunData(files, summary, new Topology(topology, summary.simulated_ps), index);
+  return new Data(files, summary, new Topology(topology, summary.simulated_ps), index);
 }
 
 const UTILISATION = { name: "tx_bytes" };
 const BYTES = { name: "bytes" };
 
-class RunData implements Data {
+/** Data of a run for the views, read from files whose size does not depend on the run's length. */
+export class Data {
   readonly info: Info;
-  readonly topology: Topology;
+  /** True if `why` is available, which may run the scenario again; false in an exported page. */
   readonly canAsk: boolean;
-  readonly #files: RunFiles;
-  readonly #index: Index;
   readonly #hasQueues: boolean;
   readonly #hasCaptures: boolean;
   readonly #tables = new Map<string, Promise<Table>>();
 
-  constructor(files: RunFiles, summary: Summary, topology: Topology, index: Index) {
-    this.#files = files;
-    this.#index = index;
-    this.topology = topology;
+  constructor(
+    private readonly files: RunFiles,
+    summary: Summary,
+    readonly topology: Topology,
+    private readonly index: Index,
+  ) {
     this.canAsk = files.address("why") !== null;
     const { deadlock, scenario } = summary;
     this.#hasQueues = scenario.probes.queues !== false && "egress" in index.of;
     this.#hasCaptures = scenario.network.framing === "rocev2";
-    const cycle = deadlock?.cycle.map(({ node, port, queue, bytes }) => ({
-      port: topology.portAt(node, port),
-      queue,
-      bytes,
-    }));
+    const cycle = deadlock?.cycle.map(({ node, port, ...held }) => ({ port: topology.portAt(node, port), ...held }));
     const { events } = index;
     this.info = {
       name: files.label,
@@ -92,7 +102,7 @@ class RunData implements Data {
   #table(name: string): Promise<Table> {
     const known = this.#tables.get(name);
     if (known) return known;
-    const table = Table.open(this.#files.buffer(`${name}.parquet`));
+    const table = Table.open(this.files.buffer(`${name}.parquet`));
     this.#tables.set(name, table);
     // A later attempt may succeed.
     table.catch(() => this.#tables.delete(name));
@@ -101,21 +111,23 @@ class RunData implements Data {
 
   /** Opens the samples of a table; null without samples. */
   async #pyramid(name: string): Promise<Pyramid | null> {
-    if (this.#index.sample_ps === 0 || !this.#files.has(`view/${name}.parquet`)) return null;
-    return new Pyramid(await this.#table(`view/${name}`), this.#index.sample_ps, this.#index.samples);
+    if (this.index.sample_ps === 0 || !this.files.has(`view/${name}.parquet`)) return null;
+    return new Pyramid(await this.#table(`view/${name}`), this.index.sample_ps, this.index.samples);
   }
 
   async #pauses(): Promise<Pauses> {
     const tables = await Promise.all([this.#table("view/pauses"), this.#table("view/paused")]);
-    return new Pauses(...tables, this.#index.pauses.width_ps, this.info.end);
+    return new Pauses(...tables, this.index.pauses.width_ps, this.info.end);
   }
 
+  /** Totals of the whole fabric: bytes in egress queues, number of paused queues. */
   async overview(from: number, to: number, bins: number): Promise<{ queued: Band; paused: Band }> {
     const queues = await this.#pyramid("queues");
     const bands = await queues?.single(ALL_PORTS, { from, to, bins }, [BYTES, { name: "paused_queues" }]);
     return { queued: bands?.[0] ?? EMPTY_BAND, paused: bands?.[1] ?? EMPTY_BAND };
   }
 
+  /** State of the fabric at a time. */
   async snapshot(time: number): Promise<Snapshot> {
     const names = ["queues", "egress", "ports"].map((name) => this.#pyramid(name));
     const [[queues, egress, ports], pauses] = await Promise.all([Promise.all(names), this.#pauses()]);
@@ -132,7 +144,7 @@ class RunData implements Data {
       queueBytes,
       pauses: [],
     };
-    const toBits = 8e12 / this.#index.sample_ps;
+    const toBits = 8e12 / this.index.sample_ps;
     await Promise.all([
       queues?.sample(sample, "bytes", false, (port, _, bytes) => (found.queued[port] = bytes)),
       egress?.sample(sample, "bytes", true, (port, queue, bytes) => queueBytes?.set(port * 65536 + queue, bytes)),
@@ -144,6 +156,7 @@ class RunData implements Data {
     return found;
   }
 
+  /** Congestion trees of a snapshot, the one with most bytes first. */
   trees(snapshot: Snapshot): Tree[] {
     return treesOf(snapshot);
   }
@@ -152,7 +165,7 @@ class RunData implements Data {
     const window = { from, to, bins };
     const names = ["queues", "ports", "egress", "ingress"].map((name) => this.#pyramid(name));
     const [queues, ports, egress, ingress] = await Promise.all(names);
-    const factor = 8e12 / this.#index.sample_ps / (this.topology.ports[port]?.rateBps ?? 1);
+    const factor = 8e12 / this.index.sample_ps / (this.topology.ports[port]?.rateBps ?? 1);
     const [total, sent, byQueue, byClass] = await Promise.all([
       queues?.single(port, window, [BYTES]),
       ports?.single(port, { ...window, isOfIntervals: true }, [{ ...UTILISATION, factor }]),
@@ -163,10 +176,10 @@ class RunData implements Data {
         { name: "headroom_bytes" },
       ]),
     ]);
+    const empty = EMPTY_BAND;
     const ingressOf = [...(byClass ?? [])].map(
-      ([queue, [bytes = EMPTY_BAND, threshold = EMPTY_BAND, headroom = EMPTY_BAND]]) => {
-        return [queue, { bytes, threshold, headroom }] as const;
-      },
+      ([queue, [bytes = empty, threshold = empty, headroom = empty]]) =>
+        [queue, { bytes, threshold, headroom }] as const,
     );
     return {
       total: total?.[0] ?? EMPTY_BAND,
@@ -176,10 +189,12 @@ class RunData implements Data {
     };
   }
 
+  /** Pauses of the queues of a port. */
   async pauses(port: number, from: number, to: number, bins: number): Promise<PauseBar[]> {
     return (await this.#pauses()).bars(port, { from, to, bins });
   }
 
+  /** Buffered bytes of a switch, and the part in headroom; null for a node without a buffer. */
   async buffer(node: number, from: number, to: number, bins: number): Promise<{ used: Band; headroom: Band } | null> {
     if (this.topology.nodes[node]?.kind === "host") return null;
     const fields = [{ name: "used_bytes" }, { name: "headroom_bytes" }];
@@ -188,33 +203,35 @@ class RunData implements Data {
   }
 
   victims(order: VictimOrder): Promise<Victim[]> {
-    return Promise.resolve(this.#index.flows[order]);
+    return Promise.resolve(this.index.flows[order]);
   }
 
   async flow(id: number): Promise<FlowDetail | null> {
     const found = await findFlow(await this.#table("view/flows"), id);
     if (!found) return null;
-    const hasSignals = this.#files.has("signals.parquet") && found.signals[0] < found.signals[1];
+    const hasSignals = this.files.has("signals.parquet") && found.signals[0] < found.signals[1];
     const [steps, signals, sender] = await Promise.all([
-      this.#files.has("waits.parquet") ? stepsOf(await this.#table("waits"), found, this.topology) : [],
+      this.files.has("waits.parquet") ? stepsOf(await this.#table("waits"), found, this.topology) : [],
       hasSignals ? signalsOf(await this.#table("signals"), found, this.topology) : [],
       senderOf(await this.#table("view/senders"), id),
     ]);
     return { flow: found.flow, steps, signals, sender };
   }
 
+  /** Flows between two hosts, the slowest first; null stands for any host. */
   async flowsBetween(src: number | null, dst: number | null, most: number): Promise<Flow[]> {
     return flowsBetween(await this.#table("view/flows"), src, dst, most);
   }
 
+  /** Frames of these ports that are on wires in the range; null if there are more than `most`. */
   async frames(ports: number[], from: number, to: number, most: number): Promise<Frame[] | null> {
     if (!this.info.trace) return [];
     const events = await this.#table("events");
-    return framesOf(events, this.#index.events, this.topology, new Set(ports), from, to, most);
+    return framesOf(events, this.index.events, this.topology, new Set(ports), from, to, most);
   }
 
   async why(flow: number): Promise<Why> {
-    const address = this.#files.address(`why/${flow}`);
+    const address = this.files.address(`why/${flow}`);
     if (address === null) throw new Error("an exported page cannot run a scenario; use `backwater why`");
     const found = (await (await request(address)).json()) as Explained;
     let now = found.flow.start_ps;
@@ -226,8 +243,9 @@ class RunData implements Data {
     return { sentences: found.sentences, steps };
   }
 
+  /** Address of a capture of the frames between two times; null without a server or a trace. */
   captureUrl(from: number, to: number): string | null {
-    const address = this.#hasCaptures && this.info.trace && this.#files.address("frames.pcapng");
+    const address = this.#hasCaptures && this.info.trace && this.files.address("frames.pcapng");
     return address ? `${address}?from=${Math.floor(from)}&until=${Math.ceil(to)}` : null;
   }
 }

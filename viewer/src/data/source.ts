@@ -44,27 +44,23 @@ export async function request(address: string, init?: RequestInit): Promise<Resp
 }
 
 class Served implements RunFiles {
-  readonly label: string;
-  readonly #base: string;
-  readonly #sizes: Map<string, number>;
-
-  constructor(label: string, base: string, sizes: Map<string, number>) {
-    this.label = label;
-    this.#base = base;
-    this.#sizes = sizes;
-  }
+  constructor(
+    readonly label: string,
+    private readonly base: string,
+    private readonly sizes: Map<string, number>,
+  ) {}
 
   has(name: string): boolean {
-    return this.#sizes.has(name);
+    return this.sizes.has(name);
   }
 
   buffer(name: string): AsyncBuffer {
-    const byteLength = this.#sizes.get(name);
+    const byteLength = this.sizes.get(name);
     if (byteLength === undefined) throw new Error(`the run has no file ${name}`);
     const blocks = new Map<number, Promise<ArrayBuffer>>();
     const fetched = async (first: number, last: number): Promise<ArrayBuffer> => {
       const range = `bytes=${first * BLOCK}-${Math.min(byteLength, (last + 1) * BLOCK) - 1}`;
-      return (await request(this.#base + name, { headers: { Range: range } })).arrayBuffer();
+      return (await request(this.base + name, { headers: { Range: range } })).arrayBuffer();
     };
     const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
       const [first, last] = [Math.floor(start / BLOCK), Math.floor((end - 1) / BLOCK)];
@@ -92,11 +88,11 @@ class Served implements RunFiles {
   }
 
   async json(name: string): Promise<unknown> {
-    return (await request(this.#base + name)).json();
+    return (await request(this.base + name)).json();
   }
 
   address(name: string): string {
-    return this.#base + name;
+    return this.base + name;
   }
 }
 
@@ -119,16 +115,13 @@ function joined(pieces: (ArrayBuffer | undefined)[], start: number, length: numb
 }
 
 class Embedded implements RunFiles {
-  readonly label: string;
-  readonly #number: number;
-
-  constructor(label: string, number: number) {
-    this.label = label;
-    this.#number = number;
-  }
+  constructor(
+    readonly label: string,
+    private readonly number: number,
+  ) {}
 
   #element(name: string): Element | null {
-    return document.querySelector(`script[data-run="${this.#number}"][data-file="${CSS.escape(name)}"]`);
+    return document.querySelector(`script[data-run="${this.number}"][data-file="${CSS.escape(name)}"]`);
   }
 
   has(name: string): boolean {

@@ -22,13 +22,12 @@ export class Table {
   readonly groups: Group[];
   /** Names of all columns. */
   readonly columns: string[];
-  readonly #file: AsyncBuffer;
-  readonly #metadata: FileMetaData;
   readonly #cache = new Map<string, Promise<Columns>>();
 
-  private constructor(file: AsyncBuffer, metadata: FileMetaData) {
-    this.#file = file;
-    this.#metadata = metadata;
+  private constructor(
+    private readonly file: AsyncBuffer,
+    private readonly metadata: FileMetaData,
+  ) {
     const paths = metadata.row_groups[0]?.columns.map((column) => column.meta_data?.path_in_schema[0]) ?? [];
     this.columns = paths.filter((name) => name !== undefined);
     let start = 0;
@@ -69,8 +68,8 @@ export class Table {
   async #decode(start: number, end: number, names: string[]): Promise<Columns> {
     const pieces = new Map<string, { start: number; data: ArrayLike<unknown> }[]>(names.map((name) => [name, []]));
     await parquetRead({
-      file: this.#file,
-      metadata: this.#metadata,
+      file: this.file,
+      metadata: this.metadata,
       columns: names,
       rowStart: start,
       rowEnd: end,
@@ -105,14 +104,24 @@ export function numbers(columns: Columns, name: string): ArrayLike<number> {
   return columns[name] as ArrayLike<number>;
 }
 
-/** Returns a number of a column of any integer or float type; null if it is missing. */
-export function numberAt(column: ArrayLike<unknown> | undefined, row: number): number | null {
-  const value = column?.[row];
-  return value === null || value === undefined ? null : Number(value);
+/** The fields of a row. */
+export interface Row {
+  /** A number of any integer or float type; null if it is missing. */
+  known(name: string): number | null;
+  /** A number; 0 if it is missing. */
+  number(name: string): number;
+  /** A text; null if it is missing. */
+  text(name: string): string | null;
 }
 
-/** Returns a text; null if it is missing. */
-export function textAt(column: ArrayLike<unknown> | undefined, row: number): string | null {
-  const value = column?.[row];
-  return typeof value === "string" ? value : null;
+export function rowAt(columns: Columns, row: number): Row {
+  const known = (name: string): number | null => {
+    const value = Number(columns[name]?.[row] ?? NaN);
+    return Number.isNaN(value) ? null : value;
+  };
+  const text = (name: string): string | null => {
+    const value = columns[name]?.[row];
+    return typeof value === "string" ? value : null;
+  };
+  return { known, text, number: (name) => known(name) ?? 0 };
 }

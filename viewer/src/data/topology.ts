@@ -79,13 +79,13 @@ export class Topology {
       !this.ports.some((port) => isSwitch(port.node) && isSwitch(port.peer));
   }
 
-  nodeByName(name: string): Node | null {
-    return this.#nodes.get(name) ?? null;
+  nodeByName(name: string | null): Node | null {
+    return this.#nodes.get(name ?? "") ?? null;
   }
 
   /** Finds a port by its name, or by node and number. */
-  portByName(name: string): Port | null {
-    return this.#ports.get(name) ?? null;
+  portByName(name: string | null): Port | null {
+    return this.#ports.get(name ?? "") ?? null;
   }
 
   /** Returns the port with a number at a node; throws if it does not exist. */

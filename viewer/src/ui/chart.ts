@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import type { Band } from "../data/model";
 import { DASH, instant } from "../format";
-import { ticks } from "../scale";
+import { bisect, channels, ticks } from "../scale";
 import type { Store } from "../state";
 import { type Axis, bindClock, type Clock } from "./clock";
 import { chartSection, fill, h, swatch } from "./dom";
@@ -26,8 +26,6 @@ export interface Line {
   isFilled?: boolean;
   /** True if a value holds until the next one; otherwise lines connect values. */
   isStepped?: boolean;
-  /** True for a line without a value in the legend. */
-  isQuiet?: boolean;
 }
 
 interface ChartOptions {
@@ -37,14 +35,11 @@ interface ChartOptions {
   name: string;
   height: number;
   write: (value: number) => string;
-  /** Upper end of the scale. Default: the maximum of the data, at least `least`. */
-  top?: number;
-  least?: number;
+  /** Lowest upper end of the scale. */
+  least: number;
   hasAxis?: boolean;
   /** Time between samples; lines bridge it. */
   interval?: number;
-  /** Time range of the chart, if it differs from the store's. */
-  extent?: () => [number, number];
 }
 
 export class TimeChart {
@@ -111,7 +106,7 @@ export class TimeChart {
 
   #extent(): [number, number] {
     const { from, to } = this.#options.store.state;
-    return this.#options.extent?.() ?? [from, to];
+    return [from, to];
   }
 
   #data(): uPlot.AlignedData {
@@ -145,7 +140,7 @@ export class TimeChart {
   }
 
   #setup(width: number): uPlot.Options {
-    const { write, top, least, name } = this.#options;
+    const { write, least, name } = this.#options;
     const hasAxis = this.#hasAxis;
     const series: uPlot.Series[] = [{}];
     const bands: uPlot.Band[] = [];
@@ -165,24 +160,22 @@ export class TimeChart {
       );
       bands.push({ series: [series.length - 2, series.length - 1], fill: faded(colour, 0.3) });
     }
+    const grid = { stroke: token("grid"), width: 1 };
+    const style = { stroke: token("muted"), font: `11px ${token("sans")}`, grid };
     const axes: uPlot.Axis[] = [
       {
+        ...style,
         show: hasAxis,
         size: AXIS,
-        stroke: token("muted"),
-        font: `11px ${token("sans")}`,
-        grid: { stroke: token("grid"), width: 1 },
-        ticks: { stroke: token("grid"), width: 1, size: 4 },
+        ticks: { ...grid, size: 4 },
         gap: 4,
         splits: (plot) =>
           ticks(plot.scales["x"]?.min ?? 0, plot.scales["x"]?.max ?? 1, (plot.width - GUTTER - RIGHT) / 110),
         values: (_, marks) => marks.map((mark) => instant(mark, (marks[1] ?? mark * 2) - (marks[0] ?? 0))),
       },
       {
+        ...style,
         size: GUTTER,
-        stroke: token("muted"),
-        font: `11px ${token("sans")}`,
-        grid: { stroke: token("grid"), width: 1 },
         ticks: { show: false },
         gap: 8,
         splits: (_, __, min, max) => ticks(min, max, Math.max(1, this.#options.height / 28)),
@@ -206,7 +199,7 @@ export class TimeChart {
       },
       scales: {
         x: { time: false, range: () => this.#extent() },
-        y: { range: (_, __, max) => [0, top ?? Math.max(max * 1.06, least ?? 1)] },
+        y: { range: (_, __, max) => [0, Math.max(max * 1.06, least)] },
       },
       hooks: {
         // The size of the plot is known only after drawing.
@@ -228,7 +221,7 @@ export class TimeChart {
   #write(): void {
     const time = this.#hovered ?? this.#options.store.state.time;
     const items = this.#lines.map((line) => {
-      const found = line.isQuiet === true ? null : valueAt(line.band, time);
+      const found = valueAt(line.band, time);
       const text =
         found === null
           ? DASH
@@ -236,8 +229,7 @@ export class TimeChart {
             ? this.#options.write(found[1])
             : `${this.#options.write(found[0])} … ${this.#options.write(found[1])}`;
       const mark = swatch(line.colour(), line.dash ? "dash" : "line");
-      const value =
-        line.isQuiet !== true && h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
+      const value = h("span", { class: "value", "data-value": found === null ? "" : found[1] }, text);
       return h("span", { class: "chart-key", "data-line": line.label }, mark, h("span", {}, line.label), value);
     });
     fill(this.#legend, ...items);
@@ -250,22 +242,16 @@ export class TimeChart {
  */
 export function valueAt(band: Band, time: number): [number, number] | null {
   const { isHeld } = band;
-  // Binary search for the first bin after `time`.
-  let [low, high] = [0, band.times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((band.times[middle] ?? 0) <= time) low = middle + 1;
-    else high = middle;
-  }
-  const [before, after] = [band.times[low - 1], band.times[low]];
+  const next = bisect(band.times.length, (bin) => (band.times[bin] ?? 0) <= time);
+  const [before, after] = [band.times[next - 1], band.times[next]];
   const isBefore = before !== undefined && (isHeld || after === undefined || time - before <= after - time);
-  const [min, max] = [band.min[isBefore ? low - 1 : low], band.max[isBefore ? low - 1 : low]];
+  const bin = isBefore ? next - 1 : next;
+  const [min, max] = [band.min[bin], band.max[bin]];
   if ((isHeld && !isBefore) || min === undefined || max === undefined || Number.isNaN(max)) return null;
   return [min, max];
 }
 
 /** Adds transparency to a colour `#rrggbb`. */
 export function faded(colour: string, share: number): string {
-  const part = (at: number): number => Number.parseInt(colour.slice(at, at + 2), 16);
-  return /^#[0-9a-f]{6}$/i.test(colour) ? `rgb(${part(1)} ${part(3)} ${part(5)} / ${share})` : colour;
+  return /^#[0-9a-f]{6}$/i.test(colour) ? `rgb(${channels(colour).join(" ")} / ${share})` : colour;
 }

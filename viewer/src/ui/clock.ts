@@ -79,15 +79,15 @@ export function bindClock(
     return !cursor.hidden && Math.abs(x - xOf(store.state.time)) <= GRAB;
   };
 
-  const down = (event: PointerEvent): void => {
+  element.addEventListener("pointerdown", (event) => {
     const { left, width } = axis();
     const x = event.clientX - element.getBoundingClientRect().left;
     if (event.button !== 0 || x < left - GRAB || x > left + width + GRAB) return;
     const mode = event.shiftKey ? "pan" : isOnCursor(event) ? "cursor" : "brush";
     drag = { mode, x: event.clientX, time: timeAt(event.clientX), hasMoved: false };
     element.setPointerCapture(event.pointerId);
-  };
-  const move = (event: PointerEvent): void => {
+  });
+  element.addEventListener("pointermove", (event) => {
     const here = timeAt(event.clientX);
     if (!drag) {
       const { width, from, to } = axis();
@@ -106,12 +106,12 @@ export function bindClock(
       store.pan(((drag.x - event.clientX) / width) * (to - from));
       drag.x = event.clientX;
     }
-  };
+  });
   const cancel = (): void => {
     drag = null;
     brush.hidden = true;
   };
-  const up = (event: PointerEvent): void => {
+  element.addEventListener("pointerup", (event) => {
     if (!drag) return;
     const { mode, time, hasMoved } = drag;
     cancel();
@@ -119,7 +119,7 @@ export function bindClock(
       store.set({ time: timeAt(event.clientX) });
       clicked(event, timeAt(event.clientX));
     } else if (mode === "brush") store.range(time, timeAt(event.clientX));
-  };
+  });
   const wheel = (event: WheelEvent): void => {
     event.preventDefault();
     const { width, from, to } = axis();
@@ -127,9 +127,6 @@ export function bindClock(
     else store.zoom(NOTCH ** event.deltaY, timeAt(event.clientX));
   };
 
-  element.addEventListener("pointerdown", down);
-  element.addEventListener("pointermove", move);
-  element.addEventListener("pointerup", up);
   element.addEventListener("pointercancel", cancel);
   element.addEventListener("pointerleave", () => (label.hidden = true));
   element.addEventListener("wheel", wheel, { passive: false });

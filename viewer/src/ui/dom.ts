@@ -68,6 +68,12 @@ export function segments<T extends string>(
   return h("div", { class: "segments", role: "group", "aria-label": label }, ...buttons);
 }
 
+/** Creates a number with its name, for a `dl`. */
+export const fact = (label: string, text: string, name: string, value: number | null): HTMLElement[] => [
+  h("dt", {}, label),
+  h("dd", { "data-readout": name, "data-value": value ?? "" }, text),
+];
+
 export const quiet = (text: string): HTMLElement => h("span", { class: "quiet" }, text);
 
 /** Creates a section with a chart, below its title and legend. */

@@ -1,6 +1,6 @@
 /** Keyboard shortcuts, and their texts in the help. */
 
-import type { Data } from "../data/data";
+import type { Data } from "../data/run";
 import { type Store, VIEWS } from "../state";
 import type { Player } from "./player";
 import { toggle } from "./theme";

@@ -1,6 +1,6 @@
 /** Search box with suggestions, for keyboard and pointer. */
 
-import type { Data } from "../data/data";
+import type { Data } from "../data/run";
 import { type Hit, flows, named } from "../search";
 import type { Store } from "../state";
 import { fill, h } from "./dom";

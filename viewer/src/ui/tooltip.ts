@@ -2,16 +2,17 @@
 
 import { fill, h, swatch } from "./dom";
 
-export interface Line {
-  label: string;
-  value: string;
-  colour?: string | undefined;
-}
+export type Line = readonly [label: string, value: string, colour?: string];
 
 const box = h("div", { class: "tooltip", role: "tooltip", hidden: true });
 const GAP = 14;
 
-export function show(event: { clientX: number; clientY: number }, title: string, lines: Line[], foot?: string): void {
+export function show(
+  event: { clientX: number; clientY: number },
+  title: string,
+  lines: readonly Line[],
+  foot?: string,
+): void {
   if (!box.isConnected) document.body.append(box);
   fill(
     box,
@@ -20,7 +21,7 @@ export function show(event: { clientX: number; clientY: number }, title: string,
       h(
         "dl",
         {},
-        ...lines.flatMap(({ label, value, colour }) => [
+        ...lines.flatMap(([label, value, colour]) => [
           h("dt", {}, colour !== undefined && swatch(colour), label),
           h("dd", {}, value),
         ]),

@@ -1,10 +1,13 @@
 /** Interface and context of views, and helpers for their updates. */
 
 import type { Hues } from "../colours";
-import type { Data } from "../data/data";
+import type { Data } from "../data/run";
+import type { PauseBar } from "../data/model";
+import { duration, instant } from "../format";
 import { portName, portTitle } from "../names";
 import type { Store } from "../state";
 import { link } from "./dom";
+import type { Line } from "./tooltip";
 
 /** Context of a view: a run, the store shared by all runs, and the colours of causes. */
 export interface Context {
@@ -23,6 +26,15 @@ export function portLink({ data, store }: Context, port: number, key = `port ${p
   const [name, title] = [portName(data.topology, port), portTitle(data.topology, port)];
   const open = (): void => store.jump({ view: "ports", port: name });
   return isShort ? link(name, key, open, `${title}: open this port`) : link(title, key, open);
+}
+
+/** Lines of a tooltip about a pause or several. */
+export function pauseLines({ data, store, hues }: Context, { start, end, cause }: PauseBar): Line[] {
+  return [
+    ["from", instant(start, store.span / 1000)],
+    ["for", duration(end - start)],
+    ["cause", portTitle(data.topology, cause), hues.of(cause)],
+  ];
 }
 
 /** Returns a function that runs all actions, the last one first. */

@@ -1,7 +1,6 @@
 /** List of the most delayed flows; each opens at the time of its longest wait. */
 
-import type { VictimOrder } from "../data/data";
-import type { PauseBar, Victim } from "../data/model";
+import type { PauseBar, Victim, VictimOrder } from "../data/model";
 import { count, duration, instant, ratio, size } from "../format";
 import { flowName } from "../names";
 import { around } from "../state";

@@ -73,8 +73,8 @@ export function fabric(context: Context): View {
     snapshot,
     hoverNode: hover.node,
     hoverPort: hover.port,
-    node: store.state.node === null ? null : (topology.nodeByName(store.state.node)?.index ?? null),
-    port: store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null),
+    node: topology.nodeByName(store.state.node)?.index ?? null,
+    port: topology.portByName(store.state.port)?.index ?? null,
     path,
   });
   const redraw = oncePerFrame(() => {
@@ -140,7 +140,7 @@ export function fabric(context: Context): View {
    * Moves and zooms the picture until the selected node is visible and apart from its neighbours.
    */
   const reveal = (): void => {
-    const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
+    const node = topology.nodeByName(store.state.node);
     const row = places.row[node?.index ?? -1] ?? -1;
     if (!node || row < 0 || width <= 0) return;
     geometry.place(width, height, camera);
@@ -238,23 +238,17 @@ export function fabric(context: Context): View {
 function portLines({ data, hues }: Context, snapshot: Snapshot | null, port: number): Line[] {
   const found = data.topology.ports[port];
   if (!found) return [];
-  const lines: Line[] = [{ label: "link", value: `${rate(found.rateBps)}, ${duration(found.delayPs)}` }];
+  const lines: Line[] = [["link", `${rate(found.rateBps)}, ${duration(found.delayPs)}`]];
   if (!snapshot) return lines;
-  if (isDown(data.topology.links[found.link]?.down ?? [], snapshot.time))
-    lines.push({ label: "state", value: "link down" });
-  lines.push(
-    { label: "utilisation", value: percent(snapshot.utilisation[port] ?? Number.NaN) },
-    { label: "queued", value: size(snapshot.queued[port] ?? 0) },
-  );
+  if (isDown(data.topology.links[found.link]?.down ?? [], snapshot.time)) lines.push(["state", "link down"]);
+  lines.push(["utilisation", percent(snapshot.utilisation[port] ?? Number.NaN)]);
+  lines.push(["queued", size(snapshot.queued[port] ?? 0)]);
   for (const [key, bytes] of snapshot.queueBytes ?? [])
-    if (Math.floor(key / 65536) === port) lines.push({ label: queueName(key % 65536), value: size(bytes) });
+    if (Math.floor(key / 65536) === port) lines.push([queueName(key % 65536), size(bytes)]);
   for (const pause of snapshot.pauses) {
     if (pause.port !== port) continue;
-    lines.push({
-      label: `${queueName(pause.queue)} paused`,
-      value: `by ${portName(data.topology, pause.cause)}, for ${duration(snapshot.time - pause.start)}`,
-      colour: hues.of(pause.cause),
-    });
+    const by = `by ${portName(data.topology, pause.cause)}, for ${duration(snapshot.time - pause.start)}`;
+    lines.push([`${queueName(pause.queue)} paused`, by, hues.of(pause.cause)]);
   }
   return lines;
 }
@@ -262,23 +256,15 @@ function portLines({ data, hues }: Context, snapshot: Snapshot | null, port: num
 function nodeLines({ data }: Context, snapshot: Snapshot | null, node: number): Line[] {
   const found = data.topology.nodes[node];
   if (!found) return [];
-  const last = found.firstPort + found.portCount;
+  const kind =
+    found.kind === "switch" ? `switch, layer ${found.layer}` : found.kind === "relay" ? "relaying host" : "host";
   const lines: Line[] = [
-    {
-      label: "kind",
-      value:
-        found.kind === "switch" ? `switch, layer ${found.layer}` : found.kind === "relay" ? "relaying host" : "host",
-    },
-    { label: "ports", value: String(found.portCount) },
+    ["kind", kind],
+    ["ports", String(found.portCount)],
   ];
   if (!snapshot) return lines;
-  lines.push({
-    label: "queued",
-    value: size(snapshot.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0)),
-  });
-  lines.push({
-    label: "paused queues",
-    value: String(snapshot.pauses.filter(({ port }) => port >= found.firstPort && port < last).length),
-  });
-  return lines;
+  const last = found.firstPort + found.portCount;
+  const bytes = snapshot.queued.subarray(found.firstPort, last).reduce((a, b) => a + b, 0);
+  const paused = snapshot.pauses.filter(({ port }) => port >= found.firstPort && port < last);
+  return [...lines, ["queued", size(bytes)], ["paused queues", String(paused.length)]];
 }

@@ -2,7 +2,7 @@
 
 import type { Topology } from "../../data/topology";
 import type { Layout } from "../../layout";
-import { clamp } from "../../scale";
+import { bisect, clamp } from "../../scale";
 
 /** Visible part of the fabric. */
 export interface Camera {
@@ -95,13 +95,8 @@ export class Geometry {
   /** Returns the node at a point of the canvas, by binary search in each row. */
   nodeAt(x: number, y: number): number | null {
     for (const members of this.layout.rows) {
-      let [low, high] = [0, members.length - 1];
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if ((this.x[members[middle] ?? 0] ?? 0) < x) low = middle + 1;
-        else high = middle;
-      }
-      for (const node of [members[low - 1], members[low]]) {
+      const right = bisect(members.length - 1, (index) => (this.x[members[index] ?? 0] ?? 0) < x);
+      for (const node of [members[right - 1], members[right]]) {
         if (node === undefined) continue;
         const near = Math.abs(x - (this.x[node] ?? 0)) <= Math.max(5, this.halfWidth[node] ?? 0);
         if (near && Math.abs(y - (this.y[node] ?? 0)) <= Math.max(6, this.halfHeight[node] ?? 0)) return node;
@@ -118,19 +113,10 @@ export class Geometry {
     let best: number | null = null;
     let nearest = reach;
     for (const link of this.topology.links) {
-      const [ax, ay, bx, by] = [
-        this.endX[link.a] ?? 0,
-        this.endY[link.a] ?? 0,
-        this.endX[link.b] ?? 0,
-        this.endY[link.b] ?? 0,
-      ];
-      if (
-        y < Math.min(ay, by) - reach ||
-        y > Math.max(ay, by) + reach ||
-        x < Math.min(ax, bx) - reach ||
-        x > Math.max(ax, bx) + reach
-      )
-        continue;
+      const [ax, ay] = this.end(link.a);
+      const [bx, by] = this.end(link.b);
+      const [isRight, isBelow] = [x > Math.max(ax, bx) + reach, y > Math.max(ay, by) + reach];
+      if (isRight || isBelow || x < Math.min(ax, bx) - reach || y < Math.min(ay, by) - reach) continue;
       const [dx, dy] = [bx - ax, by - ay];
       const along = clamp(((x - ax) * dx + (y - ay) * dy) / Math.max(1, dx * dx + dy * dy), 0, 1);
       const away = Math.hypot(x - ax - along * dx, y - ay - along * dy);
@@ -141,10 +127,15 @@ export class Geometry {
     return best;
   }
 
+  /** Returns the end of the link at a port. */
+  end(port: number): [x: number, y: number] {
+    return [this.endX[port] ?? 0, this.endY[port] ?? 0];
+  }
+
   /** Returns the line from a port to its peer: start, unit vector and length. */
   ray(port: number): { x: number; y: number; dx: number; dy: number; length: number } {
     const peer = this.topology.ports[port]?.peerPort ?? port;
-    const [x, y] = [this.endX[port] ?? 0, this.endY[port] ?? 0];
+    const [x, y] = this.end(port);
     const [dx, dy] = [(this.endX[peer] ?? 0) - x, (this.endY[peer] ?? 0) - y];
     const length = Math.hypot(dx, dy) || 1;
     return { x, y, dx: dx / length, dy: dy / length, length };

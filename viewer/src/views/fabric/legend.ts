@@ -1,6 +1,6 @@
 /** Legend of the colours and shapes of the fabric. */
 
-import type { Data } from "../../data/data";
+import type { Data } from "../../data/run";
 import { size } from "../../format";
 import { ARROW_FULL, arrowWidth } from "../../scale";
 import { type Child, h } from "../../ui/dom";

@@ -1,11 +1,11 @@
 /** Panel beside the fabric: totals, a deadlock, congestion trees and ports as text. */
 
-import type { Data } from "../../data/data";
+import type { Data } from "../../data/run";
 import type { Branch, Snapshot, Tree } from "../../data/model";
 import { DASH, count, counted, duration, instant, percent, size } from "../../format";
 import { portsOf } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
-import { button, h, link, quiet, swatch } from "../../ui/dom";
+import { button, fact, h, link, quiet, swatch } from "../../ui/dom";
 import { type Row, table } from "../../ui/table";
 import { type Context, portLink } from "../../ui/view";
 
@@ -18,16 +18,17 @@ const MAX_BRANCHES = 200;
 export function panel(context: Context, snapshot: Snapshot, trees: readonly Tree[]): HTMLElement[] {
   const { data, store } = context;
   // Without the probe, the numbers are unknown.
-  const counts = (number: number): [string, number] => (data.info.hasPauses ? [count(number), number] : [DASH, NaN]);
+  const isKnown = data.info.hasPauses;
+  const counts = (number: number): string => (isKnown ? count(number) : DASH);
   const queued = snapshot.queued.reduce((a, b) => a + b, 0);
   const stamp =
     snapshot.sampled === null ? "no sample yet" : `sample at ${instant(snapshot.sampled, store.span / 1000)}`;
   const facts = h(
     "dl",
     { class: "facts" },
-    ...fact("queued", size(queued), queued, "queued"),
-    ...fact("paused queues", ...counts(snapshot.pauses.length), "paused"),
-    ...fact("congestion trees", ...counts(trees.length), "trees"),
+    ...fact("queued", size(queued), "queued", queued),
+    ...fact("paused queues", counts(snapshot.pauses.length), "paused", isKnown ? snapshot.pauses.length : NaN),
+    ...fact("congestion trees", counts(trees.length), "trees", isKnown ? trees.length : NaN),
   );
   return [
     h(
@@ -41,11 +42,6 @@ export function panel(context: Context, snapshot: Snapshot, trees: readonly Tree
     ports(context, snapshot),
   ];
 }
-
-const fact = (label: string, text: string, value: number, name: string): HTMLElement[] => [
-  h("dt", {}, label),
-  h("dd", { "data-readout": name, "data-value": value }, text),
-];
 
 function deadlock(context: Context, time: number): HTMLElement[] {
   const { data, store } = context;
@@ -157,7 +153,7 @@ function branchItem(context: Context, time: number, branch: Branch, children: HT
 function ports(context: Context, snapshot: Snapshot): HTMLElement {
   const { data, store, hues } = context;
   const { topology } = data;
-  const node = store.state.node === null ? null : topology.nodeByName(store.state.node);
+  const node = topology.nodeByName(store.state.node);
   const shown = node ? portsOf(topology, node.index) : fullest(snapshot);
   const rows = shown.map((port): Row => {
     const pauses = snapshot.pauses.filter((pause) => pause.port === port);

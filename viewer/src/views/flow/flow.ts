@@ -1,12 +1,11 @@
 /** View of a flow: its numbers, its sender, and the latency breakdown of its last packet. */
 
-import type { FlowDetail, Why } from "../../data/data";
-import type { Flow } from "../../data/model";
+import type { Flow, FlowDetail, Why } from "../../data/model";
 import { DASH, duration, instant, rate, ratio, size } from "../../format";
 import { flowName } from "../../names";
 import { around } from "../../state";
 import { TimeChart } from "../../ui/chart";
-import { button, failure, fill, h, notice, prose, quiet, reason } from "../../ui/dom";
+import { button, fact, failure, fill, h, notice, prose, quiet, reason } from "../../ui/dom";
 import { onTheme, token } from "../../ui/theme";
 import { type Context, type View, portLink, serialised, settle, together } from "../../ui/view";
 import { chooseFlow } from "./choose";
@@ -196,12 +195,8 @@ export function flow(context: Context): View {
       ["retransmitted", size(flow.retransmitted), "retransmitted", flow.retransmitted],
       ["class", String(flow.class), "class", flow.class],
     ];
-    const plain = items.flatMap(([label, text, name, value]) => [
-      h("dt", {}, label),
-      h("dd", { "data-readout": name, "data-value": value ?? "" }, text),
-    ]);
     return [
-      ...plain,
+      ...items.flatMap((item) => fact(...item)),
       h("dt", {}, "tag, role"),
       h("dd", {}, flow.role === null ? flow.tag || DASH : `${flow.tag}, ${flow.role}`),
     ];

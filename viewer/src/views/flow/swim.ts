@@ -11,7 +11,7 @@ import { Lanes, type Sheet, clipped, gutterText, strokeLine } from "../../ui/lan
 import { type Row, table } from "../../ui/table";
 import { token } from "../../ui/theme";
 import { hide, show } from "../../ui/tooltip";
-import type { Context } from "../../ui/view";
+import { type Context, pauseLines } from "../../ui/view";
 import { reasonOf } from "../../words";
 
 const LANE = 36;
@@ -155,10 +155,10 @@ export class SwimLanes {
     if (!step) return hide();
     const { store, data } = this.context;
     const lines = [
-      { label: "at", value: portTitle(data.topology, step.port) },
-      { label: "from", value: instant(step.start, store.span / 1000) },
-      { label: "for", value: duration(step.length) },
-    ];
+      ["at", portTitle(data.topology, step.port)],
+      ["from", instant(step.start, store.span / 1000)],
+      ["for", duration(step.length)],
+    ] as const;
     show(event, reasonOf(step.term, step.cause === null ? null : this.#name(step.cause)), lines);
   }
 
@@ -167,13 +167,7 @@ export class SwimLanes {
     const bars = this.#pauses.find((entry) => entry.port === port)?.bars;
     const bar = bars?.find((bar) => time >= bar.start - slack && time <= bar.end + slack);
     if (!bar || port === undefined) return hide();
-    const { store, data, hues } = this.context;
-    const lines = [
-      { label: "from", value: instant(bar.start, store.span / 1000) },
-      { label: "for", value: duration(bar.end - bar.start) },
-      { label: "cause", value: portTitle(data.topology, bar.cause), colour: hues.of(bar.cause) },
-    ];
-    show(event, `${portName(data.topology, port)} paused`, lines);
+    show(event, `${this.#name(port)} paused`, pauseLines(this.context, bar));
   }
 
   #paint({ draw, left, width, height, x }: Sheet): void {

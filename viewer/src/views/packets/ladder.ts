@@ -115,7 +115,7 @@ export class Ladder {
             : `${frame.pfcQuanta} quanta, ${duration(((frame.pfcQuanta * 512) / (port?.rateBps ?? 1)) * 1e12)}`,
       ],
     ];
-    return fields.flatMap(([label, value]) => (value === null ? [] : [{ label, value: String(value) }]));
+    return fields.flatMap(([label, value]) => (value === null ? [] : [[label, String(value)] as const]));
   }
 
   #paint({ draw, left, width, height, x }: Sheet): void {

@@ -38,8 +38,8 @@ export function packets(context: Context): View {
   const subjects = async (): Promise<Subject[]> => {
     const { flow, port, node } = store.state;
     const found = flow === null ? null : await data.flow(flow);
-    const link = port === null ? null : topology.portByName(port);
-    const place = node === null ? null : topology.nodeByName(node);
+    const link = topology.portByName(port);
+    const place = topology.nodeByName(node);
     const list: Subject[] = [];
     if (found && found.flow.path.length > 0)
       list.push({

@@ -1,14 +1,14 @@
 /** Pauses of a port's queues over time, one lane per queue, coloured by cause. */
 
 import type { PauseBar } from "../../data/model";
-import { counted, duration, instant, percent } from "../../format";
+import { counted, duration, percent } from "../../format";
 import { portName, portTitle, queueName } from "../../names";
 import { faded } from "../../ui/chart";
 import { chartSection, fill, h, legendKey } from "../../ui/dom";
 import { Lanes, type Sheet, clipped, gutterText } from "../../ui/lanes";
 import { token } from "../../ui/theme";
-import { type Line, hide, show } from "../../ui/tooltip";
-import type { Context } from "../../ui/view";
+import { hide, show } from "../../ui/tooltip";
+import { type Context, pauseLines } from "../../ui/view";
 
 const LANE = 22;
 /** Minimum width of a pause, in pixels. */
@@ -89,14 +89,9 @@ export class PauseBars {
   #hover(event: PointerEvent, y: number, time: number): void {
     const bar = this.#at(y, time);
     if (!bar) return hide();
-    const { data, store, hues } = this.context;
-    const lines: Line[] = [
-      { label: "from", value: instant(bar.start, store.span / 1000) },
-      { label: "for", value: duration(bar.end - bar.start) },
-      { label: "cause", value: portTitle(data.topology, bar.cause), colour: hues.of(bar.cause) },
-    ];
-    if (bar.pause?.hops != null) lines.push({ label: "links from the cause", value: String(bar.pause.hops) });
-    if (!bar.pause) lines.push({ label: "paused", value: percent(bar.share) });
+    const lines = pauseLines(this.context, bar);
+    if (bar.pause?.hops != null) lines.push(["links from the cause", String(bar.pause.hops)]);
+    if (!bar.pause) lines.push(["paused", percent(bar.share)]);
     show(
       event,
       `${queueName(bar.queue)} paused`,

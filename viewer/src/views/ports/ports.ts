@@ -4,8 +4,7 @@
  */
 
 import { classHue } from "../../colours";
-import type { PortSeries } from "../../data/data";
-import type { PauseBar } from "../../data/model";
+import type { PauseBar, PortSeries } from "../../data/model";
 import { percent, size } from "../../format";
 import { portName, queueName } from "../../names";
 import { type Line, TimeChart } from "../../ui/chart";
@@ -50,8 +49,7 @@ export function ports(context: Context): View {
   buffer.element.before(message);
   let shown: number | null | undefined;
 
-  const port = (): number | null =>
-    store.state.port === null ? null : (topology.portByName(store.state.port)?.index ?? null);
+  const port = (): number | null => topology.portByName(store.state.port)?.index ?? null;
   const choose = (bar: PauseBar): void => {
     if (bar.pause) select(context, bar.pause);
     else store.range(bar.start - (bar.end - bar.start), bar.end + (bar.end - bar.start));
