@@ -6,7 +6,7 @@ import type { Data } from "./data/run";
 import { counted, duration } from "./format";
 import { portName } from "./names";
 import { type Known, Store, VIEWS, type ViewName } from "./state";
-import { h } from "./ui/dom";
+import { button, h } from "./ui/dom";
 import { help } from "./ui/help";
 import { bindKeys } from "./ui/keys";
 import { overview } from "./ui/overview";
@@ -50,18 +50,13 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   });
   const isPair = runs.length > 1;
   const tabs = VIEWS.map((view, index) =>
-    h(
-      "button",
-      {
-        role: "tab",
-        id: `tab-${view}`,
-        "data-view": view,
-        "aria-controls": "views",
-        title: `${TITLES[view]} (${index + 1})`,
-        onclick: () => store.jump({ view }),
-      },
-      TITLES[view],
-    ),
+    button(TITLES[view], `tab-${view}`, () => store.jump({ view }), {
+      role: "tab",
+      id: `tab-${view}`,
+      "data-view": view,
+      "aria-controls": "views",
+      title: `${TITLES[view]} (${index + 1})`,
+    }),
   );
   const panel = h("div", { id: "views", role: "tabpanel" });
   const main = h("main", { class: isPair ? "pair" : "single" }, panel);
@@ -73,17 +68,8 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
       !isPair && runs[0] ? runHead(runs[0]) : "",
       h("nav", { role: "tablist", "aria-label": "Views" }, ...tabs),
       search.element,
-      h(
-        "button",
-        {
-          class: "icon",
-          title: "Switch between dark and light theme (t)",
-          "aria-label": "Switch theme",
-          onclick: toggle,
-        },
-        "◐",
-      ),
-      h("button", { class: "icon", title: "Help (?)", "aria-label": "Help", onclick: dialog.open }, "?"),
+      icon("◐", "Switch theme", "Switch between dark and light theme (t)", toggle),
+      icon("?", "Help", "Help (?)", dialog.open),
     ),
     main,
     h(
@@ -116,6 +102,9 @@ export function mount(root: HTMLElement, runs: readonly Data[]): Store {
   show();
   return store;
 }
+
+const icon = (text: string, label: string, title: string, act: () => void): HTMLElement =>
+  h("button", { class: "icon", title, "aria-label": label, onclick: act }, text);
 
 /** Selects the neighbouring tab on the arrow keys, as the ARIA tab pattern requires. */
 function bindTabs(tabs: readonly HTMLElement[], store: Store): void {

@@ -27,9 +27,7 @@ export const PS_PER_US = 1e6;
 /** Text of an unknown or missing value. */
 export const DASH = "–";
 
-function whole(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
-}
+export const count = (number: number): string => Math.round(number).toLocaleString("en-US");
 
 function unitOf(value: number, units: Units): readonly [number, string] {
   return units.find(([scale]) => Math.abs(value) >= scale) ?? units[units.length - 1] ?? [1, ""];
@@ -39,13 +37,12 @@ function scaled(value: number | null, units: Units): string {
   if (value === null || Number.isNaN(value)) return DASH;
   const [scale, unit] = unitOf(value, units);
   const number = value / scale;
-  return `${Math.abs(number) >= 9999.5 ? whole(number) : String(Number(number.toPrecision(4)))} ${unit}`;
+  return `${Math.abs(number) >= 9999.5 ? count(number) : String(Number(number.toPrecision(4)))} ${unit}`;
 }
 
 export const duration = (ps: number | null): string => (ps === 0 ? "0 µs" : scaled(ps, TIME));
 export const size = (bytes: number | null): string => scaled(bytes, BYTES);
 export const rate = (bps: number | null): string => scaled(bps, RATE);
-export const count = (number: number): string => whole(number);
 export const ratio = (value: number | null): string =>
   value === null || Number.isNaN(value) ? DASH : value.toFixed(2);
 
@@ -59,7 +56,7 @@ export function percent(share: number): string {
 /** Formats a number with its noun in singular or plural. */
 export function counted(number: number, noun: string): string {
   const ending = number === 1 ? "" : /(ss|ch)$/.test(noun) ? "es" : "s";
-  return `${whole(number)} ${noun}${ending}`;
+  return `${count(number)} ${noun}${ending}`;
 }
 
 /** Formats a point in time, with enough digits to distinguish times that are `step` apart. */

@@ -162,13 +162,9 @@ export class Pyramid {
 
   /** Returns the bands of a place without queues. */
   async single(place: number, window: Window, fields: Field[]): Promise<Band[]> {
-    return (await this.series(place, window, fields)).get(0) ?? this.blank(window, fields);
-  }
-
-  /** Returns the bands of a place without samples in the window. */
-  blank(window: Window, fields: Field[]): Band[] {
+    const found = (await this.series(place, window, fields)).get(0);
     const range = this.#binRange(window);
-    return range ? blank(range, fields) : fields.map(() => EMPTY_BAND);
+    return found ?? (range ? blank(range, fields) : fields.map(() => EMPTY_BAND));
   }
 
   /** Returns the bins of a window; null if the run has no samples. */

@@ -6,7 +6,7 @@ import { portName } from "../../names";
 import { arrowWidth } from "../../scale";
 import { token } from "../../ui/theme";
 import type { Geometry } from "./geometry";
-import { halo, stroke } from "./paint";
+import { fillPath, halo, stroke } from "./paint";
 
 type Point = [x: number, y: number];
 
@@ -50,7 +50,7 @@ export function paintTree(
     const beside = (along: number): Point => [x - dy * aside + dx * along, y + dx * aside + dy * along];
     const start = beside(Math.max(length * 0.55, length - 10));
     arrow(bodies, start, beside(Math.min(length * 0.3, 15)), width);
-    const [fx, fy] = [geometry.endX[from] ?? 0, geometry.endY[from] ?? 0];
+    const [fx, fy] = geometry.end(from);
     const node = geometry.topology.ports[from]?.node ?? 0;
     if (node !== geometry.topology.ports[port]?.peer) continue;
     inside.moveTo(fx, fy);
@@ -60,23 +60,20 @@ export function paintTree(
   stroke(draw, inside, token("canvas"), 4);
   stroke(draw, inside, colour, 2);
   stroke(draw, bodies, token("canvas"), 3);
-  draw.fillStyle = colour;
-  draw.fill(bodies);
+  fillPath(draw, bodies, colour);
 }
 
 /** Paints the root of a tree, above all arrows. */
 export function paintRoot(draw: CanvasRenderingContext2D, geometry: Geometry, tree: Tree, colour: string): void {
-  const [x, y] = [geometry.endX[tree.root] ?? 0, geometry.endY[tree.root] ?? 0];
+  const [x, y] = geometry.end(tree.root);
   const ring = new Path2D();
   ring.arc(x, y, 7.5, 0, 2 * Math.PI);
   stroke(draw, ring, token("canvas"), 6);
-  draw.fillStyle = token("canvas");
-  draw.fill(ring);
+  fillPath(draw, ring, token("canvas"));
   stroke(draw, ring, colour, 3);
   const dot = new Path2D();
   dot.arc(x, y, 3, 0, 2 * Math.PI);
-  draw.fillStyle = colour;
-  draw.fill(dot);
+  fillPath(draw, dot, colour);
 }
 
 /** Paints the names of roots, in the order of `trees`, where there is room. */
@@ -85,7 +82,7 @@ export function paintRootNames(draw: CanvasRenderingContext2D, geometry: Geometr
   draw.textBaseline = "middle";
   const taken: [number, number, number][] = [];
   for (const { root, rootBytes } of trees) {
-    const [x, y] = [geometry.endX[root] ?? 0, geometry.endY[root] ?? 0];
+    const [x, y] = geometry.end(root);
     const text = `${portName(geometry.topology, root)} · ${size(rootBytes)}`;
     const wide = draw.measureText(text).width + 26;
     const isRight = x > (geometry.x[geometry.topology.ports[root]?.node ?? 0] ?? 0) || x < wide;
@@ -120,8 +117,7 @@ export function paintCycle(draw: CanvasRenderingContext2D, geometry: Geometry, c
   stroke(draw, joints, token("canvas"), 5);
   stroke(draw, joints, token("deadlock"), 2.5);
   stroke(draw, bodies, token("canvas"), 4);
-  draw.fillStyle = token("deadlock");
-  draw.fill(bodies);
+  fillPath(draw, bodies, token("deadlock"));
 }
 
 /** Adds an arrow with a shaft of the given width to a path. */

@@ -7,7 +7,7 @@ import { duration, percent, rate, size } from "../../format";
 import { type Layout, layout } from "../../layout";
 import { nodeName, portName, portTitle, queueName } from "../../names";
 import { clamp } from "../../scale";
-import { failure, fill, h } from "../../ui/dom";
+import { button, failure, fill, h } from "../../ui/dom";
 import { CLICK, NOTCH } from "../../ui/clock";
 import { prepare } from "../../ui/lanes";
 import { onTheme } from "../../ui/theme";
@@ -45,15 +45,10 @@ export function fabric(context: Context): View {
   });
   // Highlights have their own canvas, because redrawing a large fabric is slow.
   const canvas = h("canvas", { "aria-hidden": "true" });
-  const home = h(
-    "button",
-    {
-      class: "small fabric-home",
-      title: "Show the whole fabric",
-      onclick: () => move({ zoom: 1, centre: 0.5, down: 0 }),
-    },
-    "Fit",
-  );
+  const home = button("Fit", "fit", () => move({ zoom: 1, centre: 0.5, down: 0 }), {
+    class: "small fabric-home",
+    title: "Show the whole fabric",
+  });
   const stage = h("div", { class: "fabric-stage" }, picture, canvas, home);
   const side = h("aside", { class: "panel", "aria-label": "Data of the fabric" });
   const element = h("div", { class: "view fabric" }, h("div", { class: "fabric-main" }, stage, legend(data)), side);

@@ -55,9 +55,7 @@ export function paintLinks(draw: CanvasRenderingContext2D, scene: Scene): void {
         line(idle, x, y, mx, my);
         continue;
       }
-      const level = levelOf(utilisation);
-      const path = (levels[level] ??= new Path2D());
-      line(path, x, y, mx, my);
+      line((levels[levelOf(utilisation)] ??= new Path2D()), x, y, mx, my);
     }
   }
   draw.lineCap = "butt";
@@ -115,8 +113,7 @@ export function paintNodes(draw: CanvasRenderingContext2D, scene: Scene): void {
     path.roundRect((x[index] ?? 0) - w, (y[index] ?? 0) - hh, 2 * w, 2 * hh, Math.min(3, w, hh));
   }
   for (const [kind, path] of shapes) {
-    draw.fillStyle = token(kind === "switch" ? "switch" : "host");
-    draw.fill(path);
+    fillPath(draw, path, token(kind === "switch" ? "switch" : "host"));
     stroke(draw, path, token(kind === "switch" ? "switch-edge" : "host-edge"), 1);
   }
 }
@@ -236,6 +233,11 @@ export function paintPorts(
 function textWidth(draw: CanvasRenderingContext2D, name: string): number {
   draw.font = `600 11.5px ${token("sans")}`;
   return draw.measureText(name).width;
+}
+
+export function fillPath(draw: CanvasRenderingContext2D, path: Path2D, colour: string): void {
+  draw.fillStyle = colour;
+  draw.fill(path);
 }
 
 export function stroke(draw: CanvasRenderingContext2D, path: Path2D, colour: string, width: number): void {

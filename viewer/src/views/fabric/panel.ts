@@ -72,20 +72,15 @@ function deadlock(context: Context, time: number): HTMLElement[] {
 function treeSection(context: Context, snapshot: Snapshot, trees: readonly Tree[]): HTMLElement {
   const { info } = context.data;
   const items = trees.slice(0, MAX_TREES).map((tree) => treeItem(context, snapshot, tree));
+  const none = info.hasPauses
+    ? "No queue is paused."
+    : "Pauses were not recorded. Set `probes.pauses = true` in the scenario.";
   return h(
     "section",
     { "aria-label": "Congestion trees" },
     h("h2", {}, "Congestion trees"),
     trees.length > MAX_TREES && h("p", { class: "quiet" }, `The ${MAX_TREES} largest of ${count(trees.length)}.`),
-    items.length > 0
-      ? h("ol", { class: "trees" }, ...items)
-      : h(
-          "p",
-          { class: "quiet" },
-          info.hasPauses
-            ? "No queue is paused."
-            : "Pauses were not recorded. Set `probes.pauses = true` in the scenario.",
-        ),
+    items.length > 0 ? h("ol", { class: "trees" }, ...items) : h("p", { class: "quiet" }, none),
   );
 }
 

@@ -1,6 +1,6 @@
 /** View of a flow: its numbers, its sender, and the latency breakdown of its last packet. */
 
-import type { Flow, FlowDetail, Why } from "../../data/model";
+import type { Band, Flow, FlowDetail, Why } from "../../data/model";
 import { DASH, duration, instant, rate, ratio, size } from "../../format";
 import { flowName } from "../../names";
 import { around } from "../../state";
@@ -129,17 +129,17 @@ export function flow(context: Context): View {
     if (!detail) return;
     const { from, to } = store.state;
     const { sender } = detail;
-    const [rates, flights, windows] = [
-      senderBand(sender, (point) => point.rateBps, from, to),
-      senderBand(sender, (point) => point.inFlight, from, to),
-      senderBand(sender, (point) => point.window, from, to),
-    ];
+    const bandOf = (field: "rateBps" | "inFlight" | "window"): Band =>
+      senderBand(sender, (point) => point[field], from, to);
+    const windows = bandOf("window");
     speed.element.hidden = !sender.some((point) => point.rateBps !== null);
     flight.element.hidden = !sender.some((point) => point.inFlight !== null);
-    speed.set([{ label: "sending rate", colour: () => token("hue-0"), band: rates, isFilled: true, isStepped: true }]);
+    speed.set([
+      { label: "sending rate", colour: () => token("hue-0"), band: bandOf("rateBps"), isFilled: true, isStepped: true },
+    ]);
     const window = { label: "window", colour: () => token("hue-3"), band: windows, dash: [6, 4], isStepped: true };
     flight.set([
-      { label: "in flight", colour: () => token("hue-0"), band: flights, isFilled: true, isStepped: true },
+      { label: "in flight", colour: () => token("hue-0"), band: bandOf("inFlight"), isFilled: true, isStepped: true },
       ...(windows.times.length > 0 ? [window] : []),
     ]);
   };
