@@ -27,19 +27,7 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.executors.ray_cluster import RayCluster
 from backwater.experiment.executors.slurm import Submitit
 from backwater.experiment.store import Store
-from gridded import (
-    GRID,
-    contents,
-    eventually,
-    kill_when_some_are_made,
-    locally,
-    made,
-    processes,
-    study,
-    sweeping,
-    swept,
-    table,
-)
+from gridded import GRID, contents, eventually, kill_when_some_are_made, locally, made, processes, started, study, table
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +118,7 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
     study(tmp_path)
     store = Store(tmp_path / "store")
     options = ("--store", "store", "--executor", "ray", "--executor-option", f"address={cluster.address}")
-    with sweeping(tmp_path, *options) as process:
+    with started(tmp_path, *options) as process:
         eventually(lambda: len(made(store)) >= 3)
         process.send_signal(how)
         _, errors = process.communicate(timeout=60)
@@ -139,8 +127,9 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
     assert f"{len(made(store))} of 12 runs have results in store" in errors
     eventually(lambda: not processes("backwater.experiment.worker", str(tmp_path)))
     kept = made(store)
-    code, output, errors = swept(tmp_path, *options)
-    assert code == 0, errors
+    again = started(tmp_path, *options)
+    output, errors = again.communicate()
+    assert again.returncode == 0, errors
     assert "12 completed" in output
     assert kept.items() <= made(store).items()
     assert_equal(tmp_path, store, local)
@@ -162,7 +151,7 @@ def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
     study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
     options = {"ray": ["num_cpus=2"], "submitit": ["cluster=local", f"folder={tmp_path}/logs"]}[kind]
     words = [word for option in options for word in ("--executor-option", option)]
-    return sweeping(tmp_path, "--store", "store", "--executor", kind, *words, start_new_session=True)
+    return started(tmp_path, "--store", "store", "--executor", kind, *words, start_new_session=True)
 
 
 def stopped(
@@ -301,8 +290,9 @@ def test_machines_without_the_files_are_reported(tmp_path: Path, kind: Kind) -> 
 )
 def test_wrong_options_are_refused(tmp_path: Path, kind: str, option: str, words: str) -> None:
     study(tmp_path)
-    code, _, errors = swept(tmp_path, "--executor", kind, "--executor-option", option)
-    assert code == 2, errors
+    process = started(tmp_path, "--executor", kind, "--executor-option", option)
+    _, errors = process.communicate()
+    assert process.returncode == 2, errors
     assert re.search(words, errors), errors
     assert not (tmp_path / "results/store").exists()
 
@@ -314,6 +304,7 @@ def test_what_is_not_installed_is_said(tmp_path: Path) -> None:
         hidden.parent.mkdir()
         hidden.write_text(f"raise ModuleNotFoundError(\"No module named '{module}'\")\n", encoding="utf-8")
         env = {**os.environ, "PYTHONPATH": str(hidden.parent)}
-        code, _, errors = swept(tmp_path, "--executor", module, env=env)
-        assert code == 2, errors
+        process = started(tmp_path, "--executor", module, env=env)
+        _, errors = process.communicate()
+        assert process.returncode == 2, errors
         assert f"No module named '{module}': install it with pip install 'backwater[{module}]'" in errors

@@ -55,18 +55,11 @@ WHILE_IT_RUNS = {*PARTIAL_FILES} - {
 }
 
 
-def sweeping(directory: Path, *options: str, **popen: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - those of Popen
+def started(directory: Path, *options: str, **popen: Any) -> subprocess.Popen[str]:  # noqa: ANN401 - those of Popen
     """Starts a sweep of the grid in a directory."""
     command = [sys.executable, "-m", "backwater", "sweep", "grid.toml", *options]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=directory, stdout=pipe, stderr=pipe, text=True, **popen)
-
-
-def swept(directory: Path, *options: str, **popen: Any) -> tuple[int, str, str]:  # noqa: ANN401 - as above
-    """Sweeps the grid in a directory; returns exit code and output."""
-    process = sweeping(directory, *options, **popen)
-    output, errors = process.communicate()
-    return process.returncode, output, errors
 
 
 def names(directory: Path) -> set[str]:

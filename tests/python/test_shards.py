@@ -24,7 +24,7 @@ from backwater.experiment.executors.local import Local
 from backwater.experiment.store import Job, Store, StoreError
 from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
-from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, study, sweeping, table
+from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, started, study, table
 
 # They start, wait for and kill processes: one worker runs them one after the other.
 pytestmark = pytest.mark.xdist_group("machine")
@@ -83,7 +83,7 @@ def alone(tmp_path: Path) -> Iterator[Path]:
 
 
 def shard(directory: Path, part: str) -> subprocess.Popen[str]:
-    return sweeping(directory, "--store", "store", "--shard", part, "-j", "1")
+    return started(directory, "--store", "store", "--shard", part, "-j", "1")
 
 
 def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: Path, local: Store) -> None:
@@ -115,7 +115,7 @@ def test_of_three_shards_one_is_killed_and_nothing_is_lost_or_made_twice(alone: 
 def test_sweeps_that_begin_at_once_share_the_runs(alone: Path) -> None:
     study(alone)
     store = Store(alone / "store")
-    for process in [sweeping(alone, "--store", "store", "-j", "1") for _ in range(2)]:
+    for process in [started(alone, "--store", "store", "-j", "1") for _ in range(2)]:
         output, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert "12 completed" in output
