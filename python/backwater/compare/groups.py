@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -15,7 +16,7 @@ from backwater.compare import pooled
 from backwater.compare.labels import labels
 from backwater.directory import PARTIAL_FILES, RUN_FILE, ResultDirectory, ResultError
 from backwater.scenario_diff import canonical, differing, flatten
-from backwater.summary import Fact, Summary
+from backwater.summary import Fact, Summary, cost_facts, counter_label, verdict_facts
 
 # Values that may differ within a group. No result depends on the number of shards.
 _NO_SETTINGS: Final = frozenset({"name", "run.seed", "run.shards"})
@@ -50,16 +51,48 @@ class Group:
         return [run.summary for run in self.runs]
 
     def verdicts(self) -> list[Fact]:
-        """Returns facts that are always shown."""
-        return pooled.verdicts(self._summaries)
+        """Returns facts that are always shown. Drops and unfinished flows are sums, PAUSE frames a mean."""
+        if len(self._summaries) == 1:
+            return self._summaries[0].verdicts()
+        outcomes = Counter(summary.outcome for summary in self._summaries)
+        ended = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
+        onsets = [summary.deadlock.onset_ps for summary in self._summaries if summary.deadlock is not None]
+        violated = sum(not summary.audit_ok for summary in self._summaries)
+        of = f"of {len(self._summaries)}"
+        deadlocks = f"{len(onsets)} {of}, the earliest at {style.duration(min(onsets))}" if onsets else ""
+        pauses = pooled.mean(summary.pause_frames for summary in self._summaries)
+        return verdict_facts(self._summaries, ended, f"{violated} {of} violated" if violated else "", deadlocks, pauses)
 
     def costs(self) -> list[Fact]:
-        """Returns facts about the amount and cost of simulation."""
-        return pooled.costs(self._summaries)
+        """Returns facts about the amount and cost of simulation. CPU and wall times are sums, memory is the maximum."""
+        if len(self._summaries) == 1:
+            return self._summaries[0].costs()
+
+        def of(key: str) -> list[Any]:
+            return [getattr(summary, key) for summary in self._summaries]
+
+        names = sorted({name for counters in of("counters") for name in counters})
+        writers = {name: style.duration if name.endswith("_ps") else None for name in names}
+        traffic = [
+            Fact("Simulated time", pooled.mean(of("simulated_ps"), style.duration)),
+            Fact("Flows", pooled.mean(of("flows"))),
+            Fact("RESUME frames", pooled.mean(of("resume_frames"))),
+            Fact("Time paused", f"{pooled.mean(of('paused_ps'), style.duration)}, sum over all queues"),
+            # A missing counter means 0.
+            *(
+                Fact(counter_label(name), pooled.mean((counters.get(name, 0) for counters in of("counters")), write))
+                for name, write in writers.items()
+            ),
+            Fact("Peak buffer", pooled.mean(of("peak_buffer_bytes"), style.size)),
+        ]
+        events, hops = pooled.mean(of("events")), pooled.mean(of("packet_hops"))
+        return cost_facts(self._summaries, traffic, events, hops, pooled.seed_list(self.seeds))
 
     def alarms(self) -> list[str]:
-        """Returns details of failures."""
-        return pooled.alarms(self._summaries)
+        """Returns details of failures, one sentence each, with the seed if there are several."""
+        if len(self._summaries) == 1:
+            return self._summaries[0].alarms()
+        return [f"Seed {summary.seed}: {alarm}" for summary in self._summaries for alarm in summary.alarms()]
 
     @cached_property
     def by_size(self) -> list[pl.DataFrame]:

@@ -135,12 +135,8 @@ class RunOutcomes:
         """Counts the outcomes of an experiment's runs."""
         ended = (run.outcome for run in runs.values() if experiment.content.needs_runs)
         outcomes = Counter(str(outcome or "no result") for outcome in ended)
-        return cls(
-            outcomes,
-            sum(run.drops for run in runs.values()),
-            sum(run.unfinished for run in runs.values()),
-            sum(run.cpu_seconds for run in runs.values()),
-        )
+        sums = (sum(getattr(run, key) for run in runs.values()) for key in ("drops", "unfinished", "cpu_seconds"))
+        return cls(outcomes, *sums)
 
     @property
     def counted(self) -> str:
