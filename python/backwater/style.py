@@ -62,6 +62,11 @@ def figure(number: float, unit: str) -> str:
     return f"{text} {unit}".strip()
 
 
+def with_unit(name: str, unit: str) -> str:
+    """Returns a title with its unit, if any."""
+    return f"{name} ({unit})" if unit else name
+
+
 def rate(bits_per_second: float) -> str:
     """Formats a bit rate in decimal units."""
     return _scaled(bits_per_second, _RATE_UNITS)

@@ -113,8 +113,7 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
     frame = pl.DataFrame(rows)
     if chart.log:
         frame = frame.filter(pl.col("mean") > 0)
-    unit = measure.display_unit
-    title = f"{chart.measure} ({unit})" if unit else chart.measure
+    title = style.with_unit(chart.measure, measure.display_unit)
     names = _shown(content, chart.series, frame, "series")
     scale = vega.LOG if chart.log else {"zero": True}
     y = {bound: field(f"{bound}:Q", title=title, scale=scale) for bound in ("mean", "low")}
@@ -162,8 +161,7 @@ def _over_seeds(chart: OverSeeds, content: Content, values: Values) -> Spec:
             curves.append(curve.with_columns(**labels))
     if not curves:
         return vega.placeholder(chart.title, "No run has this measure.")
-    unit = content.measures[chart.measure].display_unit
-    axes = (f"{chart.measure} ({unit})" if unit else chart.measure, "share of runs")
+    axes = (style.with_unit(chart.measure, content.measures[chart.measure].display_unit), "share of runs")
     return _steps(chart, pl.concat(curves), content, axes, "over seeds; runs without it count as well")
 
 

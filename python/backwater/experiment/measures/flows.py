@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import polars as pl
 
-from backwater import tables, units
+from backwater import style, tables, units
 from backwater.directory import ResultDirectory
 from backwater.experiment.fields import one_of, statistic
 from backwater.experiment.measures.measure import ResultMeasure, StatisticMeasure
@@ -85,8 +85,7 @@ class UnfinishedMeasure(ResultMeasure, FlowFilter):
 
 def axis_title(value: str) -> str:
     """Returns the title of a chart's axis for a value of flows."""
-    name, unit = value.replace("fct", "flow completion time"), FLOW_VALUES[value][1]
-    return f"{name} ({unit})" if unit else name
+    return style.with_unit(value.replace("fct", "flow completion time"), FLOW_VALUES[value][1])
 
 
 def select(flows: pl.DataFrame, which: FlowFilter) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import polars as pl
 
-from backwater import tables, units
+from backwater import style, tables, units
 from backwater.directory import ResultDirectory
 from backwater.experiment.fields import Names, one_of
 from backwater.experiment.measures.measure import StatisticMeasure
@@ -56,8 +56,7 @@ class Ingress(Selection):
     @property
     def axis_title(self) -> str:
         """Title of a chart's axis for the value."""
-        name = self.value.replace("-", " ")
-        return f"{name} ({self.value_unit})" if self.value_unit else name
+        return style.with_unit(self.value.replace("-", " "), self.value_unit)
 
     def values(self, result: ResultDirectory) -> pl.Series:
         """Returns the value of each stop, or of each local maximum of a switch's headroom."""
