@@ -319,37 +319,39 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         headers.queue = queue.min(u8::MAX.into()) as u8;
         let hooks = HookSet::departure_of(headers.kind);
         if self.node.io.flags.intersects(NodeFlags::of(hooks) | NodeFlags::DEPARTURE_WORK) {
-            self.reborrow().call_departure_hooks(hooks, egress, queue, packet);
+            self.node.io.extend_trail(egress, &mut packet.frame, self.env);
+            if self.node.io.flags.intersects(NodeFlags::ACCOUNTED_DEPARTURE) {
+                self.reborrow().account_for_departure(hooks, egress, queue, packet);
+            } else if self.node.io.flags.intersects(NodeFlags::of(hooks)) {
+                let Env { now, fabric, records, .. } = &mut *self.env;
+                call_departure_hooks(hooks, self.node, &mut packet.context_in(egress, queue, records), *now, fabric);
+            }
         }
         let at = &packet.context_in(egress, queue, self.env.records);
         release(self.node, at, self.env.now, self.env.fabric);
     }
 
-    /// Calls the hooks of a departure, and accounts for one that counts as a turn or as relayed, or
-    /// that is traced.
+    /// Accounts for a departure that counts as a turn or as relayed, or that is traced, and calls
+    /// the hooks.
     #[inline(never)]
-    fn call_departure_hooks(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, queued: &mut QueuedPacket) {
+    fn account_for_departure(mut self, hooks: HookSet, egress: PortIx, queue: QueueIx, packet: &mut QueuedPacket) {
         let flags = self.node.io.flags;
-        self.node.io.extend_trail(egress, &mut queued.frame, self.env);
-        if flags.intersects(NodeFlags::RELAYS) && queued.ingress != NO_PORT {
-            self.node.io.ports[egress].count_relayed(&queued.frame);
+        if flags.intersects(NodeFlags::RELAYS) && packet.ingress != NO_PORT {
+            self.node.io.ports[egress].count_relayed(&packet.frame);
         }
-        if flags.intersects(NodeFlags::TURNS) && queued.frame.class() != Class::CONTROL {
-            self.nic().charge_queues_turn(egress, queued.frame.size.wire);
+        if flags.intersects(NodeFlags::TURNS) && packet.frame.class() != Class::CONTROL {
+            self.nic().charge_queues_turn(egress, packet.frame.size.wire);
         }
-        let was_marked = queued.frame.is_marked();
-        let bytes = self.node.io.ports[egress].queue_bytes(queue);
+        let was_marked = packet.frame.is_marked();
         let Env { now, fabric, records, sink, .. } = self.env;
-        let packet = &mut queued.context_in(egress, queue, records);
-        call_hooks(hooks, self.node, packet, *now, fabric, |hooks, packet, view| {
-            hooks.on_departure(packet, bytes, view)
-        });
+        let at = &mut packet.context_in(egress, queue, records);
+        call_departure_hooks(hooks, self.node, at, *now, fabric);
         if flags.intersects(NodeFlags::TRACE) {
             let mut tracer = Tracer::new(&mut self.node.io, &self.node.switch, *sink, *now);
-            if packet.packet.frame.is_marked() && !was_marked {
-                tracer.marked(packet);
+            if at.packet.frame.is_marked() && !was_marked {
+                tracer.marked(at);
             }
-            tracer.started(packet);
+            tracer.started(at);
         }
     }
 
@@ -482,6 +484,13 @@ fn call_enqueue_hooks<S: Sink>(
     }
     let hooks = HookSet::enqueue_of(packet.headers().kind);
     call_hooks(hooks, node, packet, now, fabric, |hooks, packet, view| hooks.on_enqueue(packet, bytes, view));
+}
+
+/// Calls the hooks for a packet that leaves its queue.
+#[inline(never)]
+fn call_departure_hooks(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
+    let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
+    call_hooks(hooks, node, at, now, fabric, |hooks, packet, view| hooks.on_departure(packet, bytes, view));
 }
 
 /// Calls `hook` with a packet for each mechanism that subscribed to one of `hooks`.
