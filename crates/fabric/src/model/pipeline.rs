@@ -18,11 +18,12 @@ use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
-    Admission, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, PipelineHooks,
-    Pressure, RouteRequest, Stage, View,
+    Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext,
+    PipelineHooks, Pressure, RouteRequest, Stage, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
+use crate::model::fifo::Frames;
 use crate::model::flags::NodeFlags;
 use crate::model::host::{Endpoint, Nic};
 use crate::model::io::HookOwner;
@@ -171,18 +172,14 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     fn enqueue(&mut self, egress: PortIx, packet: &mut QueuedPacket) {
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
         let at = &mut packet.context(egress, records);
-        let mut charged = None;
-        if at.ingress_class() != Class::CONTROL {
-            match admit(self.node, egress, at, *now, fabric) {
-                Ok(pressure) => charged = Some(pressure),
+        if at.ingress_class() == Class::CONTROL {
+            join_queue(self.node, at, frames, *sink, *now, fabric);
+        } else {
+            let pressure = match admit(self.node, egress, at, *now, fabric) {
+                Ok(pressure) => pressure,
                 Err(cause) => return self.reborrow().refuse(egress, packet, cause),
-            }
-        }
-        if observes_enqueue(self.node.io.flags, &at.packet.frame) {
-            call_enqueue_hooks(self.node, at, *sink, *now, fabric);
-        }
-        self.node.io.ports[egress].enqueue(at.queue, at.packet, frames);
-        if let Some(pressure) = charged {
+            };
+            join_queue(self.node, at, frames, *sink, *now, fabric);
             self.node.flow_control.on_enqueue(at, pressure, &mut View::new(*now, *fabric, &mut self.node.io));
         }
         self.schedule(egress);
@@ -226,10 +223,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
             return self.node.io.drop(queued.ingress, &queued.frame, DropCause::LinkDown, self.env);
         }
         let Env { now, fabric, records, frames, sink } = &mut *self.env;
-        if observes_enqueue(self.node.io.flags, &queued.frame) {
-            call_enqueue_hooks(self.node, &mut queued.context_in(egress, queue, records), *sink, *now, fabric);
-        }
-        self.node.io.ports[egress].enqueue(queue, queued, frames);
+        join_queue(self.node, &mut queued.context_in(egress, queue, records), frames, *sink, *now, fabric);
         self.schedule(egress);
     }
 
@@ -448,14 +442,31 @@ fn admit(
     fabric: &Fabric,
 ) -> Result<Pressure, DropCause> {
     let switch = node.switch.as_mut().expect("routes pass through switches only");
-    let pressure = match switch.admit(at, now) {
+    let pressure = match switch.buffer.admit(at, now) {
         Admission::Charged(pressure) => pressure,
         Admission::Refused(cause) => return Err(cause),
     };
+    switch.observe_arrival(at, now);
     if node.io.ports[egress].are_queues_named() {
         at.choose(node.flow_control.queue(at, &View::new(now, fabric, &mut node.io)));
     }
     Ok(pressure)
+}
+
+/// Puts a packet into its queue, after the trace and the hooks that observe it.
+#[inline(always)]
+fn join_queue<S: Sink>(
+    node: &mut Node,
+    at: &mut PacketContext<'_>,
+    frames: &mut Frames,
+    sink: &mut S,
+    now: Time,
+    fabric: &Fabric,
+) {
+    if observes_enqueue(node.io.flags, &at.packet.frame) {
+        call_enqueue_hooks(node, at, sink, now, fabric);
+    }
+    node.io.ports[at.egress].enqueue(at.queue, at.packet, frames);
 }
 
 /// Frees the buffer of a packet that left its queue, and informs the flow control.

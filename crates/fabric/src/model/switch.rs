@@ -3,8 +3,8 @@
 
 use crate::contract::packet::QueuedPacket;
 use crate::contract::{
-    Admission, BufferAccounts, BufferPolicy, HookSet, IngressGauge, LbStat, LoadBalance, Occupancy, PacketContext,
-    PipelineHooks, Site,
+    BufferAccounts, BufferPolicy, HookSet, IngressGauge, LbStat, LoadBalance, Occupancy, PacketContext, PipelineHooks,
+    Site,
 };
 use crate::frame::Frame;
 use crate::ids::{Class, ClassMask, PortIx, QueueIx};
@@ -102,16 +102,12 @@ impl Switch {
         }
     }
 
-    /// Charges an arriving packet, if a pool takes it.
+    /// Informs the probe of a packet that the buffer admitted.
     #[inline(always)]
-    pub(super) fn admit(&mut self, packet: &PacketContext<'_>, now: Time) -> Admission {
-        let admission = self.buffer.admit(packet, now);
-        if let Some(probe) = &mut self.probe
-            && let Admission::Charged(_) = admission
-        {
+    pub(super) fn observe_arrival(&mut self, packet: &PacketContext<'_>, now: Time) {
+        if let Some(probe) = &mut self.probe {
             probe.on_arrival(packet.ingress(), packet.ingress_class(), packet.bytes().into(), &self.buffer, now);
         }
-        admission
     }
 
     /// Frees the buffer of a departing packet.
