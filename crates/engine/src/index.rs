@@ -1,6 +1,6 @@
 //! Vectors indexed by ids instead of numbers.
 
-use get_size2::GetSize;
+use get_size2::{GetSize, GetSizeTracker};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -22,8 +22,8 @@ impl Id for u16 {
 pub struct IndexVec<I, T>(Vec<T>, PhantomData<I>);
 
 impl<I, T: GetSize> GetSize for IndexVec<I, T> {
-    fn get_heap_size(&self) -> usize {
-        self.0.get_heap_size()
+    fn get_heap_size_with_tracker<R: GetSizeTracker>(&self, tracker: R) -> (usize, R) {
+        self.0.get_heap_size_with_tracker(tracker)
     }
 }
 

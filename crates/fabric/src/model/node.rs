@@ -152,7 +152,7 @@ impl Node {
             self.call_flow_control(env, |mechanism, view| mechanism.on_link_up(port, view));
             SwitchPipeline::new(self, env).schedule(port);
         }
-        self.call_hooks(HookSet::LINK, env, |hooks, view| hooks.on_link(port, up, view));
+        self.call_hooks(HookSet::LINK, env.now, env.fabric, |hooks, view| hooks.on_link(port, up, view));
         self.run_actions(env);
     }
 
@@ -164,7 +164,7 @@ impl Node {
             if self.io.is_dead_end(ix, env) {
                 SwitchPipeline::new(self, env).abandon(ix);
                 self.call_flow_control(env, |mechanism, view| mechanism.on_dead_end(ix, view));
-                self.call_hooks(HookSet::LINK, env, |hooks, view| hooks.on_dead_end(ix, view));
+                self.call_hooks(HookSet::LINK, env.now, env.fabric, |hooks, view| hooks.on_dead_end(ix, view));
             }
         }
         if self.io.endpoint.is_some() {
@@ -269,7 +269,9 @@ impl Node {
             Some(Action::Schedule(port)) => SwitchPipeline::new(self, env).schedule(port),
             Some(Action::Flush(port, queue)) => SwitchPipeline::new(self, env).flush(port, queue),
             Some(Action::Gate(port, queue, is_open)) => {
-                self.call_hooks(HookSet::GATE, env, |hooks, view| hooks.on_gate(port, queue, is_open, view));
+                self.call_hooks(HookSet::GATE, env.now, env.fabric, |hooks, view| {
+                    hooks.on_gate(port, queue, is_open, view)
+                });
             }
             Some(Action::WakeUp) => self.schedule_wake_up(env),
             Some(Action::Report(report)) => env.sink.report(report),
@@ -349,20 +351,22 @@ impl Node {
     }
 
     /// Calls `hook` for each mechanism of the switch that subscribed to one of `hooks`.
-    pub(crate) fn call_hooks<S: Sink>(
+    #[inline(always)]
+    pub(crate) fn call_hooks(
         &mut self,
         hooks: HookSet,
-        env: &mut Env<'_, S>,
+        now: Time,
+        fabric: &Fabric,
         mut hook: impl FnMut(&mut dyn PipelineHooks, &mut View<'_>),
     ) {
-        let Some(switch) = &mut self.switch else { return };
+        let Node { io, switch: Some(switch), .. } = self else { return };
         if switch.point_hooks.intersects(hooks) {
-            let access = &mut self.io.access_for(HookOwner::CongestionPoint, &switch.buffer);
-            hook(&mut switch.congestion_point, &mut View::new(env.now, env.fabric, access));
+            let access = &mut io.access_for(HookOwner::CongestionPoint, &switch.buffer);
+            hook(&mut switch.congestion_point, &mut View::new(now, fabric, access));
         }
         if switch.balancer_hooks.intersects(hooks) {
-            let access = &mut self.io.access_for(HookOwner::LoadBalance, &switch.buffer);
-            hook(&mut switch.balancer, &mut View::new(env.now, env.fabric, access));
+            let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
+            hook(&mut switch.balancer, &mut View::new(now, fabric, access));
         }
     }
 

@@ -18,8 +18,8 @@ use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
 use crate::contract::report::DropCause;
 use crate::contract::{
-    Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext,
-    PipelineHooks, Pressure, RouteRequest, Stage, View,
+    Admission, BufferPolicy, Choice, Entropy, FlowControl, HookSet, LoadBalance, NoticeAction, PacketContext, Pressure,
+    RouteRequest, Stage, View,
 };
 use crate::frame::{Body, Frame, NextHop, PacketKind, Trail};
 use crate::ids::{Class, NodeId, PortIx, QueueIx};
@@ -146,9 +146,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         if is_last {
             let Env { now, fabric, records, .. } = self.env;
             let packet = &mut packet.context(egress, records);
-            call_hooks(HookSet::LAST_HOP, self.node, packet, *now, fabric, |hooks, packet, view| {
-                hooks.on_last_hop(packet, view);
-            });
+            self.node.call_hooks(HookSet::LAST_HOP, *now, fabric, |hooks, view| hooks.on_last_hop(packet, view));
         }
         NoticeAction::Forward
     }
@@ -157,7 +155,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
     pub(crate) fn deliver_notice(self, frame: &Frame) -> NoticeAction {
         let Some(notice) = self.env.records.notice(frame.record).copied() else { return NoticeAction::Forward };
         let mut action = NoticeAction::Forward;
-        self.node.call_hooks(HookSet::NOTICE, self.env, |hooks, view| {
+        self.node.call_hooks(HookSet::NOTICE, self.env.now, self.env.fabric, |hooks, view| {
             if hooks.on_notice(&notice, view) == NoticeAction::Consume {
                 action = NoticeAction::Consume;
             }
@@ -494,35 +492,14 @@ fn call_enqueue_hooks<S: Sink>(
         Tracer::new(&mut node.io, &node.switch, sink, now).enqueued(packet, bytes);
     }
     let hooks = HookSet::enqueue_of(packet.headers().kind);
-    call_hooks(hooks, node, packet, now, fabric, |hooks, packet, view| hooks.on_enqueue(packet, bytes, view));
+    node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_enqueue(packet, bytes, view));
 }
 
 /// Calls the hooks for a packet that leaves its queue.
 #[inline(never)]
 fn call_departure_hooks(hooks: HookSet, node: &mut Node, at: &mut PacketContext<'_>, now: Time, fabric: &Fabric) {
     let bytes = node.io.ports[at.egress].queue_bytes(at.queue);
-    call_hooks(hooks, node, at, now, fabric, |hooks, packet, view| hooks.on_departure(packet, bytes, view));
-}
-
-/// Calls `hook` with a packet for each mechanism that subscribed to one of `hooks`.
-#[inline(always)]
-fn call_hooks(
-    hooks: HookSet,
-    node: &mut Node,
-    packet: &mut PacketContext<'_>,
-    now: Time,
-    fabric: &Fabric,
-    mut hook: impl FnMut(&mut dyn PipelineHooks, &mut PacketContext<'_>, &mut View<'_>),
-) {
-    let Node { io, switch: Some(switch), .. } = node else { return };
-    if switch.point_hooks.intersects(hooks) {
-        let access = &mut io.access_for(HookOwner::CongestionPoint, &switch.buffer);
-        hook(&mut switch.congestion_point, packet, &mut View::new(now, fabric, access));
-    }
-    if switch.balancer_hooks.intersects(hooks) {
-        let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
-        hook(&mut switch.balancer, packet, &mut View::new(now, fabric, access));
-    }
+    node.call_hooks(hooks, now, fabric, |hooks, view| hooks.on_departure(at, bytes, view));
 }
 
 /// Returns true if a hook or the trace observes how `frame` joins its queue.
