@@ -169,7 +169,8 @@ mod tests {
             gbps in prop::collection::vec(1u64..50, 6),
         ) {
             let paths: Vec<Vec<PortId>> = paths.into_iter().map(ports).collect();
-            let shares = FairShares::new(paths.iter().map(Vec::as_slice), |port| Rate::from_gbps(gbps[port.0 as usize]));
+            let rate = |port: PortId| Rate::from_gbps(gbps[port.0 as usize]);
+            let shares = FairShares::new(paths.iter().map(Vec::as_slice), rate);
             let through = |port: PortId| {
                 let flows = paths.iter().zip(&shares.rates);
                 flows.filter(move |(path, _)| path.contains(&port)).map(|(_, rate)| *rate)

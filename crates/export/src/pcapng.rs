@@ -31,7 +31,8 @@ pub fn export(directory: &Path, output: &Path, window: Option<Window>) -> Result
     run.need_trace(directory)?;
     if run.framing != "rocev2" {
         let message = format!(
-            "{} has network.framing = \"{}\", whose headers are too short for RoCEv2: use framing \"rocev2\" for captures",
+            "{} has network.framing = \"{}\", whose headers are too short for RoCEv2: use framing \"rocev2\" for \
+                captures",
             directory.display(),
             run.framing
         );

@@ -161,8 +161,10 @@ mod tests {
     /// more frame per direction is in transmission.
     #[test]
     fn frames_are_limited_by_buffers_and_links() {
-        let text = "run.until = \"1 us\"\nnetwork.mtu = \"1024 B\"\nswitch.buffer = \"1102 KB\"\ntraffic = [{ kind = \"permutation\", sizes = \"1 KB\" }]\n\
-            topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_delay = \"897.6 ns\",\n\
+        let text = "run.until = \"1 us\"\nnetwork.mtu = \"1024 B\"\nswitch.buffer = \"1102 KB\"\n\
+         traffic = [{ kind = \"permutation\", sizes = \"1 KB\" }]\n\
+            topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_delay = \"897.6 \
+            ns\",\n\
             uplink_rate = \"400 Gbps\", uplink_delay = \"448.8 ns\" }\n";
         assert_eq!(most_frames(&plan_of(text)), 3.0 * 1000.0 + 4.0 * 2.0 * 11.0 + 2.0 * 2.0 * 21.0);
     }

@@ -108,7 +108,8 @@ fn planned(topology: &str, options: &str) -> Result<(Document, Plan), Vec<String
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| FlowControlConfig::register::<IdleConfig>("idle", "4.5").expect("an unused name"));
     let text = format!(
-        "[switch]\nlossless = []\nflow_control = {{ {options} }}\n[topology]\n{topology}\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
+        "[switch]\nlossless = []\nflow_control = {{ {options} }}\n[topology]\n{topology}\n[[traffic]]\nkind = \
+            \"permutation\"\nsizes = \"10 KB\"\n"
     );
     let document = Document::from_toml("s.toml", &text).expect("valid TOML");
     let plan = Plan::from_document(&document, Path::new("."));
@@ -124,28 +125,29 @@ fn errors_name_the_position_and_the_allowed_values() {
     for (options, message) in [
         (
             r#"kind = "idel""#,
-            format!("3:25: error: switch.flow_control.kind = \"idel\": unknown name; did you mean \"idle\"? (allowed: {names}, idle)"),
+            format!(
+                "3:25: error: switch.flow_control.kind = \"idel\": unknown name; did you mean \"idle\"? (allowed: \
+                {names}, idle)"
+            ),
         ),
         (
             r#"kind = "idle", form = "1 us""#,
-            "3:33: error: switch.flow_control.form: unknown key; did you mean \"from\"? (allowed: kind, from, to, word, links)".into(),
+            "3:33: error: switch.flow_control.form: unknown key; did you mean \"from\"? (allowed: kind, from, to, \
+                word, links)"
+                .into(),
         ),
         (
             r#"kind = "idle", from = "1""#,
-            "3:40: error: switch.flow_control.from = \"1\": has no unit; write for example \"1 us\" (units: ps, ns, us, ms, s)".into(),
+            "3:40: error: switch.flow_control.from = \"1\": has no unit; write for example \"1 us\" (units: ps, ns, \
+                us, ms, s)"
+                .into(),
         ),
-        (
-            r#"kind = "idle", links = 9"#,
-            "3:41: error: switch.flow_control.links = 9: must be from 1 to 8".into(),
-        ),
+        (r#"kind = "idle", links = 9"#, "3:41: error: switch.flow_control.links = 9: must be from 1 to 8".into()),
         (
             r#"kind = "idle", from = "3 us""#,
             "3:40: error: switch.flow_control.from = \"3 us\": must be at most to, 2 us".into(),
         ),
-        (
-            r#"kind = "idle", word = "none""#,
-            "3:16: error: switch.flow_control: none does not begin with an a".into(),
-        ),
+        (r#"kind = "idle", word = "none""#, "3:16: error: switch.flow_control: none does not begin with an a".into()),
     ] {
         assert_eq!(planned(STAR, options).unwrap_err(), [format!("s.toml:{message}")], "{options}");
     }
@@ -175,7 +177,8 @@ fn nested_mechanism_options_are_read_and_explained() {
     CongestionConfig::register::<AroundConfig>("around", "1").unwrap();
     let planned = |base: &str| {
         let text = format!(
-            "[congestion_control]\nkind = \"around\"\nbase = {{ {base} }}\n[topology]\nkind = \"star\"\nhosts = 4\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
+            "[congestion_control]\nkind = \"around\"\nbase = {{ {base} }}\n[topology]\nkind = \"star\"\nhosts = \
+                4\n[[traffic]]\nkind = \"permutation\"\nsizes = \"10 KB\"\n"
         );
         let document = Document::from_toml("s.toml", &text).expect("valid TOML");
         let plan = Plan::from_document(&document, Path::new("."));
@@ -194,7 +197,8 @@ fn nested_mechanism_options_are_read_and_explained() {
     assert_eq!(
         planned(r#"kind = "dcqnc""#).unwrap_err(),
         [format!(
-            "s.toml:3:17: error: congestion_control.base.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: {allowed})"
+            "s.toml:3:17: error: congestion_control.base.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? \
+                (allowed: {allowed})"
         )]
     );
     let found = planned(r#"kind = "dcqcn", gain = 2"#).unwrap_err();

@@ -146,7 +146,8 @@ proptest! {
     #[test]
     fn paused_queues_are_isolation_queues(case in prop_oneof![shortest_paths(), any_paths()], own_root_rule: bool) {
         let protocol = Pyrrha { own_root_rule };
-        let isolation = QueueGraph::new(&case, &protocol).queues.iter().filter(|queue| !queue.id.roots().is_empty()).count();
+        let graph = QueueGraph::new(&case, &protocol);
+        let isolation = graph.queues.iter().filter(|queue| !queue.id.roots().is_empty()).count();
         prop_assert_eq!(blocking(&case, &protocol).paused_queues, isolation);
     }
 

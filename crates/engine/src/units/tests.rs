@@ -98,7 +98,10 @@ fn sizes_are_added_and_subtracted() {
 proptest! {
     /// Covers products of 64 and of 128 bits.
     #[test]
-    fn time_at_a_rate_is_exact_to_half_a_picosecond(bps in 1u64..1 << 42, bytes in prop_oneof![0u64..10_000, 0u64..1 << 40]) {
+    fn time_at_a_rate_is_exact_to_half_a_picosecond(
+        bps in 1u64..1 << 42,
+        bytes in prop_oneof![0u64..10_000, 0u64..1 << 40],
+    ) {
         let (ps, bit_ps) = (u128::from(Rate(bps).time_for(bytes).ps()), u128::from(bytes) * 8_000_000_000_000);
         let error = (ps * u128::from(bps)).abs_diff(bit_ps);
         prop_assume!(bit_ps / u128::from(bps) < u128::from(u64::MAX));

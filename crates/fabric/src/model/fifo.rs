@@ -196,7 +196,9 @@ mod tests {
     proptest! {
         /// Three queues in one pool behave like separate queues, and reuse each other's memory.
         #[test]
-        fn queues_of_a_pool_agree_with_queues_apart(steps in prop::collection::vec((0usize..3, any::<bool>()), 1..400)) {
+        fn queues_of_a_pool_agree_with_queues_apart(
+            steps in prop::collection::vec((0usize..3, any::<bool>()), 1..400),
+        ) {
             let mut frames = Pool::default();
             let mut queues = <[(Fifo, VecDeque<u16>); 3]>::default();
             let (mut size, mut most) = (0, 0);

@@ -275,11 +275,14 @@ fn a_finished_run_is_complete_while_packets_wait_at_a_dead_link() {
 /// Each packet that arrived is in one row.
 #[test]
 fn each_packet_is_in_one_row_of_reordering() {
-    let text = "run = { until = \"300 us\", warmup = \"100 us\" }\nload_balance.kind = \"spray\"\nrecovery.kind = \"in-any-order\"\n\
+    let text = "run = { until = \"300 us\", warmup = \"100 us\" }\nload_balance.kind = \"spray\"\n\
+     recovery.kind = \"in-any-order\"\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 4 }\n\
-        [[traffic]]\nkind = \"incast\"\nreceivers = \"h0\"\nsenders = \"h[4-7]\"\ndegree = 3\nsize = \"20 KB\"\nperiod = \"50 us\"\n\
+        [[traffic]]\nkind = \"incast\"\nreceivers = \"h0\"\nsenders = \"h[4-7]\"\ndegree = 3\nsize = \"20 KB\"\n\
+        period = \"50 us\"\n\
         [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h1\", \"h5\"], [\"h2\", \"h6\"]]\n\
-        [[traffic]]\nkind = \"flows\"\ntag = \"inside\"\nflows = [{ src = \"h2\", dst = \"h3\", bytes = \"50 KB\", start = \"200 us\" }]\n";
+        [[traffic]]\nkind = \"flows\"\ntag = \"inside\"\nflows = [{ src = \"h2\", dst = \"h3\", bytes = \"50 KB\", \
+            start = \"200 us\" }]\n";
     let rows = |threads| {
         let directory = TempDir::new().unwrap();
         let mut run = run(Run::start(plan_of(text), BUILD, directory.path(), threads).unwrap());
@@ -367,12 +370,16 @@ fn column(directory: &TempDir, table: &str, name: &str) -> Vec<String> {
 }
 
 /// Ring of three switches with all flows in one direction, and two hosts outside it.
-const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_interval = \"0 s\", deadlock_check = \"50 us\" }\n\
+const RING: &str = "run.until = \"1 ms\"\nprobes = { ingress = true, sample_interval = \"0 s\", deadlock_check = \"50 \
+ us\" }\n\
     switch = { buffer = \"1 MB\", headroom = { kind = \"static\", xoff = \"30 KB\", xon = \"20 KB\" } }\n\
-    topology = { kind = \"custom\", hosts = [\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"], switches = [\"s0\", \"s1\", \"s2\"], links = [\n\
-    { a = \"h0\", b = \"s0\" }, { a = \"h1\", b = \"s1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s0\" }, { a = \"h4\", b = \"s0\" },\n\
+    topology = { kind = \"custom\", hosts = [\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"], switches = [\"s0\", \"s1\", \
+    \"s2\"], links = [\n\
+    { a = \"h0\", b = \"s0\" }, { a = \"h1\", b = \"s1\" }, { a = \"h2\", b = \"s2\" }, { a = \"h3\", b = \"s0\" }, { \
+    a = \"h4\", b = \"s0\" },\n\
     { a = \"s0\", b = \"s1\" }, { a = \"s1\", b = \"s2\" }, { a = \"s2\", b = \"s0\" }] }\n\
-    routes = [{ at = \"s0\", to = \"h2\", next = \"s1\" }, { at = \"s1\", to = \"h0\", next = \"s2\" }, { at = \"s2\", to = \"h1\", next = \"s0\" }]\n\
+    routes = [{ at = \"s0\", to = \"h2\", next = \"s1\" }, { at = \"s1\", to = \"h0\", next = \"s2\" }, { at = \
+    \"s2\", to = \"h1\", next = \"s0\" }]\n\
     [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h2\", bytes = \"10 MB\" },\n\
     { src = \"h1\", dst = \"h0\", bytes = \"10 MB\" }, { src = \"h2\", dst = \"h1\", bytes = \"10 MB\" }]\n\
     [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h3\", \"h4\"]]\n";
@@ -410,7 +417,8 @@ fn two_checks_confirm_a_deadlock() {
 
 #[test]
 fn counts_of_load_balancers_are_sampled_by_name() {
-    let text = "run.until = \"50 us\"\nload_balance.kind = \"letflow\"\nprobes = { paths = true, sample_interval = \"10 us\" }\n\
+    let text = "run.until = \"50 us\"\nload_balance.kind = \"letflow\"\nprobes = { paths = true, sample_interval = \
+     \"10 us\" }\n\
         topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
         [[traffic]]\nkind = \"permutation\"\nsizes = \"100 KB\"\nshift = 2\n";
     let directory = TempDir::new().unwrap();
@@ -448,7 +456,8 @@ fn flows_keep_their_roles_after_a_reroute() {
          topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
          network.reconvergence = \"10 us\"\n\
          faults = [{{ link = [\"leaf0\", \"spine0\"], down = \"20 us\", up = \"200 us\" }}]\n\
-         traffic = [{{ kind = \"flows\", tag = \"incast\", role = \"incast\", flows = [{incast}] }}, {{ kind = \"flows\", flows = [{others}] }}]\n"
+         traffic = [{{ kind = \"flows\", tag = \"incast\", role = \"incast\", flows = [{incast}] }}, {{ kind = \
+             \"flows\", flows = [{others}] }}]\n"
     );
     let directory = TempDir::new().unwrap();
     let summary = run(Run::start(plan_of(&text), BUILD, directory.path(), 1).unwrap()).finish().unwrap();

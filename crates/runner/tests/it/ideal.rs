@@ -14,7 +14,8 @@ fn plan(starts: &[&str], congestion: &str) -> Plan {
     let link = |(a, b): (&str, &str)| format!("{{ a = \"{a}\", b = \"{b}\", rate = \"100 Gbps\", delay = \"1 us\" }}");
     let text = format!(
         "run = {{ until = \"1 ms\", drain = \"20 ms\" }}\nprobes = {{ sample_interval = \"0 s\" }}\n\
-         topology = {{ kind = \"custom\", hosts = [\"h0\", \"h1\"], switches = [\"s0\", \"s1\", \"s2\"], links = [{}] }}\n\
+         topology = {{ kind = \"custom\", hosts = [\"h0\", \"h1\"], switches = [\"s0\", \"s1\", \"s2\"], links = [{}] \
+         }}\n\
          network.reconvergence = \"10 us\"\ncongestion_control.kind = \"{congestion}\"\n\
          faults = [{{ link = [\"s0\", \"s1\"], down = \"10 us\", up = \"30 us\" }}]\n\
          traffic = [{{ kind = \"flows\", flows = [{}] }}]\n",

@@ -332,7 +332,8 @@ pub(crate) fn join(path: &str, key: &str) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "name = \"é\"\n\n[run]\nseed = 0x10\nuntil = \"1 ms\"\n\n[[traffic]]\nload = 0.5\n[[traffic]]\nsizes = [1, 2]\n";
+    const TEXT: &str = "name = \"é\"\n\n[run]\nseed = 0x10\nuntil = \"1 ms\"\n\n[[traffic]]\nload = \
+        0.5\n[[traffic]]\nsizes = [1, 2]\n";
 
     #[test]
     fn values_have_origins() {

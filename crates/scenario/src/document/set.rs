@@ -136,7 +136,8 @@ mod tests {
             ),
             (
                 "traffic[x].load=1",
-                "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6",
+                "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, as in \
+                    traffic.0.load=0.6",
             ),
             ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
             ("cc.gain.x=1", "--set: error: cc.gain.x: \"x\" is below a value that is not a table"),

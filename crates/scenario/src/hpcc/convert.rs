@@ -385,7 +385,8 @@ impl Translation<'_> {
         });
         if !fixed && !in_proportion || found.iter().any(|entry| entry.3 != pmax) {
             self.notes.push(format!(
-                "ECN thresholds that are neither fixed nor in proportion to the rate: those of {rate} were taken, in proportion"
+                "ECN thresholds that are neither fixed nor in proportion to the rate: those of {rate} were taken, in \
+                    proportion"
             ));
         }
         self.toml.section("congestion_control.ecn");

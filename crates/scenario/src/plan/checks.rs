@@ -266,7 +266,8 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let remedy = if wiring.ports_of(switch).iter().any(|port| uses_pfc(switch, port)) {
         let node = &spec.nodes[switch].name;
         format!(
-            "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer"
+            "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops \
+                rarer"
         )
     } else {
         format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares the whole buffer")
@@ -453,7 +454,8 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
         &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
         format_args!(
-            "cannot be reached by all {} of \"{}\" at once with a buffer of {buffer}, so packets may be dropped; needs {}",
+            "cannot be reached by all {} of \"{}\" at once with a buffer of {buffer}, so packets may be dropped; \
+                needs {}",
             counted(most_held.ports, "port"),
             name(most_held),
             most_held.with_thresholds

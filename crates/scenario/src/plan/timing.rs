@@ -57,7 +57,8 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             rates.iter().map(|(rate, link)| (link, cut(*rate))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
         let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node].name);
         let message = format!(
-            "{name}, {wire} B, takes {time} on a link of {} (\"{a}\" to \"{b}\"), but {here} in this framing, {:.1} % less",
+            "{name}, {wire} B, takes {time} on a link of {} (\"{a}\" to \"{b}\"), but {here} in this framing, {:.1} % \
+                less",
             link.rate,
             share * 100.0
         );

@@ -84,7 +84,8 @@ mod tests {
     fn wrong_options_are_rejected() {
         check_rejected(&[(
             "{ kind = \"all-to-all\", bytes = \"0 B\", hosts = \"h1\" }",
-            "traffic[0].bytes: is 0 B, must be at least 1 B\ntraffic[0].hosts: all-to-all needs at least 2 hosts, there is 1",
+            "traffic[0].bytes: is 0 B, must be at least 1 B\ntraffic[0].hosts: all-to-all needs at least 2 hosts, \
+                there is 1",
         )]);
     }
 }

@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn listed_flows_keep_all_options() {
         let traffic = "{ kind = \"flows\", start = \"1 us\", tag = \"f\", flows = [\
-            { src = \"h0\", dst = \"h4\", bytes = \"250 MB\", start = \"3 us\", class = 2, data_via = [\"leaf0\", \"spine1\"], ack_via = [\"spine0\"] },\
+            { src = \"h0\", dst = \"h4\", bytes = \"250 MB\", start = \"3 us\", class = 2, data_via = [\"leaf0\", \
+            \"spine1\"], ack_via = [\"spine0\"] },\
             { src = \"h1\", dst = \"h4\" }, { src = \"h1\", dst = \"h2\", start = \"5 ms\" }] },\
             { kind = \"long-lived\", pairs = [[\"h8\", \"h9\"]], tag = \"f\" }";
         let made = try_on(&fabric(), traffic, 1).unwrap();
@@ -122,9 +123,11 @@ mod tests {
         check_rejected(&[
             ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: is empty"),
             (
-                "{ kind = \"flows\", flows = [{ src = \"h0\", dst = \"h1\", bytes = \"0 B\", class = 9, data_via = [\"lef0\"], ack_via = \
+                "{ kind = \"flows\", flows = [{ src = \"h0\", dst = \"h1\", bytes = \"0 B\", class = 9, data_via = \
+                 [\"lef0\"], ack_via = \
              [\"h3\"] }] }",
-                "traffic[0].flows[0].data_via[0]: there is no switch or relay \"lef0\"; did you mean \"leaf0\"?\ntraffic[0].flows[0].ack_via[0]: \
+                "traffic[0].flows[0].data_via[0]: there is no switch or relay \"lef0\"; did you mean \"leaf0\"?\n\
+                 traffic[0].flows[0].ack_via[0]: \
              \"h3\" is a host, not a switch or relay\ntraffic[0].flows[0].bytes: is 0 B, must be at least 1 \
              B\ntraffic[0].flows[0].class: is 9, must be between 0 and 7",
             ),

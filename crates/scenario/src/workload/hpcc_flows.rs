@@ -146,7 +146,8 @@ mod tests {
         let message = |options: &str| describe(&make(options).unwrap_err()[0]);
         assert_eq!(
             message(", offset = \"3 s\""),
-            "traffic[0].offset: flow.txt:2: a flow starts at 2 s, before the offset of 3 s; offset = \"0 s\" keeps the start times of the file"
+            "traffic[0].offset: flow.txt:2: a flow starts at 2 s, before the offset of 3 s; offset = \"0 s\" keeps \
+                the start times of the file"
         );
         assert_eq!(
             message(", port_tags = { x = \"y\" }"),

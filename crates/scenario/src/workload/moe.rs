@@ -221,7 +221,8 @@ mod tests {
     use super::super::tests::*;
 
     /// Two groups of 16, as in Pyrrha's generator.
-    const MOE: &str = "{ kind = \"moe\", groups = [\"h[0-15]\", \"h[16-31]\"], interval = \"5 ms\", iterations = 3, shift = \"1 ms\" }";
+    const MOE: &str = "{ kind = \"moe\", groups = [\"h[0-15]\", \"h[16-31]\"], interval = \"5 ms\", iterations = 3, \
+        shift = \"1 ms\" }";
 
     #[test]
     fn hosts_send_bursts_by_popularity() {
@@ -259,7 +260,8 @@ mod tests {
         let moe = |groups: &str| {
             let made = flows(
                 &format!(
-                    "{{ kind = \"moe\", groups = {groups}, popularity = [1, 2, 3, 4], bytes = \"100 KB\", burst = \"30 KB\" }}"
+                    "{{ kind = \"moe\", groups = {groups}, popularity = [1, 2, 3, 4], bytes = \"100 KB\", burst = \
+                        \"30 KB\" }}"
                 ),
                 1,
             );
@@ -282,14 +284,18 @@ mod tests {
     fn wrong_options_are_rejected() {
         check_rejected(&[
             (
-                "{ kind = \"moe\", groups = [\"h[0-3]\", \"h16\"], bytes = \"0 B\", iterations = 0, popularity = [0, -1, 2] }",
-                "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: is 0 B, must be at least 1 \
-             B\ntraffic[0].iterations: is 0, must be at least 1\ntraffic[0].popularity[1]: is -1, must be between 0 and \
+                "{ kind = \"moe\", groups = [\"h[0-3]\", \"h16\"], bytes = \"0 B\", iterations = 0, popularity = [0, \
+                    -1, 2] }",
+                "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: is 0 B, \
+                 must be at least 1 \
+             B\ntraffic[0].iterations: is 0, must be at least 1\ntraffic[0].popularity[1]: is -1, must be between 0 \
+             and \
              1e9\ntraffic[0].popularity: must be above 0 for at least 2 experts",
             ),
             (
                 "{ kind = \"moe\", groups = [\"h[0-3]\"], iterations = 2 }",
-                "traffic[0].groups[0]: has 4 hosts, must have one for each of the 16 popularities\ntraffic[0].interval: is missing, \
+                "traffic[0].groups[0]: has 4 hosts, must have one for each of the 16 popularities\n\
+                 traffic[0].interval: is missing, \
              must be set for several iterations",
             ),
             (
@@ -298,7 +304,8 @@ mod tests {
             ),
             (
                 "{ kind = \"moe\", groups = [\"h*\"], burst = \"1 B\", gap = \"1000 s\", shift = \"10000000 s\" }",
-                "traffic[0]: makes about 128000000 flows, must make at most 100000000 with the other parts; shorten it with `stop`, lower its load, or \
+                "traffic[0]: makes about 128000000 flows, must make at most 100000000 with the other parts; shorten \
+                 it with `stop`, lower its load, or \
              choose larger flows",
             ),
         ]);

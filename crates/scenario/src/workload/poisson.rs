@@ -243,7 +243,8 @@ impl PoissonConfig {
             if self.load_of == LoadOf::Uplinks { "rack uplinks" } else { "host links" },
         );
         part.note(format!(
-            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} flows/s from {}, \
+            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} \
+             flows/s from {}, \
              about {:.0} in all",
             bytes(mean),
             round(busiest, 3),

@@ -187,7 +187,8 @@ mod tests {
     #[test]
     fn senders_can_have_one_receiver_and_start_with_one_flow() {
         let graph = graph("kind = \"leaf-spine\"\nleaves = 8\nspines = 2\nhosts_per_leaf = 4");
-        let traffic = "{ kind = \"rack-shuffle\", one_in = 2, flows = 5, size = \"64 KB\", one_receiver = true, later = \"5 us\", start = \"1 us\" }";
+        let traffic = "{ kind = \"rack-shuffle\", one_in = 2, flows = 5, size = \"64 KB\", one_receiver = true, later \
+            = \"5 us\", start = \"1 us\" }";
         let flows: Vec<_> = try_on(&graph, traffic, 1).unwrap().flows().collect();
         let us = |us| Time::ZERO + Duration::from_us(us);
         assert!(
@@ -206,7 +207,8 @@ mod tests {
     fn wrong_options_are_rejected() {
         check_rejected(&[(
             "{ kind = \"rack-shuffle\", one_in = 1, flows = 0, size = \"1 KB\" }",
-            "traffic[0].one_in: is 1, must be at least 2 so that some racks send\ntraffic[0].flows: is 0, must be at least 1",
+            "traffic[0].one_in: is 1, must be at least 2 so that some racks send\ntraffic[0].flows: is 0, must be at \
+                least 1",
         )]);
     }
 }

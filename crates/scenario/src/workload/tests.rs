@@ -140,7 +140,8 @@ fn notes_report_the_offered_load() {
     let note = notes("{ kind = \"poisson\", sizes = \"websearch-dctcp\", load = 0.5, tag = \"background\" }");
     assert_eq!(
         note,
-        "background: sizes websearch-dctcp, mean 1.711 MB; load 0.5 of the host links (payload), at most 0.541 of a host link on the wire; \
+        "background: sizes websearch-dctcp, mean 1.711 MB; load 0.5 of the host links (payload), at most 0.541 of a \
+         host link on the wire; \
          58437 flows/s from 16 hosts, about 58 in all"
     );
     assert!(
@@ -152,7 +153,8 @@ fn notes_report_the_offered_load() {
     assert!(inbound.contains("the busiest receiver is offered 14.61 times what its link can carry"), "{inbound}");
     assert_eq!(
         notes("{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h0\", load = 0.512 }"),
-        "incast: bursts of 10 flows, 640 KB in all, to \"h0\" every 100 us, about 10 of them; load 0.512 of the receivers' links"
+        "incast: bursts of 10 flows, 640 KB in all, to \"h0\" every 100 us, about 10 of them; load 0.512 of the \
+            receivers' links"
     );
 }
 
@@ -160,7 +162,8 @@ fn notes_report_the_offered_load() {
 fn unknown_kinds_are_rejected() {
     check_rejected(&[(
         "{ kind = \"poison\" }",
-        "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `moe`, `rack-shuffle`, \
+        "unknown variant `poison`, expected one of `poisson`, `incast`, `permutation`, `all-to-all`, `moe`, \
+         `rack-shuffle`, \
          `long-lived`, `flows`, `hpcc-flows`",
     )]);
 }
@@ -168,9 +171,11 @@ fn unknown_kinds_are_rejected() {
 /// Parts that start flows together, and bursts whose jitter reaches beyond the next burst.
 #[test]
 fn flows_are_in_order_of_start_and_part() {
-    let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \"poisson\", sizes = \"alistorage\", load = 0.9 }, \
+    let traffic = "{ kind = \"all-to-all\", bytes = \"1 KB\", hosts = \"h[0-4]\", tag = \"a\" }, { kind = \
+     \"poisson\", sizes = \"alistorage\", load = 0.9 }, \
                    { kind = \"incast\", degree = 4, size = \"64 KB\", period = \"10 us\", jitter = \"35 us\" }, \
-                   { kind = \"flows\", flows = [{ src = \"h1\", dst = \"h2\", start = \"5 us\" }, { src = \"h0\", dst = \"h2\" }] }";
+                   { kind = \"flows\", flows = [{ src = \"h1\", dst = \"h2\", start = \"5 us\" }, { src = \"h0\", dst \
+                       = \"h2\" }] }";
     let made = try_on(&fabric(), traffic, 2).unwrap();
     let flows: Vec<_> = made.flows().collect();
     assert!(flows.windows(2).all(|pair| (pair[0].start, pair[0].tag) <= (pair[1].start, pair[1].tag)));

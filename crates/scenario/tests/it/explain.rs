@@ -26,7 +26,8 @@ fn assert_settings(text: &str, overrides: &[&str], expected: &[(&str, Value, &st
     }
 }
 
-const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncongestion_control = { kind = \"dcqcn\", profile = \"paper\" }\n\
+const STAR: &str = "run.seed = 3\ntopology = { kind = \"star\", hosts = 2 }\ncongestion_control = { kind = \"dcqcn\", \
+ profile = \"paper\" }\n\
                     [[traffic]]\nkind = \"long-lived\"\npairs = [[\"h0\", \"h1\"]]\n";
 
 #[test]
@@ -60,11 +61,14 @@ fn every_value_has_its_origin() {
 }
 
 /// Two switches, hosts at 25 and 100 Gb/s, and links with two delays.
-const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\"], switches = [\"s\", \"t\"], links = [\n\
-                     { a = \"a\", b = \"s\", rate = \"25 Gbps\" }, { a = \"b\", b = \"t\" }, { a = \"c\", b = \"t\" },\n\
+const MIXED: &str = "topology = { kind = \"custom\", hosts = [\"a\", \"b\", \"c\"], switches = [\"s\", \"t\"], links \
+ = [\n\
+                     { a = \"a\", b = \"s\", rate = \"25 Gbps\" }, { a = \"b\", b = \"t\" }, { a = \"c\", b = \"t\" \
+                     },\n\
                      { a = \"s\", b = \"t\", delay = \"2 us\" } ] }\n\
                      network.mtu = \"1 KB\"\n\
-                     congestion_control = { kind = \"dcqcn\", profile = \"hpcc-ns3\", min_rate = \"30 Gbps\", window = true, ecn.rate = \"25 Gbps\" }\n\
+                     congestion_control = { kind = \"dcqcn\", profile = \"hpcc-ns3\", min_rate = \"30 Gbps\", window \
+                     = true, ecn.rate = \"25 Gbps\" }\n\
                      [[traffic]]\nkind = \"poisson\"\nload = 0.5\nsizes = \"64 KB\"\n";
 
 #[test]
@@ -175,9 +179,8 @@ fn values_derived_from_the_fabric_are_explained() {
             ],
         ),
         (
-            &[
-                "congestion_control={ kind = \"srcc\", base = { kind = \"dcqcn\", profile = \"paper\" }, q_pfc = \"100 KB\" }",
-            ],
+            &["congestion_control={ kind = \"srcc\", base = { kind = \"dcqcn\", profile = \"paper\" }, q_pfc = \
+                    \"100 KB\" }"],
             vec![
                 ("congestion_control.base.cnp_interval", json!("50 us"), "profile paper"),
                 ("congestion_control.base.ecn.kmin", json!("100 KB"), "default"),
@@ -190,9 +193,8 @@ fn values_derived_from_the_fabric_are_explained() {
             ],
         ),
         (
-            &[
-                "congestion_control={ kind = \"srcc\", base = { kind = \"none\", window = \"bdp\" }, window = \"20 us\", rate_interval = \"1 us\", link_delay = \"2 us\" }",
-            ],
+            &["congestion_control={ kind = \"srcc\", base = { kind = \"none\", window = \"bdp\" }, window = \"20 \
+                    us\", rate_interval = \"1 us\", link_delay = \"2 us\" }"],
             vec![
                 ("congestion_control.base.window", json!("52336 B"), "--set, rate x longest base RTT"),
                 ("congestion_control.window", json!("20 us"), "--set"),
@@ -220,7 +222,8 @@ fn values_derived_from_the_fabric_are_explained() {
         ),
         (
             &[
-                "congestion_control={ kind = \"mp-rdma\", initial_cwnd = 12, ecn = { kmin = \"24 KB\", rate = \"40 Gbps\" } }",
+                "congestion_control={ kind = \"mp-rdma\", initial_cwnd = 12, ecn = { kmin = \"24 KB\", rate = \"40 \
+                    Gbps\" } }",
                 "recovery.kind=in-any-order",
             ],
             vec![
@@ -273,7 +276,8 @@ fn an_unused_flow_control_is_not_compared_with_groups() {
 
 #[test]
 fn defaults_of_topologies_groups_and_traffic_are_explained() {
-    let leaf_spine = "topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_rate = \"25 Gbps\" }\n\
+    let leaf_spine = "topology = { kind = \"leaf-spine\", leaves = 2, spines = 1, hosts_per_leaf = 2, host_rate = \
+     \"25 Gbps\" }\n\
                       groups = [{ switches = \"spine0\", headroom = { kind = \"static\" } }]\n\
                       [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
     assert_settings(
@@ -291,7 +295,8 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
             ("traffic[0].bursts", json!(1), "default"),
         ],
     );
-    let written = "topology = { kind = \"star\", hosts = 3 }\nrun.until = \"100 us\"\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nload = 0.5\n\
+    let written = "topology = { kind = \"star\", hosts = 3 }\nrun.until = \"100 us\"\n[[traffic]]\n\
+     kind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nload = 0.5\n\
                    stop = \"5 ms\"\nbursts = 3\nsenders = \"h[1-2]\"\n";
     assert_settings(
         written,
@@ -304,10 +309,12 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
     );
     let by_load = written.replace("bursts = 3\nsenders = \"h[1-2]\"\n", "");
     assert_settings(&by_load, &[], &[("traffic[0].bursts", json!("as many as fit before `stop`"), "default")]);
-    let without_switch = "topology = { kind = \"custom\", hosts = [\"a\", \"b\"], links = [{ a = \"a\", b = \"b\" }] }\n\
+    let without_switch = "topology = { kind = \"custom\", hosts = [\"a\", \"b\"], links = [{ a = \"a\", b = \"b\" }] \
+     }\n\
                           [[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\n";
     assert_settings(without_switch, &[], &[("traffic[0].senders", json!("other-racks"), "default")]);
-    let one_rack = "topology = { kind = \"star\", hosts = 3 }\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \"64 KB\"\nperiod = \"10 us\"\n";
+    let one_rack = "topology = { kind = \"star\", hosts = 3 }\n[[traffic]]\nkind = \"incast\"\ndegree = 1\nsize = \
+        \"64 KB\"\nperiod = \"10 us\"\n";
     assert_settings(
         one_rack,
         &[],

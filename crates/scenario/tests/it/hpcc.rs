@@ -17,7 +17,8 @@ fn all(errors: Vec<Diagnostic>) -> String {
 
 #[test]
 fn the_hpcc_dialect_allows_switches_first_and_text_at_the_end() {
-    let text = "3 1 2\n0\n0 1 100Gbps 0.001ms 0\n0 2 25000000000.0 1000ns 0.01\n\nFirst line: total node #, switch node #, link #\n";
+    let text = "3 1 2\n0\n0 1 100Gbps 0.001ms 0\n0 2 25000000000.0 1000ns 0.01\n\nFirst line: total node #, switch \
+        node #, link #\n";
     let topology = read_topology(text, "t.txt").unwrap();
     assert_eq!(topology.dialect, TopologyDialect::Hpcc);
     let names: Vec<_> = topology.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -30,7 +31,8 @@ fn the_hpcc_dialect_allows_switches_first_and_text_at_the_end() {
 
 #[test]
 fn the_simai_dialect_has_nvswitches() {
-    let text = "5 2 1 1 5 H100\n2\n4\n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 0.000025ms 0\n0 4 400Gbps 0.0005ms 0\n1 4 400Gbps 0.0005ms 0\n3 4 400Gbps 0.0005ms 0\n";
+    let text = "5 2 1 1 5 H100\n2\n4\n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 0.000025ms 0\n0 4 400Gbps 0.0005ms 0\n1 \
+        4 400Gbps 0.0005ms 0\n3 4 400Gbps 0.0005ms 0\n";
     let topology = read_topology(text, "t.txt").unwrap();
     assert_eq!(topology.dialect, TopologyDialect::Simai);
     assert_eq!(topology.nodes[2].kind, NodeKind::Switch);
@@ -94,19 +96,23 @@ fn errors_in_topology_files_have_positions() {
         ("3 1", "t:1:1: the first line has 2 words; expected 3 (HPCC, ConWeave) or 6 (SimAI, Pyrrha)"),
         (
             "3 x 2",
-            "t:1:3: \"x\" is not a number; expected the number of switches, less than that of nodes, a whole number from 0 to 2",
+            "t:1:3: \"x\" is not a number; expected the number of switches, less than that of nodes, a whole number \
+                from 0 to 2",
         ),
         (
             "3 -1 2",
-            "t:1:3: \"-1\" is negative; expected the number of switches, less than that of nodes, a whole number from 0 to 2",
+            "t:1:3: \"-1\" is negative; expected the number of switches, less than that of nodes, a whole number from \
+                0 to 2",
         ),
         (
             "3 1.5 2",
-            "t:1:3: \"1.5\" is not a whole number; expected the number of switches, less than that of nodes, a whole number from 0 to 2",
+            "t:1:3: \"1.5\" is not a whole number; expected the number of switches, less than that of nodes, a whole \
+                number from 0 to 2",
         ),
         (
             "99999999999999999999 1 2",
-            "t:1:1: \"99999999999999999999\" is too large; expected the number of nodes, a whole number from 2 to 4194304",
+            "t:1:1: \"99999999999999999999\" is too large; expected the number of nodes, a whole number from 2 to \
+                4194304",
         ),
         (
             "9999999 1 2",
@@ -141,24 +147,29 @@ fn errors_in_topology_files_have_positions() {
         ),
         (
             "4 1 1 2 1 3\n3\n0 3 1000000000 1\n1 3 100 0\n2 3 100 1000",
-            "t:3:5: the rate is 1000000 Tbps, must be between 1 Mbps and 100 Tbps\nt:4:9: the delay is 0 ps, must be between 1 ps and 10 s",
+            "t:3:5: the rate is 1000000 Tbps, must be between 1 Mbps and 100 Tbps\nt:4:9: the delay is 0 ps, must be \
+                between 1 ps and 10 s",
         ),
         ("3 1 2\n2\n0 2 0Gbps 1us 0\n1 2 1Gbps 1us 0", "t:3:5: the rate is 0 bps, must be between 1 Mbps and 100 Tbps"),
         (
             "3 1 2\n2\n0 2 100 1000 0\n1 2 1Gbps 1us 0",
-            "t:3:5: the rate is 100 bps, must be between 1 Mbps and 100 Tbps\nt:3:9: the delay is 1000 s, must be between 1 ps and 10 s",
+            "t:3:5: the rate is 100 bps, must be between 1 Mbps and 100 Tbps\nt:3:9: the delay is 1000 s, must be \
+                between 1 ps and 10 s",
         ),
         (
             "3 1 2\n2\n0 2 1Gbps 0ns 0\n1 2 1Gbps -1ns 0",
-            "t:3:11: the delay is 0 ps, must be between 1 ps and 10 s\nt:4:11: \"-1ns\" is negative; expected a delay such as 1000ns",
+            "t:3:11: the delay is 0 ps, must be between 1 ps and 10 s\nt:4:11: \"-1ns\" is negative; expected a delay \
+                such as 1000ns",
         ),
         (
             "3 1 2\n2\n0 2 1Gbps 1us nan\n1 2 1Gbps 1us -0.1",
-            "t:3:15: \"nan\" is not a number; expected a probability\nt:4:15: \"-0.1\" is negative; expected a probability",
+            "t:3:15: \"nan\" is not a number; expected a probability\nt:4:15: \"-0.1\" is negative; expected a \
+                probability",
         ),
         (
             "3 1 2\n2\n0 2 99999999999Gbps 1us 0\n1 2 1Gbps 1e30us 0",
-            "t:3:5: \"99999999999Gbps\" is too large; expected a bit rate such as 100Gbps\nt:4:11: \"1e30us\" is too large; expected a delay such as 1000ns",
+            "t:3:5: \"99999999999Gbps\" is too large; expected a bit rate such as 100Gbps\nt:4:11: \"1e30us\" is too \
+                large; expected a delay such as 1000ns",
         ),
     ];
     for (text, expected) in table {
@@ -217,19 +228,22 @@ fn errors_in_flow_files_have_positions() {
         (
             "1 x\n0 1 10 2",
             None,
-            "f:1:3: \"x\" is not a number; expected a second number, of which nothing follows, a whole number from 0 to 18446744073709551615",
+            "f:1:3: \"x\" is not a number; expected a second number, of which nothing follows, a whole number from 0 \
+                to 18446744073709551615",
         ),
         (
             "1 2\n0 1 3 10 2",
             None,
-            "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; found 5",
+            "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; \
+                found 5",
         ),
         ("2\n0 1 3 100 10 2", None, "f:3:1: the header announces 2 flows, but the file ends after 1"),
         ("1\n0 1 3", None, "f:2:1: a flow has 6 columns, <src> <dst> <pg> <dport> <bytes> <start s>; found 3"),
         (
             "2\n0 1 10 2\n0 1 10 2 7 8",
             None,
-            "f:3:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; found 6",
+            "f:3:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; \
+                found 6",
         ),
         (
             "1\n0 1 3 100 10 2",
@@ -245,7 +259,8 @@ fn errors_in_flow_files_have_positions() {
              f:2:8: \"70000\" is out of range; expected a port, a whole number from 0 to 65535\n\
              f:2:14: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614\n\
              f:2:16: \"-2\" is negative; expected a start in seconds such as 2.000001\n\
-             f:3:11: \"1e3\" is not a whole number; expected a size in bytes, a whole number from 1 to 18446744073709551614\n\
+             f:3:11: \"1e3\" is not a whole number; expected a size in bytes, a whole number from 1 to \
+             18446744073709551614\n\
              f:3:15: \"nan\" is not a number; expected a start in seconds such as 2.000001",
         ),
         (
@@ -274,7 +289,8 @@ fn flows_must_run_between_hosts_of_the_topology() {
     let flows = read_flows("3\n0 1 3 100 10 2\n0 2 3 100 10 2\n7 1 3 100 10 2", "f", None).unwrap();
     assert_eq!(
         all(flows.check(&graph)),
-        "f:3:1: the destination 2 is a switch, not a host\nf:4:1: the source 7 is not a node; the topology has nodes 0 to 2"
+        "f:3:1: the destination 2 is a switch, not a host\nf:4:1: the source 7 is not a node; the topology has nodes \
+            0 to 2"
     );
 }
 

@@ -21,18 +21,21 @@ fn scenario(Case { spec, flows }: &Case) -> Value {
         nodes.map(|node| &node.name).collect()
     };
     let links = spec.links.iter().map(|link| {
-        json!({ "a": name(link.a), "b": name(link.b), "rate": link.rate, "delay": link.delay, "error_rate": link.error_rate })
+        let (a, b) = (name(link.a), name(link.b));
+        json!({ "a": a, "b": b, "rate": link.rate, "delay": link.delay, "error_rate": link.error_rate })
     });
     let flows = flows.iter().map(|flow| {
         json!({
-            "src": name(flow.src), "dst": name(flow.dst), "bytes": format!("{} B", flow.bytes), "start": flow.start, "class": flow.class,
+            "src": name(flow.src), "dst": name(flow.dst), "bytes": format!("{} B", flow.bytes),
+            "start": flow.start, "class": flow.class,
         })
     });
     let NetworkSpec { seed, framing, mtu, switch, host, congestion, load_balance, recovery, .. } = spec;
     json!({
         "run": { "seed": seed },
         "topology": {
-            "kind": "custom", "hosts": of_kind(NodeKind::Host), "switches": of_kind(NodeKind::Switch), "links": links.collect::<Vec<_>>(),
+            "kind": "custom", "hosts": of_kind(NodeKind::Host), "switches": of_kind(NodeKind::Switch),
+            "links": links.collect::<Vec<_>>(),
         },
         "network": { "framing": framing, "mtu": mtu },
         "switch": switch,

@@ -61,7 +61,8 @@ fn links_of_a_fat_tree_match_the_paper() {
 
 #[test]
 fn only_relaying_hosts_connect_switches() {
-    let names = "kind = \"custom\"\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, { a = \"h1\", b = \"a\" }, { a = \"h1\", b = \"b\" }, { a = \"h2\", b = \"b\" }]";
+    let names = "kind = \"custom\"\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, { a = \"h1\", b = \
+        \"a\" }, { a = \"h1\", b = \"b\" }, { a = \"h2\", b = \"b\" }]";
     assert!(
         errors(&format!("{names}\nhosts = [\"h0\", \"h1\", \"h2\"]"))
             .contains("no path leads from host \"h0\" to \"h2\"")
@@ -84,7 +85,8 @@ fn leaf_spine_counts_rates_and_oversubscription() {
     assert_eq!(peers(&graph, "leaf3")[15..18], ["h63", "spine0", "spine1"]);
 
     let graph = build(
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 3\nhosts_per_leaf = 4\nuplink_rate = \"400 Gbps\"\nparallel_links = 2\nuplink_delay = \"2 us\"",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 3\nhosts_per_leaf = 4\nuplink_rate = \"400 \
+            Gbps\"\nparallel_links = 2\nuplink_delay = \"2 us\"",
     );
     assert_eq!(graph.links.len(), 8 + 2 * 3 * 2);
     assert!(graph.notes[0].contains("oversubscription 0.17:1"), "{:?}", graph.notes);
@@ -113,7 +115,10 @@ fn custom_links_default_to_the_rate_and_delay_of_the_topology() {
         hosts = ["a", "b"]
         switches = ["s"]
         rate = "10 Gbps"
-        links = [{ a = "a", b = "s", count = 2 }, { a = "s", b = "b", rate = "40 Gbps", delay = "3 us", error_rate = 0.1 }]
+        links = [
+            { a = "a", b = "s", count = 2 },
+            { a = "s", b = "b", rate = "40 Gbps", delay = "3 us", error_rate = 0.1 },
+        ]
         "#,
     );
     assert_eq!(peers(&graph, "a"), ["s", "s"]);
@@ -142,7 +147,8 @@ fn changed_links_have_their_own_rate_and_delay() {
     let fabric = "kind = \"leaf-spine\"\nleaves = 3\nspines = 4\nhosts_per_leaf = 4\nhost_rate = \"40 Gbps\"\n";
     let graph = build(&format!(
         "{fabric}changed_links = [{{ link = [\"spine3\", \"leaf0\"], rate = \"25 Gbps\" }},\n\
-         {{ link = [\"leaf[1-2]\", \"spine0\"], delay = \"5 us\" }}, {{ link = [\"h0\", \"leaf0\"], rate = \"10 Gbps\" }}]"
+         {{ link = [\"leaf[1-2]\", \"spine0\"], delay = \"5 us\" }}, {{ link = [\"h0\", \"leaf0\"], rate = \"10 \
+             Gbps\" }}]"
     ));
     let uplinks = |leaf: &str| ["spine0", "spine1", "spine2", "spine3"].map(|spine| wires(&graph, leaf, spine)[0]);
     assert_eq!(uplinks("leaf0"), [(40, 1000), (40, 1000), (40, 1000), (25, 1000)]);
@@ -213,10 +219,7 @@ fn errors_of_invalid_topologies() {
         ),
         ("kind = \"fat-tree\"\nk = 5".into(), "topology.k: is 5, must be an even number of at least 2"),
         ("kind = \"fat-tree\"\nk = 0".into(), "topology.k: is 0, must be an even number of at least 2"),
-        (
-            "kind = \"fat-tree\"\nk = 4\nhosts_per_edge = 0".into(),
-            "topology.hosts_per_edge: is 0, must be at least 1",
-        ),
+        ("kind = \"fat-tree\"\nk = 4\nhosts_per_edge = 0".into(), "topology.hosts_per_edge: is 0, must be at least 1"),
         (
             "kind = \"fat-tree\"\nk = 4000000000".into(),
             "topology.k: makes 48000000000000000000000000000 links in all, must be at most 4194304",
@@ -230,26 +233,36 @@ fn errors_of_invalid_topologies() {
         ),
         ("kind = \"dumbbell\"\nleft = 1\nright = 1\ntrunks = 0".into(), "topology.trunks: is 0, must be at least 1"),
         (
-            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"spin0\"]]".into(),
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
+                \"spin0\"]]"
+                .into(),
             "topology.failed_links[0]: there is no node \"spin0\" (did you mean \"spine0\"?)",
         ),
         (
-            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"leaf1\"]]".into(),
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
+                \"leaf1\"]]"
+                .into(),
             "topology.failed_links[0]: there is no link between \"leaf0\" and \"leaf1\" to fail \
              (each entry removes one of a pair's parallel links)",
         ),
         (
-            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \"spine0\"]]".into(),
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
+                \"spine0\"]]"
+                .into(),
             "topology: no path leads from host \"h0\" to \"h1\" (only switches and relays forward: link the switches)",
         ),
         (
             format!(
                 "{}changed_links = [\n{}\n]",
                 "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n",
-                "{ link = [\"laef0\", \"spine7\"], rate = \"1 Gbps\" }, { link = [\"leaf0\", \"leaf*\"], rate = \"1 Gbps\" },\n\
-                 { link = [\"leaf0\", \"spine0\"] }, { link = [\"leaf*\", \"spine0\"], rate = \"1 bps\", delay = \"0 s\" },\n\
-                 { link = [\"leaf[0-\", \"spine1\"], rate = \"1 Gbps\" }, { link = [\"core*\", \"spine1\"], rate = \"1 Gbps\" },\n\
-                 { link = [\"leaf1\", \"spine1\"], rate = \"1 Gbps\", count = 2 }, { link = [\"leaf0\", \"spine1\"], rate = \"1 Gbps\", count = 0 }"
+                "{ link = [\"laef0\", \"spine7\"], rate = \"1 Gbps\" }, { link = [\"leaf0\", \"leaf*\"], rate = \"1 \
+                 Gbps\" },\n\
+                 { link = [\"leaf0\", \"spine0\"] }, { link = [\"leaf*\", \"spine0\"], rate = \"1 bps\", delay = \"0 \
+                 s\" },\n\
+                 { link = [\"leaf[0-\", \"spine1\"], rate = \"1 Gbps\" }, { link = [\"core*\", \"spine1\"], rate = \
+                 \"1 Gbps\" },\n\
+                 { link = [\"leaf1\", \"spine1\"], rate = \"1 Gbps\", count = 2 }, { link = [\"leaf0\", \"spine1\"], \
+                     rate = \"1 Gbps\", count = 0 }"
             ),
             "topology.changed_links[0].link: there is no node \"laef0\" (did you mean \"leaf0\"?)\n\
              topology.changed_links[0].link: there is no node \"spine7\" (did you mean \"spine0\"?)\n\
@@ -257,16 +270,16 @@ fn errors_of_invalid_topologies() {
              topology.changed_links[2]: changes nothing (give rate, delay or both)\n\
              topology.changed_links[3].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
              topology.changed_links[3].delay: is 0 ps, must be between 1 ps and 10 s\n\
-             topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is already changed by changed_links[2]\n\
-             topology.changed_links[4].link: \"leaf[0-\" is not a pattern of names: a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text\n\
+             topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is already changed by \
+             changed_links[2]\n\
+             topology.changed_links[4].link: \"leaf[0-\" is not a pattern of names: a `[` begins a range of whole \
+             numbers such as `h[0-15]`; `*` stands for any text\n\
              topology.changed_links[5].link: there is no node \"core*\"\n\
-             topology.changed_links[6].link: selects 2 parallel links between \"leaf1\" and \"spine1\", but there are only 1\n\
+             topology.changed_links[6].link: selects 2 parallel links between \"leaf1\" and \"spine1\", but there are \
+             only 1\n\
              topology.changed_links[7].count: is 0, must be at least 1",
         ),
-        (
-            "kind = \"star\"\nhosts = 2\nfailed_links = [[\"h1\", \"s0\"]]".into(),
-            "topology: host \"h1\" has no link",
-        ),
+        ("kind = \"star\"\nhosts = 2\nfailed_links = [[\"h1\", \"s0\"]]".into(), "topology: host \"h1\" has no link"),
         (
             "kind = \"star\"\nhosts = 2\nfailed_nodes = [\"h1\", \"h7\", \"h1\"]".into(),
             "topology.failed_nodes[1]: there is no node \"h7\"\n\
@@ -278,19 +291,25 @@ fn errors_of_invalid_topologies() {
             "kind = \"custom\"\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"b\" }]".into(),
             "topology: switch \"s\" has no link",
         ),
+        (custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"), "topology.hosts[1]: \"a\" is the name of another node"),
         (
-            custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"),
-            "topology.hosts[1]: \"a\" is the name of another node",
+            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" \
+                }]"
+            .into(),
+            "topology.relays[1]: \"a\" is the name of another node\ntopology.relays[2]: \"b\" is the name of another \
+                node",
         ),
         (
-            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" }]".into(),
-            "topology.relays[1]: \"a\" is the name of another node\ntopology.relays[2]: \"b\" is the name of another node",
-        ),
-        (
-            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" }]\nfailed_nodes = [\"d\"]".into(),
+            "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" \
+                }]\nfailed_nodes = [\"d\"]"
+                .into(),
             "topology.relays[1]: host \"c\" has no link",
         ),
-        (custom("\"a\"", "{ a = \"a\", b = \"s\" }, { a = \"s\", b = \"s\" }"), "topology: link 1 links \"s\" to itself"),
+        (
+            custom("\"a\"", "{ a = \"a\", b = \"s\" }, { a = \"s\", b = \"s\" }"),
+            "topology: link 1 links \"s\" to \
+            itself",
+        ),
         (
             custom("\"alpha\"", "{ a = \"alpah\", b = \"s\", count = 0 }"),
             "topology.links[0].count: is 0, must be at least 1\n\
@@ -305,7 +324,11 @@ fn errors_of_invalid_topologies() {
         (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: is empty"),
         (
             // Host a is linked to both switches but does not forward packets between b and c.
-            custom("\"a\", \"b\", \"c\"", "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" }, { a = \"c\", b = \"t\" }"),
+            custom(
+                "\"a\", \"b\", \"c\"",
+                "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" \
+                }, { a = \"c\", b = \"t\" }",
+            ),
             "topology: no path leads from host \"b\" to \"c\" (only switches and relays forward: link the switches)",
         ),
         (

@@ -102,12 +102,14 @@ impl Options for MpRdmaConfig {
         diagnostics.scenario_error(
             beside.load_balance != "ecmp",
             "load_balance.kind",
-            "must be ecmp: senders of mp-rdma choose the paths of packets themselves, by what switches hash; write load_balance = { kind = \"ecmp\" }",
+            "must be ecmp: senders of mp-rdma choose the paths of packets themselves, by what switches hash; write \
+                load_balance = { kind = \"ecmp\" }",
         );
         diagnostics.scenario_error(
             !RECOVERIES.contains(&beside.recovery),
             "recovery.kind",
-            "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each other; write recovery = { kind = \"mp-rdma\" }",
+            "must be mp-rdma, in-any-order or irn: mp-rdma sends packets along paths on which they overtake each \
+                other; write recovery = { kind = \"mp-rdma\" }",
         );
         diagnostics.scenario_warning(
             beside.recovery == "irn",

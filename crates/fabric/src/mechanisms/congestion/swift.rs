@@ -162,7 +162,8 @@ impl CongestionOptions for SwiftConfig {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
             let base_rtt = sender.base_rtt - sender.hop_rtt * u64::from(sender.hops - hops);
             let message = format_args!(
-                "over {hops} links the target delay is {target}, and base round-trip times are up to {base_rtt}: packets are late without any queue, and rates \
+                "over {hops} links the target delay is {target}, and base round-trip times are up to {base_rtt}: \
+                 packets are late without any queue, and rates \
                  collapse"
             );
             diagnostics.warning(target <= base_rtt, "base_target", message);

@@ -51,7 +51,8 @@ impl Options for PfcStarConfig {
         let classes = shape.lossless.iter().count();
         if shape.stages > classes {
             return Err(format!(
-                "pfc-star needs a lossless class for every switch that a packet passes, {} in all, and switch.lossless has {classes}",
+                "pfc-star needs a lossless class for every switch that a packet passes, {} in all, and \
+                    switch.lossless has {classes}",
                 shape.stages
             ));
         }

@@ -80,7 +80,8 @@ impl Options for CongaConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         if shape.layers > 2 {
             return Err(format!(
-                "conga's leaves choose between uplinks, one for each path to another leaf: there can be 2 layers of switches, and there are {}",
+                "conga's leaves choose between uplinks, one for each path to another leaf: there can be 2 layers of \
+                    switches, and there are {}",
                 shape.layers
             ));
         }

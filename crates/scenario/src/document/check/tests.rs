@@ -48,9 +48,12 @@ fn diagnostics(text: &str) -> Vec<String> {
 
 #[test]
 fn what_fits_is_silent() {
-    let text = "rate = \"1 Gbps\"\nload = 1\nmode = \"slow\"\nends = [[1, 2]]\nsize = [\"1 B\"]\nshape = { kind = \"star\", hosts = 3 }";
+    let text = "rate = \"1 Gbps\"\nload = 1\nmode = \"slow\"\nends = [[1, 2]]\nsize = [\"1 B\"]\nshape = { kind = \
+        \"star\", hosts = 3 }";
     assert_eq!(diagnostics(text), [""; 0]);
-    let nulls = serde_json::json!({ "rate": "1 Gbps", "load": null, "mode": null, "shape": null, "ends": [[1, 2]], "size": null });
+    let nulls = serde_json::json!({
+        "rate": "1 Gbps", "load": null, "mode": null, "shape": null, "ends": [[1, 2]], "size": null
+    });
     let schema = schemars::schema_for!(Toy).to_value();
     assert_eq!(check(&schema, &Document::from_json(&nulls)), []);
 }
@@ -61,7 +64,8 @@ fn every_misfit_is_named() {
     for (line, message) in [
         (
             "lod = 1",
-            "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, loud)",
+            "a:3:1: error: lod: unknown key; did you mean \"load\"? (allowed: rate, load, mode, shape, ends, size, \
+                loud)",
         ),
         ("load = 1.5", "a:3:8: error: load = 1.5: must be from 0 to 1"),
         ("load = \"0.5\"", "a:3:8: error: load = \"0.5\": must be a number from 0 to 1; write 0.5 without quotes"),
@@ -140,7 +144,8 @@ fn lists_and_quantities_are_checked() {
     assert_eq!(
         diagnostics("rate = \"100\"\nends = [[1], [300, 2.5]]"),
         [
-            "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)",
+            "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, \
+                Tbps)",
             "a:2:9: error: ends[0]: must have exactly 2 entries, has 1",
             "a:2:15: error: ends[1][0] = 300: must be from 0 to 255",
             "a:2:20: error: ends[1][1] = 2.5: must be a whole number from 0 to 255",

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[test]
 fn bursts_have_degree_and_period() {
     let made = flows(
-        "{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h5\", period = \"100 us\", start = \"50 us\" }",
+        "{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h5\", period = \"100 us\", start = \"50 \
+            us\" }",
         1,
     );
     let bursts = bursts(&made);
@@ -27,7 +28,8 @@ fn large_incasts_reuse_senders_evenly() {
     let count = |pick: &str| {
         let made = flows(
             &format!(
-                "{{ kind = \"incast\", degree = 40, total = \"40001 B\", receivers = \"h0\", senders = \"any\", pick = \"{pick}\" }}"
+                "{{ kind = \"incast\", degree = 40, total = \"40001 B\", receivers = \"h0\", senders = \"any\", pick \
+                    = \"{pick}\" }}"
             ),
             1,
         );
@@ -61,7 +63,8 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
         for (receivers, hosts) in [("[\"h0\"]", 1), ("\"h*\"", 16)] {
             let made = flows(
                 &format!(
-                    "{{ kind = \"incast\", degree = 8, size = {{ uniform = [\"2 KB\", \"6 KB\"] }}, receivers = {receivers}, load = 0.5, \
+                    "{{ kind = \"incast\", degree = 8, size = {{ uniform = [\"2 KB\", \"6 KB\"] }}, receivers = \
+                     {receivers}, load = 0.5, \
                      arrivals = \"{arrivals}\", jitter = \"100 ns\" }}"
                 ),
                 200,
@@ -78,9 +81,11 @@ fn load_is_a_share_of_the_receivers_link_capacity() {
 fn incast_mix_of_pyrrha_section_viii() {
     let graph =
         graph("kind = \"leaf-spine\"\nleaves = 10\nspines = 4\nhosts_per_leaf = 16\nuplink_rate = \"400 Gbps\"");
-    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 B\" }, receivers = \"h0\", \
+    let traffic = "{ kind = \"incast\", degree = 720, size = { uniform = [\"43.8 KB\", \"58.4 KB\"], unit = \"1460 \
+     B\" }, receivers = \"h0\", \
                    senders = \"other-racks\", pick = \"uniform\", load = 0.5, jitter = \"100 ns\" }, \
-                   { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \"incast\", start = \"30 us\" }";
+                   { kind = \"poisson\", sizes = \"webserver-64k\", load = 0.8, intra_rack = 0.0, exclude_receivers = \
+                       \"incast\", start = \"30 us\" }";
     let made = try_on(&graph, traffic, 60).unwrap();
     let rack = |host: NodeId| host.0 / 16;
     let (incast, poisson): (Vec<_>, Vec<_>) = made.flows().partition(|flow| flow.tag == 0);
@@ -132,7 +137,8 @@ fn fans_list_receivers_with_their_senders() {
         let made = try_on(&fabric(), traffic, 1).unwrap();
         made.fans().map(|(receiver, senders)| (receiver.0, senders.into_iter().map(|host| host.0).collect())).collect()
     };
-    let incast = "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = [\"h0\", \"h5\"], senders = [\"h1\", \"h5\", \"h9\"] }";
+    let incast = "{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = [\"h0\", \"h5\"], senders = [\"h1\", \
+        \"h5\", \"h9\"] }";
     assert_eq!(fans(incast), [(0, vec![1, 5, 9]), (5, vec![1, 9])]);
     assert_eq!(
         fans("{ kind = \"incast\", degree = 3, size = \"1 KB\", receivers = \"h0\" }"),
@@ -150,12 +156,14 @@ fn fans_list_receivers_with_their_senders() {
 proptest! {
     #[test]
     fn any_incast_is_generated_or_rejected(
-        degree in 0u32..50, load in -0.5f64..1.5, jitter in 0u64..2_000_000, bursts in prop::option::of(0u32..5), poisson in any::<bool>(),
+        degree in 0u32..50, load in -0.5f64..1.5, jitter in 0u64..2_000_000,
+        bursts in prop::option::of(0u32..5), poisson in any::<bool>(),
     ) {
         let limit = bursts.map_or(String::new(), |bursts| format!("bursts = {bursts}, "));
         let arrivals = if poisson { "poisson" } else { "periodic" };
         let traffic = format!(
-            "{{ kind = \"incast\", degree = {degree}, size = \"webserver-64k\", {limit}load = {load:?}, arrivals = \"{arrivals}\", \
+            "{{ kind = \"incast\", degree = {degree}, size = \"webserver-64k\", {limit}load = {load:?}, arrivals = \
+             \"{arrivals}\", \
              jitter = \"{jitter} ps\" }}"
         );
         match try_on(&fabric(), &traffic, 1) {
@@ -170,7 +178,8 @@ fn invalid_options_are_rejected() {
     check_rejected(&[
         (
             "{ kind = \"incast\", degree = 0, size = \"1 KB\", bursts = 0, period = \"0 s\", load = 0.5 }",
-            "traffic[0].degree: is 0, must be at least 1\ntraffic[0].bursts: is 0, must be at least 1\ntraffic[0].load: must not be \
+            "traffic[0].degree: is 0, must be at least 1\ntraffic[0].bursts: is 0, must be at least 1\n\
+             traffic[0].load: must not be \
          set beside `period`: either determines the other\ntraffic[0].period: is 0 s, must be longer",
         ),
         (
@@ -184,15 +193,18 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", bursts = 3, arrivals = \"poisson\" }",
-            "traffic[0].bursts: needs `period` or `load`\ntraffic[0].arrivals: is \"poisson\", which needs `period` or `load`",
+            "traffic[0].bursts: needs `period` or `load`\ntraffic[0].arrivals: is \"poisson\", which needs `period` \
+                or `load`",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", load = 2.0 }",
-            "traffic[0].load: is 2, must be above 0 and at most 1; the receivers cannot take more than their links carry",
+            "traffic[0].load: is 2, must be above 0 and at most 1; the receivers cannot take more than their links \
+                carry",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 MB\", receivers = \"h0\", period = \"100 us\" }",
-            "traffic[0].period: gives 3.2 times the capacity of the receivers' links; lengthen it, or limit the number of `bursts`",
+            "traffic[0].period: gives 3.2 times the capacity of the receivers' links; lengthen it, or limit the \
+                number of `bursts`",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", receivers = \"h0\", senders = \"h0\" }",
@@ -200,7 +212,8 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"incast\", degree = 400000000, size = \"1 KB\" }",
-            "traffic[0]: makes about 400000000 flows, must make at most 100000000 with the other parts; shorten it with `stop`, lower its load, or \
+            "traffic[0]: makes about 400000000 flows, must make at most 100000000 with the other parts; shorten it \
+             with `stop`, lower its load, or \
          choose larger flows",
         ),
         (

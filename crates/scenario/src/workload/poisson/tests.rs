@@ -82,7 +82,8 @@ fn intra_rack_share_is_respected() {
 fn sources_destinations_and_exclusions_are_respected() {
     let made = flows(
         "{ kind = \"poisson\", sizes = \"4 KB\", load = 0.3, hosts = \"h[0-7]\", destinations = [\"h1*\", \"h2\"], \
-         exclude_receivers = \"incast\" }, { kind = \"incast\", degree = 1, size = \"1 KB\", receivers = [\"h2\", \"h12\"] }",
+         exclude_receivers = \"incast\" }, { kind = \"incast\", degree = 1, size = \"1 KB\", receivers = [\"h2\", \
+             \"h12\"] }",
         1,
     );
     let poisson = || made.iter().filter(|flow| flow.tag == 0);
@@ -110,7 +111,8 @@ fn invalid_options_are_rejected() {
         ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 1.7 }",
-            "traffic[0].load: is 1.7, must be above 0 and at most 1; flows would pile up without end: the load is a share of the \
+            "traffic[0].load: is 1.7, must be above 0 and at most 1; flows would pile up without end: the load is a \
+             share of the \
          capacity",
         ),
         (
@@ -123,11 +125,13 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 0.9 }",
-            "traffic[0].load: 0.9 of the uplinks is 4.5 of the link of host \"h0\", must be at most 1; lower `load` or `intra_rack`",
+            "traffic[0].load: 0.9 of the uplinks is 4.5 of the link of host \"h0\", must be at most 1; lower `load` \
+                or `intra_rack`",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 1.0 }",
-            "traffic[0].load_of: is \"uplinks\", but no flow of host \"h0\" can take one; use \"host-links\" in this fabric",
+            "traffic[0].load_of: is \"uplinks\", but no flow of host \"h0\" can take one; use \"host-links\" in this \
+                fabric",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, intra_rack = 1.5 }",
@@ -138,10 +142,14 @@ fn invalid_options_are_rejected() {
             "traffic[0].hosts: there is no host \"h16\"; did you mean \"h10\"?",
         ),
         (
-            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [\"h0\", \"leaf0\", \"x*\", \"h[3\", \"h[5-3]\"] }",
-            "traffic[0].hosts[1]: \"leaf0\" is a switch, not a host\ntraffic[0].hosts[2]: no host matches \"x*\"; the first \
-         host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a pattern of host names; a `[` begins a range of whole \
-         numbers such as `h[0-15]`; `*` stands for any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a pattern of host names; a \
+            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [\"h0\", \"leaf0\", \"x*\", \"h[3\", \
+                \"h[5-3]\"] }",
+            "traffic[0].hosts[1]: \"leaf0\" is a switch, not a host\ntraffic[0].hosts[2]: no host matches \"x*\"; the \
+             first \
+         host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a pattern of host names; a `[` begins a range of \
+         whole \
+         numbers such as `h[0-15]`; `*` stands for any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a pattern of host \
+         names; a \
          `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
         ),
         (
@@ -153,7 +161,8 @@ fn invalid_options_are_rejected() {
             "traffic[0].destinations: host \"h0\" has no other host to send to",
         ),
         (
-            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, destinations = \"h[4-7]\", intra_rack = 0.5, hosts = \"h0\" }",
+            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, destinations = \"h[4-7]\", intra_rack = 0.5, hosts = \
+                \"h0\" }",
             "traffic[0].intra_rack: host \"h0\" has no other host in its rack to send to",
         ),
         (
@@ -165,14 +174,17 @@ fn invalid_options_are_rejected() {
             "traffic[0].exclude_receivers: there is no incast in this scenario; name hosts, or leave it out",
         ),
         (
-            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }, { kind = \"incast\", degree = 1, \
+            "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }, { kind = \
+             \"incast\", degree = 1, \
          size = \"1 KB\" }",
-            "traffic[0].exclude_receivers: an incast of this scenario has no `receivers`, so it may hit any host; name the \
+            "traffic[0].exclude_receivers: an incast of this scenario has no `receivers`, so it may hit any host; \
+             name the \
          receivers of every incast",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 B\", load = 1.0, stop = \"2 s\", class = 8, start = \"1 ms\" }",
-            "traffic[0].class: is 8, must be between 0 and 7\ntraffic[0].start: is 1 ms, must be before the end of the traffic at 1 ms",
+            "traffic[0].class: is 8, must be between 0 and 7\ntraffic[0].start: is 1 ms, must be before the end of \
+                the traffic at 1 ms",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, start = \"300 us\", stop = \"200 us\" }",

@@ -90,7 +90,8 @@ impl JsonSchema for SizesConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let table = SizesTable::json_schema(generator);
         json_schema!({
-            "description": "Sizes of flows: the name of a distribution, a size, or a table with exactly one of name, path, fixed and uniform.",
+            "description": "Sizes of flows: the name of a distribution, a size, or a table with exactly one of name, \
+                path, fixed and uniform.",
             "anyOf": [{ "type": "string", "format": "bytes-or-name", "examples": ["websearch-dctcp", "64 KB"] }, table]
         })
     }

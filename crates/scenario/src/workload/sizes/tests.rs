@@ -255,7 +255,8 @@ fn what_a_scenario_may_not_say_of_sizes() {
         ),
         (
             "17",
-            "invalid type: integer `17`, expected the name of a size distribution, a size such as \"64 KB\", or a table",
+            "invalid type: integer `17`, expected the name of a size distribution, a size such as \"64 KB\", or a \
+                table",
         ),
     ] {
         let message = error_of(sizes);
@@ -304,7 +305,8 @@ proptest! {
         let quantile = |i: u32| sizes.quantile((f64::from(i) + 0.5) / f64::from(POINTS)).div_ceil(payload);
         let average = (0..POINTS).map(|i| quantile(i) as f64).sum::<f64>() / f64::from(POINTS);
         let tolerance = 1e-9 + sizes.largest() as f64 / f64::from(POINTS);
-        prop_assert!((sizes.mean_packets(payload) - average).abs() < tolerance, "{} {average}", sizes.mean_packets(payload));
+        let mean = sizes.mean_packets(payload);
+        prop_assert!((mean - average).abs() < tolerance, "{mean} {average}");
     }
 
     #[test]

@@ -108,7 +108,8 @@ fn a_large_trace_is_a_warning() {
     let [found] = &messages(&text)[..] else { panic!("expected one message") };
     assert_eq!(
         found,
-        "s.toml:38:9: warning: probes.trace: may record 1639 million events, 16.4 GB, if all traced links carry full packets \
+        "s.toml:38:9: warning: probes.trace: may record 1639 million events, 16.4 GB, if all traced links carry full \
+         packets \
          until 1 s; reduce it by from, until, nodes, ports or flows"
     );
     assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);
@@ -154,8 +155,10 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
             cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns in this framing, 16.7 %"),
             cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + exempt,
             cut(framing, warning, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + exempt,
-            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports of \
-             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the profile \
+            "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports \
+             of \
+             25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the \
+             profile \
              of the rate of host links, such as \"400g\""
                 .into(),
         ]
@@ -214,7 +217,8 @@ fn a_congestion_point_without_effect_at_relays_is_a_warning() {
     let bcube = "kind = \"bcube\"\nn = 4";
     for name in ["none", "timely", "swift"] {
         let expected = format!(
-            "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does nothing to packets that pass a switch"
+            "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does nothing to packets \
+                that pass a switch"
         );
         let found = found_with(bcube, &format!("kind = \"{name}\""));
         assert!(found.contains(&expected), "{found:?}");
@@ -233,7 +237,8 @@ fn a_congestion_point_without_effect_at_relays_is_a_warning() {
 fn edges_under(flow_control: &str, load_balance: &str) -> Vec<String> {
     messages(&format!(
         "recovery.kind = \"in-any-order\"\nload_balance = {{ {load_balance} }}\ncongestion_control.kind = \"none\"\n\
-         switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }} }}\n\
+         switch = {{ flow_control.kind = \"{flow_control}\", headroom = {{ kind = \"static\", xoff = \"16 MiB\", \
+         headroom = \"0 B\" }} }}\n\
          topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }}\n\
          traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
     ))
@@ -323,9 +328,11 @@ fn all_errors_of_a_file_are_reported_at_once() {
         messages(&text),
         [
             "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
-            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
+            "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: \
+                none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
-            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, queues, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
+            "s.toml:37:1: error: probes.pausses: unknown key; did you mean \"pauses\"? (allowed: sample_interval, \
+                queues, pauses, ingress, goodput, paths, flows, trace, deadlock_check, vulnerable_share)",
             "s.toml:42:8: error: traffic[0].load = 5: must be from 0 to 1",
             "s.toml:48:20: error: traffic[1].receivers[1] = \"g1\": there is no host \"g1\""
         ]
@@ -340,7 +347,8 @@ fn valid_sections_are_checked_beside_invalid_ones() {
     assert_eq!(
         messages(&text),
         [
-            "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, warmup, drain, shards)",
+            "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, warmup, \
+                drain, shards)",
             "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?"
         ]
     );
@@ -349,7 +357,9 @@ fn valid_sections_are_checked_beside_invalid_ones() {
         messages(&text),
         [
             "s.toml:8:1: error: topology.leaves: is missing",
-            "s.toml:10:1: error: topology.leafs: unknown key; did you mean \"leaves\"? (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, changed_links, failed_links, failed_nodes)"
+            "s.toml:10:1: error: topology.leafs: unknown key; did you mean \"leaves\"? (allowed: kind, leaves, \
+                spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, \
+                error_rate, changed_links, failed_links, failed_nodes)"
         ]
     );
 }
@@ -440,7 +450,8 @@ proptest! {
         from in 0..VALID.len(),
         length in 0usize..40,
         token in prop::sample::select(vec![
-            "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=", "\n", "kind", "true",
+            "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=", "\n", "kind",
+            "true",
             "18446744073709551615", "\"h1\"", "\"*\"", ".", "#", "\u{e9}",
         ]),
     ) {

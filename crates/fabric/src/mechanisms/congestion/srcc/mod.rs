@@ -331,7 +331,8 @@ impl CongestionOptions for SrccConfig {
         if let Some(lowest) = self.base.lowest_rate(sender) {
             let flows = sender.line_rate.bps() / lowest.bps().max(1);
             let message = format_args!(
-                "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices say; lower base.min_rate",
+                "goes no lower than {lowest}: more than {flows} flows through a port of {} are faster than notices \
+                    say; lower base.min_rate",
                 sender.line_rate
             );
             diagnostics.warning(flows < FLOWS_TO_REACH, "base", message);

@@ -91,7 +91,8 @@ impl Options for PortFcConfig {
     fn applies(&self, shape: &Shape) -> Result<(), String> {
         if shape.trunks {
             return Err(
-                "port-fc is for switches that have servers only: its queues name a port of the switch after next, behind a server that relays, and here switches are linked to switches"
+                "port-fc is for switches that have servers only: its queues name a port of the switch after next, \
+                    behind a server that relays, and here switches are linked to switches"
                     .into(),
             );
         }
@@ -103,13 +104,15 @@ impl Options for PortFcConfig {
         }
         if shape.switches > 1 && !shape.relays {
             return Err(
-                "port-fc is for servers that relay, and here none does: a PAUSE would end at the first server, and no packet come from another switch"
+                "port-fc is for servers that relay, and here none does: a PAUSE would end at the first server, and no \
+                    packet come from another switch"
                     .into(),
             );
         }
         if !shape.fixed_paths {
             return Err(
-                "port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose paths as mp-rdma does"
+                "port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose \
+                    paths as mp-rdma does"
                     .into(),
             );
         }
@@ -144,7 +147,8 @@ impl FlowControlOptions for PortFcConfig {
         let Shape { stages, faults, relays, uniform, lossless_acks, .. } = site.shape;
         if stages > 2 {
             return Err(format!(
-                "packets pass up to {stages} switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped"
+                "packets pass up to {stages} switches; a PAUSE because of type A ends at the server before, so that \
+                    those from two switches before are not stopped"
             ));
         }
         if faults && relays {
@@ -160,7 +164,9 @@ impl FlowControlOptions for PortFcConfig {
         }
         if relays && !site.relays_first {
             return Err(
-                "servers do not send first, as fast as it comes, what they relay: it piles up there, and comes when nobody stops it".into()
+                "servers do not send first, as fast as it comes, what they relay: it piles up there, and comes when \
+                    nobody stops it"
+                    .into(),
             );
         }
         if site.is_host {

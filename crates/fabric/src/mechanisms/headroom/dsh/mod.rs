@@ -97,7 +97,10 @@ impl Options for DshConfig {
         diagnostics.warning(
             !flow_control.pauses_ports() && !beside.lossless.is_empty(),
             "",
-            format_args!("dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"{name}\" does not"),
+            format_args!(
+                "dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \
+                \"{name}\" does not"
+            ),
         );
         let weights = [
             ("gradient_weight", self.gradient_weight, self.gradient_weight <= 1.0, "1 or less"),

@@ -236,7 +236,8 @@ impl Options for FlbConfig {
         let message = "has no effect: threshold is not static";
         diagnostics.error(!is_static && self.static_threshold.is_some(), "static_threshold", message);
         diagnostics.positive(self.static_threshold, "static_threshold");
-        let message = "is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay";
+        let message = "is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted \
+            for a shorter delay";
         diagnostics.warning(self.gap_unit.is_some_and(|unit| unit >= self.flow_timeout), "gap_unit", message);
         let is_heard = beside.congestion == "flb-rc" || self.own_uplinks != OwnUplinks::Notify || !self.isolation;
         diagnostics.warning(!is_heard, "own_uplinks", "has no effect: senders do not listen; those of flb-rc do");

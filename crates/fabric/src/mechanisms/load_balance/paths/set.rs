@@ -43,7 +43,8 @@ pub(in super::super) fn applies(mechanism: &str, shape: &Shape) -> Result<(), St
 pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, diagnostics: &mut Diagnostics) {
     let (flow_control, facts) = &beside.flow_control;
     let message = format_args!(
-        "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are in \
+        "sees neither what waits at an edge's own uplinks nor what is stopped there: under {flow_control} packets are \
+         in \
          queues of its own"
     );
     diagnostics.warning(facts.bypasses_class_queues, "", message);

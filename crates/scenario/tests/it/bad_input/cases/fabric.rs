@@ -22,23 +22,23 @@ pub(super) const CASES: &[Case] = &[
     (
         "down = \"200 us\"",
         "down = \"200 us\"\nparallel = 1",
-        &[
-            "s.toml:19:12: error: faults[0].parallel = 1: must be less than 1, the number of links between \"leaf0\" and \"spine1\"",
-        ],
+        &["s.toml:19:12: error: faults[0].parallel = 1: must be less than 1, the number of links between \"leaf0\" \
+                and \"spine1\""],
     ),
     (
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
-        &[
-            "s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is already down at that time, or is repaired at that time",
-        ],
+        &["s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is already \
+                down at that time, or is repaired at that time"],
     ),
     (
         "[network]",
-        "[[routes]]\nat = \"leaf0\"\nto = \"h9\"\nnext = \"leaf1\"\n[[routes]]\nat = \"leef*\"\nto = \"h1\"\nnext = \"spine0\"\n[network]",
+        "[[routes]]\nat = \"leaf0\"\nto = \"h9\"\nnext = \"leaf1\"\n[[routes]]\nat = \"leef*\"\nto = \"h1\"\nnext = \
+            \"spine0\"\n[network]",
         &[
             "s.toml:23:6: error: routes[0].to = \"h9\": there is no host \"h9\"",
-            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch matches \"leef*\"; the first switch is called \"leaf0\"",
+            "s.toml:26:6: error: routes[1].at = \"leef*\": no switch matches \"leef*\"; the first switch is called \
+                \"leaf0\"",
         ],
     ),
     (
@@ -51,10 +51,12 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[congestion_control]",
-        "[[groups]]\nswitches = [\"spine0\", \"h0\"]\n[[groups]]\nswitches = \"spine*\"\nflow_control = { kind = \"pyrhra\" }\n[congestion_control]",
+        "[[groups]]\nswitches = [\"spine0\", \"h0\"]\n[[groups]]\nswitches = \"spine*\"\nflow_control = { kind = \
+            \"pyrhra\" }\n[congestion_control]",
         &[
             "s.toml:32:23: error: groups[0].switches[1] = \"h0\": \"h0\" is a host, not a switch",
-            "s.toml:35:25: error: groups[1].flow_control.kind = \"pyrhra\": unknown name; did you mean \"pyrrha\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
+            "s.toml:35:25: error: groups[1].flow_control.kind = \"pyrhra\": unknown name; did you mean \"pyrrha\"? \
+                (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
         ],
     ),
     (
@@ -64,7 +66,8 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[congestion_control]",
-        "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
+        "[[groups]]\nswitches = \"spine0\"\nheadroom = { kind = \"static\", xoff = \"10 KB\", xon = \"20 KB\" \
+            }\n[[groups]]\nswitches = \"spine*\"\n[congestion_control]",
         &[
             "s.toml:33:53: error: groups[0].headroom.xon = \"20 KB\": must be at most xoff, 10 KB",
             "s.toml:34:1: warning: groups[1]: has no effect: it sets neither flow_control nor headroom",
@@ -76,9 +79,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
-        &[
-            "s.toml:29:73: warning: switch.headroom.headroom = \"27 KB\": may lose packets: \"leaf0\" needs up to 27858 B; without this option, every port has what it needs",
-        ],
+        &["s.toml:29:73: warning: switch.headroom.headroom = \"27 KB\": may lose packets: \"leaf0\" needs up to \
+                27858 B; without this option, every port has what it needs"],
     ),
     ("private = \"3 KB\"", "private = \"3 KB\", headroom = \"27858 B\"", &[]),
     (
@@ -90,119 +92,125 @@ pub(super) const CASES: &[Case] = &[
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals \
+                at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom \
+                = \"0 B\" } shares the whole buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
-        ],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
-        ],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer"],
     ),
     // leaf1 uses PFC towards spine1 only: spine0 and leaf1's hosts run Pyrrha.
     (
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &[
-            "s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals at a port, where packets may be dropped: \"leaf1\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops rarer",
-        ],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: \"leaf1\" pauses only neighbours with PFC at its \
+                thresholds; higher thresholds (alpha, xoff) make drops rarer"],
     ),
     (
         "[network]",
-        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
-        &[
-            "s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": cannot be reached by all 6 ports of \"leaf0\" at once with a buffer of 16 MiB, so packets may be dropped; needs 24185976 B",
-        ],
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \
+            \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
+        &["s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": cannot be reached by all 6 ports of \"leaf0\" \
+                at once with a buffer of 16 MiB, so packets may be dropped; needs 24185976 B"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\" }\n[network]",
-        &[
-            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: neighbours must agree on how long a PAUSE lasts",
-        ],
+        &["s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: \
+                neighbours must agree on how long a PAUSE lasts"],
     ),
     (
         "[network]",
-        "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &[
-            "s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with pyrrha uses the same at all its borders",
-        ],
+        "[[groups]]\nswitches = \"leaf1\"\nflow_control = { kind = \"pfc\", response = \"1 us\" \
+            }\n[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
+        &["s.toml:23:16: error: groups[0].flow_control: must have the options of switch.flow_control: a switch with \
+                pyrrha uses the same at all its borders"],
     ),
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 200\n[congestion_control]\nkind = \"none\"\nwindow = \"bdp\"",
-        &[
-            "s.toml:32:13: error: host.ack_every = 200: is too large for the window of 104672 B: no ACK would ever be sent",
-        ],
+        &["s.toml:32:13: error: host.ack_every = 200: is too large for the window of 104672 B: no ACK would ever be \
+                sent"],
     ),
     // Relaying servers have their own routes.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 1000",
-        &[
-            "s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers, must be at most 16384: every server needs its own routes",
-        ],
+        &["s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers, must be at most 16384: every \
+                server needs its own routes"],
     ),
     // Buffers of relaying hosts.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
-        &[
-            "s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" reserves as headroom and private buffer (2 ports, 1 lossless class)",
-        ],
+        &["s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" reserves \
+                as headroom and private buffer (2 ports, 1 lossless class)"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
-        &[
-            "s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": cannot be reached by all 2 ports of \"h0.0\" at once with a buffer of 1 MB, so packets may be dropped; needs 2061992 B",
-        ],
+        &["s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": cannot be reached by all 2 ports of \"h0.0\" \
+                at once with a buffer of 1 MB, so packets may be dropped; needs 2061992 B"],
     ),
     // A link must be up again before its next failure.
     (
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
-        &[
-            "s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is already down at that time, or is repaired at that time",
-        ],
+        &["s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is already \
+                down at that time, or is repaired at that time"],
     ),
     // BCube: size, rates and delays of layers, failures.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
-        &[
-            "s.toml:11:5: error: topology.k = 3: is 3, must be 0, 1 or 2: a path would have up to 8 links, and a route holds 7; flow control is worked out up to k = 2",
-        ],
+        &["s.toml:11:5: error: topology.k = 3: is 3, must be 0, 1 or 2: a path would have up to 8 links, and a \
+                route holds 7; flow control is worked out up to k = 2"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
         &[
-            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers, must be at most 16384: every server needs its own routes",
-            "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to 8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
+            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers, must \
+                be at most 16384: every server needs its own routes",
+            "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to \
+                8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
-        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \"1 us\"]",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \
+            \"1 us\"]",
         &[
-            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 relaying servers, must be at most 16384: every server needs its own routes",
+            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 relaying servers, must be at most 16384: \
+                every server needs its own routes",
             "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
             "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
             "s.toml:13:9: error: topology.delay: has 4 values, must have 3, one for each layer",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\nrate = [\"1 Gbps\", 2]\ndelay = true",
         &[
             "s.toml:11:19: error: topology.rate[1] = 2: must be a number with a unit, in quotes; write \"2 Gbps\"",
@@ -210,15 +218,18 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h1.2\", \"h4.0\", \"h1.2\"]",
         &[
-            "s.toml:11:25: error: topology.failed_nodes[1] = \"h4.0\": there is no node \"h4.0\"; did you mean \"h0.0\"?",
+            "s.toml:11:25: error: topology.failed_nodes[1] = \"h4.0\": there is no node \"h4.0\"; did you mean \
+                \"h0.0\"?",
             "s.toml:11:33: error: topology.failed_nodes[2] = \"h1.2\": \"h1.2\" is listed twice",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\nfailed_nodes = [\"h0.0\"]\n[[faults]]\nlink = [\"h0.0\", \"s0.0\"]\ndown = \"1 us\"",
         &["s.toml:13:8: error: faults[0].link: there is no link between \"h0.0\" and \"s0.0\""],
     ),
@@ -233,19 +244,27 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
-        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \"s1.*\"\nflow_control = { kind = \"none\" }\n",
-        &[
-            "s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither pauses the other, so full buffers drop",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \
+            \"s1.*\"\nflow_control = { kind = \"none\" }\n",
+        &["s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither pauses the other, so full \
+                buffers drop"],
     ),
     // Bounded buffers of servers that forward PAUSEs.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { \
+            kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
         &[
-            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets",
-            "s.toml:16:12: warning: host.relay.headroom: bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets",
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds the buffers of relaying hosts that pass \
+                PAUSEs on, so they may drop lossless packets",
+            "s.toml:16:12: warning: host.relay.headroom: bounds the buffers of relaying hosts that pass PAUSEs on, so \
+                they may drop lossless packets",
         ],
     ),
 ];

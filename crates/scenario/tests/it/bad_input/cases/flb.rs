@@ -11,9 +11,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"",
-        &[
-            "s.toml:34:8: warning: load_balance.kind = \"flb\": flb reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
-        ],
+        &["s.toml:34:8: warning: load_balance.kind = \"flb\": flb reorders packets, and go-back-n takes each \
+                reordering for a loss; in-any-order does not"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -22,7 +21,8 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nstatic_threshold = \"50 KB\"\nlink_delay = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nstatic_threshold = \"50 KB\"\nlink_delay = \"0 \
+            s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:35:20: error: load_balance.static_threshold = \"50 KB\": has no effect: threshold is not static",
             "s.toml:36:14: error: load_balance.link_delay = \"0 s\": must be greater than zero",
@@ -30,23 +30,31 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"50 KB\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"50 \
+            KB\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:37:14: error: load_balance.link_delay = \"1 us\": has no effect: threshold is static"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"0 s\"\nsample_period = \"1 ns\"\ncheck_period = \"0 s\"\ngap_unit = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"0 s\"\nsample_period = \"1 \
+            ns\"\ncheck_period = \"0 s\"\ngap_unit = \"0 s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:35:16: error: load_balance.flow_timeout = \"0 s\": must be greater than zero",
-            "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: every flow pays for every tick",
-            "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:36:17: error: load_balance.sample_period = \"1 ns\": must be at least 100 ns: every flow pays for \
+                every tick",
+            "s.toml:37:16: error: load_balance.check_period = \"0 s\": must be at least 100 ns: every flow pays for \
+                every tick",
             "s.toml:38:12: error: load_balance.gap_unit = \"0 s\": must be greater than zero",
-            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay",
+            "s.toml:38:12: warning: load_balance.gap_unit = \"0 s\": is no shorter than flow_timeout: a flow is \
+                forgotten before its gap counts, and never rerouted for a shorter delay",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nisolation = false\nthreshold = \"adaptive\"\nspread = \"per-packet\"\nmoves = \"in-order\"\nown_uplinks = \"notify\"\nnotify_while_paused = false\nn_timeout = \"20 us\"\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nisolation = false\nthreshold = \"adaptive\"\nspread = \
+            \"per-packet\"\nmoves = \"in-order\"\nown_uplinks = \"notify\"\nnotify_while_paused = false\nn_timeout = \
+            \"20 us\"\nnotice_interval = \"1 us\"\ncheck_period = \"1 us\"\nlink_delay = \"1 us\"\n[recovery]\nkind = \
+            \"in-any-order\"",
         &[
             "s.toml:36:13: error: load_balance.threshold = \"adaptive\": has no effect: isolation is off",
             "s.toml:37:10: error: load_balance.spread = \"per-packet\": has no effect: isolation is off",
@@ -61,26 +69,32 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"0 B\"\nown_uplinks = \"notify\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"0 \
+            B\"\nown_uplinks = \"notify\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:36:20: error: load_balance.static_threshold = \"0 B\": must be greater than zero",
-            "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: senders do not listen; those of flb-rc do",
+            "s.toml:37:15: warning: load_balance.own_uplinks = \"notify\": has no effect: senders do not listen; \
+                those of flb-rc do",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"1 GB\"\ngap_unit = \"1 ms\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nthreshold = \"static\"\nstatic_threshold = \"1 \
+            GB\"\ngap_unit = \"1 ms\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is no shorter than flow_timeout: a flow is forgotten before its gap counts, and never rerouted for a shorter delay",
-            "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: no queue is longer than the buffer, 16 MiB",
+            "s.toml:37:12: warning: load_balance.gap_unit = \"1 ms\": is no shorter than flow_timeout: a flow is \
+                forgotten before its gap counts, and never rerouted for a shorter delay",
+            "s.toml:36:20: warning: load_balance.static_threshold = \"1 GB\": isolates no flow: no queue is longer \
+                than the buffer, 16 MiB",
         ],
     ),
     (
-        "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "headroom = { kind = \"egress\" }\n[load_balance]\nkind = \"flb\"\nthreshold = \"adaptive\"\n[recovery]\nkind = \"in-any-order\"",
-        &[
-            "s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them",
-        ],
+        "headroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }\n\n[congestion_control]\nkind = \
+            \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
+        "headroom = { kind = \"egress\" }\n[load_balance]\nkind = \"flb\"\nthreshold = \"adaptive\"\n[recovery]\nkind \
+            = \"in-any-order\"",
+        &["s.toml:32:13: warning: load_balance.threshold = \"adaptive\": isolates no flow where a buffer policy has \
+                no thresholds for ingress queues: Equation 4 counts from them"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -89,17 +103,17 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"10 us\"\nn_timeout = \"20 us\"\n[recovery]\nkind = \"in-any-order\"",
-        &[
-            "s.toml:36:13: error: load_balance.n_timeout = \"20 us\": must be at most flow_timeout, 10 us: a queue forgets a flow after that",
-        ],
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nflow_timeout = \"10 us\"\nn_timeout = \"20 \
+            us\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:36:13: error: load_balance.n_timeout = \"20 us\": must be at most flow_timeout, 10 us: a queue \
+                forgets a flow after that"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nn_timeout = \"0 s\"\nrerouting = \"in-order\"\n[recovery]\nkind = \"in-any-order\"",
-        &[
-            "s.toml:36:13: error: load_balance.rerouting = \"in-order\": unknown name; allowed: keep-order, as-printed, faster-than-last",
-        ],
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\nn_timeout = \"0 s\"\nrerouting = \
+            \"in-order\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:36:13: error: load_balance.rerouting = \"in-order\": unknown name; allowed: keep-order, \
+                as-printed, faster-than-last"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -113,50 +127,57 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"flb-rc\"\ntimeout = \"0 s\"\ninitial_window = \"0 B\"\n[load_balance]\nkind = \"flb\"\nisolation = false\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"flb-rc\"\ntimeout = \"0 s\"\ninitial_window = \"0 B\"\n[load_balance]\nkind = \"flb\"\nisolation = \
+            false\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:33:11: error: congestion_control.timeout = \"0 s\": must be greater than zero",
-            "s.toml:34:18: error: congestion_control.initial_window = \"0 B\": must be at least 1 B: an ACK answers host.ack_every packets",
+            "s.toml:34:18: error: congestion_control.initial_window = \"0 B\": must be at least 1 B: an ACK answers \
+                host.ack_every packets",
             "s.toml:37:13: error: load_balance.isolation = false: must be true: flb-rc follows the notices",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"flb-rc\"\ninitial_window = \"2000 B\"\n[host]\nack_every = 3\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
-        &[
-            "s.toml:33:18: error: congestion_control.initial_window = \"2000 B\": must be at least 2001 B: an ACK answers host.ack_every packets",
-        ],
+        "kind = \"flb-rc\"\ninitial_window = \"2000 B\"\n[host]\nack_every = 3\n[load_balance]\nkind = \
+            \"flb\"\n[recovery]\nkind = \"in-any-order\"",
+        &["s.toml:33:18: error: congestion_control.initial_window = \"2000 B\": must be at least 2001 B: an ACK \
+                answers host.ack_every packets"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"bcube\"\nn = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
         &["s.toml:11:1: error: load_balance: flb does not support hosts that relay packets, and this network has some"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"dumbbell\"\nleft = 4\nright = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
-        &[
-            "s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
-        ],
+        &["s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has a choice of ports on the \
+                shortest paths between hosts"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"\n[[routes]]\nat = \"leaf0\"\nto = \"h5\"\nnext = \"spine0\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"\n[[routes]]\nat = \
+            \"leaf0\"\nto = \"h5\"\nnext = \"spine0\"",
         &["s.toml:33:1: error: load_balance: flb's edges choose whole paths: no route can be set by hand"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period = \"5 us\"\nalpha = 0.0\nburden = \"2 s\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\nlow_delay = 1.0\nprobe_period = \"5 us\"\nsample_period \
+            = \"5 us\"\nalpha = 0.0\nburden = \"2 s\"\n[recovery]\nkind = \"in-any-order\"",
         &[
             "s.toml:35:13: error: load_balance.low_delay = 1.0: must be more than 1: an idle path has a delay of 1",
-            "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no packet of a flow is stamped",
+            "s.toml:37:17: error: load_balance.sample_period = \"5 us\": has no effect: probe_period is set, and no \
+                packet of a flow is stamped",
             "s.toml:38:9: error: load_balance.alpha = 0.0: must be greater than zero",
             "s.toml:39:10: error: load_balance.burden = \"2 s\": must be at most 1 s",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\ncandidates = 65\nbusy = 1.5\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"none\"\n[load_balance]\nkind = \"proteus\"\ncandidates = 65\nbusy = 1.5\n[recovery]\nkind = \
+            \"in-any-order\"",
         &[
             "s.toml:35:14: error: load_balance.candidates = 65: must be from 0 to 64",
             "s.toml:36:8: error: load_balance.busy = 1.5: must be from 0 to 1",

@@ -9,110 +9,169 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\"",
         &[
-            "s.toml:28:16: error: switch.flow_control: port-fc is for switches that have servers only: its queues name a port of the switch after next, behind a server that relays, and here switches are linked to switches",
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:16: error: switch.flow_control: port-fc is for switches that have servers only: its queues \
+                name a port of the switch after next, behind a server that relays, and here switches are linked to \
+                switches",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer",
         ],
     ),
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\", xoff = 0.0, last_xoff = 2.0",
         &[
-            "s.toml:28:16: error: switch.flow_control.xon: a port must be resumed at 4 BDPs, which must be from 0 to 0, where it is paused",
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:16: error: switch.flow_control.xon: a port must be resumed at 4 BDPs, which must be from 0 to \
+                0, where it is paused",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer",
             "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
-            "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: a port must be resumed at 4 BDPs, which must be from 0 to 2, where it is paused",
+            "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: a port must be resumed at 4 BDPs, which must \
+                be from 0 to 2, where it is paused",
         ],
     ),
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\", xon = 7.0, last_xon = -1.0, last_xoff = 1000001.0",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
-            "s.toml:28:42: error: switch.flow_control.xon = 7.0: a port must be resumed at 7 BDPs, which must be from 0 to 6, where it is paused",
-            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must be from 0 to 1000001, where it is paused",
-            "s.toml:28:76: error: switch.flow_control.last_xoff = 1000001.0: must be greater than zero and at most 1000000",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:42: error: switch.flow_control.xon = 7.0: a port must be resumed at 7 BDPs, which must be from \
+                0 to 6, where it is paused",
+            "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must \
+                be from 0 to 1000001, where it is paused",
+            "s.toml:28:76: error: switch.flow_control.last_xoff = 1000001.0: must be greater than zero and at most \
+                1000000",
         ],
     ),
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"pfc-star\", pause = \"quanta\", quanta = 39",
-        &[
-            "s.toml:28:64: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after half its time, every 100 ns at most, and links have 100 Gbps",
-        ],
+        &["s.toml:28:64: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after \
+                half its time, every 100 ns at most, and links have 100 Gbps"],
     ),
     (
         "kind = \"pfc\", quanta = 65535",
         "kind = \"pfc-star\"",
-        &[
-            "s.toml:28:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet passes, 3 in all, and switch.lossless has 1",
-        ],
+        &["s.toml:28:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet \
+                passes, 3 in all, and switch.lossless has 1"],
     ),
     (
-        "lossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
+        "lossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", \
+            quanta = 65535 }",
         "lossless = []\nflow_control = { kind = \"pfc-star\" }",
         &[
             "s.toml:26:12: warning: switch.lossless: no class is lossless, so pfc-star has no effect",
-            "s.toml:27:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet passes, 3 in all, and switch.lossless has 0",
-            "s.toml:38:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so full buffers drop it",
-            "s.toml:43:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so full buffers drop it",
+            "s.toml:27:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet \
+                passes, 3 in all, and switch.lossless has 0",
+            "s.toml:38:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so \
+                full buffers drop it",
+            "s.toml:43:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so \
+                full buffers drop it",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [2, 3]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { kind = \"static\" }",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [2, 3]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
+            kind = \"static\" }",
         &[
-            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest of switch.lossless: pfc-star moves packets to the next class",
-            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest of switch.lossless: pfc-star moves packets to the next class",
+            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest of switch.lossless: pfc-star moves packets \
+                to the next class",
+            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest of switch.lossless: pfc-star moves packets \
+                to the next class",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [3, 4]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { kind = \"static\" }\n[host]\nack_class = 4",
-        &[
-            "s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest of switch.lossless: pfc-star moves packets to the next class",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [3, 4]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
+            kind = \"static\" }\n[host]\nack_class = 4",
+        &["s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest of switch.lossless: pfc-star moves \
+                packets to the next class"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"s\"]\nlinks = [{ a = \"h0\", b = \"s\" }, { a = \"h1\", b = \"s\" }, { a = \"h0\", b = \"h1\" }]\n[switch]\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
-        &[
-            "s.toml:14:16: error: switch.flow_control: port-fc is for servers that are linked to switches only, and here some are linked to each other",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"s\"]\nlinks = [{ a = \"h0\", b = \"s\" }, { a = \
+            \"h1\", b = \"s\" }, { a = \"h0\", b = \"h1\" }]\n[switch]\nflow_control = { kind = \"port-fc\" \
+            }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
+        &["s.toml:14:16: error: switch.flow_control: port-fc is for servers that are linked to switches only, and \
+                here some are linked to each other"],
     ),
     // PortFC without a lossless guarantee; a forwarding rate of zero.
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
-        &[
-            "s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: packets pass up to 3 switches; a PAUSE because of type A ends at the server before, so that those from two switches before are not stopped",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 2\nk = 2\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom \
+            = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
+        &["s.toml:14:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: packets pass up to 3 \
+                switches; a PAUSE because of type A ends at the server before, so that those from two switches before \
+                are not stopped"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { rate = \"0 bps\" }",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
+            kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { rate = \"0 bps\" }",
         &["s.toml:16:18: error: host.relay.rate = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
+            kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
         &[
             "s.toml:16:20: error: host.relay.buffer = \"1101 B\": must be at least 1102 B, one full data frame",
-            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets",
+            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": bounds the buffers of relaying hosts that pass \
+                PAUSEs on, so they may drop lossless packets",
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
-        &[
-            "s.toml:13:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: the ports of a switch may come to hold 5633272 B in all, and its buffer has 5000000 B",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
+            kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }",
+        &["s.toml:13:25: warning: switch.flow_control.kind = \"port-fc\": may lose packets: the ports of a switch \
+                may come to hold 5633272 B in all, and its buffer has 5000000 B"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\n[load_balance]\nkind = \"spray\"\n[recovery]\nkind = \"in-any-order\"",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n\n[network]\nmtu \
+            = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = \
+            0.0625, private = \"3 KB\" }",
+        "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"port-fc\" }\n[load_balance]\nkind = \
+            \"spray\"\n[recovery]\nkind = \"in-any-order\"",
         &[
-            "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must be ecmp, and no sender may choose paths as mp-rdma does",
-            "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must \
+                be ecmp, and no sender may choose paths as mp-rdma does",
+            "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
+                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
+                headroom = \"0 B\" } shares the whole buffer",
         ],
     ),
 ];

@@ -5,7 +5,8 @@ use super::Case;
 pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"swift\"\nfs_range = \"0 s\"\nfs_max_cwnd = 9.0\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"",
+        "kind = \"swift\"\nfs_range = \"0 s\"\nfs_max_cwnd = 9.0\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \
+            \"1 MB\"",
         &[
             "s.toml:34:15: error: congestion_control.fs_max_cwnd = 9.0: has no effect: fs_range is 0 s",
             "s.toml:38:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
@@ -13,25 +14,26 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \"leaf0\"",
+        "kind = \"none\"\n[recovery]\nkind = \"irn\"\nbitmap = 20\nbdp_cap = \"1 MB\"\n[[groups]]\nswitches = \
+            \"leaf0\"",
         &[
             "s.toml:36:11: warning: recovery.bdp_cap = \"1 MB\": comes to what the bitmap holds, 20 packets or 20 KB",
             "s.toml:37:1: warning: groups[0]: has no effect: it sets neither flow_control nor headroom",
         ],
     ),
     (
-        "spines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]",
-        "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \"spine0\"]",
-        &[
-            "s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on the shortest paths between hosts",
-        ],
+        "spines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \
+            \"spine1\"]",
+        "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \
+            \"spine0\"]",
+        &["s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on \
+                the shortest paths between hosts"],
     ),
     (
         "profile = \"paper\"\ngain = 0.00390625",
         "cnp_interval = \"4 us\"",
-        &[
-            "s.toml:33:16: warning: congestion_control.cnp_interval = \"4 us\": has no effect: marks come back in ACKs (cnp = \"ack-bit\")",
-        ],
+        &["s.toml:33:16: warning: congestion_control.cnp_interval = \"4 us\": has no effect: marks come back in \
+                ACKs (cnp = \"ack-bit\")"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -39,11 +41,12 @@ pub(super) const CASES: &[Case] = &[
         &["s.toml:33:16: warning: congestion_control.ecn.pmax = 0.5: has no effect: kmin and kmax are one threshold"],
     ),
     (
-        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
-        "flow_control = { kind = \"bfc\", acks = \"count\" }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" }",
-        &[
-            "s.toml:28:39: warning: switch.flow_control.acks = \"count\": has no effect: ACKs are in the control class (host.ack_class)",
-        ],
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
+            \"3 KB\" }",
+        "flow_control = { kind = \"bfc\", acks = \"count\" }\nheadroom = { kind = \"static\", xoff = \"16 MiB\", \
+            headroom = \"0 B\" }",
+        &["s.toml:28:39: warning: switch.flow_control.acks = \"count\": has no effect: ACKs are in the control \
+                class (host.ack_class)"],
     ),
     (
         "down = \"200 us\"\nup = \"300 us\"\n\n[network]",
@@ -64,40 +67,41 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[host]\nscheduler = { kind = \"fair\" }\n[network]",
-        &[
-            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
-        ],
+        &["s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in \
+                the control class, which has strict priority"],
     ),
     ("[network]", "[host]\nscheduler = { kind = \"relay-first\" }\n[network]", &[]),
     ("[network]", "[host]\nscheduler = { kind = \"fair\" }\nack_class = 3\n[network]", &[]),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host]\nscheduler = { kind = \"fair\" }\nrelay = { congestion_point = true }\n",
         &[],
     ),
     (
         "kind = \"pfc\", quanta",
         "kind = \"pfc\", relays = \"forward\", quanta",
-        &[
-            "s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology relays",
-        ],
+        &["s.toml:28:41: warning: switch.flow_control.relays = \"forward\": has no effect: no host of this topology \
+                relays"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
-        "kind = \"swift\"\nqueueing = \"4 us\"\nbase_target = \"20 us\"\nfs_min_cwnd = 100\nmin_cwnd = 0.0\n[host]\nack_every = 2",
+        "kind = \"swift\"\nqueueing = \"4 us\"\nbase_target = \"20 us\"\nfs_min_cwnd = 100\nmin_cwnd = \
+            0.0\n[host]\nack_every = 2",
         &[
-            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
+            "s.toml:33:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by \
+                itself or by the profile",
             "s.toml:35:15: error: congestion_control.fs_min_cwnd = 100: must be less than fs_max_cwnd, 100",
             "s.toml:36:12: error: congestion_control.min_cwnd = 0.0: must be greater than zero",
-            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to a packet, which would never be answered",
+            "s.toml:38:13: error: host.ack_every = 2: must be 1: the window of swift can shrink to a packet, which \
+                would never be answered",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nprofile = \"htsim\"\nqueueing = \"4 us\"",
-        &[
-            "s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by itself or by the profile",
-        ],
+        &["s.toml:34:12: error: congestion_control.queueing = \"4 us\": has no effect: base_target is set, by \
+                itself or by the profile"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -111,16 +115,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nprofile = \"400g\"",
-        &[
-            "s.toml:33:11: warning: congestion_control.profile = \"400g\": is a profile for another rate than that of host links of 100 Gbps",
-        ],
+        &["s.toml:33:11: warning: congestion_control.profile = \"400g\": is a profile for another rate than that of \
+                host links of 100 Gbps"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nprofile = \"400g\"\necn.rate = \"25 Gbps\"",
-        &[
-            "s.toml:34:12: error: congestion_control.ecn.rate = \"25 Gbps\": has no effect without ecn.kmin or ecn.kmax: the profile has its own",
-        ],
+        &["s.toml:34:12: error: congestion_control.ecn.rate = \"25 Gbps\": has no effect without ecn.kmin or \
+                ecn.kmax: the profile has its own"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -131,23 +133,25 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"dcqcn\"\nrpg_min_dec_fac = 49\nrate_to_set_on_first_cnp = \"1 Tbps\"",
         &[
-            "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: a decrease halves the rate at most",
-            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is not between the lowest rate, 1 Gbps, and that of host links, 100 Gbps",
+            "s.toml:33:19: warning: congestion_control.rpg_min_dec_fac = 49: has no effect below 50: a decrease \
+                halves the rate at most",
+            "s.toml:34:28: warning: congestion_control.rate_to_set_on_first_cnp = \"1 Tbps\": has no effect: it is \
+                not between the lowest rate, 1 Gbps, and that of host links, 100 Gbps",
         ],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"3 us\"\nper_hop = \"1 us\"",
-        &[
-            "s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
-        ],
+        &["s.toml:33:15: warning: congestion_control.base_target = \"3 us\": over 4 links the target delay is 7 us, \
+                and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates \
+                collapse"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"swift\"\nbase_target = \"0 s\"\nper_hop = \"2093 ns\"",
-        &[
-            "s.toml:33:15: warning: congestion_control.base_target = \"0 s\": over 4 links the target delay is 8.372 us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates collapse",
-        ],
+        &["s.toml:33:15: warning: congestion_control.base_target = \"0 s\": over 4 links the target delay is 8.372 \
+                us, and base round-trip times are up to 8373.76 ns: packets are late without any queue, and rates \
+                collapse"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -158,7 +162,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"pcn\"\nperiod = \"99 ns\"\nw_min = 0.75\nmin_rate = \"0 bps\"\nthreshold_rate = \"40 Gbps\"",
         &[
-            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for every tick",
+            "s.toml:33:10: error: congestion_control.period = \"99 ns\": must be at least 100 ns: every flow pays for \
+                every tick",
             "s.toml:34:9: error: congestion_control.w_min = 0.75: must be at most w_max, 0.5",
             "s.toml:35:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
             "s.toml:36:18: error: congestion_control.threshold_rate = \"40 Gbps\": has no effect without threshold",
@@ -181,9 +186,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[host]\nack_every = 4\n[congestion_control]\nkind = \"timely\"\nwindow = true",
-        &[
-            "s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to a packet, which would never be answered",
-        ],
+        &["s.toml:32:13: error: host.ack_every = 4: must be 1: the window of timely can shrink to a packet, which \
+                would never be answered"],
     ),
     (
         "receivers = \"h0\"",
@@ -208,16 +212,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "sizes = \"websearch-dctcp\"",
         "sizes = \"websarch-dctcp\"",
-        &[
-            "s.toml:41:9: error: traffic[0].sizes = \"websarch-dctcp\": there is no size distribution \"websarch-dctcp\"; did you mean \"websearch-dctcp\"?",
-        ],
+        &["s.toml:41:9: error: traffic[0].sizes = \"websarch-dctcp\": there is no size distribution \
+                \"websarch-dctcp\"; did you mean \"websearch-dctcp\"?"],
     ),
     (
         "sizes = \"websearch-dctcp\"",
         "sizes = { path = \"nowhere.txt\" }",
-        &[
-            "s.toml:41:18: error: traffic[0].sizes.path = \"nowhere.txt\": nowhere.txt: No such file or directory (os error 2)",
-        ],
+        &["s.toml:41:18: error: traffic[0].sizes.path = \"nowhere.txt\": nowhere.txt: No such file or directory (os \
+                error 2)"],
     ),
     (
         "sizes = \"websearch-dctcp\"",
@@ -232,9 +234,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
-        &[
-            "s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; only switches and relays forward: link the switches",
-        ],
+        &["s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; only \
+                switches and relays forward: link the switches"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
@@ -244,13 +245,13 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"file\"\npath = \"nowhere.txt\"",
-        &[
-            "s.toml:10:8: error: topology.path = \"nowhere.txt\": ./nowhere.txt:1:1: cannot be read: No such file or directory (os error 2)",
-        ],
+        &["s.toml:10:8: error: topology.path = \"nowhere.txt\": ./nowhere.txt:1:1: cannot be read: No such file or \
+                directory (os error 2)"],
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
-        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"0 B\" }, { src = \"h1\", dst = \"h1\" }, { src = \"leaf0\", dst = \"h1\" }]",
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"0 B\" }, { src = \"h1\", dst = \"h1\" }, \
+            { src = \"leaf0\", dst = \"h1\" }]",
         &[
             "s.toml:41:44: error: traffic[0].flows[0].bytes = \"0 B\": is 0 B, must be at least 1 B",
             "s.toml:41:73: error: traffic[0].flows[1].dst = \"h1\": \"h1\" would send to itself",
@@ -259,24 +260,25 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
-        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", ack_via = [\"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
-        &[
-            "s.toml:41:62: error: traffic[0].flows[0].ack_via: the flow from \"h0\" to \"h7\": its pinned path has more than 7 hops",
-        ],
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", ack_via = [\"leaf0\", \"leaf1\", \
+            \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\", \"leaf0\", \"leaf1\"] }]",
+        &["s.toml:41:62: error: traffic[0].flows[0].ack_via: the flow from \"h0\" to \"h7\": its pinned path has \
+                more than 7 hops"],
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
-        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \"spine7\"] }]",
-        &[
-            "s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \"spine7\"; did you mean \"spine0\"?",
-        ],
+        "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"1 KB\", data_via = [\"leaf1\", \"leaf0\", \
+            \"spine7\"] }]",
+        &["s.toml:41:82: error: traffic[0].flows[0].data_via[2] = \"spine7\": there is no switch or relay \
+                \"spine7\"; did you mean \"spine0\"?"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
-        "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
-        &[
-            "s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has a port above 255",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
+        "kind = \"star\"\nhosts = 257\n[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h256\", dst = \"h0\", \
+            data_via = [\"s0\"] }, { src = \"h1\", dst = \"h256\", data_via = [\"s0\"] }]",
+        &["s.toml:13:98: error: traffic[0].flows[1].data_via: the flow from \"h1\" to \"h256\": its pinned path has \
+                a port above 255"],
     ),
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",

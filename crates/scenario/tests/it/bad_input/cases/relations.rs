@@ -18,7 +18,8 @@ pub(super) const CASES: &[Case] = &[
         "lossless = [3]",
         "lossless = [0, 3, 3]",
         &[
-            "s.toml:26:13: error: switch.lossless[0] = 0: is 0, the control class, which is never paused and has no headroom",
+            "s.toml:26:13: error: switch.lossless[0] = 0: is 0, the control class, which is never paused and has no \
+                headroom",
             "s.toml:26:19: error: switch.lossless[2] = 3: is listed twice",
         ],
     ),
@@ -26,29 +27,30 @@ pub(super) const CASES: &[Case] = &[
         "lossless = [3]",
         "lossless = [4]",
         &[
-            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so full buffers drop it",
-            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so full buffers drop it",
+            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so \
+                full buffers drop it",
+            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so \
+                full buffers drop it",
         ],
     ),
     (
         "buffer = \"16 MiB\"",
         "buffer = \"100 KB\"",
-        &[
-            "s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" reserves as headroom and private buffer (6 ports, 1 lossless class)",
-        ],
+        &["s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" reserves \
+                as headroom and private buffer (6 ports, 1 lossless class)"],
     ),
     (
         "private = \"3 KB\"",
         "headroom = \"4 MiB\"",
-        &[
-            "s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" reserves as headroom and private buffer (6 ports, 1 lossless class)",
-        ],
+        &["s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" \
+                reserves as headroom and private buffer (6 ports, 1 lossless class)"],
     ),
     (
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"static\", xoff = \"3 MB\", xon = \"4 MB\" }",
         &[
-            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": cannot be reached by all 6 ports of \"leaf0\" at once with a buffer of 16 MiB, so packets may be dropped; needs 18185976 B",
+            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": cannot be reached by all 6 ports of \"leaf0\" at \
+                once with a buffer of 16 MiB, so packets may be dropped; needs 18185976 B",
             "s.toml:29:52: error: switch.headroom.xon = \"4 MB\": must be at most xoff, 3 MB",
         ],
     ),
@@ -56,8 +58,10 @@ pub(super) const CASES: &[Case] = &[
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"dsh\", estimator = \"hardware\", gradient_weight = 0.3, deviation_factor = 3.0 }",
         &[
-            "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two, 1 or less: the hardware estimator has shifts, not products",
-            "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two, 1 or more: the hardware estimator has shifts, not products",
+            "s.toml:29:70: error: switch.headroom.gradient_weight = 0.3: must be a power of two, 1 or less: the \
+                hardware estimator has shifts, not products",
+            "s.toml:29:94: error: switch.headroom.deviation_factor = 3.0: must be a power of two, 1 or more: the \
+                hardware estimator has shifts, not products",
         ],
     ),
     (
@@ -68,16 +72,15 @@ pub(super) const CASES: &[Case] = &[
     (
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"adaptive\", headroom = \"60 KB\", resolution = \"0 s\" }",
-        &[
-            "s.toml:29:33: error: switch.headroom.headroom: unknown key; it belongs to kind \"sih\", \"dsh\", \"oversubscribed\", \"static\" (allowed: kind, alpha, private, resolution, resume_offset)",
-        ],
+        &["s.toml:29:33: error: switch.headroom.headroom: unknown key; it belongs to kind \"sih\", \"dsh\", \
+                \"oversubscribed\", \"static\" (allowed: kind, alpha, private, resolution, resume_offset)"],
     ),
     (
-        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
+        "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
+            \"3 KB\" }",
         "flow_control = { kind = \"none\" }\nheadroom = { kind = \"dsh\" }",
-        &[
-            "s.toml:29:12: warning: switch.headroom: dsh needs a flow control that pauses queues and ports of the neighbour, as PFC does; \"none\" does not",
-        ],
+        &["s.toml:29:12: warning: switch.headroom: dsh needs a flow control that pauses queues and ports of the \
+                neighbour, as PFC does; \"none\" does not"],
     ),
     (
         "buffer = \"16 MiB\"",
@@ -111,7 +114,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"power-tcp\"\nmin_rate = \"0 bps\"\n[host]\nack_every = 2",
         &[
             "s.toml:33:12: error: congestion_control.min_rate = \"0 bps\": must be greater than zero",
-            "s.toml:35:13: error: host.ack_every = 2: must be 1: the window of power-tcp can shrink to a packet, which would never be answered",
+            "s.toml:35:13: error: host.ack_every = 2: must be 1: the window of power-tcp can shrink to a packet, \
+                which would never be answered",
         ],
     ),
     (
@@ -121,46 +125,58 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "gain = 0.00390625",
-        "alpha_interval = \"1 ps\"\ndecrease_interval = \"99 ns\"\nincrease_interval = \"0 s\"\nbyte_counter = \"1 B\"\nwindow = true\n[host]\nack_every = 2",
+        "alpha_interval = \"1 ps\"\ndecrease_interval = \"99 ns\"\nincrease_interval = \"0 s\"\nbyte_counter = \"1 \
+            B\"\nwindow = true\n[host]\nack_every = 2",
         &[
-            "s.toml:34:18: error: congestion_control.alpha_interval = \"1 ps\": must be at least 100 ns: every flow pays for every tick",
-            "s.toml:35:21: error: congestion_control.decrease_interval = \"99 ns\": must be at least 100 ns, or \"0 s\" to act on every CNP at once: every flow pays for every tick",
-            "s.toml:36:21: error: congestion_control.increase_interval = \"0 s\": must be at least 100 ns: every flow pays for every tick",
-            "s.toml:37:16: error: congestion_control.byte_counter = \"1 B\": must be at least 100 B, or \"0 B\" for off: every flow pays for every step",
-            "s.toml:40:13: error: host.ack_every = 2: must be 1: the window of dcqcn can shrink to a packet, which would never be answered",
+            "s.toml:34:18: error: congestion_control.alpha_interval = \"1 ps\": must be at least 100 ns: every flow \
+                pays for every tick",
+            "s.toml:35:21: error: congestion_control.decrease_interval = \"99 ns\": must be at least 100 ns, or \"0 \
+                s\" to act on every CNP at once: every flow pays for every tick",
+            "s.toml:36:21: error: congestion_control.increase_interval = \"0 s\": must be at least 100 ns: every flow \
+                pays for every tick",
+            "s.toml:37:16: error: congestion_control.byte_counter = \"1 B\": must be at least 100 B, or \"0 B\" for \
+                off: every flow pays for every step",
+            "s.toml:40:13: error: host.ack_every = 2: must be 1: the window of dcqcn can shrink to a packet, which \
+                would never be answered",
         ],
     ),
     (
         "gain = 0.00390625",
-        "alpha_interval = \"100 ns\"\ndecrease_interval = \"0 s\"\nincrease_interval = \"100 ns\"\nbyte_counter = \"100 B\"\n[host]\nack_every = 2",
+        "alpha_interval = \"100 ns\"\ndecrease_interval = \"0 s\"\nincrease_interval = \"100 ns\"\nbyte_counter = \
+            \"100 B\"\n[host]\nack_every = 2",
         &[],
     ),
     (
         "quanta = 65535 }",
         "pause = \"quanta\", quanta = 39 }",
-        &[
-            "s.toml:28:59: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after half its time, every 100 ns at most, and links have 100 Gbps",
-        ],
+        &["s.toml:28:59: error: switch.flow_control.quanta = 39: must be at least 40: a PAUSE is repeated after \
+                half its time, every 100 ns at most, and links have 100 Gbps"],
     ),
     ("quanta = 65535 }", "pause = \"quanta\", quanta = 40 }", &[]),
     (
-        "mtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
-        "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 133 }",
-        &[
-            "s.toml:28:59: error: switch.flow_control.quanta = 133: must be at least 134: a PAUSE is repeated after half its time, and may wait for 4266 B, a data frame and a PFC frame of every lossless class",
-        ],
+        "mtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
+        "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum \
+            = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 133 }",
+        &["s.toml:28:59: error: switch.flow_control.quanta = 133: must be at least 134: a PAUSE is repeated after \
+                half its time, and may wait for 4266 B, a data frame and a PFC frame of every lossless class"],
     ),
     (
-        "mtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
-        "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 134 }",
+        "mtu = \"1000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3]\nscheduler = { kind = \"dwrr\", quantum = \
+            \"1600 B\" }\nflow_control = { kind = \"pfc\", quanta = 65535 }",
+        "mtu = \"4000 B\"\n\n[switch]\nbuffer = \"16 MiB\"\nlossless = [3, 4]\nscheduler = { kind = \"dwrr\", quantum \
+            = \"1600 B\" }\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 134 }",
         &[],
     ),
     (
         "[network]",
-        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 1 }\n[network]",
+        "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pfc\", pause = \"quanta\", quanta = 1 \
+            }\n[network]",
         &[
-            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: neighbours must agree on how long a PAUSE lasts",
-            "s.toml:23:59: error: groups[0].flow_control.quanta = 1: must be at least 40: a PAUSE is repeated after half its time, every 100 ns at most, and links have 100 Gbps",
+            "s.toml:23:40: error: groups[0].flow_control.pause = \"quanta\": must be that of switch.flow_control: \
+                neighbours must agree on how long a PAUSE lasts",
+            "s.toml:23:59: error: groups[0].flow_control.quanta = 1: must be at least 40: a PAUSE is repeated after \
+                half its time, every 100 ns at most, and links have 100 Gbps",
         ],
     ),
     (
@@ -174,23 +190,20 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\nwindow = \"1500 B\"\n[host]\nack_every = 3",
-        &[
-            "s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: an ACK answers host.ack_every packets",
-        ],
+        &["s.toml:33:10: error: congestion_control.window = \"1500 B\": must be at least 2001 B: an ACK answers \
+                host.ack_every packets"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\nwindow = \"bpd\"",
-        &[
-            "s.toml:33:10: error: congestion_control.window = \"bpd\": does not start with a number; write for example \"64 KB\", or \"bdp\"",
-        ],
+        &["s.toml:33:10: error: congestion_control.window = \"bpd\": does not start with a number; write for \
+                example \"64 KB\", or \"bdp\""],
     ),
     (
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
-        &[
-            "s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
-        ],
+        &["s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each \
+                reordering for a loss; in-any-order does not"],
     ),
     ("[probes]", "[load_balance]\nkind = \"drill\"\n[recovery]\nkind = \"in-any-order\"\n[probes]", &[]),
     (
@@ -216,16 +229,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "[probes]",
         "[load_balance]\nkind = \"letflow\"\ngaps = \"age-bit\"\naging = \"99 us\"\n[probes]",
-        &[
-            "s.toml:39:9: error: load_balance.aging = \"99 us\": must be two flowlet_timeout at least: with gaps = \"age-bit\" flowlets have gaps of up to that",
-        ],
+        &["s.toml:39:9: error: load_balance.aging = \"99 us\": must be two flowlet_timeout at least: with gaps = \
+                \"age-bit\" flowlets have gaps of up to that"],
     ),
     (
         "[probes]",
         "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"49 us\"\n[probes]",
-        &[
-            "s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, and go-back-n takes each reordering for a loss; in-any-order does not",
-        ],
+        &["s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, and go-back-n takes \
+                each reordering for a loss; in-any-order does not"],
     ),
     ("[probes]", "[load_balance]\nkind = \"letflow\"\n[probes]", &[]),
     ("[probes]", "[load_balance]\nkind = \"conga\"\n[probes]", &[]),
@@ -244,18 +255,19 @@ pub(super) const CASES: &[Case] = &[
         ],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"fat-tree\"\nk = 4\n[load_balance]\nkind = \"conga\"",
-        &[
-            "s.toml:11:1: error: load_balance: conga's leaves choose between uplinks, one for each path to another leaf: there can be 2 layers of switches, and there are 3",
-        ],
+        &["s.toml:11:1: error: load_balance: conga's leaves choose between uplinks, one for each path to another \
+                leaf: there can be 2 layers of switches, and there are 3"],
     ),
     (
-        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
-        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
-        &[
-            "s.toml:13:1: error: load_balance: conga's tables are from leaf to leaf: a host must have one link, and there are hosts with several",
-        ],
+        "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
+            us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
+        "kind = \"custom\"\nhosts = [\"h0\", \"h1\"]\nswitches = [\"a\", \"b\"]\nlinks = [{ a = \"h0\", b = \"a\" }, \
+            { a = \"h0\", b = \"b\" }, { a = \"h1\", b = \"a\" }]\n[load_balance]\nkind = \"conga\"",
+        &["s.toml:13:1: error: load_balance: conga's tables are from leaf to leaf: a host must have one link, and \
+                there are hosts with several"],
     ),
     (
         "degree = 4",

@@ -22,9 +22,12 @@ pub(super) const CASES: &[Case] = &[
         "pauses = true",
         "pauses = true\ntrace = { nodes = [\"leaf0\", \"leef1\", \"x*\", \"h[\"] }",
         &[
-            "s.toml:38:29: error: probes.trace.nodes[1] = \"leef1\": there is no node \"leef1\"; did you mean \"leaf1\"?",
-            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node matches \"x*\"; the first node is called \"h0\"",
-            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of node names; a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
+            "s.toml:38:29: error: probes.trace.nodes[1] = \"leef1\": there is no node \"leef1\"; did you mean \
+                \"leaf1\"?",
+            "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node matches \"x*\"; the first node is called \
+                \"h0\"",
+            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of node names; a `[` begins \
+                a range of whole numbers such as `h[0-15]`; `*` stands for any text",
         ],
     ),
     ("pauses = true", "pauses = true\ntrace = { nodes = [] }", &["s.toml:38:19: error: probes.trace.nodes: is empty"]),
@@ -48,7 +51,8 @@ pub(super) const CASES: &[Case] = &[
         "pauses = true\ntrace = { ports = [\"leaf0:9\", \"leaf0->spin0\", \"h0->h1\", \"leaf0\"] }",
         &[
             "s.toml:38:20: error: probes.trace.ports[0] = \"leaf0:9\": \"leaf0\" has the ports 0 to 5",
-            "s.toml:38:31: error: probes.trace.ports[1] = \"leaf0->spin0\": there is no node \"spin0\"; did you mean \"spine0\"?",
+            "s.toml:38:31: error: probes.trace.ports[1] = \"leaf0->spin0\": there is no node \"spin0\"; did you mean \
+                \"spine0\"?",
             "s.toml:38:47: error: probes.trace.ports[2] = \"h0->h1\": there is no link from \"h0\" to \"h1\"",
             "s.toml:38:57: error: probes.trace.ports[3] = \"leaf0\": must be a port, such as leaf3:5 or leaf3->h7",
         ],
@@ -61,7 +65,8 @@ pub(super) const CASES: &[Case] = &[
     ("pauses = true", "pauses = true\ntrace = true", &["s.toml:38:9: error: probes.trace = true: must be a table"]),
     (
         "[network]",
-        "[[interfaces]]\nnodes = \"leef0\"\nnames = [\"Ethernet0\"]\n[[interfaces]]\nnodes = [\"leaf0\", \"h0\"]\nnames = [\"a\", \"b\"]\n[network]",
+        "[[interfaces]]\nnodes = \"leef0\"\nnames = [\"Ethernet0\"]\n[[interfaces]]\nnodes = [\"leaf0\", \
+            \"h0\"]\nnames = [\"a\", \"b\"]\n[network]",
         &[
             "s.toml:22:9: error: interfaces[0].nodes = \"leef0\": there is no node \"leef0\"; did you mean \"leaf0\"?",
             "s.toml:26:15: error: interfaces[1].names[1] = \"b\": \"h0\" has 1 port",
@@ -86,16 +91,19 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e:0\": must not contain \":\"",
             "s.toml:23:17: error: interfaces[0].names[1] = \"to->h0\": must not contain \"->\"",
-            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: numbers denote ports without a name",
+            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: numbers denote ports without \
+                a name",
         ],
     ),
     (
         "[network]",
-        "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"e 0\", \"e\\u0000\", \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll\"]\n[network]",
+        "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"e 0\", \"e\\u0000\", \
+            \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll\"]\n[network]",
         &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e 0\": must not contain spaces or control characters",
             "s.toml:23:17: error: interfaces[0].names[1] = \"e\\u0000\": must not contain spaces or control characters",
-            "s.toml:23:28: error: interfaces[0].names[2] = \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes, must have at most 64",
+            "s.toml:23:28: error: interfaces[0].names[2] = \
+                \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes, must have at most 64",
         ],
     ),
     (

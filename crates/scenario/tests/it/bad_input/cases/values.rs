@@ -29,36 +29,36 @@ pub(super) const CASES: &[Case] = &[
         "lod = 0.5",
         &[
             "s.toml:39:1: error: traffic[0].load: is missing",
-            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, start, stop, role, sizes, load, load_of, load_counts, intra_rack, burst, hosts, destinations, exclude_receivers)",
+            "s.toml:42:1: error: traffic[0].lod: unknown key; did you mean \"load\"? (allowed: kind, tag, class, \
+                start, stop, role, sizes, load, load_of, load_counts, intra_rack, burst, hosts, destinations, \
+                exclude_receivers)",
         ],
     ),
     (
         "seed = 7",
         "sead = 7",
-        &[
-            "s.toml:4:1: error: run.sead: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
-        ],
+        &["s.toml:4:1: error: run.sead: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, \
+                shards)"],
     ),
     (
         "[switch]",
         "[swich]",
-        &[
-            "s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes)",
-        ],
+        &["s.toml:24:2: error: swich: unknown key; did you mean \"switch\"? (allowed: name, run, topology, \
+                interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, \
+                recovery, traffic, probes)"],
     ),
     (
         "name = \"sound\"",
         "colour = \"red\"",
-        &[
-            "s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
-        ],
+        &["s.toml:1:1: error: colour: unknown key; allowed: name, run, topology, interfaces, routes, faults, \
+                network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes"],
     ),
     (
         "leaves = 2",
         "leaves = 2\nk = 4",
-        &[
-            "s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, parallel_links, error_rate, changed_links, failed_links, failed_nodes)",
-        ],
+        &["s.toml:11:1: error: topology.k: unknown key; it belongs to kind \"fat-tree\", \"bcube\" (allowed: kind, \
+                leaves, spines, hosts_per_leaf, host_rate, uplink_rate, delay, host_delay, uplink_delay, \
+                parallel_links, error_rate, changed_links, failed_links, failed_nodes)"],
     ),
     ("degree = 4", "degree = 0", &["s.toml:46:10: error: traffic[1].degree = 0: must be at least 1"]),
     (
@@ -76,9 +76,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"leaf-spine\"\n",
         "",
-        &[
-            "s.toml:8:1: error: topology.kind: is missing; allowed: star, dumbbell, leaf-spine, fat-tree, bcube, custom, file",
-        ],
+        &["s.toml:8:1: error: topology.kind: is missing; allowed: star, dumbbell, leaf-spine, fat-tree, bcube, \
+                custom, file"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"",
@@ -92,7 +91,8 @@ pub(super) const CASES: &[Case] = &[
         "[network]",
         "[host]\nscheduler = { kind = \"dwrr\", quantum = \"1 B\" }\n[network]",
         &[
-            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in the control class, which has strict priority",
+            "s.toml:22:13: warning: host.scheduler: has no effect: no host of this topology relays, and ACKs are in \
+                the control class, which has strict priority",
             "s.toml:22:40: error: host.scheduler.quantum = \"1 B\": must be at least 64 B",
         ],
     ),
@@ -108,45 +108,40 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"",
         "kind = \"dcqnc\"",
-        &[
-            "s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: none, dcqcn, hpcc, timely, power-tcp, swift, pcn, srcc, flb-rc, mp-rdma)",
-        ],
+        &["s.toml:32:8: error: congestion_control.kind = \"dcqnc\": unknown name; did you mean \"dcqcn\"? (allowed: \
+                none, dcqcn, hpcc, timely, power-tcp, swift, pcn, srcc, flb-rc, mp-rdma)"],
     ),
     (
         "kind = \"pfc\"",
         "kind = \"pcf\"",
-        &[
-            "s.toml:28:25: error: switch.flow_control.kind = \"pcf\": unknown name; did you mean \"pfc\"? (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
-        ],
+        &["s.toml:28:25: error: switch.flow_control.kind = \"pcf\": unknown name; did you mean \"pfc\"? (allowed: \
+                none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)"],
     ),
     (
         "kind = \"sih\"",
         "kind = \"magic\"",
-        &[
-            "s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, dsh, adaptive, oversubscribed, egress, static",
-        ],
+        &["s.toml:29:21: error: switch.headroom.kind = \"magic\": unknown name; allowed: sih, dsh, adaptive, \
+                oversubscribed, egress, static"],
     ),
     (
         "profile = \"paper\"",
         "profile = \"papper\"",
-        &[
-            "s.toml:33:11: error: congestion_control.profile = \"papper\": unknown name; did you mean \"paper\"? (allowed: paper, authors-ns3, hpcc-ns3, hpcc-ns3-paper, config-txt, conweave, firmware, 200g, 400g, 800g)",
-        ],
+        &["s.toml:33:11: error: congestion_control.profile = \"papper\": unknown name; did you mean \"paper\"? \
+                (allowed: paper, authors-ns3, hpcc-ns3, hpcc-ns3-paper, config-txt, conweave, firmware, 200g, 400g, \
+                800g)"],
     ),
     (
         "kind = \"leaf-spine\"",
         "kind = \"Leaf_Spine\"",
-        &[
-            "s.toml:9:8: error: topology.kind = \"Leaf_Spine\": unknown name; did you mean \"leaf-spine\"? (allowed: star, dumbbell, leaf-spine, fat-tree, bcube, custom, file)",
-        ],
+        &["s.toml:9:8: error: topology.kind = \"Leaf_Spine\": unknown name; did you mean \"leaf-spine\"? (allowed: \
+                star, dumbbell, leaf-spine, fat-tree, bcube, custom, file)"],
     ),
     // Quantities.
     (
         "\"100 Gbps\"",
         "\"100\"",
-        &[
-            "s.toml:13:13: error: topology.host_rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps)",
-        ],
+        &["s.toml:13:13: error: topology.host_rate = \"100\": has no unit; write for example \"100 Gbps\" (units: \
+                bps, Kbps, Mbps, Gbps, Tbps)"],
     ),
     (
         "\"100 Gbps\"",
@@ -156,16 +151,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "\"100 Gbps\"",
         "\"100 GBit\"",
-        &[
-            "s.toml:13:13: error: topology.host_rate = \"100 GBit\": \"GBit\" is not a unit; did you mean \"Gbps\"? (allowed: bps, Kbps, Mbps, Gbps, Tbps)",
-        ],
+        &["s.toml:13:13: error: topology.host_rate = \"100 GBit\": \"GBit\" is not a unit; did you mean \"Gbps\"? \
+                (allowed: bps, Kbps, Mbps, Gbps, Tbps)"],
     ),
     (
         "\"100 Gbps\"",
         "\"fast\"",
-        &[
-            "s.toml:13:13: error: topology.host_rate = \"fast\": does not start with a number; write for example \"100 Gbps\"",
-        ],
+        &["s.toml:13:13: error: topology.host_rate = \"fast\": does not start with a number; write for example \
+                \"100 Gbps\""],
     ),
     (
         "\"100 Gbps\"",
@@ -190,9 +183,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "size = \"64 KB\"",
         "size = \"64\"",
-        &[
-            "s.toml:47:8: error: traffic[1].size = \"64\": has no unit; write for example \"64 B\" (units: B, KB, KiB, MB, MiB, GB, GiB)",
-        ],
+        &["s.toml:47:8: error: traffic[1].size = \"64\": has no unit; write for example \"64 B\" (units: B, KB, \
+                KiB, MB, MiB, GB, GiB)"],
     ),
     // Types.
     (
@@ -220,16 +212,14 @@ pub(super) const CASES: &[Case] = &[
     (
         "[congestion_control]\nkind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "[x]",
-        &[
-            "s.toml:31:2: error: x: unknown key; allowed: name, run, topology, interfaces, routes, faults, network, switch, groups, host, congestion_control, load_balance, recovery, traffic, probes",
-        ],
+        &["s.toml:31:2: error: x: unknown key; allowed: name, run, topology, interfaces, routes, faults, network, \
+                switch, groups, host, congestion_control, load_balance, recovery, traffic, probes"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = \"pfc\"",
-        &[
-            "s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \"pfc\" } (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
-        ],
+        &["s.toml:28:16: error: switch.flow_control = \"pfc\": must be a table; write flow_control = { kind = \
+                \"pfc\" } (allowed: none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)"],
     ),
     (
         "pauses = true",
