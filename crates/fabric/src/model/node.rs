@@ -114,10 +114,16 @@ impl Node {
         self.io.counters.received += u64::from(frame.size.charge);
         match &frame.body {
             Body::Packet(packet) => match packet.route.next() {
-                NextHop::Port(egress) => SwitchPipeline::new(self, env).forward(port, egress, frame),
+                NextHop::Port(egress) => {
+                    let packet = QueuedPacket::new(*frame, port, env.now);
+                    SwitchPipeline::new(self, env).forward(egress, packet);
+                }
                 NextHop::Arrived => Nic::new(self, env).receive(port, frame),
                 NextHop::Towards(destination) if destination == self.id => Nic::new(self, env).receive(port, frame),
-                NextHop::Towards(destination) => SwitchPipeline::new(self, env).route(port, destination, frame),
+                NextHop::Towards(destination) => {
+                    let packet = QueuedPacket::new(*frame, port, env.now);
+                    SwitchPipeline::new(self, env).route(destination, packet);
+                }
             },
             Body::Control(control) => {
                 self.io.counters.consumed += u64::from(frame.size.charge);

@@ -57,54 +57,48 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Routes a packet without a source route. The load balancer chooses among equal-cost ports.
     #[inline(never)]
-    pub(crate) fn route(mut self, ingress: PortIx, destination: NodeId, frame: &Frame) {
-        let mut routed;
-        let (egress, frame) = match self.env.fabric.routes.candidates(self.node.id, destination) {
-            [only] => (*only, frame),
-            [] => return self.node.io.drop(ingress, frame, DropCause::LinkDown, self.env),
-            several => {
-                routed = *frame;
-                (self.choose(ingress, destination, several, &mut routed), &routed)
-            }
+    pub(crate) fn route(mut self, destination: NodeId, mut packet: QueuedPacket) {
+        let egress = match self.env.fabric.routes.candidates(self.node.id, destination) {
+            [only] => *only,
+            [] => return self.node.io.drop(packet.ingress, &packet.frame, DropCause::LinkDown, self.env),
+            several => self.choose(destination, several, &mut packet),
         };
-        self.forward(ingress, egress, frame);
+        self.forward(egress, packet);
     }
 
     /// Returns the load balancer's choice, and writes a whole route into the packet if that is what
     /// it chose.
-    fn choose(&mut self, ingress: PortIx, destination: NodeId, candidates: &[PortIx], frame: &mut Frame) -> PortIx {
+    fn choose(&mut self, destination: NodeId, candidates: &[PortIx], packet: &mut QueuedPacket) -> PortIx {
         let Node { io, switch, .. } = &mut *self.node;
         let Env { now, fabric, records, .. } = &mut *self.env;
-        let Body::Packet(packet) = &frame.body else { unreachable!("link-local frames are not routed") };
+        let Body::Packet(headers) = &packet.frame.body else { unreachable!("link-local frames are not routed") };
         let switch = switch.as_mut().expect("routes pass through switches only");
-        let path = records.path(frame.record).map(Entropy);
-        let key = fabric.key(packet.flow, packet.direction()).with(path);
-        let mut packet = QueuedPacket::new(*frame, ingress, *now);
+        let path = records.path(packet.frame.record).map(Entropy);
+        let key = fabric.key(headers.flow, headers.direction()).with(path);
         let request = &mut RouteRequest { packet: packet.context(NO_PORT, records), destination, key, candidates };
         let access = &mut io.access_for(HookOwner::LoadBalance, &switch.buffer);
-        let choice = switch.balancer.choose(request, &mut View::new(*now, *fabric, access));
-        *frame = packet.frame;
-        match choice {
+        match switch.balancer.choose(request, &mut View::new(*now, *fabric, access)) {
             Choice::Candidate(index) => candidates[index],
             Choice::Route(route) => {
-                let first = [fabric.wiring.peer_ix(io.ports[ingress].id)];
-                let passed = records.trail(frame.record).map_or(&first[..], Trail::ports);
-                let Body::Packet(packet) = &mut frame.body else { unreachable!("link-local frames are not routed") };
-                packet.route = route.with_passed(passed);
-                let NextHop::Port(egress) = packet.route.next() else { unreachable!("a whole route begins here") };
+                let first = [fabric.wiring.peer_ix(io.ports[packet.ingress].id)];
+                let passed = records.trail(packet.frame.record).map_or(&first[..], Trail::ports);
+                let Body::Packet(headers) = &mut packet.frame.body else {
+                    unreachable!("link-local frames are not routed")
+                };
+                headers.route = route.with_passed(passed);
+                let NextHop::Port(egress) = headers.route.next() else { unreachable!("a whole route begins here") };
                 egress
             }
         }
     }
 
-    /// Forwards a packet for another node from `ingress` to `egress`.
+    /// Forwards a packet for another node to `egress`.
     #[inline(always)]
-    pub(crate) fn forward(&mut self, ingress: PortIx, egress: PortIx, frame: &Frame) {
-        let mut packet = QueuedPacket::new(*frame, ingress, self.env.now);
+    pub(crate) fn forward(&mut self, egress: PortIx, mut packet: QueuedPacket) {
         let mut detour = NodeFlags::LAST_HOP | NodeFlags::DELAY | NodeFlags::DEAD_ENDS;
         if let Body::Packet(headers) = &mut packet.frame.body {
             if !headers.route.advance() {
-                return self.node.io.drop(ingress, frame, DropCause::TimeToLive, self.env);
+                return self.node.io.drop(packet.ingress, &packet.frame, DropCause::TimeToLive, self.env);
             }
             detour |= NodeFlags::NOTICE.only_if(headers.kind == PacketKind::Notice);
         }
