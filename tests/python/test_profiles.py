@@ -1,5 +1,6 @@
 """Cargo profiles: tests share builds, and each profile has its purpose."""
 
+import json
 import os
 import re
 import subprocess
@@ -22,7 +23,7 @@ def packages(*selection: str) -> set[str]:
 
 
 def test_tests_and_extension_need_their_packages_with_the_same_features() -> None:
-    extension = packages("--package", "backwater-pymodule", "--edges", "normal,build")
+    extension = packages("--package", "backwater-core", "--edges", "normal,build")
     tests = packages("--workspace", "--edges", "normal,build,dev")
     assert len(extension) > 50
     assert extension - tests == set()
@@ -58,3 +59,17 @@ def test_tests_of_a_group_run_one_after_the_other(request: pytest.FixtureRequest
     """pytest-xdist appends the group to a test's name, but silently fails to with unsupported versions of pytest."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         assert request.node.nodeid.endswith("@machine"), "run pytest with --dist loadgroup, and with pytest before 9.2"
+
+
+def test_only_python_modules_are_linked_as_shared_libraries() -> None:
+    """A `cdylib` has one file per target directory: a module built as a dependency would overwrite the core's."""
+    command = ["cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]
+    listed = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    shared = {
+        package["name"]
+        for package in listed["packages"]
+        if any("cdylib" in target["crate_types"] for target in package["targets"])
+    }
+    used = {dependency["name"] for package in listed["packages"] for dependency in package["dependencies"]}
+    assert shared == {"backwater-core"}
+    assert shared & used == set()

@@ -192,7 +192,7 @@ def test_the_source_distribution_contains_crates_package_and_shipped_folders(tmp
 def test_the_source_distribution_needs_no_file_of_the_clone(tmp_path: Path) -> None:
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
     done = subprocess.run(
-        ["cargo", "check", "--offline", "--locked", "--package", "backwater-pymodule"],
+        ["cargo", "check", "--offline", "--locked", "--package", "backwater-core"],
         cwd=unpacked(tmp_path),
         env=os.environ | {"CARGO_TARGET_DIR": target, "GIT_CEILING_DIRECTORIES": str(tmp_path)},
         capture_output=True,

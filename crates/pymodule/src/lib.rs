@@ -1,8 +1,7 @@
-//! Python bindings: the module `backwater._core`, without logic of its own. Its stub is
-//! `python/backwater/_core.pyi`.
+//! Python bindings, without logic of their own.
 //!
-//! The feature `core` exports the module. [`extension!`] defines the same module with the
-//! mechanisms of another crate.
+//! [`extension!`] makes a Python module of them. The crate in `core/` defines `backwater._core`;
+//! other crates define the same module with their mechanisms.
 
 #![forbid(unsafe_code)]
 
@@ -531,11 +530,4 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(function)?;
     }
     Ok(())
-}
-
-/// The module `backwater._core`: built-in mechanisms only.
-#[cfg(feature = "core")]
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    fill(module)
 }
