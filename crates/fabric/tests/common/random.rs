@@ -13,7 +13,7 @@ use backwater_fabric::mechanisms::congestion::pcn::PcnConfig;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
 use backwater_fabric::mechanisms::congestion::srcc::{
-    Adjustment, Arrivals, EgressPorts, SrccConfig, Target, Threshold, Uncongested, WindowTest,
+    Adjustment, ArrivalCount, EgressPorts, SrccConfig, SrccThreshold, Target, Uncongested, WindowTest,
 };
 use backwater_fabric::mechanisms::congestion::swift::{SwiftConfig, SwiftProfile};
 use backwater_fabric::mechanisms::flow_control::FlowControlConfig;
@@ -31,7 +31,7 @@ use backwater_fabric::mechanisms::headroom::static_threshold::StaticConfig;
 use backwater_fabric::mechanisms::load_balance::LoadBalanceConfig;
 use backwater_fabric::mechanisms::load_balance::conga::CongaConfig;
 use backwater_fabric::mechanisms::load_balance::flb::{
-    DelayOf, FlbConfig, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold as KOfFlb, Ties,
+    DelayOf, FlbConfig, FlbThreshold, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Ties,
 };
 use backwater_fabric::mechanisms::load_balance::letflow::{Answers, Gaps, LetFlowConfig};
 use backwater_fabric::mechanisms::load_balance::spray::SprayConfig;
@@ -186,7 +186,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
         select(vec![DelayOf::Queueing, DelayOf::OneWay]),
         select(vec![Rerouting::KeepOrder, Rerouting::AsPrinted, Rerouting::FasterThanLast]),
         select(vec![Ties::Random, Ties::InTurn]),
-        select(vec![KOfFlb::Delay, KOfFlb::Adaptive, KOfFlb::Static]),
+        select(vec![FlbThreshold::Delay, FlbThreshold::Adaptive, FlbThreshold::Static]),
         select(vec![Spread::PerFlow, Spread::PerPacket]),
         select(vec![Moves::AtOnce, Moves::InOrder]),
         select(vec![OwnUplinks::Isolate, OwnUplinks::Notify, OwnUplinks::Ignore]),
@@ -213,7 +213,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
         }
         FlbConfig {
             threshold,
-            static_threshold: (threshold == KOfFlb::Static).then_some(Bytes(fixed)),
+            static_threshold: (threshold == FlbThreshold::Static).then_some(Bytes(fixed)),
             n_timeout: n_timeout.map(|timeout| timeout.min(flow_timeout)),
             notice_interval,
             check_period,
@@ -381,9 +381,9 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
     let bytes = || prop::option::weighted(0.7, (1u64..50_000).prop_map(Bytes));
     let time = || prop::option::weighted(0.3, (1u64..100_000).prop_map(Duration::from_ns));
     let rules = (
-        select(vec![Threshold::Eq5, Threshold::Eq6, Threshold::Static]),
+        select(vec![SrccThreshold::Eq5, SrccThreshold::Eq6, SrccThreshold::Static]),
         select(vec![EgressPorts::Active, EgressPorts::All]),
-        select(vec![Arrivals::Flows, Arrivals::IngressPorts]),
+        select(vec![ArrivalCount::Flows, ArrivalCount::IngressPorts]),
         select(vec![WindowTest::Within, WindowTest::Beyond]),
         select(vec![Uncongested::OtherPorts, Uncongested::AnyPort]),
         select(vec![Target::Average, Target::Share]),
@@ -401,7 +401,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
             (two_way, notify_while_paused, adjustment),
         ) = rules;
         let (link_delay, rate_interval, window, count_window, notice_interval) = times;
-        let (is_static, default) = (threshold == Threshold::Static, SrccConfig::default());
+        let (is_static, default) = (threshold == SrccThreshold::Static, SrccConfig::default());
         let cut_has_no_effect = adjustment == Adjustment::Cut && !matches!(base, Base::Dcqcn(_));
         // Options without effect are refused.
         SrccConfig {
@@ -411,10 +411,10 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
             floor: floor.filter(|_| !is_static),
             q_pfc: q_pfc.filter(|_| !is_static),
             egress_ports: if is_static { default.egress_ports } else { egress_ports },
-            arrivals: if threshold == Threshold::Eq6 { arrivals } else { default.arrivals },
+            arrivals: if threshold == SrccThreshold::Eq6 { arrivals } else { default.arrivals },
             link_delay: link_delay.filter(|_| !is_static || notice_interval.is_none()),
             two_way: two_way && !is_static,
-            rate_interval: rate_interval.filter(|_| threshold == Threshold::Eq5),
+            rate_interval: rate_interval.filter(|_| threshold == SrccThreshold::Eq5),
             window,
             window_test,
             uncongested,

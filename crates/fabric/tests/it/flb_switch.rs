@@ -6,7 +6,7 @@
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::load_balance::flb::{
-    Moves, OwnUplinks, Rerouting, Spread, StampPoint, Threshold, Ties,
+    FlbThreshold, Moves, OwnUplinks, Rerouting, Spread, StampPoint, Ties,
 };
 
 fn leaf_spine(config: FlbConfig) -> NetworkSpec {
@@ -20,7 +20,7 @@ fn leaf_spine(config: FlbConfig) -> NetworkSpec {
 /// Returns a static K of three packets of 1,086 B.
 fn fixed() -> FlbConfig {
     let static_threshold = Some(Bytes(3 * 1086));
-    FlbConfig { threshold: Threshold::Static, static_threshold, ..Default::default() }
+    FlbConfig { threshold: FlbThreshold::Static, static_threshold, ..Default::default() }
 }
 
 /// Returns flows 0 and 1 from hosts 3 and 4 over the spines to host 0, and flow 2 from host 5 to
@@ -36,7 +36,7 @@ fn outward() -> Vec<FlowSpec> {
 
 /// Returns the switch with the threshold of Equation 4 for a bound of `xoff` bytes.
 fn with_equation_4(xoff: u64) -> Script {
-    let config = FlbConfig { threshold: Threshold::Adaptive, ..Default::default() };
+    let config = FlbConfig { threshold: FlbThreshold::Adaptive, ..Default::default() };
     Script::new(&with_bound(leaf_spine(config), xoff), inward(), 6)
 }
 

@@ -7,7 +7,7 @@ use crate::common::random::srcc;
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::none::{NoneConfig, Window};
 use backwater_fabric::mechanisms::congestion::srcc::base::Base;
-use backwater_fabric::mechanisms::congestion::srcc::{Threshold, Uncongested, WindowTest};
+use backwater_fabric::mechanisms::congestion::srcc::{SrccThreshold, Uncongested, WindowTest};
 use proptest::prelude::*;
 
 /// Returns the base control `none`.
@@ -26,7 +26,7 @@ fn under(config: SrccConfig, mut spec: NetworkSpec) -> NetworkSpec {
 
 fn fixed(threshold: u64) -> SrccConfig {
     let static_threshold = Some(Bytes(threshold));
-    SrccConfig { base: alone(), threshold: Threshold::Static, static_threshold, ..Default::default() }
+    SrccConfig { base: alone(), threshold: SrccThreshold::Static, static_threshold, ..Default::default() }
 }
 
 /// Runs to the end and records the whole trace.
@@ -149,7 +149,7 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
 fn longest_queue(two_way: bool) -> u64 {
     let config = SrccConfig {
         base: alone(),
-        threshold: Threshold::Eq6,
+        threshold: SrccThreshold::Eq6,
         q_pfc: Some(Bytes(100_000)),
         two_way,
         // Rates do not grow again.

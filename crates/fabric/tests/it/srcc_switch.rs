@@ -7,7 +7,7 @@
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::srcc::{
-    Arrivals, EgressPorts, Target, Threshold, Uncongested, WindowTest,
+    ArrivalCount, EgressPorts, SrccThreshold, Target, Uncongested, WindowTest,
 };
 
 const PACKET: u64 = 1086;
@@ -58,7 +58,7 @@ fn notices(s: &mut Script) -> Vec<(u64, PortIx, u32, u32)> {
 /// Returns a static threshold of so many packets.
 fn fixed(packets: u64) -> SrccConfig {
     SrccConfig {
-        threshold: Threshold::Static,
+        threshold: SrccThreshold::Static,
         static_threshold: Some(Bytes(packets * PACKET)),
         window: Some(Duration::from_us(10)),
         ..Default::default()
@@ -188,7 +188,7 @@ fn paused_queues_count_if_configured() {
 /// Returns Equation 6 with Q_PFC of 20 packets and a link that holds two: 20 / M - 2 (m - 1).
 fn eq6() -> SrccConfig {
     SrccConfig {
-        threshold: Threshold::Eq6,
+        threshold: SrccThreshold::Eq6,
         q_pfc: Some(Bytes(20 * PACKET)),
         link_delay: Some(Duration::from_ps(173_760)),
         floor: Some(Bytes(1)),
@@ -204,7 +204,7 @@ fn equation_6_counts_egress_ports_flows_and_links() {
     assert_eq!(packets_until_notice(eq6(), &[1], 1), 9);
     assert_eq!(packets_until_notice(eq6(), &[1, 2], 1), 7);
     assert_eq!(packets_until_notice(eq6(), &[1, 2, 4], 1), 5);
-    let of_ports = SrccConfig { arrivals: Arrivals::IngressPorts, ..eq6() };
+    let of_ports = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
     assert_eq!(packets_until_notice(of_ports, &[1, 2, 4], 1), 7);
     // Both directions: 4 packets for each flow but one.
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq6() }, &[1], 1), 7);
@@ -241,7 +241,7 @@ fn notices_at_the_floor_are_counted() {
 #[test]
 fn equation_5_includes_the_growth_of_the_queue() {
     let eq5 = SrccConfig {
-        threshold: Threshold::Eq5,
+        threshold: SrccThreshold::Eq5,
         link_delay: Some(Duration::from_ns(400)),
         rate_interval: Some(Duration::from_us(1)),
         ..eq6()
@@ -345,7 +345,7 @@ fn egress_ports_count_within_the_window() {
 /// m counts ingress ports of any lossless class: two, though one has sent packets of both.
 #[test]
 fn ingress_ports_count_once_for_all_classes() {
-    let config = SrccConfig { arrivals: Arrivals::IngressPorts, ..eq6() };
+    let config = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
     let mut s = script_of(config, star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
     packet(&mut s, US, 3);
     packet(&mut s, US, 1);
@@ -357,7 +357,7 @@ fn ingress_ports_count_once_for_all_classes() {
 #[test]
 fn ingress_ports_count_within_the_window() {
     let after = |gap| {
-        let mut s = script(SrccConfig { arrivals: Arrivals::IngressPorts, ..eq6() });
+        let mut s = script(SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() });
         packet(&mut s, US, 1);
         packet(&mut s, US + gap, 3);
         burst(&mut s, US + gap, 1) + 1

@@ -3,7 +3,7 @@
 
 use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
-use super::{Arrivals, EgressPorts, SRCC, SrccConfig, Target, Threshold, Uncongested, WindowTest};
+use super::{ArrivalCount, EgressPorts, SRCC, SrccConfig, SrccThreshold, Target, Uncongested, WindowTest};
 use crate::contract::{PacketContext, Site, View};
 use crate::ids::{CLASSES, PortIx};
 use crate::mechanisms::growth::Lengths;
@@ -82,7 +82,7 @@ impl Detector {
         site.lossless.iter().zip(0..).for_each(|(class, lane)| lanes[class.index()] = Some(lane));
         let count = site.lossless.iter().count() * ports;
         let window = config.window(site.base_rtt);
-        let is_static = config.threshold == Threshold::Static;
+        let is_static = config.threshold == SrccThreshold::Static;
         Detector {
             window,
             count_window: config.count_window(window),
@@ -113,7 +113,7 @@ impl Detector {
             *last = now;
         }
         let port = &mut self.egress[egress];
-        if self.config.threshold == Threshold::Eq5 {
+        if self.config.threshold == SrccThreshold::Eq5 {
             let queue = usize::from(packet.queue);
             if queue >= port.lengths.len() {
                 port.lengths.resize(queue + 1, Lengths::default());
@@ -173,7 +173,7 @@ impl Detector {
         if !self.config.notify_while_paused && view.port(packet.egress).is_closed(packet.queue) {
             return None;
         }
-        if self.config.threshold == Threshold::Static {
+        if self.config.threshold == SrccThreshold::Static {
             return Some(Congestion { is_floored: false });
         }
         // Without a bound, PFC never acts.
@@ -181,7 +181,7 @@ impl Detector {
             self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress(), packet.ingress_class()))?;
         let delay = self.feedback_delay(packet, view);
         let span = if self.config.two_way { Duration::from_ps(delay.ps().saturating_mul(2)) } else { delay };
-        let growth = if self.config.threshold == Threshold::Eq6 {
+        let growth = if self.config.threshold == SrccThreshold::Eq6 {
             let others = self.arrivals(packet, view.now).saturating_sub(1);
             i128::from(view.port(packet.egress).rate().bytes_in(span)) * i128::from(others)
         } else {
@@ -207,8 +207,8 @@ impl Detector {
     /// Returns m.
     fn arrivals(&self, packet: &PacketContext<'_>, now: Time) -> u64 {
         match self.config.arrivals {
-            Arrivals::Flows => self.egress[packet.egress].flows.count() as u64,
-            Arrivals::IngressPorts => {
+            ArrivalCount::Flows => self.egress[packet.egress].flows.count() as u64,
+            ArrivalCount::IngressPorts => {
                 let sends = |lane: &[Time], ingress: usize| {
                     is_within(lane[ingress * self.ports + usize::from(packet.egress)], self.window, now)
                 };

@@ -39,7 +39,7 @@ const FLOWS_TO_REACH: u64 = 100;
 /// Computation of the queue length above which a flow is congested (section III-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Threshold {
+pub enum SrccThreshold {
     /// Equation 5 with measured rates: Q_PFC / M - T_c dQ/dt.
     #[default]
     Eq5,
@@ -90,7 +90,7 @@ pub enum EgressPorts {
 /// Definition of m in Equation 6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
+pub enum ArrivalCount {
     /// Flows with a packet to the egress port within `count_window`.
     #[default]
     Flows,
@@ -135,7 +135,7 @@ pub struct SrccConfig {
     pub base: Base,
     /// Computation of the queue length above which a flow is congested. Default `eq5`, which
     /// adapts: Equation 6 is below the floor for nearly any m.
-    pub threshold: Threshold,
+    pub threshold: SrccThreshold,
     /// Threshold with `threshold = "static"`; the paper compares 40 % and 60 % of the buffer
     /// (Figure 8(a)).
     pub static_threshold: Option<Bytes>,
@@ -147,7 +147,7 @@ pub struct SrccConfig {
     /// Egress ports that M counts.
     pub egress_ports: EgressPorts,
     /// Objects that m of Equation 6 counts.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalCount,
     /// d, the delay of a link: a notice takes T_c = N d over N links. Default: delay of the
     /// packet's ingress link.
     pub link_delay: Option<Duration>,
@@ -184,12 +184,12 @@ impl Default for SrccConfig {
     fn default() -> Self {
         SrccConfig {
             base: Base::default(),
-            threshold: Threshold::default(),
+            threshold: SrccThreshold::default(),
             static_threshold: None,
             floor: None,
             q_pfc: None,
             egress_ports: EgressPorts::default(),
-            arrivals: Arrivals::default(),
+            arrivals: ArrivalCount::default(),
             link_delay: None,
             two_way: false,
             rate_interval: None,
@@ -211,7 +211,7 @@ impl Options for SrccConfig {
         diagnostics.within("base", |diagnostics| self.base.options().check(beside, diagnostics));
 
         diagnostics.error(beside.lossless.is_empty(), "", "no class is lossless: there is nothing for SRCC to protect");
-        let is_static = self.threshold == Threshold::Static;
+        let is_static = self.threshold == SrccThreshold::Static;
         diagnostics.error(
             is_static && self.static_threshold.is_none(),
             "static_threshold",
@@ -228,9 +228,9 @@ impl Options for SrccConfig {
         for (option, is_set) in without_equation {
             diagnostics.error(is_static && is_set, option, "has no effect: threshold is static");
         }
-        let is_idle = self.threshold != Threshold::Eq5 && self.rate_interval.is_some();
+        let is_idle = self.threshold != SrccThreshold::Eq5 && self.rate_interval.is_some();
         diagnostics.error(is_idle, "rate_interval", unused("eq5"));
-        let is_idle = self.threshold != Threshold::Eq6 && self.arrivals != Arrivals::default();
+        let is_idle = self.threshold != SrccThreshold::Eq6 && self.arrivals != ArrivalCount::default();
         diagnostics.error(is_idle, "arrivals", unused("eq6"));
         let is_idle = !self.uses_delay() && self.link_delay.is_some();
         diagnostics.error(is_idle, "link_delay", "has no effect: threshold is static, and notice_interval is set");
@@ -353,15 +353,16 @@ impl CongestionOptions for SrccConfig {
             let message = format_args!("must be at most the buffer, {}", Bytes(site.buffer));
             diagnostics.error(bytes.is_some_and(|bytes| bytes.get() > site.buffer), option, message);
         }
-        let lacks_bound = self.threshold != Threshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;
+        let lacks_bound =
+            self.threshold != SrccThreshold::Static && self.q_pfc.is_none() && !site.headroom.has_thresholds;
         let message = "must be set: there is a buffer policy without thresholds of its own for ingress queues";
         diagnostics.error(lacks_bound, "q_pfc", message);
     }
 
     fn effective_values(&self, sender: &SenderFacts) -> EffectiveValues {
         let window = self.window(sender.base_rtt);
-        let is_static = self.threshold == Threshold::Static;
-        let is_eq5 = self.threshold == Threshold::Eq5;
+        let is_static = self.threshold == SrccThreshold::Static;
+        let is_eq5 = self.threshold == SrccThreshold::Eq5;
         let is_alone = matches!(self.base, Base::None(_));
         let own = [
             ("window", self.window.is_none(), json!(window)),
@@ -394,8 +395,8 @@ fn of_base(effective_values: EffectiveValues) -> impl Iterator<Item = (String, V
 impl SrccConfig {
     /// Returns whether switches keep the time of the last packet between each pair of ports.
     fn keeps_pairs(&self) -> bool {
-        let looks = self.egress_ports == EgressPorts::Active || self.arrivals == Arrivals::IngressPorts;
-        self.threshold != Threshold::Static && looks
+        let looks = self.egress_ports == EgressPorts::Active || self.arrivals == ArrivalCount::IngressPorts;
+        self.threshold != SrccThreshold::Static && looks
     }
 
     /// Returns T for this base round-trip time.
@@ -410,7 +411,7 @@ impl SrccConfig {
 
     /// Returns true if the delay of a notice matters.
     fn uses_delay(&self) -> bool {
-        self.threshold != Threshold::Static || self.notice_interval.is_none()
+        self.threshold != SrccThreshold::Static || self.notice_interval.is_none()
     }
 
     /// Returns the time that a flow counts after a packet.

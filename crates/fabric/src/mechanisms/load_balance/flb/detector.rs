@@ -2,7 +2,7 @@
 //! notifies flows whose packets join it. When the queue is below, the switch clears these flows
 //! (section 3.2, Appendix A).
 
-use super::{FlbConfig, Threshold};
+use super::{FlbConfig, FlbThreshold};
 use crate::contract::{OutgoingNotice, PacketContext, PortFacts, Site, View};
 use crate::frame::{Notice, Route};
 use crate::ids::{Class, ClassMask, FlowId, NodeId, PortId, PortIx, QueueIx};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Detector of one switch.
 #[derive(Debug, GetSize)]
 pub(super) struct Detector {
-    threshold: Threshold,
+    threshold: FlbThreshold,
     /// Length up to which a queue is never congested: two packets, or none with a static threshold.
     floor: u64,
     /// Shortest queue that can be congested, by egress port.
@@ -98,13 +98,13 @@ impl Detector {
         let floor = 2 * site.sizes.largest_charge();
         let round = |port: &PortFacts| config.link_delay.unwrap_or(port.delay) * 2;
         let least = |port: &PortFacts| match config.threshold {
-            Threshold::Delay => port.rate.bytes_in(round(port)).max(floor),
-            Threshold::Static => config.static_threshold.map_or(u64::MAX, Bytes::get),
-            Threshold::Adaptive => floor,
+            FlbThreshold::Delay => port.rate.bytes_in(round(port)).max(floor),
+            FlbThreshold::Static => config.static_threshold.map_or(u64::MAX, Bytes::get),
+            FlbThreshold::Adaptive => floor,
         };
         Detector {
             threshold: config.threshold,
-            floor: if config.threshold == Threshold::Static { 0 } else { floor },
+            floor: if config.threshold == FlbThreshold::Static { 0 } else { floor },
             least: site.ports.iter().map(least).collect(),
             round: site.ports.iter().map(round).collect(),
             lossless: site.lossless,
@@ -120,13 +120,13 @@ impl Detector {
     /// Returns true if a queue of `length` bytes can be congested, or must be measured.
     #[inline]
     pub(super) fn may_be_congested(&self, length: u64) -> bool {
-        length > self.floor || self.threshold == Threshold::Adaptive
+        length > self.floor || self.threshold == FlbThreshold::Adaptive
     }
 
     /// Processes a data packet that joins its queue, which holds `length` bytes with it. Returns
     /// true if the packet is congested there.
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
-        if self.threshold == Threshold::Adaptive && self.lossless.has(packet.ingress_class()) {
+        if self.threshold == FlbThreshold::Adaptive && self.lossless.has(packet.ingress_class()) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
             lengths.measure(length - u64::from(packet.bytes()), view.now, self.round[packet.egress]);
         }
@@ -190,9 +190,9 @@ impl Detector {
     fn is_above(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         let egress = packet.egress;
         let is_long = match self.threshold {
-            Threshold::Delay => length > self.least[egress] || length > self.half_bound(packet, view),
-            Threshold::Static => length > self.least[egress],
-            Threshold::Adaptive => length > self.least[egress] && self.upper(packet, length, view) < length.into(),
+            FlbThreshold::Delay => length > self.least[egress] || length > self.half_bound(packet, view),
+            FlbThreshold::Static => length > self.least[egress],
+            FlbThreshold::Adaptive => length > self.least[egress] && self.upper(packet, length, view) < length.into(),
         };
         is_long && (self.notify_while_paused || !view.port(packet.egress).is_closed(packet.queue))
     }
@@ -201,9 +201,9 @@ impl Detector {
     fn is_below(&self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         let least = self.least[packet.egress];
         match self.threshold {
-            Threshold::Delay => length < least && length < self.half_bound(packet, view).max(self.floor),
-            Threshold::Static => length < least,
-            Threshold::Adaptive => {
+            FlbThreshold::Delay => length < least && length < self.half_bound(packet, view).max(self.floor),
+            FlbThreshold::Static => length < least,
+            FlbThreshold::Adaptive => {
                 let lower = -self.growth(packet, length, view);
                 i128::from(length)
                     < lower.clamp(i128::from(least), self.upper(packet, length, view).max(i128::from(least)))

@@ -75,7 +75,7 @@ pub enum Rerouting {
 /// Computation of the isolation threshold K (Appendix A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Threshold {
+pub enum FlbThreshold {
     /// 2 d C, with the delay and the rate of the egress port's link; at most half of PFC's bound
     /// for the packet's ingress queue, and at least two packets.
     #[default]
@@ -164,7 +164,7 @@ pub struct FlbConfig {
     /// True if congested flows are isolated. Default true; false keeps only rerouting.
     pub isolation: bool,
     /// Computation of the isolation threshold K.
-    pub threshold: Threshold,
+    pub threshold: FlbThreshold,
     /// K with `threshold = "static"`; the paper compares 20 % and 30 % of the buffer (Figure 12).
     pub static_threshold: Option<Bytes>,
     /// d, for the thresholds `delay` and `adaptive`. Default: the delay of the egress port's link.
@@ -202,7 +202,7 @@ impl Default for FlbConfig {
             rerouting: Rerouting::default(),
             ties: Ties::default(),
             isolation: true,
-            threshold: Threshold::default(),
+            threshold: FlbThreshold::default(),
             static_threshold: None,
             link_delay: None,
             n_timeout: None,
@@ -227,7 +227,7 @@ impl Options for FlbConfig {
         let message =
             format_args!("must be at most flow_timeout, {}: a queue forgets a flow after that", self.flow_timeout);
         diagnostics.error(self.n_timeout.is_some_and(|timeout| timeout > self.flow_timeout), "n_timeout", message);
-        let is_static = self.threshold == Threshold::Static;
+        let is_static = self.threshold == FlbThreshold::Static;
         diagnostics.error(
             is_static && self.static_threshold.is_none(),
             "static_threshold",
@@ -287,7 +287,7 @@ impl LoadBalanceOptions for FlbConfig {
         let is_never = self.static_threshold.is_some_and(|bytes| bytes.get() >= site.buffer);
         let message = format_args!("isolates no flow: no queue is longer than the buffer, {}", Bytes(site.buffer));
         diagnostics.warning(is_never, "static_threshold", message);
-        let lacks_bound = self.isolation && self.threshold == Threshold::Adaptive && !site.headroom.has_thresholds;
+        let lacks_bound = self.isolation && self.threshold == FlbThreshold::Adaptive && !site.headroom.has_thresholds;
         let message =
             "isolates no flow where a buffer policy has no thresholds for ingress queues: Equation 4 counts from them";
         diagnostics.warning(lacks_bound, "threshold", message);
