@@ -8,7 +8,7 @@
 use crate::common::random::flowlets;
 use crate::prelude::*;
 use backwater_fabric::frame::Direction;
-use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, Header};
+use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, LeafHeader};
 use proptest::prelude::*;
 
 /// Returns hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, and spines 10 and 11; the link from spine 11
@@ -91,7 +91,7 @@ struct Seen {
     node: u32,
     kind: PacketKind,
     point: Point,
-    header: Option<Header>,
+    header: Option<LeafHeader>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +108,7 @@ struct WatchedConga(Conga, u32, Log<Seen>);
 impl WatchedConga {
     fn log(&self, packet: &PacketContext<'_>, point: Point, view: &View<'_>) {
         let Packet { kind, .. } = *packet.headers();
-        let header = packet.path_header().copied().map(Header::from);
+        let header = packet.path_header().copied().map(LeafHeader::from);
         self.2.push(Seen { at: view.now.ps(), node: self.1, kind, point, header });
     }
 }
@@ -193,8 +193,8 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
         });
         let back = back.unwrap();
         let (data, ack) = (PacketKind::Data, PacketKind::Ack);
-        let out = |metric| Some(Header { leaf: NodeId(8), tag: up, metric, feedback: None });
-        let home = |metric| Some(Header { leaf: NodeId(9), tag: back, metric, feedback: Some((up, 3)) });
+        let out = |metric| Some(LeafHeader { leaf: NodeId(8), tag: up, metric, feedback: None });
+        let home = |metric| Some(LeafHeader { leaf: NodeId(9), tag: back, metric, feedback: Some((up, 3)) });
         let seen = |at, node, kind, point, header| Seen { at, node, kind, point, header };
         let expected = [
             seen(at_leaf, 8, data, Point::Before(up), None),

@@ -126,15 +126,15 @@ impl Options for MpRdmaConfig {
 
 impl CongestionOptions for MpRdmaConfig {
     type Point = EcnMarker;
-    type Notification = Echo;
+    type Notification = MarkEcho;
     type Reaction = Box<MpRdma>;
 
     fn point(&self, site: &Site<'_>) -> EcnMarker {
         EcnMarker::new(&self.ecn.ecn(), site)
     }
 
-    fn notification(&self, _line_rate: Rate) -> Echo {
-        Echo
+    fn notification(&self, _line_rate: Rate) -> MarkEcho {
+        MarkEcho
     }
 
     fn reaction(&self, sender: &SenderFacts) -> Box<MpRdma> {
@@ -173,9 +173,9 @@ fn packet_bytes(sender: &SenderFacts) -> f64 {
 
 /// Echoes the mark of every packet in its ACK.
 #[derive(Debug, GetSize)]
-pub struct Echo;
+pub struct MarkEcho;
 
-impl NotificationPoint for Echo {
+impl NotificationPoint for MarkEcho {
     fn on_data(&mut self, _now: Time, marked: bool, _wire_bytes: u64) -> Notification {
         Notification { echo: marked, ..Default::default() }
     }

@@ -109,7 +109,7 @@ impl LoadBalanceOptions for CongaConfig {
 
 /// Header of packets between leaves (in the paper, part of the overlay header).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct LeafHeader {
     /// Source leaf.
     pub leaf: NodeId,
     /// Uplink of the source leaf (LBTag).
@@ -121,17 +121,17 @@ pub struct Header {
     pub feedback: Option<(PortIx, u8)>,
 }
 
-impl From<Header> for PathHeader {
-    fn from(Header { leaf, tag, metric, feedback }: Header) -> PathHeader {
+impl From<LeafHeader> for PathHeader {
+    fn from(LeafHeader { leaf, tag, metric, feedback }: LeafHeader) -> PathHeader {
         let feedback = feedback.map_or(0, |(tag, metric)| 1 << 31 | u32::from(tag) << 8 | u32::from(metric));
         [leaf.0, tag.into(), metric.into(), feedback, 0, 0, 0]
     }
 }
 
-impl From<PathHeader> for Header {
-    fn from([leaf, tag, metric, feedback, ..]: PathHeader) -> Header {
+impl From<PathHeader> for LeafHeader {
+    fn from([leaf, tag, metric, feedback, ..]: PathHeader) -> LeafHeader {
         let feedback = (feedback >> 31 == 1).then_some(((feedback >> 8) as PortIx, feedback as u8));
-        Header { leaf: NodeId(leaf), tag: tag as PortIx, metric: metric as u8, feedback }
+        LeafHeader { leaf: NodeId(leaf), tag: tag as PortIx, metric: metric as u8, feedback }
     }
 }
 
@@ -211,7 +211,7 @@ impl Leaf {
     }
 
     /// Records the header of a packet from the leaf.
-    fn record(&mut self, header: &Header, now: Time) {
+    fn record(&mut self, header: &LeafHeader, now: Time) {
         if let Some((port, value)) = header.feedback
             && let Some(metric) = self.to.get_mut(usize::from(port))
         {
@@ -286,15 +286,15 @@ impl PipelineHooks for Conga {
         if self.is_from_host(packet.ingress()) {
             let leaf = leaf_of(packet.headers(), self.node, packet.egress, view);
             let feedback = self.leaves.get_mut(&leaf).and_then(|leaf| leaf.feedback(view.now, self.ageing));
-            *packet.path_header_mut() = Header { leaf: self.node, tag: packet.egress, metric, feedback }.into();
+            *packet.path_header_mut() = LeafHeader { leaf: self.node, tag: packet.egress, metric, feedback }.into();
         } else if let Some(header) = packet.path_header().copied() {
-            let header = Header::from(header);
-            *packet.path_header_mut() = Header { metric: metric.max(header.metric), ..header }.into();
+            let header = LeafHeader::from(header);
+            *packet.path_header_mut() = LeafHeader { metric: metric.max(header.metric), ..header }.into();
         }
     }
 
     fn on_last_hop(&mut self, packet: &mut PacketContext<'_>, view: &mut View<'_>) {
-        let Some(header) = packet.path_header().copied().map(Header::from) else { return };
+        let Some(header) = packet.path_header().copied().map(LeafHeader::from) else { return };
         let ports = self.links.len();
         self.leaves.entry(header.leaf).or_insert_with(|| Leaf::new(ports)).record(&header, view.now);
     }

@@ -7,7 +7,7 @@
 use super::dre::Dre;
 use super::flowlets::{any_of, by_hash};
 use super::paths::{
-    Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp, is_edge, stamp_busy, stamp_departure,
+    EdgeHeader, Measuring, MeasuringEdge, Path, PathIx, PathSet, PathStamp, is_edge, stamp_busy, stamp_departure,
 };
 use super::recent::{Recent, Used};
 use crate::contract::{
@@ -308,8 +308,8 @@ impl Edge {
         burden.into_iter().for_each(|burden| delay.burden(burden, now));
         let is_probed = self.config.probe_period.is_some() && has_route;
         if !is_probed && delay.is_due(now, &how) {
-            let stamp = Some(Stamp { path, at: now, busy: 0 });
-            *arrival.packet.path_header_mut() = Header { from, stamp, report: None }.into();
+            let stamp = Some(PathStamp { path, at: now, busy: 0 });
+            *arrival.packet.path_header_mut() = EdgeHeader { from, stamp, report: None }.into();
         }
         let route = set.route(path, arrival.destination, view).map(Choice::Route);
         let choice = route.or_else(|| set.candidate(path, arrival.candidates));
@@ -465,7 +465,7 @@ impl PipelineHooks for Proteus {
             Some(edge) if notice.protocol == PROTEUS && notice.to == self.node => {
                 let [first, from, low, high] = notice.words;
                 let at = Time::from_ps(u64::from(high) << 32 | u64::from(low));
-                let stamp = Stamp { path: first & ((1 << PATH_BITS) - 1), at, busy: (first >> PATH_BITS) as u8 };
+                let stamp = PathStamp { path: first & ((1 << PATH_BITS) - 1), at, busy: (first >> PATH_BITS) as u8 };
                 edge.measuring.record(NodeId(from), stamp, view.now);
                 NoticeAction::Consume
             }

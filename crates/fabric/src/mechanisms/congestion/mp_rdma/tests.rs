@@ -233,6 +233,6 @@ fn one_threshold_marks_unless_two_are_set() {
 
 #[test]
 fn every_mark_is_echoed_and_nothing_else() {
-    let notification = [true, false].map(|marked| Echo.on_data(Time::ZERO, marked, 1000));
+    let notification = [true, false].map(|marked| MarkEcho.on_data(Time::ZERO, marked, 1000));
     assert_eq!(notification.map(|notification| (notification.echo, notification.cnp)), [(true, None), (false, None)]);
 }

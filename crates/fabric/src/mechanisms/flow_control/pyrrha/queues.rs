@@ -41,7 +41,7 @@ pub(super) struct Isolation {
 
 /// Queues of a port in use, and their users: roots, or sets of roots.
 #[derive(Debug, GetSize)]
-pub(super) struct Pool {
+pub(super) struct QueuePool {
     /// Number of users of each queue used so far.
     users: Vec<u16>,
     limit: QueueIx,
@@ -50,9 +50,9 @@ pub(super) struct Pool {
     most_used: QueueIx,
 }
 
-impl Pool {
-    pub(super) fn new(limit: QueueIx) -> Pool {
-        Pool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
+impl QueuePool {
+    pub(super) fn new(limit: QueueIx) -> QueuePool {
+        QueuePool { users: Vec::new(), limit, in_use: 0, most_used: 0 }
     }
 
     /// Assigns the first free queue; if none is free, the queue chosen by `hash`.
@@ -92,19 +92,19 @@ impl Pool {
 
 /// Queues of one egress port.
 #[derive(Debug, GetSize)]
-pub(super) struct Egress {
+pub(super) struct EgressQueues {
     /// Charged bytes in the ordinary queue, which is the queue of the packets' class.
     pub(super) ordinary: u64,
     isolations: Vec<Isolation>,
-    pool: Pool,
+    pool: QueuePool,
     /// Queue contents in a single tier.
     sets: Option<Box<Sets>>,
 }
 
-impl Egress {
-    pub(super) fn new(organisation: Organisation, limit: QueueIx) -> Egress {
+impl EgressQueues {
+    pub(super) fn new(organisation: Organisation, limit: QueueIx) -> EgressQueues {
         let sets = (organisation == Organisation::SingleTier).then(Box::default);
-        Egress { ordinary: 0, isolations: Vec::new(), pool: Pool::new(limit), sets }
+        EgressQueues { ordinary: 0, isolations: Vec::new(), pool: QueuePool::new(limit), sets }
     }
 
     /// Returns true if no packet is isolated here.
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn queues_are_used_again_and_shared_when_they_run_out() {
-        let mut egress = Egress::new(Organisation::Hierarchical, 2);
-        let queue = |egress: &Egress, root| egress.get(PortId(root)).and_then(|isolation| isolation.queue);
+        let mut egress = EgressQueues::new(Organisation::Hierarchical, 2);
+        let queue = |egress: &EgressQueues, root| egress.get(PortId(root)).and_then(|isolation| isolation.queue);
         for root in [10, 11, 12] {
             egress.assign(PortId(root), State::Paused);
         }

@@ -6,7 +6,7 @@
 //! sets, the ordinary queue among them, have left. This delays no packet needlessly: a smaller set
 //! is closed only because of roots that the larger set also contains.
 
-use super::queues::Pool;
+use super::queues::QueuePool;
 use crate::contract::RemainingHops;
 use crate::ids::{CLASSES, PortId, QueueIx};
 use backwater_engine::index::IndexVec;
@@ -60,7 +60,7 @@ impl Lane {
 
 impl Sets {
     /// Returns the queue and number of the set of `roots`. Assigns a queue if the set has none.
-    pub(super) fn place(&mut self, roots: &[PortId], pool: &mut Pool) -> (QueueIx, usize) {
+    pub(super) fn place(&mut self, roots: &[PortId], pool: &mut QueuePool) -> (QueueIx, usize) {
         let found = self.known.iter().position(|set| set.packets > 0 && set.roots == roots);
         let number = found.unwrap_or_else(|| {
             let free = self.known.iter().position(|set| set.packets == 0);
@@ -115,7 +115,7 @@ impl Sets {
     }
 
     /// Records a packet that left `queue`.
-    pub(super) fn take(&mut self, queue: QueueIx, number: Option<usize>, pool: &mut Pool) {
+    pub(super) fn take(&mut self, queue: QueueIx, number: Option<usize>, pool: &mut QueuePool) {
         let lane = &mut self.lanes[queue];
         lane.left += 1;
         if lane.is_empty() && !lane.waits.is_empty() {
@@ -169,7 +169,7 @@ impl Sets {
     }
 
     /// Returns true if packets that pass `root` are only in queues of a single set.
-    pub(super) fn is_alone(&self, root: PortId, pool: &Pool) -> bool {
+    pub(super) fn is_alone(&self, root: PortId, pool: &QueuePool) -> bool {
         let mut with_root = self.known.iter().filter(|set| set.packets > 0 && set.roots.contains(&root));
         with_root.all(|set| pool.users(set.queue) == 1)
     }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_runs_empty_waits_for_nobody() {
-        let mut pool = Pool::new(4);
+        let mut pool = QueuePool::new(4);
         let mut sets = Sets::default();
         sets.add(0, None);
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);

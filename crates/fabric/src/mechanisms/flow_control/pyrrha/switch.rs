@@ -10,7 +10,7 @@
 use super::super::hops::PerHop;
 use super::frames::PyrrhaFrame;
 use super::given_up;
-use super::queues::{Egress, Isolation, State};
+use super::queues::{EgressQueues, Isolation, State};
 use super::roots::{Root, Roots};
 use super::{Isolated, MergePolicy, Organisation, Peer, PyrrhaConfig, RelayMetric, SoftMerge};
 use crate::contract::{Neighbour, PacketContext, PauseScope, PortFacts, QueueChoice, RemainingHops, Site, View};
@@ -42,7 +42,7 @@ pub(super) struct PyrrhaSwitch {
     #[get_size(ignore)]
     config: PyrrhaConfig,
     ports: IndexVec<PortIx, PortRole>,
-    egress: IndexVec<PortIx, Egress>,
+    egress: IndexVec<PortIx, EgressQueues>,
     roots: Roots,
     thresholds: PerHop<Thresholds>,
     /// Time that an empty queue made by a MERGE is kept.
@@ -77,7 +77,11 @@ impl PyrrhaSwitch {
         PyrrhaSwitch {
             config: config.clone(),
             ports: site.links().map(role).collect(),
-            egress: site.ports.iter().map(|_| Egress::new(config.organisation, config.isolation_queues)).collect(),
+            egress: site
+                .ports
+                .iter()
+                .map(|_| EgressQueues::new(config.organisation, config.isolation_queues))
+                .collect(),
             roots: Roots::default(),
             thresholds: PerHop::new(site, thresholds),
             merge_grace: config.merge_grace(site.base_rtt),
@@ -467,7 +471,7 @@ impl PyrrhaSwitch {
     // Audits and probes.
 
     pub(super) fn isolated(&self) -> Vec<Isolated> {
-        let of_port = |(port, egress): (PortIx, &Egress)| {
+        let of_port = |(port, egress): (PortIx, &EgressQueues)| {
             let isolated = |isolation: &Isolation| {
                 let Isolation { root, state, queue, bytes, .. } = *isolation;
                 Isolated { port, root, state, queue, bytes }
@@ -510,7 +514,7 @@ impl PyrrhaSwitch {
     }
 
     pub(super) fn leftover(&self) -> Option<String> {
-        let kept = |(port, egress): (usize, &Egress)| {
+        let kept = |(port, egress): (usize, &EgressQueues)| {
             egress.iter().next().map(|isolation| format!("port {port} still isolates what passes {:?}", isolation.root))
         };
         let known = || {

@@ -51,7 +51,7 @@ impl Switch {
     }
 
     /// A packet towards host `to`, with this header.
-    fn packet(&mut self, to: u32, header: Option<Header>) -> Frame {
+    fn packet(&mut self, to: u32, header: Option<LeafHeader>) -> Frame {
         let mut frame = frame(3, 1000);
         if let Body::Packet(packet) = &mut frame.body {
             packet.route = Route::towards(NodeId(to));
@@ -62,12 +62,12 @@ impl Switch {
         frame
     }
 
-    fn header(&self, frame: &Frame) -> Option<Header> {
-        self.records.path_header(frame.record).copied().map(Header::from)
+    fn header(&self, frame: &Frame) -> Option<LeafHeader> {
+        self.records.path_header(frame.record).copied().map(LeafHeader::from)
     }
 
     /// The header of a packet when it leaves.
-    fn depart(&mut self, frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<Header> {
+    fn depart(&mut self, frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<LeafHeader> {
         let mut queued = QueuedPacket::new(frame, ingress, now);
         let packet = &mut queued.context(egress, &mut self.records);
         self.conga.on_departure(packet, 0, &mut self.node.view(now, &self.fabric));
@@ -75,13 +75,13 @@ impl Switch {
     }
 
     /// The header of a packet from port 0 towards host `to`.
-    fn send(&mut self, to: u32, egress: PortIx, now: Time) -> Option<Header> {
+    fn send(&mut self, to: u32, egress: PortIx, now: Time) -> Option<LeafHeader> {
         let frame = self.packet(to, None);
         self.depart(frame, 0, egress, now)
     }
 
     /// A packet with this header has reached its destination.
-    fn record(&mut self, header: Header, now: Time) {
+    fn record(&mut self, header: LeafHeader, now: Time) {
         let mut queued = QueuedPacket::new(self.packet(0, Some(header)), 0, now);
         let packet = &mut queued.context(0, &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
@@ -89,7 +89,7 @@ impl Switch {
 
     /// Leaf 5 reports that packets through `port` have met `metric`.
     fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
-        self.record(Header { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
+        self.record(LeafHeader { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
     }
 
     /// `bytes` leave through `port`.
@@ -139,15 +139,15 @@ fn assert_shared(counts: [usize; 3], by: [bool; 3]) {
 #[test]
 fn a_header_is_read_as_it_was_written() {
     for feedback in [None, Some((0, 0)), Some((513, 255))] {
-        let header = Header { leaf: NodeId(70_000), tag: 300, metric: 255, feedback };
-        assert_eq!(Header::from(PathHeader::from(header)), header);
+        let header = LeafHeader { leaf: NodeId(70_000), tag: 300, metric: 255, feedback };
+        assert_eq!(LeafHeader::from(PathHeader::from(header)), header);
     }
 }
 
 #[test]
 fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     let mut leaf = Switch::new(4);
-    let header = |tag, metric| Some(Header { leaf: NodeId(4), tag, metric, feedback: None });
+    let header = |tag, metric| Some(LeafHeader { leaf: NodeId(4), tag, metric, feedback: None });
     assert_eq!(leaf.send(2, 3, at(0)), header(3, 0));
     // With 1,000 B each, the fourth passes 3,125 B; the count is that of the link.
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(3, 3, at(0))], [header(3, 0), header(3, 0)]);
@@ -161,7 +161,7 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
 /// The largest metric on the way stays; the link to the host does not count.
 #[test]
 fn links_raise_the_metric_of_what_passes() {
-    let met = |metric| Header { leaf: NodeId(4), tag: 3, metric, feedback: Some((2, 5)) };
+    let met = |metric| LeafHeader { leaf: NodeId(4), tag: 3, metric, feedback: Some((2, 5)) };
     let mut spine = Switch::new(6);
     spine.load(1, 9375, at(0));
     for (before, after) in [(0, 3), (3, 3), (5, 5)] {
@@ -188,19 +188,19 @@ fn estimators_count_what_is_on_the_wire() {
 #[test]
 fn pinned_packets_carry_feedback() {
     let mut leaf = Switch::new(4);
-    leaf.record(Header { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
+    leaf.record(LeafHeader { leaf: NodeId(5), tag: 3, metric: 6, feedback: None }, at(0));
     let mut packet = leaf.packet(0, None);
     if let Body::Packet(packet) = &mut packet.body {
         packet.route = Route::fixed(&[0, 2, 1, 0]).unwrap().after_first().after_first();
     }
-    let header = Header { leaf: NodeId(4), tag: 2, metric: 0, feedback: Some((3, 6)) };
+    let header = LeafHeader { leaf: NodeId(4), tag: 2, metric: 0, feedback: Some((3, 6)) };
     assert_eq!(leaf.depart(packet, 0, 2, at(0)), Some(header));
 }
 
 #[test]
 fn feedback_takes_turns_and_changes_go_first() {
     let mut leaf = Switch::new(4);
-    let heard = |tag, metric| Header { leaf: NodeId(5), tag, metric, feedback: None };
+    let heard = |tag, metric| LeafHeader { leaf: NodeId(5), tag, metric, feedback: None };
     let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
     assert_eq!(fed_back(&mut leaf, 0), None);
     [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
@@ -235,7 +235,7 @@ fn new_flowlets_take_the_path_whose_busiest_link_is_the_least_busy() {
     leaf.feed_back(4, 2, at(1));
     assert_eq!(leaf.spread(at(10)), [0, 3000, 0]);
     // Metrics of paths to other leaves do not count for this leaf.
-    leaf.record(Header { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
+    leaf.record(LeafHeader { leaf: NodeId(9), tag: 2, metric: 0, feedback: Some((3, 7)) }, at(10));
     assert_eq!(leaf.spread(at(20)), [0, 3000, 0]);
 }
 

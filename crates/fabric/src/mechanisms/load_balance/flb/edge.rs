@@ -8,7 +8,7 @@ use crate::frame::Route;
 use crate::ids::{FlowId, NodeId, PortId, PortIx, QueueIx};
 use crate::mechanisms::cnm::{Cnm, FLB};
 use crate::mechanisms::load_balance::flowlets::any_of;
-use crate::mechanisms::load_balance::paths::{Header, Measuring, MeasuringEdge, Path, PathIx, PathSet, Stamp};
+use crate::mechanisms::load_balance::paths::{EdgeHeader, Measuring, MeasuringEdge, Path, PathIx, PathSet, PathStamp};
 use crate::mechanisms::load_balance::recent::{Recent, Used};
 use backwater_engine::random::Stream;
 use backwater_engine::{Duration, Time};
@@ -181,8 +181,8 @@ impl Edge {
         place.put(FlowEntry { edge, path, route, last: now, waited });
         let choice = route.map(Choice::Route).or_else(|| set.candidate(path, arrival.candidates));
         if set.paths[path as usize].delay.is_due(now, &self.measuring.how) {
-            let stamp = Some(Stamp { path, at: now, busy: 0 });
-            *arrival.packet.path_header_mut() = Header { from, stamp, report: None }.into();
+            let stamp = Some(PathStamp { path, at: now, busy: 0 });
+            *arrival.packet.path_header_mut() = EdgeHeader { from, stamp, report: None }.into();
         }
         if present.is_some_and(|present| present != path) {
             view.count("reroutes", 1);

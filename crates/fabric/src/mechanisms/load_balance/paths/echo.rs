@@ -12,15 +12,15 @@ pub(in super::super) type PathIx = u32;
 
 /// Header of packets between edges: the source edge, its stamp, and a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Header {
+pub(in super::super) struct EdgeHeader {
     pub(in super::super) from: NodeId,
-    pub(in super::super) stamp: Option<Stamp>,
+    pub(in super::super) stamp: Option<PathStamp>,
     pub(in super::super) report: Option<PathReport>,
 }
 
 /// Stamp of a sampled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Stamp {
+pub(in super::super) struct PathStamp {
     /// Path index of the source edge.
     pub(in super::super) path: PathIx,
     /// Departure time from the source edge.
@@ -52,19 +52,19 @@ fn unpack([path, low, high]: [u32; 3]) -> Option<(PathIx, u64, u8)> {
     (path & IS_THERE != 0).then_some((path & !IS_THERE, u64::from(high >> 8) << 32 | u64::from(low), high as u8))
 }
 
-impl From<Header> for PathHeader {
-    fn from(Header { from, stamp, report }: Header) -> PathHeader {
+impl From<EdgeHeader> for PathHeader {
+    fn from(EdgeHeader { from, stamp, report }: EdgeHeader) -> PathHeader {
         let [a, b, c] = stamp.map_or([0; 3], |stamp| pack(stamp.path, stamp.at.ps(), stamp.busy));
         let [d, e, f] = report.map_or([0; 3], |report| pack(report.path, report.delay.ps(), report.busy));
         [from.0, a, b, c, d, e, f]
     }
 }
 
-impl From<PathHeader> for Header {
-    fn from([from, a, b, c, d, e, f]: PathHeader) -> Header {
-        Header {
+impl From<PathHeader> for EdgeHeader {
+    fn from([from, a, b, c, d, e, f]: PathHeader) -> EdgeHeader {
+        EdgeHeader {
             from: NodeId(from),
-            stamp: unpack([a, b, c]).map(|(path, ps, busy)| Stamp { path, at: Time::from_ps(ps), busy }),
+            stamp: unpack([a, b, c]).map(|(path, ps, busy)| PathStamp { path, at: Time::from_ps(ps), busy }),
             report: unpack([d, e, f]).map(|(path, ps, busy)| PathReport { path, delay: Duration::from_ps(ps), busy }),
         }
     }
@@ -102,7 +102,7 @@ const LONGEST: Duration = Duration::from_ps(u64::MAX);
 impl Echoes {
     /// Records a packet from `edge` with this stamp and the `delay` of a full packet. The delay
     /// counts relative to the idle path, or, with `over_all`, to the fastest path.
-    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: Stamp, delay: Duration, over_all: bool) {
+    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: PathStamp, delay: Duration, over_all: bool) {
         let slot = edge.0 as usize;
         if slot >= self.edges.len() {
             self.edges.resize_with(slot + 1, || None);
@@ -144,20 +144,20 @@ mod tests {
 
     #[test]
     fn headers_say_what_was_written() {
-        let stamp = Stamp { path: 7, at: Time::from_ps((1 << 55) + 3), busy: 255 };
+        let stamp = PathStamp { path: 7, at: Time::from_ps((1 << 55) + 3), busy: 255 };
         let report = PathReport { path: 0, delay: Duration::from_ps(1 << 40), busy: 1 };
         for header in [
-            Header::default(),
-            Header { from: NodeId(u32::MAX), stamp: Some(stamp), report: None },
-            Header { from: NodeId(3), stamp: None, report: Some(report) },
-            Header { from: NodeId(3), stamp: Some(stamp), report: Some(report) },
+            EdgeHeader::default(),
+            EdgeHeader { from: NodeId(u32::MAX), stamp: Some(stamp), report: None },
+            EdgeHeader { from: NodeId(3), stamp: None, report: Some(report) },
+            EdgeHeader { from: NodeId(3), stamp: Some(stamp), report: Some(report) },
         ] {
-            assert_eq!(Header::from(PathHeader::from(header)), header);
+            assert_eq!(EdgeHeader::from(PathHeader::from(header)), header);
         }
     }
 
-    fn stamp(path: PathIx) -> Stamp {
-        Stamp { path, at: Time::ZERO, busy: 0 }
+    fn stamp(path: PathIx) -> PathStamp {
+        PathStamp { path, at: Time::ZERO, busy: 0 }
     }
 
     /// The shortest delay so far is the delay of the idle path; over all paths, of the fastest

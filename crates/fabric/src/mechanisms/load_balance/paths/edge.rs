@@ -2,8 +2,8 @@
 //! the measured delays.
 
 use super::delay::Measuring;
-use super::echo::{Echoes, Header, Stamp};
-use super::set::{Ascent, Paths};
+use super::echo::{Echoes, EdgeHeader, PathStamp};
+use super::set::{Ascent, EdgePaths};
 use crate::contract::{LbStat, PacketContext, PathState, Site, View};
 use crate::frame::MAX_HOPS;
 use crate::ids::{NodeId, PortIx};
@@ -16,7 +16,7 @@ use get_size2::GetSize;
 pub(in super::super) struct MeasuringEdge {
     /// True for each port to a host.
     to_host: Vec<bool>,
-    pub(in super::super) paths: Paths,
+    pub(in super::super) paths: EdgePaths,
     pub(in super::super) how: Measuring,
     echoes: Echoes,
     /// True if delays are relative to the fastest path.
@@ -34,7 +34,7 @@ impl MeasuringEdge {
     pub(in super::super) fn new(how: Measuring, over_all: bool, site: &Site<'_>) -> MeasuringEdge {
         MeasuringEdge {
             to_host: site.neighbours.iter().map(|neighbour| neighbour.is_host).collect(),
-            paths: Paths::new(site.node),
+            paths: EdgePaths::new(site.node),
             how,
             echoes: Echoes::default(),
             over_all,
@@ -77,8 +77,8 @@ impl MeasuringEdge {
             route.remaining().fold(next, |node, port| view.paths.neighbour(node, port))
         });
         if let Some(report) = self.echoes.next_report(view.paths.first_hop_switch(to)) {
-            let stamp = packet.path_header().and_then(|header| Header::from(*header).stamp);
-            *packet.path_header_mut() = Header { from: self.node(), stamp, report: Some(report) }.into();
+            let stamp = packet.path_header().and_then(|header| EdgeHeader::from(*header).stamp);
+            *packet.path_header_mut() = EdgeHeader { from: self.node(), stamp, report: Some(report) }.into();
         }
     }
 
@@ -89,7 +89,7 @@ impl MeasuringEdge {
 
     /// Reads the header of a packet from another edge.
     #[inline(never)]
-    fn read(&mut self, header: &Header, packet: &PacketContext<'_>, view: &View<'_>) {
+    fn read(&mut self, header: &EdgeHeader, packet: &PacketContext<'_>, view: &View<'_>) {
         let edge = header.from;
         if let Some(report) = header.report
             && let Some(set) = self.paths.known_mut(edge)
@@ -104,7 +104,7 @@ impl MeasuringEdge {
     }
 
     /// Records another edge's stamp that arrived outside a data packet.
-    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: Stamp, now: Time) {
+    pub(in super::super) fn record(&mut self, edge: NodeId, stamp: PathStamp, now: Time) {
         self.echoes.record(edge, stamp, now.since(stamp.at), self.over_all);
     }
 
@@ -145,18 +145,18 @@ impl MeasuringEdge {
 
 /// Sets the stamp's time to the start of transmission, if departures count.
 pub(in super::super) fn stamp_departure(packet: &mut PacketContext<'_>, now: Time) {
-    rewrite_stamp(packet, |stamp| Stamp { at: now, ..stamp });
+    rewrite_stamp(packet, |stamp| PathStamp { at: now, ..stamp });
 }
 
 /// Raises the stamp's load to `busy` if no passed link was busier.
 pub(in super::super) fn stamp_busy(packet: &mut PacketContext<'_>, busy: u8) {
-    rewrite_stamp(packet, |stamp| Stamp { busy: stamp.busy.max(busy), ..stamp });
+    rewrite_stamp(packet, |stamp| PathStamp { busy: stamp.busy.max(busy), ..stamp });
 }
 
-fn rewrite_stamp(packet: &mut PacketContext<'_>, change: impl FnOnce(Stamp) -> Stamp) {
-    if let Some(header) = packet.path_header().copied().map(Header::from)
+fn rewrite_stamp(packet: &mut PacketContext<'_>, change: impl FnOnce(PathStamp) -> PathStamp) {
+    if let Some(header) = packet.path_header().copied().map(EdgeHeader::from)
         && let Some(stamp) = header.stamp
     {
-        *packet.path_header_mut() = Header { stamp: Some(change(stamp)), ..header }.into();
+        *packet.path_header_mut() = EdgeHeader { stamp: Some(change(stamp)), ..header }.into();
     }
 }

@@ -9,6 +9,6 @@ mod edge;
 mod set;
 
 pub(super) use self::delay::Measuring;
-pub(super) use self::echo::{Header, PathIx, Stamp};
+pub(super) use self::echo::{EdgeHeader, PathIx, PathStamp};
 pub(super) use self::edge::{MeasuringEdge, is_edge, stamp_busy, stamp_departure};
 pub(super) use self::set::{Ascent, Path, PathSet, applies, check_queues};

@@ -52,7 +52,7 @@ pub(in super::super) fn check_queues(beside: &SchemeContext<'_>, diagnostics: &m
 
 /// Paths from an edge to other edges.
 #[derive(Debug, GetSize)]
-pub(in super::super) struct Paths {
+pub(in super::super) struct EdgePaths {
     pub(super) node: NodeId,
     /// Paths by destination edge.
     sets: Vec<Option<Box<PathSet>>>,
@@ -99,9 +99,9 @@ impl Path {
     }
 }
 
-impl Paths {
-    pub(in super::super) fn new(node: NodeId) -> Paths {
-        Paths { node, sets: Vec::new(), ascents: Vec::new() }
+impl EdgePaths {
+    pub(in super::super) fn new(node: NodeId) -> EdgePaths {
+        EdgePaths { node, sets: Vec::new(), ascents: Vec::new() }
     }
 
     /// Returns the paths to `edge`, the edge of `host`, by the current routes.
