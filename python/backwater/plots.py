@@ -48,7 +48,7 @@ class TimeAxis:
 
     @classmethod
     def of(cls, results: Mapping[str, ResultDirectory]) -> TimeAxis:
-        """Returns the axis of results, with marks at the onset of deadlocks."""
+        """Returns the time axis of results, with marks at the onset of deadlocks."""
         onsets = {
             f"deadlock of {label}" if len(results) > 1 else "deadlock": result.summary.deadlock.onset_ps
             for label, result in results.items()

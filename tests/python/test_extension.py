@@ -105,7 +105,7 @@ def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate
     for result in (ours, pfc):
         assert result.summary.outcome == "completed"
         assert (result.summary.audit_ok, result.summary.total_drops) == (True, 0)
-    # The mechanism has counted, and has stopped the other class together with the incast's class.
+    # The mechanism counts its STOPs. A STOP for the incast's class also stops the bystander's class.
     assert ours.summary.counters["stops"] > 0
     assert "stops" not in pfc.summary.counters
 

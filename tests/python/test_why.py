@@ -228,7 +228,7 @@ def test_the_command_line_explains(victim: Result) -> None:
 
 
 def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
-    """Two hosts send to one behind a slow link. The larger flow mostly delays itself."""
+    """Two hosts send to a third host behind a slow link. The larger flow mostly delays itself."""
     slow = {"kind": "star", "hosts": 3, "rate": "40 Gbps"}
     document = VICTIM | star(3, ("h0", "h2", "2 MB"), ("h1", "h2", "1 MB")) | {"topology": slow}
     found = backwater.run(Scenario.from_dict(document), tmp_path / "own").why(0)

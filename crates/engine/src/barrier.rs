@@ -10,7 +10,7 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 /// waking up.
 const SPINS: u32 = 2000;
 
-/// Round number of a broken barrier.
+/// Value of `round` in a broken barrier.
 const BROKEN: usize = usize::MAX;
 
 /// Number of available cores. Cached, because the query is slow.

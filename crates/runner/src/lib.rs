@@ -36,6 +36,7 @@ pub struct Build {
     pub commit: &'static str,
     /// Cargo profile: `debug`, `release` or `dist`.
     pub profile: &'static str,
-    /// Hash of the sources that determine results. With equal hashes, a scenario has equal results.
+    /// Hash of the sources that determine results. Builds with equal hashes give a scenario equal
+    /// results.
     pub source: &'static str,
 }

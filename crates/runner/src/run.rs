@@ -553,7 +553,7 @@ impl Run {
         }
     }
 
-    /// Returns the effective values by path.
+    /// Returns the values in effect, by their path in the scenario.
     fn effective(&self) -> serde_json::Value {
         let mut values = self.plan.effective();
         if self.plan.run.shards.is_none() {

@@ -19,7 +19,7 @@ pub struct Site<'a> {
     pub is_host: bool,
     /// True if the node is a host that relays packets of other hosts.
     pub relays: bool,
-    /// Links between the node and its nearest host.
+    /// Number of links between the node and its nearest host.
     pub layer: u32,
     /// Source of random streams.
     pub seed: Seed,
@@ -84,7 +84,7 @@ pub struct Neighbour {
     pub is_host: bool,
     /// True if the node is a host that relays packets of other hosts.
     pub relays: bool,
-    /// Links between the node and its nearest host.
+    /// Number of links between the node and its nearest host.
     pub layer: u32,
     /// Facts of the node's flow control.
     pub flow_control: FlowControlFacts,

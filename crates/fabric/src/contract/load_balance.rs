@@ -159,8 +159,8 @@ impl FlowKey {
 /// of every flow.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub struct FlowHash {
-    /// Differs between switches, so that consecutive tiers do not make equal choices
-    /// (polarisation).
+    /// Seed of the hash. It differs between switches, so that consecutive tiers do not make equal
+    /// choices (polarisation).
     seed: u64,
 }
 

@@ -217,7 +217,7 @@ fn without_insurance_packets_are_lost() {
     }
 }
 
-/// A pool of a tenth of the headroom is too small when many queues need theirs at once. Go-Back-N
+/// A pool of a tenth of the headroom is too small when many queues need headroom at once. Go-Back-N
 /// repeats lost packets.
 #[test]
 fn oversubscribed_headroom_loses_packets_and_go_back_n_delivers_them() {

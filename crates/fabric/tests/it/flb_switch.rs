@@ -219,8 +219,8 @@ fn clear_notices_count_the_flows() {
     assert_eq!(words, [(1, 1), (1, 2), (0, 2), (0, 2)]);
 }
 
-/// ACKs in the class of the data: when the last data packet leaves, two ACKs are more than K, 100
-/// B. The flow is cleared with the first of them.
+/// ACKs are in the class of the data, and K is 100 B. When the last data packet leaves, the two
+/// ACKs behind it exceed K. The clear notice follows when the first ACK leaves.
 #[test]
 fn acks_leave_congested_queues_as_well() {
     let mut spec = leaf_spine(FlbConfig { static_threshold: Some(Bytes(100)), ..fixed() });
@@ -235,9 +235,9 @@ fn acks_leave_congested_queues_as_well() {
     assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
-/// Equation 4 reduces the bound of 100 KB by the growth in 2 N d: 2 us, as the packets of the
-/// script passed one link. Of three or five packets in 177 ns two leave, so that the queue is
-/// congested within a packet or two of that.
+/// Equation 4 reduces the bound of 100 KB by the growth in 2 N d. This is 2 us, since the script's
+/// packets have passed one link. In 177 ns, three or five packets arrive and two leave. The queue
+/// becomes congested within two packets of the reduced bound.
 #[test]
 fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {

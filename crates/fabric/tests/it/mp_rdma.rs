@@ -156,16 +156,16 @@ fn every_flow_finishes_although_packets_are_lost() {
         assert!(simulation.totals().drops.iter().sum::<u64>() > 100, "{name}");
         assert!(all_delivered(&outcomes), "{name}");
         assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}");
-        // In any order but without selective repeat, a timeout repeats all early packets, which are
-        // lost in turn.
+        // With `in-any-order` and without selective repeat, a timeout repeats all early packets,
+        // and repeated packets are lost, too.
         let last = last_finish(&outcomes);
         assert!(last < Time::ZERO + Duration::from_ms(60) || name == "in-any-order", "{name}: {last}");
     }
 }
 
-/// One of four uplinks fails for 2 ms during a flow of 20 MB, and routes do not change. Packets
-/// there are lost, and later only an occasional probe; the receiver requests them, and they are
-/// repeated along another path.
+/// One of four uplinks fails for 2 ms during a flow of 20 MB, and routes do not change. Packets on
+/// this uplink are lost, later only an occasional probe. The receiver requests lost packets, and
+/// the sender repeats them along another path.
 #[test]
 fn a_flow_leaves_a_failed_path() {
     let finish = |is_broken: bool, config: MpRdmaConfig| {
@@ -189,10 +189,10 @@ fn a_flow_leaves_a_failed_path() {
     assert!(probing > broken, "{probing} us");
 }
 
-/// Four flows of 8 MB over four spines. The link of a leaf to one of them fails for 50 us, and
-/// routes avoid it after 10 us, or never. Each flow's ACKs spread over the spines, so that none of
-/// these runs loses all ACKs of a flow, which would stop until its timer fires after 8 ms. Other
-/// seeds do so if routes do not change: docs/mechanisms/mp-rdma.md.
+/// Four flows of 8 MB over four spines. The link between a leaf and a spine fails for 50 us. Routes
+/// avoid the link after 10 us, or never. A flow that loses all its ACKs stops until its timer fires
+/// after 8 ms. ACKs spread over the spines, so no flow loses all of them in these runs. With other
+/// seeds some flows do, if routes do not change: docs/mechanisms/mp-rdma.md.
 #[test]
 fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {
@@ -208,9 +208,9 @@ fn a_failed_link_stops_no_flow_for_its_timeout() {
     }
 }
 
-/// A flow over four spines, the links to one of which take 10 us longer: the bitmap has no room for
-/// the packets that overtake one there. The flow leaves that spine after the first window, and
-/// returns with probes alone, each of which costs some hundred packets.
+/// A flow uses four spines, and the links to one of them take 10 us longer. The bitmap has no room
+/// for all packets that overtake a packet on this path. The flow leaves the spine after the first
+/// window and then sends only probes through it. Each probe costs some hundred packets.
 #[test]
 fn a_flow_leaves_a_path_that_takes_too_long() {
     for ack_path in [AnswerPath::Echoed, AnswerPath::Reverse] {

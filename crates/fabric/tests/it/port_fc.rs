@@ -215,8 +215,8 @@ fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     assert_eq!(frames_sent(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
 }
 
-/// Thresholds of type B may be separate. A BDP may be that of the longest path, of some 8.7 us with
-/// 1106 B and ACKs of 86 B.
+/// Type B may have thresholds of its own. With `Bdp::Path`, thresholds are multiples of the longest
+/// path's BDP: some 8.4 us with frames of 1106 B and ACKs of 86 B.
 #[test]
 fn thresholds_are_bdps_as_configured() {
     use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;

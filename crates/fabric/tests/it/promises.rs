@@ -115,9 +115,10 @@ fn letflow_sends_more_over_the_path_with_more_bandwidth() {
     assert!(shares(LoadBalanceConfig::Ecmp(Default::default())).any(|share| share < 0.5));
 }
 
-/// BFC, sections 2 and 3: as long as there are queues, an incast does not slow flows that share its
-/// links and not its congestion. Eight hosts send to one behind a link of 400 Gb/s, and a ninth to
-/// its neighbour, which gets over 90 Gb/s of 92.6 under BFC, and less than half under PFC.
+/// BFC, sections 2 and 3: as long as queues are available, an incast does not slow flows that share
+/// its links but not its congested port. Eight hosts send to one receiver behind a link of 400
+/// Gb/s, and a ninth host sends to the receiver's neighbour. The ninth host's flow gets over 90 of
+/// 92.6 Gb/s under BFC, and less than half of 92.6 Gb/s under PFC.
 #[test]
 fn bfc_leaves_the_victim_of_an_incast_its_rate() {
     let victim = |switch: SwitchConfig| {

@@ -217,10 +217,10 @@ fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
     leaf.next_data(at + 1).unwrap().0
 }
 
-/// A path without queues takes half a base round-trip time: of 2 x 4 links of 1 us, and of 4 x
-/// 88.48 and 4 x 6.88 ns for a packet and its ACK, 8,381.44 ns in all. With `low_delay = 1.5` a
-/// quarter of that, 2,095,360 ps, is the limit. A path below it is preferred to one that is busier
-/// but not busy, and one at the limit is not.
+/// A path without queues takes half a base round-trip time. The base round-trip time consists of 2
+/// x 4 links of 1 us, 4 x 88.48 ns for the packet and 4 x 6.88 ns for its ACK, 8,381.44 ns in all.
+/// With `low_delay = 1.5` the extra delay may be a quarter of that, 2,095,360 ps. An idle path
+/// below this limit is preferred to a path with some load. An idle path at the limit is not.
 #[test]
 fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
     let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));
@@ -255,9 +255,9 @@ fn the_best_of_some_paths_is_taken() {
     }
 }
 
-/// 30 us at uplink 4, and 15 us at uplink 5, whose links are less busy: neither delay is low, and
-/// the busier path is taken. A path later than `sojourn` is excluded, unless the other one is as
-/// well.
+/// The path through uplink 4 adds 30 us, the path through uplink 5 adds 15 us and has the lower
+/// load. Neither delay is low, so the path with the higher load is taken. A path that adds more
+/// than `sojourn` is excluded, unless both do.
 #[test]
 fn a_late_path_is_excluded() {
     for (sojourn, best) in [(None, 4), (Some(30 * US), 4), (Some(30 * US - 1), 5), (Some(15 * US - 1), 4)] {
@@ -269,8 +269,9 @@ fn a_late_path_is_excluded() {
     }
 }
 
-/// A path later than a `sojourn` of 20 us counts as paused: its flow leaves it at once. Its uplink
-/// is open, so that new flows use the path as soon as it is the better one again.
+/// A path that adds more than `sojourn`, 20 us, counts as paused, and its flow leaves it at once.
+/// The uplink of this path is open, so new flows use the path as soon as it is the better one
+/// again.
 #[test]
 fn a_flow_leaves_a_late_path() {
     for sojourn in [None, Some(Duration::from_us(20))] {
@@ -287,9 +288,9 @@ fn a_flow_leaves_a_late_path() {
     }
 }
 
-/// One path takes 20 us and the other one nothing. A flow moves if that difference exceeds `gain`,
-/// and if more than the 20 us have passed since its last packet, at 1 us, so that no packet is
-/// overtaken.
+/// The flow's path adds 20 us, the other path nothing. The flow moves if the difference exceeds
+/// `gain` and if more than 20 us have passed since its last packet, which arrived at 1 us. The next
+/// packet then overtakes no packet.
 #[test]
 fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     let gains = [

@@ -67,9 +67,9 @@ pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content)>
         .collect()
 }
 
-/// T10 and T11: a port nominates itself when a packet makes the ordinary queue longer than two
-/// one-hop BDPs, not at two. Each ingress port gets one PAUSE per episode. The RESUMEs follow the
-/// first departure that leaves less than one BDP.
+/// A port nominates itself when a packet makes the ordinary queue longer than two one-hop BDPs, not
+/// at two. Each ingress port gets one PAUSE per episode. The RESUMEs follow the first departure
+/// that leaves less than one BDP.
 #[test]
 fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
     for (gbps, pause_at, resume_below) in [(100, 30_000, 15_000), (400, 120_000, 60_000)] {
@@ -185,7 +185,8 @@ impl Line {
     }
 }
 
-/// T4: all four states of the two gates. A packet that waits for P5 alone has left the queue of P6.
+/// Tests all four states of the two gates. A packet that waits for P5 alone has left the queue of
+/// P6.
 #[test]
 fn a_packet_waits_for_every_root_on_its_path_and_no_other() {
     let states = [(false, false), (true, false), (false, true), (true, true)];
@@ -292,7 +293,7 @@ fn an_empty_queue_stays_while_it_is_paused() {
     assert_eq!(isolated(&line.s.node), []);
 }
 
-/// T6: reactions of an upstream switch whose "unassigned" has crossed a PAUSE or a MERGE.
+/// Reactions of an upstream switch whose "unassigned" has crossed a PAUSE or a MERGE.
 #[test]
 fn frames_that_cross_on_a_link_do_no_harm() {
     let mut line = Line::new(PyrrhaConfig::default());
@@ -401,8 +402,8 @@ fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
     }
 }
 
-/// T12: two queues, three roots. The third root shares a queue: pausing either of the two stops
-/// both, and the root with its own queue continues.
+/// There are two queues and three roots. The third root shares a queue: pausing either of the two
+/// stops both, and the root with its own queue continues.
 #[test]
 fn roots_share_queues_when_there_are_not_enough() {
     let flows = vec![packets(0, 4, 10_000), packets(0, 5, 10_000), packets(0, 6, 10_000)];

@@ -9,8 +9,8 @@ use crate::pyrrha::{
 use backwater_fabric::mechanisms::flow_control::pyrrha::{MergePolicy, PyrrhaFrame, SoftMerge, State};
 use proptest::prelude::*;
 
-/// T3, at the switch that gives up: switch 8's port to switch 9 has nominated itself, and receives
-/// a PAUSE of a root behind it.
+/// Returns switch 8, whose port to switch 9 has nominated itself as a root, with the identifiers of
+/// this port and of another root behind switch 9.
 fn false_positive(config: PyrrhaConfig) -> (Script, PortId, PortId) {
     let flows = vec![packets(0, 3, 10_000), packets(5, 4, 10_000), packets(6, 3, 10_000)];
     let mut s = Script::new(&line(config), flows, 8);
@@ -50,8 +50,8 @@ fn a_root_gives_up_for_one_further_down_once() {
     assert_eq!((signals(&mut s, 1_500_000), own_roots(&s.node)), (vec![], vec![p1]));
 }
 
-/// T3, at a child: packets that pass the new root wait for it, all others continue, and the old
-/// root's queue is released.
+/// A child receives a MERGE: packets that pass the new root wait for it, all others continue, and
+/// the old root's queue is released.
 #[test]
 fn a_merge_separates_packets_that_pass_the_new_root() {
     for soft_merge in [SoftMerge::Flush, SoftMerge::Drain] {
@@ -111,7 +111,7 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
         if gives_up {
             line.frame(1_000_000, merge(p6, p5));
         }
-        // More than two one-hop BDPs, 30,000 B.
+        // The queue exceeds two one-hop BDPs, 30,000 B.
         line.packets(1_000_000, 0, Y, 20);
         let bytes = isolated(&line.s.node).iter().find(|queue| queue.root == p6).unwrap().bytes;
         assert!(bytes > 35_000, "{bytes}");
@@ -239,8 +239,8 @@ fn the_most_queues_filled_is_a_peak() {
 proptest! {
     #![proptest_config(common::cases(1000))]
 
-    /// T4: whatever frames arrive, and at whatever times, packets of a flow leave in order of
-    /// arrival, and all leave in the end.
+    /// Packets of a flow leave in order of arrival, and all leave in the end, for all frames and
+    /// times of arrival.
     #[test]
     fn no_packet_of_a_flow_overtakes_another_in_a_switch(
         events in events(), config in pyrrha_configs(), queues in 1u16..4,

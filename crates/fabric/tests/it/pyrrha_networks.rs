@@ -89,7 +89,7 @@ fn switches(simulation: &Simulation) -> impl Iterator<Item = &Node> {
     simulation.nodes().filter(|node| matches!(node.flow_control(), AnyFlowControl::Pyrrha(_)))
 }
 
-// ----------------------------------------------------------------------------------- T9, Figure 10
+// --------------------------------------------------------------------------------------- Figure 10
 
 /// Returns three ToRs (6, 7, 8) and two cores (9, 10), two hosts per ToR, all at 100 Gb/s. S1 (0)
 /// sends to R1 (4) through core 9. S2 (2) sends to R1 and VS (3) to VR (5) through core 10, whose
@@ -130,7 +130,7 @@ fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() 
     }
 }
 
-// ----------------------------------------------------------------------------- T1 and T2, Figure 4
+// ---------------------------------------------------------------------------------------- Figure 4
 
 /// Returns S1 and S2 (0, 1) and VS (5) on switch 8, S3 (2) on switch 9, and S4 and S5 (3, 4) on
 /// switch 10. Each switch has one link, P1 to P3, to switch 11, where R1 (6) and VR (7) are. P5 is
@@ -169,8 +169,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(incast > 98.0, "R1's link is full: {incast}");
 }
 
-/// T2: when the first three flows are done, S4 and S5 no longer exceed P5 but P3. No flow overtakes
-/// another meanwhile.
+/// When the first three flows are done, the traffic of S4 and S5 exceeds the link of P3, no longer
+/// that of P5. The root moves, and no packet of a flow is overtaken meanwhile.
 #[test]
 fn the_root_moves_with_the_traffic() {
     let mut simulation = tree(500_000);
@@ -192,10 +192,10 @@ fn the_root_moves_with_the_traffic() {
     assert!(simulation.take_finished().iter().all(|outcome| outcome.retransmitted == 0));
 }
 
-// ----------------------------------------------------------------------------------- T5, secession
+// --------------------------------------------------------------------------------------- Secession
 
-/// T5: a single 8:1 incast of finite size, in a star and across a spine. Afterwards no state is
-/// left (see the audit), and there are as many RESUMEs as PAUSEs if no root gives up.
+/// A single 8:1 incast of finite size runs in a star and across a spine. After the incast no state
+/// is left (see the audit). If no root gives up, there are as many RESUMEs as PAUSEs.
 #[test]
 fn after_an_incast_nothing_is_left() {
     let star = star(9, 100, DELAY_NS);
@@ -217,7 +217,7 @@ fn after_an_incast_nothing_is_left() {
     }
 }
 
-// -------------------------------------------------------------------- T7 and T8, Figures 12 and 13
+// ------------------------------------------------------------------------------- Figures 12 and 13
 
 const A: u32 = 6;
 const B: u32 = 7;

@@ -287,14 +287,14 @@ fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
 
 #[test]
 fn a_port_is_shared_as_the_host_scheduler_says() {
-    // Relayed traffic first: own data is sent until relayed packets arrive, after two links, and
-    // never again.
+    // With `relay-first`, own data is sent until relayed packets arrive, after two links, and never
+    // again.
     let (relayed, own) = shares(HostScheduler::RelayFirst {}, 1000);
     let start = 2 * LINK + 2 * 1122 * 80;
     assert!((start / FRAME..=start / FRAME + 2).contains(&(own / 1024)), "{own}");
     assert!(relayed > 10_000_000);
-    // Half of the link each, by packets and by bytes, of 1 ms less four links for the flow that
-    // arrives later.
+    // Relayed and own traffic have half of the link each, by packets and by bytes. The relayed flow
+    // arrives later, by the delay of four links.
     for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1600) }] {
         let (relayed, own) = shares(scheduler, 1000);
         let ratio = relayed as f64 / own as f64;

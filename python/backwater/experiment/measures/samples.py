@@ -57,5 +57,5 @@ class SampleMeasure(StatisticMeasure, Window):
         return (samples if self.nodes is None else named(samples, "node", self.nodes))[self.column]
 
     def evaluate(self, result: ResultDirectory) -> float | None:
-        """Returns the statistic, or 0 without samples, since all is empty then."""
+        """Returns the statistic. Without samples it is 0, since the tables omit empty queues and buffers."""
         return 0.0 if (values := self.values(result)).is_empty() else of_values(values, self.stat)

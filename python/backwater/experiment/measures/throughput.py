@@ -56,7 +56,7 @@ class Throughput(Selection):
 
     @property
     def of_flows(self) -> bool:
-        """True for the payload of flows."""
+        """True if the measure counts payload of flows instead of frames on links."""
         return self.role is not None or self.tag is not None
 
     @property

@@ -63,8 +63,8 @@ pub enum CnpMode {
     Frame,
 }
 
-/// Fewest bytes per step of the byte counter. A step costs as much as a clock tick: this allows
-/// some steps per packet.
+/// Fewest bytes per step of the byte counter. A step takes as much computing time as a clock tick.
+/// This limit still allows several steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
 /// Fastest port rate for which the default ECN thresholds are in use (PortFC).

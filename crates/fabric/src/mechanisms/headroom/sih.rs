@@ -111,7 +111,7 @@ impl Sih {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
         }
-        // Most packets need no threshold: the result would be the same.
+        // Skip the threshold, as for most packets: a queue within its private bytes is below it.
         if (shared, headroom) == (0, 0) {
             return Pressure::of_class(class, false, true);
         }

@@ -342,8 +342,9 @@ fn a_notification_point_paces_cnp_frames_or_echoes_every_mark() {
     assert_eq!(echoes.on_data(at(0, 2), false, 1000), Notification::default());
 }
 
-/// Every profile against its source, at 100 Gb/s: microseconds of alpha, decrease and increase;
-/// bytes; 1/g; F; Mb/s of additive, hyper and lowest rate; clamp.
+/// Compares every profile with its source, at 100 Gb/s. A row has the intervals of alpha, decrease
+/// and increase in us; the byte counter in bytes; 1/g; F; the additive increase, the hyper increase
+/// and the lowest rate in Mb/s; and whether the target rate is clamped.
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     type Row = (u64, u64, u64, u64, f64, u32, u64, u64, u64, bool);

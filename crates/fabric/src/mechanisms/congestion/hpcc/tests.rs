@@ -55,7 +55,7 @@ fn assert_rate(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
-/// Algorithm 1 by hand, one hop.
+/// Computes Algorithm 1 by hand, for one hop.
 #[test]
 fn three_acks_by_hand() {
     let mut point = reaction_point(HpccConfig::default());
@@ -90,7 +90,7 @@ fn stages_are_counted_per_commit() {
     let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });
     point.reference = Rate::from_gbps(10);
     ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
-    // Half busy: u = 0.5 every 10 us.
+    // The link is half busy, so u = 0.5 every 10 us.
     let commits = [(10, 10_040_000_000, 1), (20, 10_080_000_000, 2), (30, 19_192_000_000, 0), (40, 19_232_000_000, 1)];
     for (us, rate, stage) in commits {
         let sent = us * 1000;
@@ -106,18 +106,19 @@ fn stages_are_counted_per_commit() {
 fn set_rate_sets_the_reference() {
     let mut point = reaction_point(HpccConfig { max_stage: 1, ..Default::default() });
     ack(&mut point, 1, 100, &[stamp(0, 0, 0)]);
-    // Half busy: additive, committed.
+    // The link is half busy: the step is additive and is committed.
     ack(&mut point, 101, 200, &[stamp(10, 62_500, 0)]);
     assert_eq!(point.stage, 1);
     point.set_rate(Time::ZERO, Rate::from_gbps(40));
     assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (40 * GBPS, 50_000));
-    // Three windows queued, for packets sent before 250 B had been.
+    // Three windows are queued, but both ACKs are for the first 250 B, sent before `set_rate`.
     assert_rate(ack(&mut point, 150, 250, &[stamp(20, 125_000, 375_000)]), 40 * GBPS);
     assert_rate(ack(&mut point, 250, 300, &[stamp(30, 250_000, 375_000)]), 40 * GBPS);
-    // Half busy, and none queued: U = 0.5, additive.
+    // The link is half busy and its queue is empty: U = 0.5, so the step is additive.
     assert_rate(ack(&mut point, 251, 310, &[stamp(40, 312_500, 0)]), 40_040_000_000);
     assert_eq!((point.stage, point.committed_at), (1, 310));
-    // Line rate and half a window queued: U = 1.5, 40.04 G / (1.5 / 0.95) + 40 M.
+    // The link is busy and half a window is queued: U = 1.5. The rate is 40.04 G / (1.5 / 0.95) +
+    // 40 M.
     ack(&mut point, 300, 320, &[stamp(45, 375_000, 62_500)]);
     assert_rate(ack(&mut point, 311, 330, &[stamp(55, 500_000, 62_500)]), 25_398_666_666);
     for (set, held) in [(1, 100_000_000), (200 * GBPS, 100 * GBPS)] {
@@ -131,7 +132,7 @@ fn set_rate_sets_the_reference() {
 fn the_last_byte_of_a_round_trip_does_not_commit() {
     let mut point = reaction_point(HpccConfig::default());
     ack(&mut point, 1000, 125_000, &[stamp(0, 0, 0)]);
-    // Half busy: additive.
+    // The link is half busy, so the step is additive.
     ack(&mut point, 125_000, 200_000, &[stamp(10, 62_500, 0)]);
     assert_eq!((point.stage, point.committed_at), (0, 125_000));
     ack(&mut point, 125_001, 250_000, &[stamp(20, 125_000, 0)]);

@@ -131,9 +131,9 @@ fn a_cnp_for_congestion_raises_no_rate() {
     assert_eq!(rate_after(congested(1)), 100_000_000);
 }
 
-/// A flow of 1 packet per microsecond into a congested port, by hand. Its rate falls to that of
-/// arrival; a PAUSE then holds it up for 200 us, in which no CNP is sent; packets that waited
-/// arrive unmarked, and the next CNP makes one increase.
+/// A flow sends 1 packet per microsecond through a congested port. Its rate falls to the rate of
+/// arrival. A PAUSE then stops the packets for 200 us, in which no CNP is sent. Packets that waited
+/// arrive unmarked, and the next CNP causes one increase. Rates are computed by hand.
 #[test]
 fn a_pause_does_not_lower_a_flows_rate() {
     let config = PcnConfig::default();
@@ -163,7 +163,8 @@ fn the_lowest_rate_is_no_higher_than_the_links() {
     assert_eq!(point.rate(at(0, 0)), line_rate);
 }
 
-/// As after a CNP "congested", from the very rate that is set: 1/128 of the missing rate next.
+/// The next increase after `set_rate` is the first one, as after a CNP "congested": 1/128 of the
+/// difference between the set rate and the line rate.
 #[test]
 fn set_rate_grows_as_after_a_cnp() {
     let mut point = reaction_point(&PcnConfig::default());

@@ -54,11 +54,11 @@ pub enum SrccThreshold {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowTest {
-    /// Shorter than T: uncongested traffic is still present. The discussion of Figure 8(b) presumes
-    /// this test.
+    /// The time is shorter than T, so uncongested traffic is still present. The discussion of
+    /// Figure 8(b) presumes this test.
     #[default]
     Within,
-    /// T or longer, as printed in the text.
+    /// The time is T or longer, as printed in the text.
     Beyond,
 }
 
@@ -71,8 +71,8 @@ pub enum Uncongested {
     /// before its queue grew is no victim.
     #[default]
     OtherPorts,
-    /// Packets to any port: then even a flow alone counts as sharing for T after its own queue has
-    /// become long.
+    /// Packets to any port. Even a flow alone on its ingress port then counts as sharing it, for T
+    /// after its own queue has become long.
     AnyPort,
 }
 

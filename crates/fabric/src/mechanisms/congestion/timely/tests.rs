@@ -55,14 +55,14 @@ fn between_the_thresholds_the_gradient_decides() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     // The first round trip only serves for comparison.
     assert_eq!(round_trip(&mut point, 100), 100 * GBPS);
-    // 4 us longer: the average is 3.5 us, the gradient 0.175, the factor 0.86.
+    // The round trip is 4 us longer. The average is 3.5 us, the gradient 0.175, the factor 0.86.
     assert_rate(round_trip(&mut point, 104), 86 * GBPS);
-    // As long again: the average is 0.4375 us, the factor 0.9825.
+    // The round trip is as long as the last. The average is 0.4375 us, the factor 0.9825.
     assert_rate(round_trip(&mut point, 104), 84_495 * MBPS);
-    // 8 us shorter: the average is negative, 100 Mb/s more.
+    // The round trip is 8 us shorter. The average is negative, so the rate grows by 100 Mb/s.
     assert_rate(round_trip(&mut point, 96), 84_595 * MBPS);
-    // 40 us longer: the gradient is 35 / 20 less a little, and the factor is not below zero; the
-    // rate not below 100 Mb/s.
+    // The round trip is 40 us longer. The gradient is slightly below 35 / 20, so the factor would
+    // be negative and is set to zero. The rate is at least 100 Mb/s.
     assert_rate(round_trip(&mut point, 136), 100 * MBPS);
 }
 
@@ -70,13 +70,13 @@ fn between_the_thresholds_the_gradient_decides() {
 fn beyond_the_thresholds_the_gradient_does_not_matter() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
     round_trip(&mut point, 1000);
-    // Half as long, which is still above T_high: 1 - 0.8 (1 - 500 / 625).
+    // The round trip is shorter but still above T_high. The factor is 1 - 0.8 (1 - 500 / 625).
     assert_rate(round_trip(&mut point, 625), 84 * GBPS);
-    // Not above T_high any more, and shorter.
+    // The round trip is shorter and no longer above T_high.
     assert_rate(round_trip(&mut point, 500), 84_100 * MBPS);
     round_trip(&mut point, 10);
     round_trip(&mut point, 10);
-    // Longer, but below T_low.
+    // The round trip is longer, but below T_low.
     assert_rate(round_trip(&mut point, 49), 84_400 * MBPS);
     assert!(point.rtt_diff > 0.0);
     // At T_low the gradient counts, which is positive.

@@ -275,10 +275,11 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     }
     assert_eq!((taken, dsh.occupancy().headroom, dsh.peak_headroom(0, CLASS)), (60_000, 60_000, 60_000));
     assert_eq!(admit(&mut dsh, 0, CLASS, 1, now), Err(DropCause::Headroom));
-    // The other ports have theirs, and their share of the pool.
+    // The other ports still have their insurance and their share of the pool.
     assert_eq!(arrive(&mut dsh, &mut now, 1, CLASS), Ok(()));
     assert_eq!(dsh.pressure(1, CLASS).port, PortPressure::BelowXon);
-    // Insurance is freed first, whichever queue a packet leaves. Until then, the port stays full.
+    // A departing packet frees insurance first, whichever queue it leaves. The port stays full
+    // while any insurance is in use.
     for left in (0..60).rev() {
         assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::Full);
         dsh.release(&packet(0, Class(5), 1000), now);

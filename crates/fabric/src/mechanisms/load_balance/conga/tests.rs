@@ -126,7 +126,8 @@ impl Switch {
     }
 }
 
-/// As many of 3000 each of some ports as five standard deviations allow, and none of the others.
+/// Asserts that the ports in `by` have equal shares of 3000, within five standard deviations, and
+/// that the other ports have none.
 fn assert_shared(counts: [usize; 3], by: [bool; 3]) {
     let ports = by.into_iter().filter(|takes| *takes).count() as f64;
     let (fair, deviation) = (3000.0 / ports, (3000.0 / ports * (1.0 - 1.0 / ports)).sqrt());

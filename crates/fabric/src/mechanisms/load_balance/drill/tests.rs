@@ -59,13 +59,13 @@ fn a_long_queue_is_avoided() {
 fn the_best_port_is_remembered_until_its_queue_grows() {
     let mut drill = drill(1, 1);
     let (mut queues, candidates) = (ports(&[5, 5, 0, 5]), [0, 1, 2, 3]);
-    // Once drawn, the empty queue is taken by every packet.
+    // Once the empty queue has been drawn, every packet takes it.
     let first = (0..100).find(|_| counts(&mut drill, &candidates, &mut queues, 1)[2] == 1);
     assert!(first.is_some());
     assert_eq!(counts(&mut drill, &candidates, &mut queues, 1000), [0, 0, 1000, 0]);
     let mut frames = Frames::default();
     (0..9).for_each(|_| queues.ports[2].enqueue(3, &queued(3, 1000), &mut frames));
-    // At most until another is drawn.
+    // The port is used at most until another one is drawn.
     assert!(counts(&mut drill, &candidates, &mut queues, 1000)[2] < 10);
 }
 

@@ -120,7 +120,7 @@ fn eager() -> Box<Sender> {
     config.sender(&facts())
 }
 
-/// All of 0 to 7 are lost but 5, whose answer is lost as well.
+/// Of packets 0 to 7, only 5 arrives, and the answer to it is lost.
 #[test]
 fn with_all_a_timeout_loses_every_unarrived_packet() {
     let (mut sender, mut progress) = (eager(), Progress::default());
@@ -129,7 +129,7 @@ fn with_all_a_timeout_loses_every_unarrived_packet() {
     sender.on_timeout(&mut progress);
     assert_eq!(sender.not_in_flight(&progress), 8);
     assert_eq!(send(&mut sender, &mut progress), [0, 1, 2, 3, 4, 5, 6, 7]);
-    // Lost again, but for 2: the timer runs out again.
+    // All packets but 2 are lost again, and the timer fires again.
     assert!(!nack(&mut sender, &mut progress, 0, 2));
     assert_eq!(send(&mut sender, &mut progress), NONE);
     sender.on_timeout(&mut progress);
@@ -138,8 +138,8 @@ fn with_all_a_timeout_loses_every_unarrived_packet() {
     assert_eq!(sender.timeout(&Progress { next: 8, acked: 4, highest: 8 }), Some(Duration::from_us(320)));
 }
 
-/// Of 0 to 7, packets 0 and 4 are lost; both are sent again, then 8 to 11. These are lost, and 4
-/// once more: the timer runs out in recovery.
+/// Of packets 0 to 7, 0 and 4 are lost. Both are sent again, then 8 to 11. Packet 4 and 8 to 11 are
+/// lost, so the timer fires during recovery.
 #[test]
 fn a_timeout_in_recovery_covers_all_sent_packets() {
     let (mut sender, mut progress) = (eager(), Progress::default());
@@ -151,7 +151,7 @@ fn a_timeout_in_recovery_covers_all_sent_packets() {
     sender.on_answer(&Answer { is_nack: false, expected: 4, arrived: Some(0), path: None }, &mut progress);
     assert_eq!(send(&mut sender, &mut progress), [8, 9, 10, 11]);
     sender.on_timeout(&mut progress);
-    // One at a time, as a small window has it.
+    // The window is small, so packets are repeated one at a time.
     assert_eq!(sender.next(&progress, 100), Some(4));
     sender.on_sent(4, &mut progress);
     sender.on_answer(&Answer { is_nack: false, expected: 8, arrived: Some(4), path: None }, &mut progress);

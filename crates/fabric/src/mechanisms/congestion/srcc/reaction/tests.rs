@@ -128,16 +128,16 @@ fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
     // The same switch names another rate.
     assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
-    // A switch whose rate held names a higher one: then the lowest later rate of another switch
-    // holds.
+    // The switch whose rate was in force names a higher rate. The lowest later rate of another
+    // switch is then in force.
     let told = [(100, 1, 20), (101, 2, 40), (102, 1, 80), (109, 1, 90)]
         .map(|(us, from, gbps)| hear(&mut point, us, from, gbps) / GBPS);
     assert_eq!(told, [20, 20, 40, 90]);
-    // Of many, the last.
+    // Only the last notices of many switches count.
     let told: Vec<u64> = (0..12).map(|port| hear(&mut point, 200, port, 10 + u64::from(port)) / GBPS).collect();
     assert_eq!(told, [10, 10, 10, 10, 10, 10, 10, 10, 11, 12, 13, 14]);
     point.notices.clear();
-    // Not beyond the line.
+    // The rate never exceeds the line rate.
     assert_eq!(hear(&mut point, 12, 2, 400), 100 * GBPS);
 }
 

@@ -125,7 +125,7 @@ fn a_check_releases_what_is_not_needed() {
     }
     assert!(!isolation.wants_more());
     clear(&mut isolation, 2, 2);
-    // Not before the check.
+    // Paths are not released before the check.
     assert_eq!(paths(&isolation), [10, 11, 12]);
     isolation.check(at(0), Duration::from_us(10));
     assert_eq!((&paths(&isolation)[..], path_of(&isolation, 1)), (&[10, 12][..], Some(10)));
