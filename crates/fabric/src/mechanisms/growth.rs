@@ -44,15 +44,16 @@ mod tests {
             lengths.measure(before, now, interval);
             lengths.growth(length, now, interval, span)
         };
-        // 1000 B at once after a break: measured over at least 10 us.
+        // After a break, 1000 B arrive at once. The growth is measured over at least 10 us.
         assert_eq!(growth(100, 0, 1000), 500);
         assert_eq!(growth(105, 1000, 2000), 1000);
         assert_eq!(growth(110, 2000, 3000), 1500);
-        // First from 100 us until now; then from 110 us, when the queue had 2000 B.
+        // The first growth is measured from 100 us on, the second from 110 us on, when the queue
+        // had 2000 B.
         assert_eq!(growth(119, 6000, 7600), 2000);
         assert_eq!(growth(120, 7600, 8000), 3000);
         assert_eq!(growth(130, 5000, 5600), -1000);
-        // 20 us later.
+        // The next packet arrives 20 us later.
         assert_eq!(growth(150, 100_000, 100_200), 100);
     }
 }

@@ -265,7 +265,7 @@ fn flow_state_is_kept_until_the_last_packet_in_flight_arrives() {
     let route = |node, to, next| RouteSpec { node: NodeId(node), to: NodeId(to), next: NodeId(next) };
     spec.routes = vec![route(6, 3, 8), route(7, 0, 9)];
     spec.recovery = go_back_n(Duration::from_us(4), Duration::from_us(100));
-    // From leaf 7 to spine 9: no ACK passes between two failures.
+    // The delay from leaf 7 to spine 9 lets no ACK pass between two failures.
     spec.links[9].delay = Duration::from_us(10);
     spec.faults = [9, 18, 27].map(|us| fault(9, at_ns(us * 1000), at_ns(us * 1000 + 100))).to_vec();
     let packets = 200;

@@ -251,10 +251,11 @@ fn delays(simulation: &Simulation) -> Vec<u64> {
     paths(simulation, 8).iter().map(|path| path.delay.ps()).collect()
 }
 
-/// At 0 one packet takes each path and finds it idle. At 100 us another one does, each followed 50
-/// ns later by a sampled packet. A flow's first packet takes 89.76 ns at 100 Gb/s, so that the
-/// sampled one waits 39.76 ns for the uplink. With 25 Gb/s to leaf 9, where the packet in front
-/// takes 359.04 ns, the sampled one reaches the spine 89.76 ns later and waits another 269.28 ns.
+/// At 0, one packet takes each path and finds it idle. At 100 us, another packet takes each path,
+/// and a sampled packet follows 50 ns later. A flow's first packet takes 89.76 ns at 100 Gb/s, so
+/// the sampled packet waits 39.76 ns for the uplink. If the link to leaf 9 has 25 Gb/s, the packet
+/// in front takes 359.04 ns there. The sampled packet reaches the spine 89.76 ns after it and waits
+/// another 269.28 ns.
 #[test]
 fn the_measured_delay_is_that_of_the_sampled_packet() {
     for (stamp, down, bytes, behind, expected) in [

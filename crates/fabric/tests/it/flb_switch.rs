@@ -466,9 +466,10 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     }
 }
 
-/// All uplinks have been paused for 500 ns when flow 0's last packet joins one, and are expected to
-/// remain so for as long again. That uplink opens after 250 ns; 38.48 ns remain. At the others
-/// 264.44 ns remain: less than the packet's expected wait, and more than its present one.
+/// All uplinks have been paused for 500 ns when flow 0's last packet joins one of them. The pauses
+/// are expected to last another 500 ns. The packet's uplink opens after 250 ns, and 38.48 ns of the
+/// packet's wait remain. At the other uplinks the wait is 264.44 ns: less than the packet's
+/// expected wait, but more than its present wait.
 #[test]
 fn flows_do_not_move_to_a_longer_wait() {
     let mut edge = three_uplinks(FlbConfig::default());

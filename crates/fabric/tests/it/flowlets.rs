@@ -35,9 +35,9 @@ fn sent_up(simulation: &Simulation) -> [u64; 2] {
 
 // ----------------------------------------------------------------------------------------- LetFlow
 
-/// 64 bursts of 8 packets: 50 us between packets of a burst, and 1 ps more between bursts. All
-/// packets of a burst take one path. The next burst takes either, so that about half of 63, within
-/// five standard deviations of 4, change the path.
+/// A flow has 64 bursts of 8 packets. Packets of a burst are 50 us apart, and bursts 1 ps more. All
+/// packets of a burst take one path. The next burst takes either path, so about half of 63 bursts
+/// change the path, within five standard deviations of 4.
 #[test]
 fn a_burst_stays_on_its_path_and_the_next_may_take_another() {
     let mut leaf = Script::new(&leaf_spine(letflow(), 100), vec![flow(0, 4, 1 << 20, 0)], 8);

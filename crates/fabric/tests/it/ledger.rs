@@ -217,8 +217,8 @@ fn packets_dropped_from_a_queue_delay_no_other() {
     spec.reconvergence = Some(Duration::from_us(20));
     let (_, outcomes) = watched(&spec, vec![flow(0, 1, 50 * 1024, 0)], 1);
     assert_eq!(complaint(&outcomes[0], Time::NEVER), None);
-    // 50 packets are sent, the first 16 B longer than the others; 400 us after the first, all are
-    // repeated.
+    // 50 packets are sent, and the first is 16 B longer than the others. All are repeated 400 us
+    // after the first was sent.
     let each = [1122 * 80, 1106 * 80];
     let expected = [
         (Term::Sending, each[0] + 49 * each[1]),

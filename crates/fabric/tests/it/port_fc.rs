@@ -88,8 +88,8 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
     spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
-    // At server 0: five queues of the other ports of switch 20 for longer paths, however few links
-    // host 25 has, and the fourth for packets that end there.
+    // At server 0: five queues of the other ports of switch 20 for longer paths, although host 25
+    // has one link, and the fourth for packets that end there.
     assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.ports_of(NodeId(20))[0].id;

@@ -68,7 +68,8 @@ fn new_flows_avoid_a_paused_uplink() {
     assert!((20..40).any(|flow| new(&mut leaf, flow) == Some(first)));
 }
 
-/// Of two equal paths flows take the one not just chosen: a chosen path counts as 1 us longer.
+/// Of two equal paths, flows take the path that was not just chosen: a chosen path counts as 1 us
+/// longer.
 #[test]
 fn a_path_that_was_chosen_counts_as_longer() {
     for (burden, both) in [(Duration::from_us(1), true), (Duration::ZERO, false)] {

@@ -104,12 +104,13 @@ fn windows_hold_the_queue_where_the_delay_is_the_target() {
     assert!(seen.load > 0.999 && seen.pauses == 0, "{seen:?}");
 }
 
-/// 64 senders and a receiver at 10 Gb/s: one packet takes 884.8 ns, and one of each sender 56.6 us.
-/// The windows are smaller than a packet, and fair.
+/// 64 senders send to a receiver at 10 Gb/s. One packet takes 884.8 ns, and one packet of each
+/// sender 56.6 us. The windows are smaller than a packet, and fair.
 ///
-/// The base round-trip time is 5.05 us, and the range 65.3 us: 21.3 us / sqrt(w) - 2.13 us. 56.6 us
-/// x w is 13.05 us and that for w = 0.66, 37.2 us, of which 32.2 us are a queue of 36 packets;
-/// increases by a whole packet add some packets.
+/// The base round-trip time is 5.05 us. With a range of 65.3 us, flow scaling adds 21.3 us /
+/// sqrt(w) - 2.13 us. The windows take 56.6 us x w, and the target is 13.05 us plus flow scaling.
+/// Both are 37.2 us for w = 0.66, of which a queue of 36 packets takes 32.2 us. Increases by a
+/// whole packet add some packets.
 #[test]
 fn many_flows_share_a_link_with_windows_below_a_packet() {
     let config = SwiftConfig { initial_cwnd: Some(1.0), ..Default::default() };

@@ -78,8 +78,8 @@ mod tests {
         Time::ZERO + Duration::from_us(us)
     }
 
-    /// At a link of 100 Gb/s with periods of 1 us: if half is dropped, a metric of 1 of 8 is 100
-    /// Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
+    /// Returns the estimator of a link of 100 Gb/s with periods of 1 us. If half of the bytes are
+    /// dropped per period, a metric of 1 of 8 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
     fn dre(alpha: f64, levels: u16) -> Dre {
         Dre::new(Duration::from_us(1), alpha, levels, &fabric(star(2)).site(NodeId(2)).ports[0])
     }

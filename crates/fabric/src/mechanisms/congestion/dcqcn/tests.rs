@@ -274,8 +274,8 @@ fn a_cut_leaves_a_percentage_of_the_rate() {
     assert_eq!([Some(75), Some(100)].map(cut), [300 * GBPS, 400 * GBPS]);
 }
 
-/// 40 Gb/s at the first CNP, and half of that, less alpha's decay, 4 us later. A second CNP sets no
-/// rate, and no CNP raises one.
+/// The first CNP sets 40 Gb/s. The rate is cut 4 us later, to half of that but for alpha's decay. A
+/// second CNP sets no rate, and no CNP raises a rate.
 #[test]
 fn a_rate_is_set_on_the_first_cnp() {
     let first_rate = Some(Rate::from_gbps(40));

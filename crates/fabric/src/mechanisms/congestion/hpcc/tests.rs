@@ -62,13 +62,15 @@ fn three_acks_by_hand() {
     assert_eq!(point.window(), 125_000);
     // The first ACK only provides stamps to compare with.
     assert_eq!(ack(&mut point, 1000, 125_000, &[stamp(10, 0, 62_500)]), 100 * GBPS);
-    // 10 us later: the port sent at line rate with half a window in its queue. u = 1.5, tau = T, U
-    // = 1.5. W = 100 G / (1.5 / 0.95) + 40 M. Within the first round trip: not committed.
+    // In the 10 us before this ACK, the port sent at line rate with half a window in its queue. u =
+    // 1.5, tau = T, U = 1.5. W = 100 G / (1.5 / 0.95) + 40 M. The first round trip is not over, so
+    // W is not committed.
     assert_rate(ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]), 63_373_333_333);
     assert_eq!((point.reference.bps(), point.stage), (100 * GBPS, 0));
     assert_eq!(point.window(), 79_216);
-    // 5 us later: half of line rate and an empty queue, min(0, 62,500) = 0. u = 0.5, U = 0.5 x 1.5
-    // + 0.5 x 0.5 = 1. W = 100 G x 0.95 + 40 M, committed: more than 125,000 B are acknowledged.
+    // In the next 5 us, the port sent at half of line rate, and its queue is empty: min(0, 62,500)
+    // = 0. u = 0.5, U = 0.5 x 1.5 + 0.5 x 0.5 = 1. W = 100 G x 0.95 + 40 M. More than 125,000 B are
+    // acknowledged, so W is committed.
     assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
     assert_rate(point.reference.bps(), 95_040_000_000);
     assert_eq!((point.stage, point.committed_at), (0, 260_000));

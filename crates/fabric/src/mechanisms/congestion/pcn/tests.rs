@@ -68,7 +68,8 @@ fn a_single_packet_counts_over_the_gap_before_it() {
     assert_eq!(rate_of(&[160], 210), 8 * GBPS);
 }
 
-/// 19 of 20 packets are 95 %, which is not more than 95 %; 39 of 40 are more.
+/// 19 of 20 packets are exactly 95 %, so the flow is not congested. 39 of 40 packets are more than
+/// 95 %.
 #[test]
 fn a_flow_is_congested_if_more_than_95_percent_of_its_packets_are_marked() {
     for (packets, unmarked, is_congested) in [(20, 1, false), (40, 1, true), (20, 0, true), (20, 20, false)] {
@@ -126,7 +127,7 @@ fn a_cnp_for_congestion_raises_no_rate() {
     assert_eq!(rate_after(congested(80 * GBPS)), 50_003_051_758);
     // 1/128 of 49,996,948,242.
     assert_eq!(rate_after(Cnp::NotCongested), 50_393_652_917);
-    // Without a rate, 1/128 of the present one is taken off.
+    // A CNP without a rate reduces the present rate by 1/128.
     assert_eq!(rate_after(Cnp::Congested(None)), 49_999_952_503);
     assert_eq!(rate_after(congested(1)), 100_000_000);
 }
@@ -148,10 +149,10 @@ fn a_pause_does_not_lower_a_flows_rate() {
         }
         (cnps, sender.rate(at(0, 0)).bps())
     };
-    // 10 Gb/s, less 1/128.
+    // The rate is 10 Gb/s, less 1/128.
     assert_eq!(run(0..50, true, 50..=50), (1, 9_921_875_000));
     assert_eq!(run(50..50, true, 51..=250), (0, 9_921_875_000));
-    // 1/128 of the missing 90,078,125,000 more.
+    // The rate grows by 1/128 of the missing 90,078,125,000 b/s.
     assert_eq!(run(260..290, false, 300..=300), (1, 10_625_610_352));
 }
 

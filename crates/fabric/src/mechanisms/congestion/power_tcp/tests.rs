@@ -65,18 +65,20 @@ fn three_acks_by_hand() {
     assert_eq!((point.window(), point.current), (125_000, 100.0 * GBPS));
     ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
     assert_eq!(point.current, 100.0 * GBPS);
-    // 10 us later: sent at line rate, and 62,500 B in the queue. Current 1.5, voltage 1.5, power
-    // 2.25. 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100 G.
+    // In the 10 us before this ACK, the port sent at line rate and 62,500 B accumulated in its
+    // queue. Current 1.5, voltage 1.5, power 2.25. The rate is 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100
+    // G.
     ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
     assert_near(point.current, 50.9 * GBPS);
     assert_eq!((point.window(), point.old), (63_625, 100.0 * GBPS));
-    // 5 us later the queue is empty: sent at line rate, nothing arrived. Power 0; average (2.25 +
-    // 0) / 2. 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The first round trip is over.
+    // In the next 5 us, the port sent at line rate and nothing arrived, so the queue is empty.
+    // Power 0, average (2.25 + 0) / 2. The rate is 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The
+    // first round trip is over.
     ack(&mut point, 125_001, 260_000, &[stamp(25, 187_500, 0)]);
     assert_near(point.current, 85.99 * GBPS);
     assert_eq!((point.old, point.taken_at), (point.current, 260_000));
-    // 5 us later: half of line rate. Power 0.5, average 0.8125; more than line rate would be
-    // wanted.
+    // In the next 5 us, the port sent at half of line rate. Power 0.5, average 0.8125. The rate
+    // would exceed line rate and is capped.
     ack(&mut point, 130_000, 260_000, &[stamp(30, 218_750, 0)]);
     assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
 }
@@ -154,13 +156,14 @@ fn without_telemetry_power_comes_from_delays() {
         (point.power, point.current / GBPS)
     };
     assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));
-    // 5 us later 5 us more: gradient 1, current 2, voltage 1.5. Half of tau: (1 + 3) / 2.
+    // After 5 us the round trip is 5 us longer: gradient 1, current 2, voltage 1.5, power 3. 5 us
+    // are half of tau, so the average is (1 + 3) / 2.
     assert_eq!(answer(15, 15, 2000, 100_000), (2.0, 100.0));
-    // 10 us later as long: current 1, voltage 1.5. The round trip is over: 0.7 (100 / 1.5 + 0.15) +
-    // 0.3 x 100.
+    // After 10 us more the round trip is equally long: current 1, voltage 1.5. The round trip is
+    // over, so the rate is 0.7 (100 / 1.5 + 0.15) + 0.3 x 100.
     let (power, rate) = answer(25, 15, 100_001, 200_000);
     assert!((power - 1.5).abs() < 1e-12 && (rate - (0.7 * (100.0 / 1.5 + 0.15) + 30.0)).abs() < 1e-9, "{power} {rate}");
-    // Back at 10 us at once: the gradient is at least -0.5.
+    // The round trip returns to 10 us at once. The gradient is limited to -0.5.
     let (power, _) = answer(30, 10, 110_000, 200_000);
     assert!((power - 1.0).abs() < 1e-12, "{power}");
 }

@@ -232,30 +232,33 @@ fn set_rate_sets_the_window() {
     assert_near(ack(&mut point, 57, 9, 1), 25.04);
     assert_near(ack(&mut point, 58, 20, 1), 25.04);
     assert_near(ack(&mut point, 70, 20, 1), 15.024);
-    // By the round-trip time of 20 us: 31.25 packets, and an eighth of one.
+    // The window is the set rate times the round-trip time of 20 us: 31.25 packets, and later an
+    // eighth of a packet.
     point.set_rate(Time::ZERO + us(71), Rate::from_bps(12_500_000_000));
     assert_near(point.cwnd, 31.25);
     assert_near(ack(&mut point, 90, 20, 1), 18.75);
     point.set_rate(Time::ZERO + us(91), Rate::from_bps(50_000_000));
     assert_eq!((point.rate(Time::ZERO), point.cwnd), (Rate::from_bps(50_000_000), 0.125));
-    // Line rate, and the smallest window.
+    // The window is limited by line rate and by the smallest window.
     point.set_rate(Time::ZERO + us(92), Rate::from_gbps(200));
     assert_eq!(point.cwnd, 250.0);
     point.set_rate(Time::ZERO + us(93), Rate::from_bps(1));
     assert_eq!(point.cwnd, 0.01);
-    // The window that there is: an ACK may decrease it within the round trip.
+    // The set rate equals the present rate. An ACK may then decrease the window within the round
+    // trip.
     let mut point = reaction_point(fixed(), 25.0);
     point.set_rate(Time::ZERO + us(50), Rate::from_gbps(25));
     assert_near(ack(&mut point, 57, 20, 1), 15.0);
 }
 
-/// Nanoseconds of base target, per hop and fs_range; windows of flow scaling, beta, max_mdf, and
-/// windows; weight.
+/// Compares every profile with its source. A row has base target, per-hop delay and fs_range in ns;
+/// smallest and largest window of flow scaling; ai, beta and max_mdf; smallest, initial and largest
+/// window; and the weight of the round-trip time.
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     type Row = ([u64; 3], [f64; 2], [f64; 3], [f64; 3], f64);
     let table: [(SwiftProfile, Row); 3] = [
-        // 8 us and 8 us over four links of 2 us; 16 us are 200 packets.
+        // The base target of 8 us and four links of 2 us are 16 us in all, which are 200 packets.
         (SwiftProfile::Fabric, ([8000, 2000, 80_000], [0.1, 100.0], [1.0, 0.8, 0.5], [0.01, 100.0, 400.0], 0.7)),
         (SwiftProfile::PyrrhaNs3, ([3000, 1500, 50_000], [0.1, 50.0], [1.0, 0.5, 0.5], [0.01, 100.0, 100.0], 0.7)),
         (
@@ -276,11 +279,11 @@ fn profiles_have_the_parameters_of_their_sources() {
 fn single_parameters_override_the_profile_and_what_follows_from_them() {
     let config = |config: SwiftConfig| config.parameters(&sender());
     let default = config(SwiftConfig::default());
-    // 8 us and 4 us, less four links of 1 us; 12 us are 150 packets.
+    // T is 8 us plus 4 us. Without four links of 1 us, 8 us remain. 12 us are 150 packets.
     let queueing = config(SwiftConfig { queueing: Some(us(4)), per_hop: Some(us(1)), ..Default::default() });
     let expected = SwiftParameters { base_target: us(8), per_hop: us(1), fs_range: us(60), max_cwnd: 300.0, ..default };
     assert_eq!(queueing, expected);
-    // Links add more than the whole target: nothing remains.
+    // Links contribute more than the whole target, so the base target is zero.
     assert_eq!(config(SwiftConfig { per_hop: Some(us(5)), ..Default::default() }).base_target, Duration::ZERO);
     let small = config(SwiftConfig { max_cwnd: Some(10.0), ..Default::default() });
     assert_eq!((small.initial_cwnd, small.max_cwnd), (10.0, 10.0));

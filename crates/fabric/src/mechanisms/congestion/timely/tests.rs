@@ -106,7 +106,7 @@ fn set_rate_restarts_the_count_of_increases() {
     point.set_rate(Time::ZERO, Rate::from_gbps(20));
     assert_eq!((point.rate(Time::ZERO).bps(), point.window()), (20 * GBPS, u64::MAX));
     assert_rate(round_trip(&mut point, 10), 20_100 * MBPS);
-    // 90 us longer: the average is 78.75 us, the factor not below zero.
+    // The round trip is 90 us longer. The average is 78.75 us, and the factor is set to zero.
     assert_rate(round_trip(&mut point, 100), 100 * MBPS);
     for (set, held) in [(1, 100 * MBPS), (200 * GBPS, 100 * GBPS)] {
         point.set_rate(Time::ZERO, Rate::from_bps(set));
@@ -150,7 +150,8 @@ fn a_window_shrinks_with_the_rate() {
     assert_eq!(reaction_point(&TimelyConfig::default(), 100).window(), u64::MAX);
 }
 
-/// Mb/s of additive, hyper and lowest rate.
+/// Compares every profile with its source: additive increase, hyper increase and lowest rate, in
+/// Mb/s.
 #[test]
 fn profiles_have_the_parameters_of_their_sources() {
     for (profile, gbps, rates) in [

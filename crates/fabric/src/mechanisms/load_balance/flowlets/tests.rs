@@ -61,8 +61,9 @@ fn a_flowlet_ends_with_a_gap_longer_than_the_timeout() {
     assert_eq!(packet(&mut flowlets, FlowKey(8), at(400), &mut node, 0), (0, Asked::Unknown));
 }
 
-/// The bit is set at 100, 200, ... ns. A packet at 110 ns clears it; it is set at 200, and at 300
-/// ns the flowlet has ended. One at 199 ns has that from 300 ns on as well.
+/// The age bit is set at 100, 200, ... ns, and a packet clears it. After a packet at 110 ns, the
+/// bit is set at 200 ns and the flowlet ends at 300 ns. After a packet at 199 ns, the flowlet also
+/// ends at 300 ns.
 #[test]
 fn an_age_bit_ends_a_flowlet_after_one_to_two_timeouts() {
     for (last, next, ends) in
@@ -89,7 +90,7 @@ fn a_flow_is_remembered_until_it_is_too_old() {
     }
 }
 
-/// 100 flows per us, each of one packet: never more than those of two periods.
+/// 100 flows per us have one packet each. The table never holds more than the flows of two periods.
 #[test]
 fn ended_flows_are_removed() {
     let (mut flowlets, mut node) = (flowlets(), ports(&[]));

@@ -57,7 +57,7 @@ fn reordering_is_no_loss_and_arrived_packets_are_not_in_flight() {
     assert_eq!(send(&mut sender, &mut progress, 4), [6, 7]);
 }
 
-/// Of 0 to 11, packets 0, 3 and 6 are late or lost, 8 and 9 arrive and are dropped, and the state
+/// Of packets 0 to 11, 0, 3 and 6 are late or lost, 8 and 9 arrive and are dropped, and the state
 /// of 10 and 11 is unknown.
 #[test]
 fn a_nack_retransmits_earlier_unacknowledged_packets_once() {
@@ -65,12 +65,12 @@ fn a_nack_retransmits_earlier_unacknowledged_packets_once() {
     assert_eq!(send(&mut sender, &mut progress, 12).len(), 12);
     [1, 2, 4, 5, 7].iter().for_each(|arrived| ack(&mut sender, &mut progress, 0, *arrived));
     assert!(nack(&mut sender, &mut progress, 0, 8));
-    // The oldest is sent whatever the window is; 3, 6 and 8 as well as 0, 9, 10 and 11, which are
-    // in flight.
+    // The oldest lost packet, 0, is sent whatever the window is. Packets 3, 6 and 8 wait for the
+    // window, since 0, 9, 10 and 11 count as in flight.
     assert_eq!(send(&mut sender, &mut progress, 1), [0]);
     assert_eq!((sender.not_in_flight(&progress), send(&mut sender, &mut progress, 4)), (5 + 3, vec![]));
     assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![3, 6, 8], 5));
-    // Another NACK starts no recovery; 9 is lost as well.
+    // Another NACK starts no second recovery, but packet 9 is now lost, too.
     assert!(!nack(&mut sender, &mut progress, 0, 9));
     assert_eq!((send(&mut sender, &mut progress, 7), sender.not_in_flight(&progress)), (vec![9], 5));
     ack(&mut sender, &mut progress, 3, 0);
