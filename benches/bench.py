@@ -130,7 +130,7 @@ def simulate(scenario: str, *overrides: str, tool: Sequence[str] = ()) -> Figure
 
 
 def count(scenario: str, *overrides: str) -> Figures:
-    """Runs a shortened scenario, and adds the instructions per packet-hop without set-up."""
+    """Runs a shortened scenario under Callgrind, and adds the instructions per packet-hop, set-up excluded."""
     with TemporaryDirectory(prefix="backwater-callgrind-") as scratch:
         profile = Path(scratch) / "profile"
         callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]

@@ -26,7 +26,7 @@ SOURCES = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "crates/fabric/src"
 
 # Layers of the fabric, the lowest first.
 LAYERS = ("ids", "frame", "contract", "mechanisms", "network", "model", "driver")
-# Modules shared by all slots of the mechanisms. Otherwise, a slot imports no other slot.
+# Modules shared by all slots of the mechanisms. Apart from these, a slot imports only itself.
 SHARED = ("registry.rs", "plug_in.rs", "growth.rs", "cnm.rs")
 MAX_INLINE_TEST_LINES = 100
 MAX_CYCLE = 3

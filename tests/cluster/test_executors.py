@@ -1,4 +1,4 @@
-"""Sweeps on other machines: a Ray cluster of two workers, and jobs by submitit, which here are local processes."""
+"""Sweeps on a Ray cluster of two workers, and as jobs of submitit, which are local processes in these tests."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def assert_equal(directory: Path, store: Store, local: Store) -> None:
-    """Asserts that a store has the results of the local store, each made once, and that no run goes on."""
+    """Asserts that a store equals the local store, each run has one result, and no run is in progress."""
     of = study(directory)
     assert contents(store) == contents(local)
     assert table(of, store).equals(table(of, local))
@@ -75,12 +75,12 @@ def test_on_ray_a_worker_is_killed(tmp_path: Path, cluster: Cluster, local: Stor
 
 @contextlib.contextmanager
 def held_up(found: Callable[[], list[int]], number: int) -> Iterator[None]:
-    """Stops processes during the block, until a number is reached."""
+    """Suspends the processes that `found` returns, once there are `number` of them; resumes them at the end."""
 
     def signal_all(how: signal.Signals) -> int:
         victims = found()
         for process in victims:
-            # It may have ended.
+            # The process may have ended.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, how)
         return len(victims)
@@ -136,7 +136,7 @@ def test_a_sweep_on_ray_is_stopped_and_goes_on(
 
 
 def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
-    """Returns all combinations, every second one marked long. Any two of three choices still meet."""
+    """Returns all combinations, half of them marked long. The other half has all pairs of values of any two choices."""
     combinations = product(*(enumerate(values) for values in choices))
     return [
         pytest.param(
@@ -147,7 +147,7 @@ def every_other(*choices: Sequence[object]) -> list[ParameterSet]:
 
 
 def begun(tmp_path: Path, kind: str) -> subprocess.Popen[str]:
-    """Starts a sweep with runs of seconds in its own session, on its own cluster."""
+    """Starts a sweep in its own session, on its own cluster. Each run takes seconds."""
     study(tmp_path, GRID.replace('"1 ms"', '"8 ms"'))
     options = {"ray": ["num_cpus=2"], "submitit": ["cluster=local", f"folder={tmp_path}/logs"]}[kind]
     words = [word for option in options for word in ("--executor-option", option)]
@@ -193,7 +193,7 @@ def test_a_sweep_is_stopped_while_ray_starts(tmp_path: Path, how: signal.Signals
         stopped(process, how, twice=True, send=os.kill if how == signal.SIGTERM else os.killpg)
 
 
-# Sends SIGTERM 0.2 s after compiled code of Ray began to join the cluster, which takes longer.
+# Sends SIGTERM 0.2 s after compiled code of Ray begins to join the cluster. Joining takes longer.
 SIGNALLED_IN_RAY = """
 import os, subprocess, sys
 from backwater.cli.main import main
@@ -245,7 +245,7 @@ def test_by_submitit_a_job_is_killed(tmp_path: Path, local: Store) -> None:
 
 
 def test_a_job_that_runs_out_of_time_is_lost(tmp_path: Path) -> None:
-    """Raises the errors that submitit's workers leave."""
+    """Raises the errors with which submitit's workers report a time limit and a lack of memory."""
     chosen = executor(Kind.SUBMITIT, 1, {"cluster": "local", "folder": str(tmp_path / "logs"), "timeout_min": "1"})
     assert isinstance(chosen, Submitit)
     # The job is another process, which cannot import this file.

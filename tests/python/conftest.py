@@ -26,7 +26,7 @@ from backwater.why import Explanation
 from example import VICTIM
 from small_result import END, US, write_result
 
-# Cases of each property; `make test-long` asks for more.
+# Number of random cases per property; `make test-long` sets a larger number.
 EXAMPLES = int(os.environ.get("BACKWATER_EXAMPLES", "100"))
 # Deterministic cases without a deadline, because test machines may be busy.
 settings.register_profile("backwater", deadline=None, derandomize=True, max_examples=EXAMPLES)
@@ -161,7 +161,7 @@ at.scheme = "PFC"
 to.scheme = ["Pyrrha"]
 compare = "reduction"
 """
-# Changes of TINY into an experiment of analyses, without any run.
+# Edits that turn TINY into an experiment of analyses, in which nothing is simulated.
 ANALYSIS_ALONE = (
     (
         'mean = { kind = "flows", role = "incast" }\np99 = { kind = "flows", stat = "p99" }',
@@ -174,7 +174,7 @@ ANALYSIS_ALONE = (
 def command_line(*arguments: str | Path, code: int | None = None, output: str = "", error: str = "") -> CommandResult:
     """Runs a command. Asserts the exit code, if given, and parts of standard output and standard error.
 
-    A part may be folded over several lines.
+    The command may fold such a part over several lines.
     """
     outcome = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert code in {None, outcome.exit_code}, outcome.output
@@ -198,7 +198,7 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Writes an experiment file into the current directory, which is also the folder of a paper."""
+    """Writes an experiment file into the folder of a paper, in a temporary directory that becomes the current one."""
     monkeypatch.chdir(tmp_path)
     path = Path("papers/someone/fig1.toml")
     path.parent.mkdir(parents=True)
@@ -222,7 +222,7 @@ def kinds_of(definition: str) -> list[str]:
 
 
 def content_of(text: str) -> Content:
-    """Writes an experiment without a scenario, with `text`."""
+    """Returns an experiment that consists of an empty scenario and `text`."""
     head = 'experiment.title = "x"\nscenario = {}\nscales.small = { seeds = [1] }\n'
     return Content.model_validate(tomllib.loads(head + text))
 

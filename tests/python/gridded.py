@@ -126,12 +126,12 @@ def processes(*words: str) -> list[int]:
 
 
 def kill_when_some_are_made(store: Store, *words: str, how: signal.Signals = signal.SIGKILL) -> int:
-    """Kills a process with these words as soon as a quarter of the grid is done; returns its id."""
+    """Kills a process with these words in its command line when a quarter of the grid is done; returns its id."""
     victims: list[int] = []
 
     def is_killed() -> bool:
         for process in processes(*words)[:1]:
-            # It may have ended.
+            # The process may have ended.
             with suppress(ProcessLookupError):
                 os.kill(process, how)
                 victims.append(process)

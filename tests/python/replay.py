@@ -99,7 +99,7 @@ class Replay:
         self.links = {(link["node"], link["port"]): (link["peer"], link["delay_ps"]) for link in links}
         self.ports: dict[Port, History] = defaultdict(History)
         self.senders: dict[int, list[Sender]] = defaultdict(list)
-        # By node and packet, in order of time.
+        # Visits by node and packet, in order of time.
         self.visits: dict[tuple[str, int, int, str], list[Visit]] = defaultdict(list)
         # Departed packets, by port and start of their frame.
         self.left: dict[tuple[Port, int], Visit] = {}
@@ -211,7 +211,7 @@ class Replay:
         return bool(state and state[1])
 
     def in_queue(self, port: Port, queue: int, cls: int, start: int, end: int) -> Counter[Term]:
-        """Returns the reason for which a packet of a class waits in a queue."""
+        """Returns the time for which a packet of a class waits in a queue, by reason."""
         waits: Counter[Term] = Counter()
         for begin, until in self._pieces(port, [queue], start, end):
             frame, gate = self._on_wire(port, begin), self._gate(port, queue, begin)
@@ -233,7 +233,7 @@ class Replay:
         return waits
 
     def at_source(self, flow: int, end: int) -> Counter[Term]:
-        """Returns the activities and waits of a flow's sender from its start on."""
+        """Returns the time that a flow's sender spends on each activity and wait, from the flow's start to `end`."""
         start, cls = self.flows[flow]["start_ps"], self.flows[flow]["class"]
         states = self.senders[flow]
         own = sorted((frame.start, frame.until, frame.psn or 0) for frame, _ in self.own[flow])
@@ -285,14 +285,14 @@ class Replay:
         same = self.visits[node, visit.flow, visit.psn, visit.kind]
         arrivals = self.arrivals[node, visit.flow, visit.psn, visit.kind]
         found = arrivals[next(i for i, other in enumerate(same) if other is visit)]
-        # Among simultaneous arrivals, choose that at the same ingress port.
+        # Among simultaneous arrivals, choose the arrival at the packet's ingress port.
         through = (
             arrival for arrival in arrivals if arrival[0] == found[0] and self.others[arrival[2]][1] == visit.ingress
         )
         return next(through, found)
 
     def journey(self, frame: Frame, port: Port, arrived: int) -> tuple[Counter[Term], int, Port]:
-        """Returns a packet's terms from its first wire until its arrival in `frame`, and its departure."""
+        """Returns a packet's terms from its first link to its arrival in `frame`, and its departure's time and port."""
         waits: Counter[Term] = Counter()
         while True:
             waits[(*port, "serialisation", None, None)] += min(frame.until, arrived) - frame.start
@@ -302,7 +302,7 @@ class Replay:
                 return waits, frame.start, port
             waits += self._stays(visit, frame.start)
             is_answer = visit.kind != "data" and visit.port[0] == self.flows[visit.flow]["dst"]
-            # An answer continues the time of the packet that arrived at that instant.
+            # The receiver sends an answer when a data packet arrives: continue with that packet.
             arrived, frame, port = self._data_at(visit.flow, visit.came) if is_answer else self._before(visit)
             waits += self._forwarding(visit, arrived)
 
@@ -324,7 +324,7 @@ class Replay:
         return Counter({(*visit.port, "forwarding", None, None): visit.came - arrived})
 
     def packets(self, flow: int) -> tuple[int, dict[Term, int]]:
-        """Returns the number of delivered packets of a flow, and their terms from the first wire on."""
+        """Returns the number of delivered packets of a flow, and their terms from the first link on."""
         expected, seen, waits = 0, set[int](), Counter[Term]()
         for arrived, frame, port in self.data[flow]:
             assert frame.psn is not None
@@ -349,7 +349,7 @@ class Replay:
         return count, {term: length for term, length in waits.items() if length}
 
     def completion(self, flow: int) -> dict[Term, int]:
-        """Returns the terms of the packet that completed a flow, or of the expected packet, or of the sender."""
+        """Returns the terms of the packet that completed a flow, else of the expected packet, else of the sender."""
         if flow in self.received:
             time, psn = self.received[flow]
             arrived, frame, port = self._data_at(flow, time)

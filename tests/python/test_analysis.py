@@ -193,7 +193,8 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
     assert document["notes"] == ["only the first 2 flows were considered; there are more"]
     assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
-    # The third flow shares the uplink, which carries two of the flows if it is faster.
+    # Without the limit, a third flow shares the uplink leaf0:4 with the first flow. A faster uplink
+    # does not limit them.
     for rate, congested in (("100 Gbps", ["leaf0:4", "leaf1:0"]), ("400 Gbps", ["leaf1:0"])):
         outcome = command_line("analyze", file, "--json", "--set", f"topology.uplink_rate={rate}")
         assert json.loads(outcome.stdout)["congested"] == congested

@@ -18,16 +18,19 @@ HALVED = {"compare": "reduction", "at_least": 0.5}
 @pytest.mark.parametrize(
     ("ideal", "claim", "verdict", "bound"),
     [
-        # 10 to 8 at best: 20 % of the 50 % claimed.
+        # At ideal times, flows take 8 instead of 10: 20 % less, where 50 % are claimed.
         ([[8, 8], [8, 8]], HALVED, "out of reach: same direction", 0.2),
-        # 10 to 3 at load 1, 20 to 9 at load 2: 55 % at its worst place.
+        # At ideal times, flows take 3 instead of 10 at load 1, and 9 instead of 20 at load 2, the
+        # worst place: 55 % less.
         ([[3, 3], [9, 9]], HALVED, "same direction", 0.55),
         ([[8, 8], [8, 8]], {"compare": "ratio", "at_most": 0.5}, "out of reach: same direction", 0.8),
-        # Between 9 and ideal times of 2, slower flows would be within both ends.
+        # Our reduction is 10 %, that of ideal times 80 %. Both ends of the claim are in between, so
+        # the claim is within reach.
         ([[2, 2], [4, 4]], {"compare": "reduction", "at_least": 0.2, "at_most": 0.4}, "same direction", 0.8),
-        # A claim that is reached needs no bound.
+        # A bound does not change the verdict "reached".
         ([[8, 8], [8, 8]], {"compare": "reduction", "at_least": 0.05}, "reached", 0.2),
-        # Seeds differ by so much that the bound may be beyond the claim.
+        # The bounds of the two seeds, 20 % and 60 %, differ so much that the confidence interval of
+        # their mean includes the claim.
         ([[8, 4], [8, 8]], {**HALVED, "at": {"scheme": "new", "load": "1"}}, "same direction", 0.4),
         ([[None, None], [9, 9]], HALVED, "same direction", None),
         ([], HALVED, "same direction", None),

@@ -33,7 +33,8 @@ def judge(values: Sequence[float], **keys: Any) -> Verdict:  # noqa: ANN401 - an
 
 AGAINST = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 REDUCED = {"compare": "reduction", **AGAINST}
-# From old to new: 10 to 4 and 10 to 5 at load 1, 20 to 18 at load 2.
+# From old to new, values fall from 10 to 4 and to 5 (two seeds) at load 1, and from 20 to 18 at
+# load 2.
 VALUES = grid(old=[[10, 10], [20, 20]], new=[[4, 5], [18, 18]])
 # Values without scatter.
 MEANS = grid(old=[[10], [20]], new=[[4.5], [18]])
@@ -164,7 +165,7 @@ def test_a_reason_may_be_given_for_each_scale() -> None:
     ("values", "verdict"),
     [
         ([1.75, 1.76, 1.77], "reached"),
-        # 1.51 ± 0.05 is partly outside; the error is less than the effect claimed, 0.5
+        # 1.51 ± 0.05 is partly below 1.5; the error is less than the effect claimed, 0.5
         ([1.49, 1.51, 1.53], "reached, within error"),
         ([1.25, 1.26, 1.27], "same direction"),
         ([1.0, 1.1, 1.2], "not reached"),
@@ -174,7 +175,7 @@ def test_a_reason_may_be_given_for_each_scale() -> None:
         ([1.0, 1.25, 1.5], "too uncertain"),
         # 0.75 ± 0.62 does not contain 1.5
         ([0.5, 0.75, 1.0], "not reached"),
-        # one seed: without an error, the least effect is 1 %
+        # one seed has no error, so the effect must exceed 1 %
         ([1.5], "reached"),
         ([1.49], "same direction"),
         ([1.011], "same direction"),
@@ -198,7 +199,7 @@ def test_verdicts_know_the_error(values: list[float], verdict: str, mirrored: bo
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ([55.0, 60.0, 65.0], "too uncertain"),  # ± 12.4, and the interval is 20 wide
+        ([55.0, 60.0, 65.0], "too uncertain"),  # the error is 12.4, the expected interval is 20 wide
         ([51.0, 53.0, 55.0], "reached, within error"),  # ± 5.0
         ([59.0, 60.0, 61.0], "reached"),
         ([72.0], "not reached"),
@@ -214,7 +215,7 @@ def test_the_effect_claimed_between_two_bounds_is_half_their_distance(values: li
         ([1.0, 1.01, 1.02], "reached"),  # ± 0.025
         ([1.03, 1.035, 1.04], "reached"),  # ± 0.012
         ([1.03, 1.04, 1.05], "reached, within error"),  # ± 0.025
-        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075, more than the tolerance
+        ([1.0, 1.03, 1.06], "too uncertain"),  # ± 0.075: the error exceeds the tolerance
         ([1.06, 1.07, 1.08], "not reached"),
         ([1.06], "not reached"),
     ],
@@ -257,7 +258,7 @@ def test_with_a_baseline_of_0_the_least_effect_is_1_percent_of_the_effect_claime
 def test_values_may_be_too_large() -> None:
     assert check(grid(old=[[1.1e308, 1.1e308]]), at_least=5).note == "the values are too large to be averaged"
     assert Estimate(0.0, 1e308, 2).seeds_for(1e-3) is None
-    # no number of seeds decides on which side of 0 a mean of 0 is
+    # however many seeds there are, a mean of 0 is on neither side of 0
     claim = {"compare": "difference", "at_most": 0, **AGAINST}
     assert check(grid(old=[[0, 0]], new=[[-1, 1]]), **claim).note == "more than 10,000 seeds needed"
 
@@ -305,16 +306,18 @@ def test_the_worst_of_several_places_counts(places: list[list[float]], verdict: 
 
 
 def test_too_uncertain_gives_the_number_of_seeds_needed() -> None:
-    # Three seeds: 1.6 ± 0.497, deviation 0.2, effect 0.4. Four seeds: 3.182 · 0.2 / 2 = 0.318.
+    # Three seeds give 1.6 ± 0.497, with a deviation of 0.2. The effect claimed is 0.4. Four seeds
+    # would give an error of 3.182 · 0.2 / √4 = 0.318, which is less.
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 4 seeds needed"
-    # Without an effect, 0.02 from the bound: (1.96 · 0.2 / 0.02)² = 384.
+    # The effect claimed is 0, and the mean is 0.02 from the bound. An error of 0.02 takes
+    # (1.96 · 0.2 / 0.02)² = 384 seeds, or a few more with Student's t.
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.58, neutral=1.58)
     assert assessment.note == "about 387 seeds needed"
-    # The place that needs the most seeds counts.
+    # The note is about the place that needs the most seeds.
     assessment = check(grid(old=[[1.4, 1.6, 1.8], [1.2, 1.6, 2.0]]), at_least=1.4, neutral=1.0)
     assert assessment.note == "about 7 seeds needed at 2"
-    # It need not be the worst place, which is shown first.
+    # This place can differ from the worst place, which is shown first.
     assessment = check(grid(old=[[1.0, 1.5, 2.6], [1.59, 1.6, 1.61]]), at_least=1.5, neutral=1.0)
     assert (next(iter(assessment.estimates)), assessment.note) == ("2", "about 13 seeds needed at 1")
     assessment = check(grid(old=[[1.4, 1.6, 1.8]]), at_least=1.6, neutral=1.6)
@@ -342,7 +345,7 @@ def expected(value: float, bound: Mapping[str, float]) -> bool:
 
 
 @given(SEEDS, bounds(), NEUTRAL)
-# A single run refutes never and always, so that they are never too uncertain.
+# A single run refutes "never" and "always", so such a claim is never "too uncertain".
 @example([0.0, -1.0], {"at_most": 0.0}, None)
 def test_only_expected_values_are_reached(values: list[float], bound: dict[str, float], neutral: float | None) -> None:
     assessment = check(grid(old=[values]), neutral=neutral, **bound)
@@ -421,7 +424,7 @@ def test_confidence_is_students() -> None:
     estimate = Estimate.of([1.0, 2.0, 3.0])
     assert estimate.mean == 2
     assert estimate.half_width == pytest.approx(4.303 / math.sqrt(3))
-    # a table of quantiles: 11, 30 and 120 degrees of freedom
+    # quantiles from a table, for 11, 30 and 120 degrees of freedom
     assert [claims.student(degrees) for degrees in (11, 30, 120)] == pytest.approx([2.201, 2.042, 1.980], abs=6e-4)
 
 

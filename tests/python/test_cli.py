@@ -113,7 +113,7 @@ def test_a_directory_is_locked_by_one_process_and_released_if_it_is_killed(small
         left = {path.name: path.stat().st_ino for path in Path("out").iterdir()}
         assert process.poll() is None
         process.kill()
-    # The process may have created more of them.
+    # The running process may have created more files in the meantime.
     assert files
     assert files.items() <= left.items()
     assert refused.exit_code == 2

@@ -155,7 +155,8 @@ def test_a_seed_without_such_flows_is_left_out_with_a_note(tmp_path: Path) -> No
     grouped = groups.load([tmp_path])
     [mean] = [view for view in views.comparison(grouped) if view.title == "Mean flow completion time (µs)"]
     assert mean.headers == ("traffic", "flow size", "mtu 1000 B (3 seeds)", "mtu 2000 B (1 seed)")
-    # Deviation 2 µs / √2, divided by √2 for the error, times t for 1 degree of freedom: 12.706.
+    # The values 2 µs and 4 µs have a deviation of √2 µs. Half the width of the confidence interval
+    # is 12.706 (t for 1 degree of freedom) · √2 µs / √2.
     assert [*mean.rows] == [("background", "≤ 10 KB", "3.000 ± 12.71 (2 of 3 seeds)", "–")]
     [of_machines, nothing] = of_flows(compared(tmp_path), "mean_us", tag="background")
     assert (of_machines["values"], of_machines["seeds"]) == ([2, None, 4], 2)
@@ -192,9 +193,10 @@ def test_outcomes_are_counted_and_costs_are_added(tmp_path: Path) -> None:
     assert facts["Lossless"][0].startswith("1 dropped")
     assert facts["Deadlock"] == ("2 of 4, the earliest at 20 µs", "bad")
     assert facts["Unfinished flows"] == ("4 of 24", "warning")
-    # 10, 20, 30 and 3: deviation 11.7863; t for 3 degrees of freedom is 3.182.
+    # The deviation of 10, 20, 30 and 3 is 11.7863. Half the width of the confidence interval is
+    # 3.182 (t for 3 degrees of freedom) · 11.7863 / √4.
     assert facts["PAUSE frames"][0] == "15.8 ± 18.8"
-    # A missing counter is 0: the deviation of 4, 0, 0 and 0 is 2.
+    # A missing counter is 0. The deviation of 4, 0, 0 and 0 is 2, and 3.182 · 2 / √4 = 3.18.
     assert facts["Merges"][0] == "1 ± 3.18"
     assert facts["Peak added queues"][0] == "7 of a port, 5 with packets"
     assert facts["CPU time"][0] == "2.0 s"
@@ -266,7 +268,7 @@ def test_groups_differ_in_effective_values_and_versions(
 ) -> None:
     grouped = groups.load([write_seeded(tmp_path / "a", 1), write_seeded(tmp_path / "b", 2, **run)])
     assert grouped.differing == [path]
-    # A group without the value has no text for it; then directories are labels.
+    # A group that lacks the setting has no text for it. Directories are the labels then.
     assert grouped.groups[1].label == (label or "b")
 
 
@@ -343,7 +345,7 @@ def test_labels_are_distinct_short_and_deterministic(settings: list[dict[str, An
     found = labels(settings, {"switch.flow_control.kind", "load"}, directories)
     assert len(set(found)) == len(settings)
     assert all(0 < len(label) <= LONGEST for label in found)
-    # The order does not change labels, except directories, which belong to positions.
+    # The order of groups does not change labels, except for directories, which belong to positions.
     backwards = labels(settings[::-1], {"switch.flow_control.kind", "load"}, directories[::-1])
     assert sorted(backwards) == sorted(found) or {*found} != {str(number) for number in range(len(settings))}
 
@@ -396,7 +398,8 @@ def test_folders_keep_together_what_agrees(tmp_path: Path) -> None:
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert [(group.label, group.seeds) for group in grouped.groups] == [("old", [1, 2, 3]), ("new", [1, 2, 3])]
     assert "(and others of 1 more seed)" in grouped.notes[0]
-    # A folder with two runs of one seed is no group; copies count once.
+    # A folder with two different runs of one seed is no group, so each run is a group of its own.
+    # The copy counts once.
     other = write_seeded(tmp_path / "new" / "again", 1, fingerprint="again")
     grouped = groups.load([tmp_path / "old", tmp_path / "new"])
     assert (len(grouped.groups), grouped.copies) == (6, 1)
@@ -438,7 +441,8 @@ def test_duplicate_and_empty_directories_are_refused(tmp_path: Path) -> None:
 def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     for seed, fct in ((1, 2), (2, 4)):
         write_seeded(tmp_path / str(seed), seed, fct=(fct,))
-    # The second run sends twice as much, has more bytes queued and is never paused.
+    # The second run sends three times as much, fills five times as much buffer, is never paused,
+    # and lasts twice as long.
     second = tmp_path / "2"
     ports = pl.read_parquet(second / "ports.parquet").with_columns(pl.col("tx_bytes") * 3)
     ports.write_parquet(second / "ports.parquet")
@@ -454,7 +458,7 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     assert [(row["value"], row["fraction"]) for row in of_group] == [(2, 0), (2, 0.5), (4, 1)]
     assert rows(of_size)
     assert throughput["title"]["text"] == "Throughput received by all hosts, mean of the runs"
-    # 62,500 B in 10 µs are 50 Gb/s. The other run sends three times as much.
+    # In 10 µs, 62,500 B are 50 Gb/s. The second run sends 150 Gb/s, so the mean is 100 Gb/s.
     received = {(row["series"], row["time"]): row["bps"] for row in rows(throughput)}
     assert received["mtu 1000 B", 10] == 100
     assert received["mtu 9 KB", 10] == 50
@@ -463,7 +467,8 @@ def test_lines_of_a_page_cover_all_runs_of_a_group(tmp_path: Path) -> None:
     assert (held["mtu 1000 B", 20], held["mtu 9 KB", 20]) == (15_000, 3_000)
     closed = {(row["series"], row["time"]): row["queues"] for row in rows(paused)}
     assert closed["mtu 9 KB", 50] == 1
-    # The line of the first run ends at 100 µs.
+    # At 50 µs, one of the two runs has a paused queue. The first run ends at 100 µs and counts as 0
+    # from then on.
     assert [closed["mtu 1000 B", time] for time in (50, 150)] == [0.5, 0]
     assert {row["time"] for row in rows(throughput) if row["series"] == "mtu 1000 B"} >= {10, 200}
     html = report.comparison(grouped)

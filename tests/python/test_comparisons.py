@@ -28,7 +28,7 @@ AGAINST_OLD = {"at": {"scheme": "new"}, "to": {"scheme": "old"}}
 def grid(
     variant: str = "base", seeds: int = 1, **of_schemes: tuple[float | None, float | None]
 ) -> dict[Point, dict[str, float | None]]:
-    """Returns a measure of each scheme at two loads, plus 1 per seed, and `lost`, a million times as much."""
+    """Returns the measure `m` of each scheme at two loads, plus the seed, and `lost`, a million times as much."""
     return {
         Point({"load": load, "scheme": scheme, "variant": variant}, seed): {
             "m": None if value is None else value + seed,
@@ -84,7 +84,7 @@ def test_a_column_for_every_measure_and_every_baseline() -> None:
 
 
 def test_comparisons_are_made_seed_by_seed_and_then_averaged() -> None:
-    # 10 and 11 by 40 and 41; 20 and 21 by 16 and 17
+    # The ratios by seed are 10/40 and 11/41 at the first load, 20/16 and 21/17 at the second.
     values = grid(seeds=2, old=(40, 16), new=(10, 20))
     assert cells(values, compare="ratio", **AGAINST_OLD) == ["0.26 ± 0.12, 1.24 ± 0.09"]
     assert cells(values, compare="difference", **AGAINST_OLD) == ["-30 µs, 4 µs"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("machine")
 
 
 class Lost:
-    """Loses every run so often."""
+    """Executor that loses the first `times` attempts."""
 
     width = 1
 
@@ -35,7 +35,7 @@ class Lost:
         return Local(1).perform(directory, base_dir)
 
     def stop(self) -> None:
-        """Nothing goes on."""
+        """Does nothing: no run is in progress."""
 
 
 @pytest.mark.usefixtures("tiny")
@@ -61,7 +61,7 @@ def test_a_run_that_is_lost_again_and_again_fails() -> None:
 
 
 class Ends(Lost):
-    """Ends the first run in a way of its own, though its result is complete."""
+    """Executor that replaces the exit code of the first run, whose result is complete."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(0)
@@ -97,7 +97,7 @@ def test_what_becomes_of_a_run_follows_from_its_exit_code(exit_code: int, attemp
 
 
 class Endless:
-    """Fails one run, and makes others, two at once, that end when they are stopped."""
+    """Executor that fails the first run. Further runs, two at once, last until the executor is stopped."""
 
     width = 2
 
@@ -127,12 +127,12 @@ def test_an_interrupt_stops_the_executor() -> None:
     with pytest.raises(sweep.SweepInterrupted) as caught:
         sweep.run(Store(Path("store")), jobs, executor, interrupt)
     assert executor.stopped.is_set()
-    # A failed run is no result.
+    # The failed run does not count as done.
     assert (caught.value.done, caught.value.all) == (0, len(jobs))
 
 
 class Held(Stoppable[str]):
-    """Makes runs that last until they are ended, and are lost by that or have an exit code."""
+    """Executor whose runs last until they are ended. A run is then lost (`is_lost`), or has an exit code."""
 
     def __init__(self, *, is_lost: bool) -> None:
         super().__init__(1)
@@ -179,7 +179,7 @@ def test_a_run_that_has_ended_is_not_ended_again() -> None:
 
 
 class Slow(Held):
-    """Takes long to begin a run."""
+    """Executor that takes long to begin a run."""
 
     width = 8
 

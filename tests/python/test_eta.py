@@ -30,7 +30,7 @@ class Clock:
 
 
 def counted(*reports: tuple[float, int], total: int = 20, quiet: bool = False) -> None:
-    """Reports progress up to a number at each of these seconds."""
+    """Reports progress; each report is a time in seconds, and the number of runs done."""
     clock = Clock()
     with console.counting(quiet, clock=clock) as tell:
         for second, done in reports:

@@ -157,7 +157,7 @@ def test_frames_without_a_format_use_an_experimental_ethertype(tmp_path: Path) -
         else:
             # The packet follows 42 bytes of HPCC's header.
             assert (data[12:14], data[14:56]) == (b"\x88\xb5", row["header"])
-            # Scapy takes a millisecond for an ICRC.
+            # Check every tenth frame: scapy takes a millisecond for an ICRC.
             assert number % 10 or recomputed(data[:12] + b"\x08\x00" + data[56:])[14:] == data[56:]
         kinds[row["frame"]] += 1
     assert kinds["pyrrha"] > 0
@@ -338,7 +338,7 @@ def test_every_pause_is_a_slice_and_has_an_arrow_from_its_cause(incast: Result, 
     assert found == {name: sorted(spans) for name, spans in expected.items()}
     arrows = {drawn.arrows_to[arrow]: drawn.arrows_from[arrow] for arrow in drawn.arrows_to}
     assert arrows == causes
-    # Trees of pauses as well as single pauses.
+    # Some pauses are caused by other pauses, some by congestion at the port itself.
     assert any("paused" in cause[0][-1] for cause in causes.values())
     assert any(cause[0][-1] == "congested" for cause in causes.values())
 

@@ -62,7 +62,7 @@ class Crate:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("target"))
-        # Locked versions of Backwater's own build, which are already downloaded.
+        # Use the locked versions of Backwater's own build, which are already downloaded.
         shutil.copy(ROOT / "Cargo.lock", folder)
         own = ('version = "0.1.0"', f'version = "{self.version}"')
         edited(folder / "Cargo.toml", ("../../crates", f"{ROOT}/crates"), own)
@@ -105,7 +105,8 @@ def test_the_example_runs_and_its_results_are_reported_and_compared(crate: Crate
     for result in (ours, pfc):
         assert result.summary.outcome == "completed"
         assert (result.summary.audit_ok, result.summary.total_drops) == (True, 0)
-    # The mechanism counts its STOPs. A STOP for the incast's class also stops the bystander's class.
+    # The mechanism counts its STOPs. A STOP for the incast's class also stops the bystander's
+    # class.
     assert ours.summary.counters["stops"] > 0
     assert "stops" not in pfc.summary.counters
 
@@ -170,7 +171,7 @@ def test_errors_are_reported_like_those_of_built_in_mechanisms(crate: Crate) -> 
         assert process.returncode == 2
         for text in messages:
             assert text in process.stderr, process.stderr
-    # Unknown without the extension.
+    # Without the extension, the mechanism is unknown.
     process = crate.backwater("explain", "incast.toml", module="")
     assert process.returncode == 2
     assert 'switch.flow_control.kind = "on-off": unknown name' in process.stderr
@@ -196,5 +197,5 @@ def test_a_key_depends_on_versions_of_mechanisms_and_the_core_file(
     before, after = keys("before"), keys("after")
     # Runs with built-in mechanisms only have the same key in every build.
     assert before[0] == after[0]
-    # Versions can be forgotten, so a rebuilt module has another key.
+    # An author may forget to change the version, so a rebuilt module has another key.
     assert len({*before, *after}) == 5

@@ -39,8 +39,8 @@ def test_chips_are_those_of_figure_4_of_dsh() -> None:
     known = chips()
     like = Switch(10**11, units.picoseconds("1.5 us"), classes=8)
     shares = {name: of_chip(chip, like).schemes[0].headroom / chip.buffer for name, chip in known.items()}
-    # Section III-A: 43 % and 157 us for the first chip, 67 % and 37 us for the last one.
-    # Trident2: 44.4 %.
+    # Section III-A states 43 % and 157 us for the first chip, 67 % and 37 us for the last one. The
+    # share of Trident2 is 44.4 %.
     assert round(100 * shares["trident-plus"]) == 43
     assert round(shares["trident2"], 3) == 0.444
     assert round(100 * shares["tomahawk4"]) in {67, 68}
@@ -184,7 +184,7 @@ def test_a_headroom_pool_is_compared_with_the_need_of_all_queues(tmp_path: Path)
     assert cover.pool_missing(config, [found]) == missing > 0
     outcome = check(SONIC / "7050cx3.json", "--simulate", code=1, output=f"{missing / 1e6:.3f} MB short of")
     assert f"of {2_058_240 // 64:,} B used, packets dropped" in outcome.stdout
-    # Exactly enough, and one byte less.
+    # A pool of exactly the needed size is enough; one byte less is not.
     for spare, code in ((0, 0), (-1, 1)):
         size = str(64 * found.plan.exact + spare)
         path = edited(tmp_path, put("BUFFER_POOL", "ingress_lossless_pool", "xoff", size), "7050cx3.json")
@@ -256,7 +256,7 @@ def test_too_little_headroom_is_reported_and_shown_by_simulation(tmp_path: Path)
     assert short.missing > 0
     assert worst_case.simulate(short.plan.switch, short.headroom).drops
     assert f"{short.missing:,} B short" in outcome.stdout
-    # Enough headroom: no drops, and at most the exact need is used.
+    # With enough headroom, no packet is dropped, and at most the exact need is used.
     for enough in covers.values():
         case = worst_case.simulate(enough.plan.switch, enough.headroom)
         assert not case.drops
@@ -427,8 +427,9 @@ def test_the_formula_names_unknown_speeds_and_chips() -> None:
 
 
 def test_the_formula_for_eight_lanes_and_for_small_packets() -> None:
-    # By hand from SONiC's script: 394 quanta, 40 m, 9100 B, 0.8 KiB; small packets of 64 B in cells
-    # of 192 B.
+    # The delays are computed by hand as in SONiC's script: an MTU of 9100 B, twice 40 m of cable,
+    # 0.8 KiB for MAC and PHY, and a response of 394 quanta of 64 B. A small packet of 64 B occupies
+    # a cell of 192 B, three times its size.
     delays = 9100 + 2 * 40 * 100_000 * 1e9 / 198e6 / 8192 + 0.8 * 1024 + 394 * 64
 
     def of(share: int) -> int:
@@ -436,6 +437,7 @@ def test_the_formula_for_eight_lanes_and_for_small_packets() -> None:
 
     assert spectrum(Spectrum(100_000, 40)).xoff == of(100)
     assert spectrum(Spectrum(100_000, 40, small_packets=10)).xoff == of(10) == 49_152
-    # Eight lanes: two pipelines minus 1 KiB, plus a frame, in whole KiB.
+    # With eight lanes, xon counts the pipeline of 19 KiB twice, minus 1 KiB. The size includes one
+    # more frame of 9100 B. All sizes are rounded up to whole KiB.
     wide = spectrum(Spectrum(100_000, 40, small_packets=10, eight_lanes=True))
     assert (wide.xoff, wide.xon, wide.size) == (49_152, 37 * 1024, (48 + 37 + 9) * 1024)

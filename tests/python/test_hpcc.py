@@ -12,9 +12,9 @@ import backwater
 from backwater import Result, _core, hpcc
 from backwater.topology import Topology
 
-# Stand-alone time from h0 to h2: 2 x 2 µs of propagation, 2 x 80 ns for a 1000 B packet,
-# (10,000 + 10 x 48) B at 100 Gb/s.
-# The flow from h0 to h1 has an additional packet of 1 B.
+# Alone, the flow from h0 to h2 takes 4998 ns: 2 x 2 µs of propagation, 2 x 80 ns for a 1000 B
+# packet, and 838 ns for (10,000 + 10 x 48) B at 100 Gb/s. The flow from h0 to h1 has an additional
+# packet of 1 B.
 FCT = """\
 0b000001 0b000201 10000 100 10000 0 4000 4998
 0b000101 0b000201 10000 100 10000 0 6000 4998

@@ -84,7 +84,7 @@ def test_points_that_differ_in_one_seed_are_not_identical() -> None:
     assert [*identical(found.study, runs)] == []
     runs[point] = runs[point].model_copy(update={"fingerprint": None})
     assert [*identical(found.study, runs)] == []
-    # Without that run, the other seeds of its place do not count.
+    # A place that lacks the run of one seed is not compared, even if its other seeds agree.
     none = {place: run.model_copy(update={"fingerprint": None}) for place, run in runs.items() if place.seed == 2}
     assert [*identical(found.study, runs | none)] == []
 

@@ -90,7 +90,7 @@ def test_a_stopped_run_leaves_a_valid_result(how: signal.Signals) -> None:
 def test_signals_to_a_process_and_its_group_count_as_one() -> None:
     with started("-m", "backwater", "run", "endless.toml", "-o", "out") as process:
         simulates(Path("out"))
-        # As `timeout` and batch systems do.
+        # `timeout` and batch systems also signal a process several times.
         for _ in range(3):
             process.send_signal(signal.SIGTERM)
             time.sleep(0.02)
@@ -101,7 +101,7 @@ def test_signals_to_a_process_and_its_group_count_as_one() -> None:
 
 
 SLEEPS = 'import time; print("ready", flush=True); time.sleep(60)'
-# As pydantic does.
+# Pydantic converts KeyboardInterrupt in this way.
 TRANSLATES = f"""
 try:
     {SLEEPS}
@@ -125,7 +125,7 @@ def test_a_signal_ends_a_command_during_its_import(how: signal.Signals, module: 
         ready(process)
         process.send_signal(how)
         assert ended(process) == (130, "", "")
-    # The report imports the last two.
+    # The report imports polars and jinja2, when the run itself is already complete.
     assert names(Path("out")) == ({*FILES} - {"report.html"} if module in {"polars", "jinja2"} else set())
 
 
@@ -221,7 +221,7 @@ PHASES = {
 @pytest.mark.parametrize("phase", PHASES)
 @BOTH
 def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.Signals, phase: str) -> None:
-    # Python ends modules and scripts differently.
+    # Run a module, as `python -m backwater` does: Python ends modules and scripts differently.
     Path("script.py").write_text(SCRIPT.replace("BODY", PHASES[phase]), encoding="utf-8")
     with started("-m", "script") as process:
         ready(process)
@@ -236,7 +236,7 @@ def test_two_signals_end_a_process_in_any_phase_without_a_traceback(how: signal.
     assert errors.startswith("interrupted again") != is_over
 
 
-# The command may end before the signal thread runs.
+# The sleep gives the thread that watches for signals time to run, even if the command ends first.
 ORDERLY = """
     atexit.register(time.sleep, 0.2)
     try:
@@ -268,7 +268,7 @@ def test_a_signal_ends_the_worker_of_a_sweep_without_a_result(how: signal.Signal
     store, job = Store(Path("store")), Job.of("endless", Scenario.load("endless.toml"), Path())
     store.open()
     directory = store.begin(job)
-    # The worker ends with its standard input.
+    # The worker would end if its standard input were closed.
     with started("-m", "backwater.experiment.worker", directory, ".") as process:
         simulates(directory)
         process.send_signal(how)

@@ -45,7 +45,8 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "flows", stat = "p50"', 3.0),
         ('kind = "flows", value = "blocked", stat = "sum"', 6.0),
         ('kind = "flows", value = "goodput", stat = "max"', 40.0),
-        # 10, 10 and 11 packets arrived; of one flow, 3 are disordered, with degrees up to 2.
+        # The flows received 10, 10 and 11 packets. Three packets of one flow are disordered, by
+        # degrees of at most 2.
         ('kind = "flows", value = "arrived", stat = "sum"', 31.0),
         ('kind = "flows", value = "disordered", stat = "max"', 3.0),
         ('kind = "flows", value = "disordered", stat = "share"', 0.25),
@@ -98,7 +99,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "run", path = "deadlock.onset_ps", per = "pause_frames"', None),
         ('kind = "run", path = "pause_frames", per = "deadlock.onset_ps"', None),
         ('kind = "run", path = "counters.notice_delay_ns", per = "counters.notices_received"', None),
-        # After the warm-up of 5 µs two stops used headroom, and three had a window.
+        # After the warm-up of 5 µs, two stops used headroom. Three stops have a window for rates.
         ('kind = "ingress", value = "headroom"', 1750.0),
         ('kind = "ingress", value = "headroom", stat = "count"', 2.0),
         ('kind = "ingress", value = "stopped-at-switch", stat = "max"', 2.0),
@@ -137,19 +138,19 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "queue", ports = "s0:1", stat = "max"', 400.0),
         ('kind = "queue", ports = "s*->h0", stat = "max"', 0.0),
         ('kind = "queue", ports = "h*->s0", stat = "count"', 10.0),
-        # h0 is paused from 10 to 20 µs, h1 from 15 to 25 µs and from 30 µs to the end.
-        # Two of ten samples have entries: 1, and 2 + 4.
+        # Two of ten samples have entries: 1 in the first sample, 2 + 4 in the second.
         ('kind = "balancing", what = "isolation_paths", stat = "sum"', 7.0),
         ('kind = "balancing", what = "isolation_paths"', 0.7),
         ('kind = "balancing", what = "isolation_paths", stat = "max", nodes = ["s0"]', 2.0),
         ('kind = "balancing", what = "isolation_paths", from = "10 us", to = "20 us"', 6.0),
         ('kind = "balancing", what = "isolated_flows", stat = "max"', 5.0),
         ('kind = "balancing", what = "stopped_uplinks", stat = "max"', 0.0),
-        # Delays of 4, 2 and 6 µs. Isolated idle paths have no delay.
+        # The known delays are 4, 2 and 6 µs. The isolated path has no known delay.
         ('kind = "path-delays"', 4.0),
         ('kind = "path-delays", stat = "count"', 3.0),
         ('kind = "path-delays", nodes = ["s0"]', 3.0),
         ('kind = "path-delays", from = "10 us", stat = "max"', 6.0),
+        # h0 is paused from 10 to 20 µs, h1 from 15 to 25 µs and from 30 µs to the end.
         ('kind = "paused-links"', (2 + 1 + 7) / 10),
         ('kind = "paused-links", stat = "max"', 2.0),
         ('kind = "paused-links", stat = "min"', 0.0),
@@ -162,7 +163,7 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "paused-links", interval = "40 us", from = "40 us"', 1.0),
         ('kind = "paused-links", of = "switches", stat = "max"', 0.0),
         ('kind = "paused-links", from = "100 us", to = "200 us"', 0.0),
-        # 37.5 of the 187.5 KB that h0 sent.
+        # Of the 187.5 KB that h0 sent, 37.5 KB were relayed.
         ('kind = "relayed"', 0.2),
         ('kind = "relayed", from = "20 us"', 0.6),
         ('kind = "relayed", to = "20 us"', 0.0),
@@ -173,7 +174,8 @@ def measure_of(text: str) -> ResultMeasure:
         ('kind = "throughput", hosts = "h[1-2]"', 5.0),
         ('kind = "throughput", hosts = ["h0"], direction = "sent"', 15.0),
         ('kind = "throughput", from = "10 us"', 0.0),
-        # h0 sends at 100 Gb/s in interval 1 and at 50 in interval 3, s0->h2 at 50 in interval 1.
+        # h0 sends at 100 Gb/s in interval 1 and at 50 Gb/s in interval 3. The port s0->h2 sends at
+        # 50 Gb/s in interval 1.
         ('kind = "throughput", ports = "s0->h2"', 5.0),
         ('kind = "throughput", ports = ["h0:0", "s0:2"]', 20.0),
         ('kind = "throughput", ports = ["h0:0", "h0->s0"], to = "20 us"', 50.0),
@@ -257,7 +259,8 @@ def test_pauses_are_those_of_the_switch_that_sent_the_pause(
 
 def test_a_link_is_paused_while_a_queue_of_its_port_is(result: Result) -> None:
     rows = [
-        # Two queues of a port; a pause that ends with an interval; a pause of no length.
+        # The pauses include two queues of one port, a pause that ends with an interval, and a pause
+        # of length 0.
         ("s0", 1, 12 * US, 31 * US),
         ("s0", 1, 15 * US, 16 * US),
         ("s0", 2, 30 * US, 40 * US),
@@ -314,7 +317,7 @@ def test_a_queue_has_settled_when_it_stays_short(result: Result, text: str, expe
         ('value = "time"', [4.0, 10.0, 2.0, 2.0]),
         ('dst = "h1"', [50.0, 80.0, 20.0]),
         ('tag = "incast"', [50.0, 80.0, 40.0]),
-        # Flows outside the filter do not count: neither their bytes, nor that they are unfinished.
+        # Flows outside the filter do not count: they add no bytes, and they may be unfinished.
         ('src = "h0"', [40.0, 20.0]),
         ('src = "h2"', [30.0, 80.0, 40.0, 40.0]),
     ],
@@ -342,7 +345,7 @@ def test_relaying_hosts_count_as_hosts_and_have_a_buffer(result: Result) -> None
     result.topology.nodes = nodes.with_columns(pl.col("kind").replace("host", "relay"))
     frames = measure_of('kind = "throughput", hosts = ["h2"]')
     assert frames.evaluate(result) == pytest.approx(5.0)
-    # A switch without a path to any host is in layer 0, too.
+    # A switch without a path to any host is in layer 0, like hosts.
     result.topology.nodes = result.topology.nodes.with_columns(layer=0)
     relayed = measure_of('kind = "relayed"')
     assert relayed.evaluate(result) == pytest.approx(0.2)

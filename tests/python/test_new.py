@@ -97,7 +97,7 @@ def test_a_copy_of_a_figure_has_the_choices_of_its_paper(here: Path, reading: st
     assert points == origin.points("small")
     for point in points:
         assert copy.scenario("small", point).resolved() == origin.scenario("small", point).resolved()
-    # Another experiment in the folder does not use them.
+    # Another experiment in the folder does not use the copied choices.
     (here / "other.toml").write_text((here / "mine.toml").read_text())
     assert Experiment.load("other.toml", reading).edits == []
     (here / "other.toml").unlink()

@@ -54,7 +54,10 @@ def completion(result: Result, **chosen: str) -> pl.Series:
 
 
 def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path) -> None:
-    """T17: uncongested flows 42.8–98.2 % below PFC in the mean, 1.6–215x in the tail; incast not worse."""
+    """Pyrrha figure 14: uncongested flows finish 42.8–98.2 % sooner in the mean, and the tail 1.6–215 times as fast.
+
+    The incast is not slower than under PFC.
+    """
     results = {}
     for scheme in ("PFC", "Pyrrha"):
         place = {"workload": "webserver", "scheme": scheme}
@@ -79,9 +82,9 @@ def test_in_an_incast_mix_pyrrha_spares_whoever_is_not_congested(tmp_path: Path)
 
 @pytest.mark.parametrize("m", ["2", pytest.param("3", marks=pytest.mark.long)])
 def test_pyrrha_takes_few_queues_when_most_racks_send_to_the_others(m: str, tmp_path: Path) -> None:
-    """T16, figure 7: 6–20 isolation queues of a port in a fat-tree with k = 12, as in the authors' simulator.
+    """Figure 7: a port needs 6 to 20 isolation queues in a fat-tree with k = 12, as in the authors' simulator.
 
-    Takes 4 s, since the number of queues depends on the size of the fabric. The other case shows the same.
+    Takes 4 s, since the number of queues depends on the size of the fabric. The long test covers m = 3.
     """
     place = {"k": "12", "m": m, "variant": "authors' traffic and options"}
     result = run("pyrrha/fig07", place, tmp_path)
@@ -91,7 +94,7 @@ def test_pyrrha_takes_few_queues_when_most_racks_send_to_the_others(m: str, tmp_
 
 @pytest.mark.parametrize("cc", ["none", "DCQCN"])
 def test_a_burst_costs_an_innocent_flow_its_rate_under_sih_and_not_under_dsh(cc: str, tmp_path: Path) -> None:
-    """DSH figure 14."""
+    """DSH figure 14: a burst takes throughput from an innocent flow under SIH, but not under DSH."""
     asked = Experiment.load(PAPERS / "dsh/fig14.toml").content.measures
 
     def kept(scheme: str) -> float:
@@ -108,9 +111,9 @@ def test_a_burst_costs_an_innocent_flow_its_rate_under_sih_and_not_under_dsh(cc:
 
 
 def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path) -> None:
-    """SRCC after a burst: fewer PAUSEs than DCQCN by 91 % (figure 9), and convergence sooner (figure 10).
+    """SRCC after a burst: 91 % fewer PAUSEs than DCQCN (figure 9), and faster convergence (figure 10).
 
-    Takes 7 s: with a shorter time before the burst, or with fewer spines, SRCC is not yet at its rates.
+    Takes 7 s. With less time before the burst, or fewer spines, SRCC's rates have not yet converged at the burst.
     """
     # The burst starts at 2 ms instead of 5 ms, and the run ends 1 ms later instead of 3 ms.
     sooner = {'"5 ms"': '"2 ms"', '"8 ms"': '"3 ms"', '"4.5 ms"': '"1.5 ms"'}
@@ -127,7 +130,7 @@ def test_srcc_hardly_needs_pauses_and_a_queue_is_short_again_soon(tmp_path: Path
 
 
 def test_dsh_pauses_less_than_sih_and_its_flows_are_done_sooner(tmp_path: Path) -> None:
-    """DSH figures 17 to 19 under DCQCN: pauses 18.8–52.8 % shorter, fan-in and background flows faster."""
+    """DSH figures 17 to 19 under DCQCN: pauses are 18.8–52.8 % shorter, and flows of both kinds finish sooner."""
     shorter = {'until = "2 ms"': 'until = "1.2 ms"'}
     sih, dsh = (
         run("dsh/fig17-19", {"cc": "DCQCN", "scheme": scheme, "fan-in": "0.4"}, tmp_path / scheme, shorter)
@@ -140,7 +143,7 @@ def test_dsh_pauses_less_than_sih_and_its_flows_are_done_sooner(tmp_path: Path) 
 
 
 def test_dsh_isolates_classes_as_sih_does_by_its_shared_headroom(tmp_path: Path) -> None:
-    """DSH figure 15: the mean FCT of interfered flows is SIH's within 5 %, not so without shared headroom."""
+    """DSH figure 15: the mean FCT of interfered flows is within 5 % of SIH's, but only with shared headroom."""
     shorter = {'until = "20 ms"': 'until = "6 ms"'}
     sih, dsh, without = (
         run("dsh/fig15", {"cc": "none", "scheme": scheme, "interfering": "0.8"}, tmp_path / scheme, shorter)
@@ -156,7 +159,10 @@ def test_dsh_isolates_classes_as_sih_does_by_its_shared_headroom(tmp_path: Path)
 
 
 def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tmp_path: Path) -> None:
-    """PortFC figure 5: servers that pass PAUSEs on close the ring; a PAUSE of PortFC crosses three links at most."""
+    """PortFC figure 5: under PFC, servers that forward PAUSE frames close a ring of paused ports.
+
+    Under PortFC, a PAUSE crosses at most three links.
+    """
     pfc, port_fc = (
         run("portfc/fig05", {"scheme": scheme}, tmp_path / scheme) for scheme in ("PFC (forward)", "PortFC")
     )
@@ -170,7 +176,8 @@ def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tm
     assert completion(port_fc, tag="ring").len() == completion(port_fc, tag="burst").len() == 2
     assert port_fc.summary.total_drops == 0
     assert port_fc.flows["retransmitted_bytes"].sum() == 0
-    # The burst stops the last switch's relay, which stops the first switch, which stops the source.
+    # The burst pauses the relay before the last switch. The relay pauses the first switch, and that
+    # switch pauses the source.
     assert port_fc.pauses["relayed"].any()
     assert port_fc.pauses["hops"].max() == 3
 
@@ -179,7 +186,7 @@ def test_two_flows_of_a_bcube_stop_each_other_under_pfc_and_not_under_port_fc(tm
 def test_port_fc_keeps_the_queue_of_an_incast_short_and_its_flows_are_done_sooner(
     workload: str, tmp_path: Path
 ) -> None:
-    """PortFC figures 9 and 10: no loss, and shorter in the mean than PFC*, IRN and Go-Back-N, with shorter queues."""
+    """PortFC figures 9 and 10: no packet is lost. Completion times and queues are below those of PFC*, IRN and GBN."""
     shorter = {'until = "10 ms"': 'until = "3 ms"'}
     results = {
         scheme: run("portfc/fig09-12", {"workload": workload, "scheme": scheme}, tmp_path / scheme, shorter)

@@ -126,7 +126,7 @@ def test_a_run_has_one_colour_in_a_comparison(result: Result, tmp_path: Path) ->
     assert len(colours) == 2 * 2 + 3
     for colour in colours:
         assert colour["scale"] == {"domain": ["one", "two"], "range": [*style.PALETTE[:2]]}
-    # Each of the first four has the traffic of one run only.
+    # Each of the first four charts shows the traffic of one run only.
     assert [colour["legend"]["values"] for colour in colours[:4]] == [["one"]] * 2 + [["two"]] * 2
 
 

@@ -147,7 +147,7 @@ def grid(**values: Sequence[float | None]) -> dict[Point, dict[str, float | None
 @pytest.mark.parametrize(
     ("new", "direction", "size"),
     [
-        ([80.0, 80.0], 1, 0.5),  # 20 % of 40 % claimed
+        ([80.0, 80.0], 1, 0.5),  # reduced by 20 %, half of the 40 % claimed
         ([50.0, 50.0], 1, 1.0),
         ([130.0, 130.0], -1, -0.75),
         ([60.0, 130.0], 0, 0.125),  # the interval contains 0
@@ -157,7 +157,7 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
     faster = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="reduction", at_least=0.4)
     found = scoring.score_claim("fig1", faster, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
-    # The claim as a ratio.
+    # As a ratio, the claim has the same direction and size.
     ratio = claim(at={"scheme": ["new"]}, to={"scheme": ["old"]}, compare="ratio", at_most=0.6)
     found = scoring.score_claim("fig1", ratio, grid(new=new, old=[100.0, 100.0]))
     assert (found.direction, round(found.size, 6)) == (direction, size)
@@ -166,7 +166,7 @@ def test_a_direction_holds_if_its_interval_excludes_neutral(new: list[float], di
 @pytest.mark.parametrize(
     ("of_claim", "new", "direction"),
     [
-        ({"compare": "ratio", "at_least": 1.4}, [100.5, 100.5], 0),  # less than 1 %, without scatter
+        ({"compare": "ratio", "at_least": 1.4}, [100.5, 100.5], 0),  # an effect below 1 %, without scatter
         ({"compare": "ratio", "at_most": 1.1}, [105.0, 105.0], 1),  # reached, although above 1
         ({"compare": "ratio", "at_most": 1.1}, [115.0, 115.0], -1),
         ({"compare": "reduction", "at_least": 0.4}, [float("nan")] * 2, -1),
@@ -238,12 +238,12 @@ def test_the_literal_reading_runs_the_points_of_the_papers_claims(paper: Path, t
         {"scheme": "PFC", "bytes": "20"},
         {"scheme": "Pyrrha", "bytes": "20"},
     ]
-    # A sample has all points, which guards may need.
+    # In a sample, a reading keeps all points, because guards may need them.
     assert len(Experiment.load(tiny, Paper.load(paper).named(LITERAL)).points("paper")) == 4
     outcome = command_line("reproduce", "someone/fig1", "--scale", "paper", "--reading", LITERAL)
     assert "Incasts finish as soon" in outcome.stdout
     assert "no result" not in outcome.stdout
-    # A figure without a claim of the paper is run as a whole.
+    # In a figure without a claim of the paper, all points are run.
     edited(tiny, ('paper = "not later"', 'paper = "no figure; ours"'))
     edited(paper, ('figures = ["fig1"]', 'figures = ["fig2"]'), ('figure = "fig1"', 'figure = "fig2"'))
     assert len(Experiment.load(tiny, LITERAL).points("paper")) == 4

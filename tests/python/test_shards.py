@@ -1,4 +1,4 @@
-"""Sweeps in parts, on stores that several processes write to or that are merged, and what is lost if one is killed."""
+"""Sweeps in parts, stores that several processes write to, killed processes, and merged stores."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ from backwater.experiment.sweep import Shard
 from conftest import command_line, edited
 from gridded import contents, eventually, kill_when_some_are_made, locally, made, processes, started, study, table
 
-# They start, wait for and kill processes: one worker runs them one after the other.
+# These tests start, wait for and kill processes, so a single worker runs them one after the other.
 pytestmark = pytest.mark.xdist_group("machine")
 
 # --- parts
@@ -43,7 +43,8 @@ def test_every_job_is_in_one_shard(count: int, of: int) -> None:
     assert sorted(each.key for part in parts for each in part) == sorted(each.key for each in jobs)
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1
-    # The order of the file stays, and does not decide who is in which.
+    # Each shard keeps the order of the file. That order does not decide to which shard a job
+    # belongs.
     assert all([each.name for each in part] == [each.name for each in jobs if each in part] for part in parts)
     again = [Shard(number, of).jobs(jobs[::-1]) for number in range(1, of + 1)]
     assert [{each.key for each in part} for part in parts] == [{each.key for each in part} for part in again]
@@ -123,7 +124,7 @@ def test_sweeps_that_begin_at_once_share_the_runs(alone: Path) -> None:
 
 
 class Counting:
-    """Makes runs, and counts how often each."""
+    """Executor that lists the key of every run that it begins."""
 
     width = 2
 
@@ -135,7 +136,7 @@ class Counting:
         return Local(1).perform(directory, base_dir)
 
     def stop(self) -> None:
-        """Nothing goes on."""
+        """Does nothing: no test stops this executor."""
 
 
 def test_of_sweeps_at_once_none_makes_a_run_that_another_makes(tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_a_worker_that_is_killed_is_replaced(alone: Path, local: Store, how: sig
     assert table(of, store).equals(table(of, local))
 
 
-# Python imports it before anything of ours.
+# Python imports `sitecustomize` before any module of Backwater.
 STRUCK = """
 import os, pathlib, signal
 if not (struck := pathlib.Path(__file__).with_name("struck")).exists():
@@ -390,7 +391,7 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     command_line("merge", "two", "one", code=0)
     table = damaged / "flows.parquet"
     table.write_bytes(table.read_bytes()[:-1])
-    # A result that is sound, and yet not what another machine has made of the same scenario.
+    # Replace a result by a sound one with another fingerprint, as if machines disagreed.
     prints = {path: Result.load(path).summary.fingerprint for path in (Path("one") / "points").iterdir()}
     other = next(path for path in prints if path != damaged and prints[path] != prints[different])
     for file in different.iterdir():
@@ -401,7 +402,7 @@ def test_what_is_damaged_or_differs_is_not_merged(tiny: Path) -> None:
     assert f"one/points/{different.name} has the fingerprint" in outcome.stderr
     assert "0 results copied, 2 already in two" in outcome.stdout
     assert contents(Store(Path("two"))) == before
-    # The target's own damage is mended from the other.
+    # A damaged result of the target is replaced by the sound result of the source.
     (Path("two/points") / other.name / "flows.parquet").unlink()
     assert "1 result copied, 1 already in two" in command_line("merge", "two", "one").stdout
 

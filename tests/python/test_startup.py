@@ -96,7 +96,7 @@ def test_public_names_exist_and_others_do_not() -> None:
     assert {*backwater.__all__} <= {*dir(backwater)}
     assert all(getattr(backwater, name) is not None for name in backwater.__all__)
     assert backwater.units.size("1 KB") == 1000
-    # The second is the command line.
+    # `backwater.__main__` exists, but runs the command line, so it is no attribute.
     for name in ("nothing", "__main__", "a.b"):
         with pytest.raises(AttributeError, match=f"module 'backwater' has no attribute '{name}'"):
             getattr(backwater, name)

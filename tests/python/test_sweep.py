@@ -151,9 +151,9 @@ def test_what_another_sweep_makes_is_waited_for(tiny: Path) -> None:
         process = start_sweep(tiny)
         assert process.stderr
         first = process.stderr.readline()
-        # It checks again without further messages.
+        # The process checks the claims again, without further messages.
         time.sleep(1)
-    # Runs that the other process leaves without a result are made here.
+    # This process runs the jobs that the other process leaves without a result.
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "another sweep has claimed 8 runs of these: waiting for it" in first

@@ -60,7 +60,8 @@ def test_percentile_curve_keeps_flows_of_one_size_together() -> None:
     flows = pl.DataFrame({"bytes": sizes, "fct_ps": list(range(1, 21)), "measured": [True] * 20})
     curve = tables.percentile_curve(flows, "fct_ps")
     assert curve["flows"].sum() == 20
-    assert curve["bytes"].to_list() == [1000]  # the first group would end among equals, so it takes the whole
+    # The first group of ten would end among the flows of 1000 B, so it includes all flows.
+    assert curve["bytes"].to_list() == [1000]
     wide = tables.percentile_curve(flows.with_columns(bytes=pl.int_range(1, 21)), "fct_ps")
     assert wide.select("bytes", "flows", "p50").rows() == [(5.5, 10, 5.5), (15.5, 10, 15.5)]
 
@@ -165,7 +166,7 @@ def test_a_timeline_is_coarsened_to_the_maximum_of_bars(result: Result) -> None:
 
 def test_paused_queues_over_time_integrate_to_the_total(result: Result) -> None:
     frame = tables.paused_over_time(result.pauses, END, points=4)
-    # 10 + 10 of 25 µs, 20 of 25 (from 30 to 50), then always
+    # Paused time per interval of 25 µs: 10 + 10 µs, then 20 µs (from 30 to 50 µs), then 25 µs.
     assert frame.rows() == [
         (25 * US, pytest.approx(0.8)),
         (50 * US, pytest.approx(0.8)),

@@ -33,7 +33,8 @@ def test_current_files_are_used_and_old_files_are_rebuilt(result: Result) -> Non
     calls.clear()
     assert view_files.prepare(result, progress) == view
     assert not calls
-    # Without the table of single queues, as in older versions, and with changed content.
+    # Remove the table of single queues, which results of older versions lack, and seal the result
+    # again.
     (result.directory / "egress.parquet").unlink()
     shutil.rmtree(view)
     older = Result.load(reseal(result.directory))
@@ -55,7 +56,7 @@ def test_current_files_are_used_and_old_files_are_rebuilt(result: Result) -> Non
 def test_a_read_only_result_is_viewed_from_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """Read-only or full file systems, while files are written or moved."""
+    """The file system is read-only or full, while files are written or moved."""
     result = traced(tmp_path / "run")
     before = sorted(result.directory.iterdir())
     build = _core.build_view
@@ -101,12 +102,12 @@ def test_unrelated_files_in_the_view_folder_are_kept(result: Result) -> None:
 
 
 def test_files_of_another_run_are_rebuilt(result: Result, tmp_path: Path) -> None:
-    """Stale files in a directory to which another run is written."""
+    """The directory of a result has the viewer's files of another run."""
     other = backwater.run(Scenario.from_dict(INCAST | {"probes": {"sample_interval": "0 s"}}), tmp_path / "other")
     shutil.copytree(view_files.prepare(result), other.directory / "view")
     view = view_files.prepare(other)
     assert view_files.is_current(view, other)
-    # Without samples, their files are removed.
+    # The run has no samples, so the files of samples are removed.
     assert not (view / "queues.parquet").exists()
 
 

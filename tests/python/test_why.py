@@ -58,7 +58,7 @@ def test_the_explanation_matches_the_readme(why: Explanation) -> None:
 
 
 def test_culprits_are_counted_while_the_packet_waited() -> None:
-    """The packet waits from 10 to 40 and is in transit until 90. Gates close at its port and at another one."""
+    """The packet waits from 10 to 40 and is in transit until 90. Gates close at its port and at another port."""
     port, root = ("s0", 1), ("s1", 2)
     steps = [
         Wait(("h0", 0), "sending", None, 10),
@@ -85,7 +85,7 @@ def test_culprits_are_counted_while_the_packet_waited() -> None:
 
 
 def _late(spines: int, way: str) -> Scenario:
-    """Five flows to h5, cut short while the last flow's packet is at the first switch."""
+    """Returns five flows to h5. The run ends while the last flow's packet is at the first switch."""
     flows = [
         {"src": f"h{src}", "dst": "h5", "bytes": "2 MB", "start": "30 us" if src == 4 else "0 s"} for src in range(5)
     ]
@@ -119,7 +119,7 @@ def test_a_flow_with_unknown_path_is_not_called_a_victim(why: Explanation) -> No
 
 
 def test_the_largest_reason_is_first_even_with_several_roots(why: Explanation) -> None:
-    """Shares of 100: 40 for the flow's own data, 25 and 35 for PAUSEs of two roots."""
+    """Of 100 ps, the flow's own data takes 40 ps, and PAUSEs of two roots take 25 ps and 35 ps."""
     (root,) = why.roots
     other = dataclasses.replace(root, port=("leaf0", 4))
     lengths = (("sending", None, 40), ("paused", root.port, 25), ("paused", other.port, 35))
@@ -241,7 +241,7 @@ def test_a_flow_that_congests_the_root_itself_is_named(tmp_path: Path) -> None:
 
 
 def test_culprits_count_every_frame_on_the_wire_meanwhile() -> None:
-    """Closures from 10 to 20, 15 to 30 and 50 to 60. A frame that overlaps a closure counts in full."""
+    """Gates are closed from 10 to 30 (two closures) and from 50 to 60. A frame sent meanwhile counts in full."""
     frames = pl.DataFrame(
         [
             (0, 10, 1, 1),

@@ -141,7 +141,7 @@ def test_a_trace_of_the_roots_gives_the_same_explanation(victim: Result, tmp_pat
 
 
 def test_the_rerun_of_an_interrupted_result_stops_at_its_end(tmp_path: Path) -> None:
-    """Neither warm-up nor later traffic matters."""
+    """The result ends during the warm-up and before the later traffic, so neither affects the rerun."""
     later = {"kind": "flows", "start": "2 ms", "flows": [{"src": "h7", "dst": "h5", "bytes": "1 MB"}]}
     traffic = [VICTIM["traffic"][0], later]
     document = VICTIM | {"run": {"until": "3 ms", "warmup": "1 ms"}, "traffic": traffic}

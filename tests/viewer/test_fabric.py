@@ -151,7 +151,8 @@ def test_an_instant_matches_the_tables(opened: Opened, runs: Runs, name: str) ->
         if node not in result.topology.nodes["name"]:
             continue
         viewer.show(view="fabric", t=time, node=node)
-        # At the end: the last interval. After the last sample: unknown.
+        # At the end of the run, the last interval is shown. After the last sample, values are
+        # unknown.
         last = end // interval * interval
         after = result.ports.filter(time_ps=(min(time, last - 1) // interval + 1) * interval)
         sent = {(row["node"], row["port"]): row["tx_bytes"] for row in after.to_dicts()}

@@ -144,7 +144,7 @@ def test_search_offers_ports_of_a_node_and_ignores_blanks(opened: Opened) -> Non
     texts = viewer.page.locator("[role=option] .hit-text").all_inner_texts()
     assert texts[0] == "leaf1"
     assert {f"leaf1:{port}" for port in range(5)} <= set(texts)
-    # Longer than the input allows.
+    # This text is longer than the input allows.
     box.evaluate(
         "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }", "h2" + " " * 100_000 + "h5 x"
     )
@@ -218,7 +218,7 @@ def test_dark_and_light(opened: Opened) -> None:
 
 
 def test_two_runs_on_one_clock(opened: Opened, runs: Runs) -> None:
-    # One run ends after 70 µs; later it shows its last state.
+    # One run ends after 70 µs. At later times, the page shows its last state.
     viewer = opened("readme", "deadlock", view="fabric", t=50_000_000)
     panes = viewer.page.locator(".pane")
     assert panes.count() == 2

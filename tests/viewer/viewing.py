@@ -31,7 +31,7 @@ BCUBE: Final[dict[str, Any]] = {
         {"kind": "poisson", "sizes": {"fixed": "20 KB"}, "load": 0.2},
     ],
 }
-# More branches than the page lists.
+# The congestion tree has more branches than the page lists.
 STAR: Final[dict[str, Any]] = {
     "topology": {"kind": "star", "hosts": 300},
     "run": {"until": "200 us", "drain": "0 s"},
@@ -166,7 +166,7 @@ class Viewer:
     @property
     def state(self) -> dict[str, str]:
         """Returns the parameters in the address bar."""
-        # The page updates it with a delay.
+        # The page updates the address with a delay.
         self.page.wait_for_timeout(400)
         return dict(part.split("=", 1) for part in self.page.url.partition("#")[2].split("&") if part)
 
