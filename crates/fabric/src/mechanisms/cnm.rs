@@ -6,8 +6,8 @@ use crate::frame::{MAX_HOPS, Protocol};
 /// Protocol of FLB's notices.
 pub(super) const FLB: Protocol = Protocol::named("flb");
 
-/// Most ports at which a flow is known to be congested at once: the most that it passes. If a flow
-/// that changes its path has more, the first ones count.
+/// Most ports at which a flow is recorded as congested at a time: the most ports on a path. If a
+/// flow changes its path and is congested at more ports, only the first ones count.
 pub(super) const MOST_ROOTS: usize = MAX_HOPS;
 
 /// Content of a CNM about a flow.
@@ -15,18 +15,19 @@ pub(super) const MOST_ROOTS: usize = MAX_HOPS;
 pub(super) enum Cnm {
     /// The flow is one of several congested flows at the sending port.
     Congested {
-        /// n, at least 1.
+        /// Number n of congested flows at the port, at least 1.
         flows: u32,
     },
     /// The flow and the other flows of the port are no longer congested.
     Clear {
-        /// n, at least 1: flows notified early have learned of few others.
+        /// Number n of congested flows at the port, at least 1. Flows notified early may have
+        /// received a smaller n.
         flows: u32,
     },
 }
 
 impl Cnm {
-    /// Returns the fields of the notice: the flag, and n.
+    /// Returns the fields of the notice: a flag for congestion, and n.
     pub(super) fn words(self) -> [u32; 4] {
         match self {
             Cnm::Congested { flows } => [1, flows, 0, 0],

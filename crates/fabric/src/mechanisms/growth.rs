@@ -11,7 +11,7 @@ use get_size2::GetSize;
 pub(super) struct Lengths([(Time, u64); 2]);
 
 impl Lengths {
-    /// Records the queue's length before a packet is added to `length` bytes.
+    /// Records the queue's length, `length` bytes, just before a packet joins the queue.
     pub(super) fn measure(&mut self, length: u64, now: Time, interval: Duration) {
         let age = now.since(self.0[1].0);
         if age >= interval {
@@ -33,8 +33,8 @@ impl Lengths {
 mod tests {
     use super::*;
 
-    /// Measured over at least 10 us and less than 30 us. A shrinking queue has negative growth, and
-    /// lengths from before a break do not count.
+    /// Growth is measured over at least 10 us and less than 30 us. A shrinking queue has negative
+    /// growth, and lengths from before a break do not count.
     #[test]
     fn growth_uses_recent_lengths() {
         let mut lengths = Lengths::default();

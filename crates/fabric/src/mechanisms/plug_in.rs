@@ -94,8 +94,8 @@ impl<F: ?Sized> PlugIns<F> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
             return Err(error("a name consists of lower-case letters, digits and hyphens"));
         }
-        // Before the lock is taken: options that contain a mechanism of this slot query the same
-        // registry.
+        // The schema is made before the lock is taken: options that contain a mechanism of this
+        // slot query the same registry.
         let schema = schema_of::<T>(name).map_err(error)?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut taken = built_in.iter().chain(known.keys());
@@ -141,7 +141,7 @@ fn schema_of<T: JsonSchema>(name: &str) -> Result<Map<String, Value>, &'static s
     if schema.get("type").is_none_or(|kind| kind != "object") || schema.contains_key("oneOf") {
         return Err(NO_TABLE);
     }
-    // Inlined schemas contain references only to themselves.
+    // After inlining, a schema contains a reference only if it contains itself.
     if json!(schema).to_string().contains("\"$ref\":") {
         return Err("its options contain themselves");
     }

@@ -67,7 +67,7 @@ pub enum CnpMode {
 /// This limit still allows several steps per packet.
 const SMALLEST_STEP: Bytes = Bytes(100);
 
-/// Fastest port rate for which the default ECN thresholds are in use (PortFC).
+/// Fastest port rate for which publications use the default ECN thresholds (PortFC).
 const FASTEST_OF_DEFAULT: Rate = Rate::from_gbps(100);
 
 /// DCQCN: ECN marks, CNPs, rate control at the sender (SIGCOMM 2015).
@@ -168,7 +168,7 @@ impl DcqcnProfile {
     pub(super) fn parameters(self, line_rate: Rate) -> DcqcnParameters {
         let us = Duration::from_us;
         let mbps = |rate: u64| Rate::from_bps(rate * 1_000_000);
-        // Mb/s per Gb/s of the link, in tenths.
+        // `tenths` is a number of tenths of Mb/s per Gb/s of the link.
         let scaled = |tenths: u64| Rate::from_bps(line_rate.bps() / 10_000 * tenths);
         let authors = DcqcnParameters {
             alpha_interval: us(55),
@@ -392,7 +392,7 @@ pub struct Dcqcn {
     line_rate: Rate,
     current: Rate,
     target: Rate,
-    /// Payload bytes of line rate times base RTT, if bytes in flight are limited.
+    /// Limit of payload bytes in flight: line rate times base RTT. `None` without a limit.
     window: Option<u64>,
     limited: Option<Limited>,
 }

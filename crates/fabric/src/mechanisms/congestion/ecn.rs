@@ -22,8 +22,8 @@ pub struct EcnOptions {
     /// Marking probability at `kmax`. Default 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: Option<f64>,
-    /// Port rate for which `kmin` and `kmax` hold: they grow in proportion to a port's rate.
-    /// Default: none; they hold for every port.
+    /// Port rate for which `kmin` and `kmax` hold: the thresholds of a port scale with its rate.
+    /// Default: none; every port has the same thresholds.
     pub rate: Option<Rate>,
 }
 
@@ -50,8 +50,8 @@ pub struct EcnConfig {
     pub kmax: Bytes,
     /// Marking probability at `kmax`.
     pub pmax: f64,
-    /// Port rate for which `kmin` and `kmax` hold, and with which they scale; `None` if they hold
-    /// for every port.
+    /// Port rate for which `kmin` and `kmax` hold: the thresholds of a port scale with its rate.
+    /// `None` if every port has the same thresholds.
     pub rate: Option<Rate>,
 }
 
@@ -125,7 +125,8 @@ mod tests {
     use crate::testing::{depart, fabric, node_io, port, star};
     use backwater_engine::Time;
 
-    /// Returns how many of 20,000 packets are marked that leave `bytes` in their queue.
+    /// Sends 20,000 packets that leave `bytes` in their queue, and returns the number of marked
+    /// ones.
     fn marked(config: &EcnConfig, gbps: u64, bytes: u64) -> u32 {
         let mut spec = star(2);
         spec.links[1].rate = Rate::from_gbps(gbps);
@@ -144,7 +145,8 @@ mod tests {
         let config = EcnConfig::default();
         assert_eq!(marked(&config, 100, 0), 0);
         assert_eq!(marked(&config, 100, 100_000), 0);
-        // Midway between the thresholds: 0.1 of 20,000, within five standard deviations.
+        // Midway between the thresholds, 0.1 of the 20,000 packets are marked, within five standard
+        // deviations.
         assert!(marked(&config, 100, 250_000).abs_diff(2000) < 212);
         assert!(marked(&config, 100, 400_000).abs_diff(4000) < 283);
         assert_eq!(marked(&config, 100, 400_001), 20_000);
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!((marked(&scaled, 400, 400_000), marked(&scaled, 400, 1_600_001)), (0, 20_000));
         let fixed = EcnConfig { rate: None, ..scaled };
         assert_eq!((marked(&fixed, 25, 100_000), marked(&fixed, 25, 400_001)), (0, 20_000));
-        // DCTCP: a single threshold.
+        // As in DCTCP, a single threshold separates unmarked from marked packets.
         let step = EcnConfig { kmin: Bytes(300_000), kmax: Bytes(300_000), pmax: 1.0, rate: None };
         assert_eq!((marked(&step, 100, 300_000), marked(&step, 100, 300_001)), (0, 20_000));
     }

@@ -22,15 +22,15 @@ use serde_json::json;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlbRcConfig {
-    /// Most payload bytes in flight until the first ACK. Default: what the sender's line carries in
-    /// the longest base round-trip time of any pair of hosts (section 3.3).
+    /// Most payload bytes in flight until the first ACK. Default: line rate times the longest base
+    /// round-trip time of any pair of hosts (section 3.3).
     pub initial_window: Option<Bytes>,
     /// Time without congestion notices after which a flow at C / n returns to line rate. Default: a
-    /// base round-trip time of the network. Section 3.3 lets the flow continue at C / n without an
-    /// end; section 4.2 lets it continue at line rate (`"0 s"`).
+    /// base round-trip time of the network. In section 3.3, the flow stays at C / n; in section
+    /// 4.2, it continues at line rate (`"0 s"`).
     pub line_rate_after: Option<Duration>,
-    /// Longest stop without further notices: after that, the notice to continue is assumed lost.
-    /// Default 1 ms (as entries of the isolation table, section 3.2).
+    /// Longest stop of a flow without further notices. After this time, the notice to continue is
+    /// assumed lost. Default 1 ms, the timeout of the isolation table's entries (section 3.2).
     pub timeout: Duration,
 }
 
@@ -96,7 +96,7 @@ pub struct FlbRc {
     first_window: Option<u64>,
     line_rate_after: Duration,
     timeout: Duration,
-    /// Largest n received since the flow had line rate.
+    /// Largest n received since the flow last sent at line rate.
     most_flows: u32,
     state: State,
 }

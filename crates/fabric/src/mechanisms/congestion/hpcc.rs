@@ -109,11 +109,11 @@ pub struct Hpcc {
     /// Moving average of the busiest hop's utilisation, U.
     utilisation: f64,
     stage: u32,
-    /// Payload bytes sent before the reference was committed; 0 before the first ACK, and after
-    /// another control has set the rate until the next ACK.
+    /// Payload bytes sent before the reference was committed; 0 before the first ACK. A rate set by
+    /// another control resets it to 0 until the next ACK.
     committed_at: u64,
-    /// True if another control has set the rate and no packet sent since is acknowledged: until
-    /// then, ACKs report congestion that the new rate accounts for.
+    /// True if another control has set the rate and no packet sent since then is acknowledged. ACKs
+    /// of earlier packets report congestion that the new rate accounts for.
     is_set: bool,
     previous: Box<[Stamp; MAX_HOPS]>,
 }

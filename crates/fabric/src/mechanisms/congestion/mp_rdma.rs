@@ -1,7 +1,7 @@
 //! MP-RDMA (Lu et al., NSDI 2018): a flow has one window for all its paths, and a packet takes the
 //! path of the ACK that releases it.
 //!
-//! A path's share of the window grows where ACKs return unmarked, so no state per path is needed.
+//! A path's share of the window grows if its ACKs return unmarked, so no state per path is needed.
 //! The matching loss recovery is [`mp-rdma`](crate::mechanisms::recovery::mp_rdma).
 
 use super::ecn::{EcnConfig, EcnMarker};
@@ -25,11 +25,11 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct MpRdmaConfig {
     /// ECN marking at the switches.
     pub ecn: MarkConfig,
-    /// Path of ACKs. Default `echoed`: the paper's paths are UDP source ports, which an ACK echoes,
-    /// and commodity switches know no reverse routes.
+    /// Path of ACKs. Default `echoed`: a path of the paper is a UDP source port, which an ACK
+    /// echoes. Commodity switches know no reverse routes.
     pub ack_path: AnswerPath,
-    /// Initial window of a flow, in packets. Default: what the sender's line carries in the longest
-    /// base round-trip time, rounded up (the paper and its re-implementation: one BDP).
+    /// Initial window of a flow, in packets. Default: one BDP, rounded up (the paper and its
+    /// re-implementation). The BDP is the line rate times the longest base round-trip time.
     #[schemars(range(min = 1.0, max = 1000000.0))]
     pub initial_cwnd: Option<f64>,
     /// Distance from the highest acknowledged packet beyond which the path of a later ACK counts as
@@ -62,10 +62,10 @@ impl Default for MpRdmaConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MarkConfig {
-    /// Queue length up to which no packet is marked. Default 60 KB (from memory, the paper's
-    /// testbed at 40 Gb/s). At line rate, 60 KB reorder a flow by 54 packets if only some of its
-    /// packets wait in such a queue; the receiver's bitmap holds 64. The re-implementation has 400
-    /// KB.
+    /// Queue length up to which no packet is marked. Default 60 KB (the paper's testbed at 40 Gb/s,
+    /// quoted from memory). If only some packets of a flow at line rate wait in a queue of 60 KB,
+    /// the flow is reordered by 54 packets. The receiver's bitmap holds 64. The re-implementation
+    /// has 400 KB.
     pub kmin: Bytes,
     /// Queue length above which every packet is marked. Default: `kmin`, one threshold for both;
     /// the re-implementation has 1600 KB.
@@ -74,8 +74,8 @@ pub struct MarkConfig {
     /// has 0.2.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub pmax: f64,
-    /// Port rate for which `kmin` and `kmax` hold: they grow in proportion to a port's rate.
-    /// Default: none; they hold for every port.
+    /// Port rate for which `kmin` and `kmax` hold: the thresholds of a port scale with its rate.
+    /// Default: none; every port has the same thresholds.
     pub rate: Option<Rate>,
 }
 
@@ -272,7 +272,8 @@ impl ReactionPoint for MpRdma {
             self.repeated.pop_first();
         }
         self.cwnd = (self.cwnd + change - if is_late { self.slow_path_cut } else { 0.0 }).max(1.0);
-        // The packet that has left the network, and the growth of the window.
+        // The ACK releases a packet for the one that has left the network, plus the growth of the
+        // window.
         let released = (self.packets() + 1).saturating_sub(before) as usize;
         let path = ack.path.filter(|_| !is_late);
         self.latest = path.or(self.latest);

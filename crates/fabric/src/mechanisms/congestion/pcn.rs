@@ -1,9 +1,9 @@
 //! PCN, Photonic Congestion Notification (Cheng et al., NSDI 2020): marks distinguish congestion
-//! from PAUSE, and senders fall to the arrival rate of their packets.
+//! from PAUSE, and senders reduce their rates to the arrival rate of their packets.
 //!
-//! A packet that waited behind a PAUSE is not marked. Any other packet that leaves behind a long
-//! queue is marked. At the end of each period with arrivals, a flow's receiver sends a CNP to the
-//! sender: "congested", with the arrival rate, or "not congested".
+//! A packet that waited behind a PAUSE is not marked. Any other packet is marked if its queue is
+//! long after its departure. At the end of each period with arrivals, a flow's receiver sends a CNP
+//! to the sender: "congested", with the arrival rate, or "not congested".
 
 use super::ecn::EcnConfig;
 use crate::contract::{
@@ -40,18 +40,19 @@ impl PcnProfile {
     }
 }
 
-/// PCN: marks spare victims of PAUSEs, and senders fall to the arrival rate (NSDI 2020).
+/// PCN: packets held by a PAUSE are not marked, and senders reduce their rates to the arrival rate
+/// (NSDI 2020).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcnConfig {
     /// Set of parameters that the options below override.
     pub profile: PcnProfile,
-    /// K: queue length above which packets are marked that did not wait behind a PAUSE. Default: 1
-    /// KB per Gb/s of the port (40 KB at the 40 Gb/s of the paper's simulations; the paper has tens
-    /// of KB).
+    /// K: queue length above which packets are marked, unless they waited behind a PAUSE. Default:
+    /// 1 KB per Gb/s of the port. That is 40 KB at 40 Gb/s, the rate of the paper's simulations;
+    /// the paper has tens of KB.
     pub threshold: Option<Bytes>,
-    /// Port rate for which `threshold` holds: it grows in proportion to a port's rate. Default:
-    /// none; it holds for every port.
+    /// Port rate for which `threshold` holds: the threshold of a port scales with its rate.
+    /// Default: none; every port has the same threshold.
     pub threshold_rate: Option<Rate>,
     /// T: clock period of a receiver. The clock starts with the flow's first packet. At the end of
     /// each period with arrivals, the receiver sends a CNP. Default 50 us (paper); at least 100 ns.
@@ -59,14 +60,14 @@ pub struct PcnConfig {
     /// Share of marked packets above which a flow is congested, below 1. Default 0.95 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub marked_share: f64,
-    /// Smallest weight of an increase: the weight after a CNP "congested", and the share of the
-    /// arrival rate that this CNP takes off.
+    /// Smallest weight of an increase: the weight after a CNP "congested", and the share by which
+    /// this CNP sets the rate below the arrival rate.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_min: Option<f64>,
     /// Largest weight of an increase. Default 0.5 (paper).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub w_max: f64,
-    /// Lowest rate. Default 100 Mb/s (a public code).
+    /// Lowest rate. Default 100 Mb/s (a public implementation).
     pub min_rate: Rate,
     /// True if every new rate moves the departure of the packet being paced. Default false: the
     /// public re-implementations descend from simulators that fix a departure when the previous
@@ -177,7 +178,7 @@ impl PipelineHooks for PcnMarker {
         let port = usize::from(packet.egress);
         match self.paused[port].get_mut(usize::from(packet.queue)) {
             Some(paused @ 1..) => *paused -= 1,
-            // A mark on an ACK has another meaning.
+            // Only data packets are marked: a mark on an ACK has another meaning.
             _ if length > self.thresholds[port] && packet.headers().kind == PacketKind::Data => packet.mark(),
             _ => {}
         }

@@ -47,15 +47,16 @@ pub struct PowerTcpConfig {
     /// simulator; the paper has a tenth of the line rate).
     pub additive_increase: Rate,
     /// Target utilisation with telemetry, 0 to 1. Default 0.95 (authors' simulator; the paper has
-    /// none, which is 1).
+    /// no target, which equals 1).
     #[schemars(range(min = 0.01, max = 1.0))]
     pub eta: f64,
     /// Without telemetry, the longest round-trip time that is no congestion, as a multiple of the
-    /// shortest. Default 1.05 (authors' simulator; the paper has none, 1).
+    /// shortest. Default 1.05 (authors' simulator; the paper has no margin, which equals 1).
     #[schemars(range(min = 1.0, max = 10.0))]
     pub delay_margin: f64,
-    /// Lowest current, as a share of the link's rate. A paused port sends and receives nothing,
-    /// which must not raise rates. Default 0.5 (authors' simulator; the paper has none, 0).
+    /// Lower bound of a measured current, as a share of the link's rate. A paused port has no
+    /// current, which must not raise rates. Default 0.5 (authors' simulator; the paper has no
+    /// bound, which equals 0).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub lowest_current: f64,
     /// Base round-trip time tau. Default: the longest of any pair of hosts, computed from the
@@ -208,8 +209,8 @@ impl PowerTcp {
     }
 }
 
-/// Returns the hop with the greatest power, its power, normalised by that of a busy link without a
-/// queue, and the time between the hop's stamps (Algorithm 1, NORMPOWER).
+/// Returns the hop with the greatest power, this power, and the time between the hop's stamps
+/// (Algorithm 1, NORMPOWER). The power is normalised by the power of a busy link without a queue.
 fn greatest(
     telemetry: &Telemetry,
     previous: &[Stamp; MAX_HOPS],
@@ -222,7 +223,7 @@ fn greatest(
         // The first stamp of a hop only serves for comparison.
         if interval > Duration::ZERO && previous.rate.bps() > 0 {
             let rate = stamp.rate.bps() as f64;
-            // Bytes sent, and the growth of the queue.
+            // Arrived bytes are the bytes sent plus the growth of the queue.
             let arrived =
                 (stamp.tx_bytes + stamp.queue_bytes) as f64 - (previous.tx_bytes + previous.queue_bytes) as f64;
             let current = (arrived * 8.0 / interval.as_secs_f64() / rate).max(lowest_current);

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwiftProfile {
-    /// The target is the fabric's base round-trip time and some queueing; other parameters are
-    /// common to both simulators.
+    /// The target is the network's base round-trip time plus some queueing. The other parameters
+    /// are those on which the two simulators below agree.
     #[default]
     Fabric,
     /// The Pyrrha simulator: a target that suits only its fabric.
@@ -42,7 +42,7 @@ pub struct SwiftConfig {
     /// target over the longest path is the network's base round-trip time plus `queueing`.
     pub base_target: Option<Duration>,
     /// Part of the target above the base round-trip time. Default 8 us (100 KB at 100 Gb/s, the
-    /// Kmin of ECN); only where no `base_target` is set.
+    /// Kmin of ECN); used only if `base_target` is not set.
     pub queueing: Option<Duration>,
     /// Addition to the target per link of the path. With the profile `fabric`, the part of a base
     /// round-trip time that a link adds.
@@ -105,8 +105,8 @@ const TIMEOUTS_TO_RESET: u32 = 5;
 /// Queueing that the target includes.
 const QUEUEING: Duration = Duration::from_us(8);
 
-/// Largest addition of flow scaling, in targets over the longest path (htsim: 5 of its base
-/// targets).
+/// Largest addition of flow scaling, as a multiple of the target over the longest path (htsim: 5 of
+/// its base targets).
 const FS_TARGETS: u64 = 5;
 
 fn sum(one: Duration, other: Duration) -> Duration {
@@ -157,7 +157,7 @@ impl CongestionOptions for SwiftConfig {
         diagnostics.ordered([("min_cwnd", least), ("max_cwnd", most)]);
         diagnostics.ordered([("initial_cwnd", first), ("max_cwnd", most)]);
         diagnostics.error(first < least, "initial_cwnd", format_args!("must be at least min_cwnd, {least}"));
-        // The longest and the shortest possible path: the target is linear in between.
+        // Check the longest and the shortest possible path: the target is linear in between.
         for hops in [sender.hops, sender.hops.min(2)] {
             let target = sum(parameters.base_target, times(parameters.per_hop, hops.into()));
             let base_rtt = sender.base_rtt - sender.hop_rtt * u64::from(sender.hops - hops);
@@ -232,7 +232,8 @@ impl SwiftConfig {
                 ..fabric
             },
         };
-        // A window that is set moves the profile's other one.
+        // If an option sets the initial or the largest window, the profile's value of the other
+        // window follows.
         profile.max_cwnd = profile.max_cwnd.max(self.initial_cwnd.unwrap_or(0.0));
         profile.initial_cwnd = profile.initial_cwnd.min(self.max_cwnd.unwrap_or(profile.max_cwnd));
         self.over(profile)

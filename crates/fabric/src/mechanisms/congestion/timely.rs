@@ -146,7 +146,7 @@ impl TimelyConfig {
 pub struct Timely {
     parameters: TimelyParameters,
     line_rate: Rate,
-    /// Bytes of line rate times base RTT, if bytes in flight are limited.
+    /// Limit of bytes in flight: line rate times base RTT. `None` without a limit.
     window: Option<u64>,
     current: Rate,
     /// Round-trip time at the last update; `None` before the first ACK.

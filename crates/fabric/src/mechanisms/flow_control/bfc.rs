@@ -106,7 +106,7 @@ pub struct Bfc {
     flows: FxHashMap<(PortIx, u32), Entry>,
     /// Number of entries at which departed flows are next removed.
     tidy_at: usize,
-    /// Queue length above which packets are counted, while this queue is the only active one.
+    /// Queue length above which packets are counted if no other queue is active.
     thresholds: PerHop<u64>,
     sticky: IndexVec<PortIx, Duration>,
     /// Counted packets, by ingress port and upstream queue.
@@ -153,8 +153,8 @@ impl Bfc {
         free.unwrap_or_else(|| self.random_queue())
     }
 
-    /// Removes departed flows once there are many: a later packet would get another queue in any
-    /// case.
+    /// Removes departed flows once the table has many. A later packet of such a flow would get
+    /// another queue in any case.
     fn tidy(&mut self, now: Time) {
         let longest = self.sticky.iter().copied().max().unwrap_or(Duration::ZERO);
         self.flows.retain(|_, entry| entry.packets > 0 || now.since(entry.last) <= longest);
@@ -164,7 +164,7 @@ impl Bfc {
 
 fn frame(opcode: u16, queue: QueueIx, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
-    // A lost PAUSE without expiry would have no remedy.
+    // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
     Control::Custom { protocol: BFC, opcode, signal, reliable: true, words: [queue.into(), cause.0, 0] }
 }
 

@@ -95,7 +95,7 @@ const RESUME: u16 = 0x21;
 fn frame(opcode: u16, (flow, direction): Key, cause: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     let words = [flow.0, u32::from(direction == Direction::Ack), cause.0];
-    // A lost PAUSE without expiry would have no remedy.
+    // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
     Control::Custom { protocol: PER_FLOW, opcode, signal, reliable: true, words }
 }
 
@@ -289,8 +289,8 @@ mod tests {
 
     const HOST: NodeId = NodeId(0);
 
-    /// Host 0 has sent all its data to host 1, and the last ACK has returned, unless the link was
-    /// down in between.
+    /// Returns a simulation in which host 0 has sent all its data to host 1. The last ACK has
+    /// returned, unless the link was down in between (`is_cut`).
     fn at_rest(is_cut: bool) -> Simulation {
         let mut spec = star(2);
         spec.switch.flow_control = FlowControlConfig::PerFlow(Default::default());

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseModel {
-    /// Until an explicit RESUME, as in the ns-3 simulators of the field. Link errors then spare PFC
+    /// Until an explicit RESUME, as in the common ns-3 simulators. Link errors then spare PFC
     /// frames.
     #[default]
     UntilResume,
@@ -90,7 +90,7 @@ pub struct Pfc {
     lossless: ClassMask,
     /// True if PAUSEs are passed on and arriving bytes are not counted.
     relays_pauses: bool,
-    /// True if packets of a port's other queues can resume a queue.
+    /// True if departures from a port's other queues can resume a queue.
     has_port_thresholds: bool,
     /// Packets that change class, if any.
     raises: Option<Box<Raises>>,
@@ -388,9 +388,9 @@ fn is_pfc(other: &RunningFlowControl) -> bool {
     other.facts.protocols.first() == Some(&Protocol::PFC)
 }
 
-/// Checks the refresh of expiring PAUSE frames after half their time. Refreshes are a clock, with
-/// the shortest period at the fastest link. A refresh must arrive within the other half, though it
-/// may have to wait for a data frame and a PFC frame of every class.
+/// Checks the refresh of expiring PAUSE frames after half their time. The period of refreshes is
+/// shortest at the fastest link. A refresh must arrive within the other half, even if it waits for
+/// a data frame and a PFC frame of every class.
 fn check_quanta(quanta: u16, network: &FlowControlContext<'_>, diagnostics: &mut Diagnostics) {
     let FlowControlContext { fastest, sizes, .. } = network;
     let classes = network.lossless.iter().count().max(1) as u64;

@@ -1,5 +1,5 @@
-//! PFC*: PFC with a lossless class per switch on a packet's path, so that no cycle of waits can
-//! close (PortFC section 5.1, after Tagger).
+//! PFC*: PFC with a lossless class per switch on a packet's path, so that PAUSEs cannot form a
+//! cycle (PortFC section 5.1, after Tagger).
 //!
 //! A packet moves up one class when it arrives from another switch and when a server relays it. A
 //! full ingress queue pauses the class in which its packets arrived: Tagger's transition between
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcStarConfig {
-    /// Duration of a PAUSE, as of `pfc`.
+    /// Duration of a PAUSE, as with `pfc`.
     pub pause: PauseModel,
     /// Pause time in quanta of 512 bit times that a PAUSE frame carries. Default 65535, the
     /// longest.

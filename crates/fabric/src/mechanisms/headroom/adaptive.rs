@@ -69,7 +69,7 @@ impl HeadroomOptions for AdaptiveConfig {
 }
 
 impl AdaptiveConfig {
-    /// Returns the need of every port for the measured delays.
+    /// Returns the headroom that every port needs at the measured delays.
     fn per_port(&self, site: &Site<'_>) -> Vec<u64> {
         let unit = self.resolution.ps().max(1);
         let measured = |delay: Duration| Duration::from_ps(delay.ps().div_ceil(unit) * unit);

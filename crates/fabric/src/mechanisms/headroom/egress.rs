@@ -93,8 +93,8 @@ impl BufferPolicy for Egress {
         self.used.shared -= bytes;
     }
 
-    /// Never full. A flow control that stopped a class after a drop may resume it with the next
-    /// departure.
+    /// Reports the class as never full. A flow control that stopped a class after a drop may resume
+    /// it with the next departure.
     fn pressure(&self, _ingress: PortIx, class: Class) -> Pressure {
         Pressure::of_class(class, false, self.lossless.has(class))
     }
@@ -139,8 +139,8 @@ mod tests {
             .count()
     }
 
-    /// With alpha 1, a queue takes half of the buffer, the next half of the rest, and so on; with
-    /// 1/4, a fifth, and a fifth of the rest.
+    /// With alpha 1, a queue takes half of the buffer, the next queue half of the rest, and so on.
+    /// With alpha 1/4, a queue takes a fifth, and the next queue a fifth of the rest.
     #[test]
     fn a_queue_takes_its_share_of_free_bytes() {
         let mut even = policy(1.0, 100_000);

@@ -95,10 +95,10 @@ impl Pools {
         PoolUsage { shared: footroom.saturating_sub(self.private_of(class)), headroom }
     }
 
-    /// Charges a packet: to private bytes first, then to the shared pool up to `threshold` of the
-    /// free bytes per queue and the rest of the pool, then to headroom. A packet that would lift
-    /// its queue's shared bytes above the threshold is charged to headroom as a whole. Returns the
-    /// queue's usage afterwards.
+    /// Charges a packet: to private bytes first, then to the shared pool, then to headroom. Shared
+    /// bytes of a queue are limited by the pool and by `threshold`, a function of the free bytes. A
+    /// packet that would lift its queue's shared bytes above the threshold is charged to headroom
+    /// as a whole. Returns the queue's usage afterwards.
     #[inline(always)]
     pub(super) fn admit(
         &mut self,

@@ -111,7 +111,7 @@ impl Sih {
         if !self.pools.is_lossless(class) {
             return Pressure::default();
         }
-        // Skip the threshold, as for most packets: a queue within its private bytes is below it.
+        // A queue within its private bytes is below any threshold. This holds for most packets.
         if (shared, headroom) == (0, 0) {
             return Pressure::of_class(class, false, true);
         }

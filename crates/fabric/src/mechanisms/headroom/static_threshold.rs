@@ -23,7 +23,7 @@ pub struct StaticConfig {
     /// Length of an ingress queue at which its upstream is paused. Default 256 KB (FLB section 5,
     /// PCN).
     pub xoff: Bytes,
-    /// Length below which it is resumed. Default: two full frames below `xoff`.
+    /// Length below which the upstream is resumed. Default: two full frames below `xoff`.
     pub xon: Option<Bytes>,
     /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's
     /// link; more where long frames or response times need more.
@@ -37,7 +37,7 @@ impl Default for StaticConfig {
 }
 
 impl HeadroomConfig {
-    /// The whole buffer is shared, up to 1 TiB per port.
+    /// Policy that shares the whole buffer: the threshold is 1 TiB per ingress queue.
     pub(crate) const SHARED: HeadroomConfig =
         HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 40), xon: None, headroom: Some(Bytes(0)) });
 }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(seen, [(true, false), (true, false), (false, false), (false, true), (false, true)]);
     }
 
-    /// Two full frames of 1000 B below `xoff`, and never below zero.
+    /// The default XON is two full frames of 1000 B below `xoff`, and never below zero.
     #[test]
     fn xon_is_two_frames_below_xoff_by_default() {
         let fabric = fabric(star(2));

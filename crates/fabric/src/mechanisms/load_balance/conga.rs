@@ -180,7 +180,7 @@ impl Metric {
             return self.value;
         }
         let left = ageing.fade.saturating_sub(over);
-        // At most the value; with a `fade` of 0, none of it remains.
+        // The result is at most `value`; with a `fade` of 0, it is 0.
         (u128::from(self.value) * u128::from(left.ps()) / u128::from(ageing.fade.ps().max(1))) as u8
     }
 }

@@ -79,7 +79,8 @@ mod tests {
     }
 
     /// Returns the estimator of a link of 100 Gb/s with periods of 1 us. If half of the bytes are
-    /// dropped per period, a metric of 1 of 8 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
+    /// dropped per period, a metric of 1 with 8 levels corresponds to 100 Gb/s x 1 us / (8 x 0.5 x
+    /// 2^3) = 3,125 B.
     fn dre(alpha: f64, levels: u16) -> Dre {
         Dre::new(Duration::from_us(1), alpha, levels, &fabric(star(2)).site(NodeId(2)).ports[0])
     }
@@ -93,10 +94,11 @@ mod tests {
         dre.add(1, ps(10));
         assert_eq!(dre.metric(ps(999_999)), 1);
         dre.add(9375, ps(999_999));
-        // 12,500 B, of which half remains at 1 us, a quarter at 2 us and an eighth at 3 us.
+        // The count is 12,500 B. Half of it remains at 1 us, a quarter at 2 us and an eighth at 3
+        // us.
         assert_eq!([999_999, 1_000_000, 2_000_000, 3_000_000].map(|at| dre.metric(ps(at))), [4, 2, 1, 0]);
         dre.add(10_938, ps(3_000_000));
-        // 1,562.5 B + 10,938 B.
+        // The count is now 1,562.5 B + 10,938 B.
         assert_eq!([dre.metric(ps(3_000_000)), dre.metric(ps(4_000_000))], [4, 2]);
     }
 
@@ -109,7 +111,7 @@ mod tests {
             (0..60).for_each(|period| dre.add(bytes, at(period)));
             assert_eq!([dre.metric(at(59)), dre.metric(at(60))], [after, before], "{bytes}");
         }
-        // Four bits: twice as fine, and no more than 15.
+        // With four bits, the metric is twice as fine, and at most 15.
         let mut dre = dre(0.5, 16);
         dre.add(1563, at(0));
         assert_eq!(dre.metric(at(0)), 1);
@@ -117,7 +119,8 @@ mod tests {
         assert_eq!(dre.metric(at(0)), 15);
     }
 
-    /// 0.8^10 = 0.1073741824: of 1 MB, 107,374 B remain, regardless of queries in between.
+    /// After ten periods, 107,374 B of 1 MB remain, because 0.8^10 = 0.1073741824. Queries in
+    /// between change nothing.
     #[test]
     fn many_periods_at_once_equal_single_periods() {
         let (mut rare, mut often) = (dre(0.2, 8), dre(0.2, 8));

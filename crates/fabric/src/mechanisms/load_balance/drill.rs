@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DrillConfig {
-    /// Ports d drawn at random for every packet, with repetition. Default 2 (paper).
+    /// Number d of ports drawn at random for every packet, with repetition. Default 2 (paper).
     #[schemars(range(min = 1, max = 64))]
     pub samples: u32,
-    /// Ports m with the shortest queues that are remembered for the next packet. Default 1 (paper).
+    /// Number m of ports with the shortest queues that are remembered for the next packet. Default
+    /// 1 (paper).
     #[schemars(range(max = 64))]
     pub memory: u32,
 }

@@ -20,13 +20,14 @@ pub enum Gaps {
     #[default]
     Exact,
     /// An age bit, set at every multiple of the timeout and cleared by every packet. If the bit is
-    /// already set there, the flowlet has ended: after a gap of one to two timeouts (CONGA section
-    /// 3.4).
+    /// still set at the next multiple, the flowlet has ended: after a gap of one to two timeouts
+    /// (CONGA section 3.4).
     AgeBit,
 }
 
 impl Gaps {
-    /// Returns true if a packet now belongs to the flowlet of a packet at `last`.
+    /// Returns true if a packet at `now` belongs to the flowlet of the flow's previous packet, at
+    /// `last`.
     fn is_short(self, last: Time, now: Time, timeout: Duration) -> bool {
         match self {
             Gaps::Exact => now.since(last) <= timeout,
@@ -95,8 +96,8 @@ impl Flowlets {
         Flowlets { timeout, gaps, flows: Recent::new(aging) }
     }
 
-    /// Returns the candidate for a packet of `flow`: the previous packet's. At the start of a
-    /// flowlet, or if that port's link is down or no longer a candidate, `choose` selects one,
+    /// Returns the candidate for a packet of `flow`: the port of the previous packet. At the start
+    /// of a flowlet, or if that port's link is down or no longer a candidate, `choose` selects one,
     /// given the previous port if it is known and still a candidate.
     pub(super) fn way(
         &mut self,

@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(steady, vec![steady[0]; 1000]);
         let bursts = ways(&mut balancer, 2, PacketKind::Data, (0..40_000).map(|i| i * 50_001));
         let counts = [0, 1, 2, 3].map(|way| bursts.iter().filter(|taken| **taken == way).count());
-        // 10,000 each, within five standard deviations.
+        // Each port is taken 10,000 times, within five standard deviations.
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }
 

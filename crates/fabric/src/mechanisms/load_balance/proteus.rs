@@ -35,14 +35,14 @@ const MOST_CANDIDATES: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classes {
-    /// Non-congested: low delay, the least first. Undetermined: high delay with idle links, the
-    /// busiest first. Congested: high delay with busy links, the least delay first. (The
-    /// re-implementation.)
+    /// As in the re-implementation: first non-congested paths (low delay), by ascending delay; then
+    /// undetermined paths (high delay, idle links), the busiest first; then congested paths (high
+    /// delay, busy links), by ascending delay.
     #[default]
     Three,
-    /// Idle: low delay and idle links. Busy: low delay and busy links. Congested: high delay and
-    /// busy links. Paused: high delay with idle links. Within a class, the least delay first. (The
-    /// signals of the abstract.)
+    /// By the signals of the abstract: first idle paths (low delay, idle links), then busy paths
+    /// (low delay, busy links), congested paths (high delay, busy links) and paused paths (high
+    /// delay, idle links). Within a class, paths are ordered by ascending delay.
     Four,
 }
 
@@ -53,8 +53,8 @@ pub enum Classes {
 pub struct ProteusConfig {
     /// Classes of paths, in the order of preference.
     pub classes: Classes,
-    /// Bound of a low path delay, in units of half the longest base round-trip time, with the time
-    /// without queues included. Default 1.4 (the re-implementation).
+    /// Path delay below which a delay counts as low, in units of half the longest base round-trip
+    /// time. The delay includes the time without queues. Default 1.4 (the re-implementation).
     pub low_delay: f64,
     /// Utilisation from which on links are busy, 0 to 1. Default 0.6 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -68,8 +68,9 @@ pub struct ProteusConfig {
     /// Time between two stamped packets on a path. Default: half a base round-trip time of the
     /// network.
     pub sample_period: Option<Duration>,
-    /// Time for which a measured delay holds, if no sample is pending; it then decreases at the
-    /// pace of time. Default: two base round-trip times of the network.
+    /// Time for which a measured delay holds, if no sample is pending. After that, the delay
+    /// decreases by the time that passes, as an idle queue drains. Default: two base round-trip
+    /// times of the network.
     pub delay_aging: Option<Duration>,
     /// Delay added to a newly chosen path until the next report, so that not all flows choose it.
     /// Default 1 us (the re-implementation).
@@ -89,7 +90,7 @@ pub struct ProteusConfig {
     pub flow_timeout: Duration,
     /// Period of the rate estimators of links. Default 50 us (the re-implementation).
     pub dre_period: Duration,
-    /// Share of a rate estimator's byte count that is dropped in every period: more than 0, at most
+    /// Share of a rate estimator's byte count that is dropped in every period, above 0 and up to
     /// 1. Default 0.2 (the re-implementation).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
@@ -183,8 +184,8 @@ pub struct Proteus {
 struct Edge {
     measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    /// Classes by port whose flows have left the port because they were stopped there, and that are
-    /// still stopped.
+    /// By port, the classes that are stopped there and whose flows have left the port for that
+    /// reason.
     out: IndexVec<PortIx, ClassMask>,
     /// Queueing delay below which a path's delay is low.
     low: Duration,

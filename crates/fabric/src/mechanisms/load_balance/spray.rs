@@ -66,18 +66,18 @@ mod tests {
 
     #[test]
     fn packets_of_one_flow_take_every_port_about_equally() {
-        // 10,000 each, within five standard deviations.
+        // Each port is taken 10,000 times, within five standard deviations.
         let counts = counts(&[]);
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }
 
     #[test]
     fn ports_whose_links_are_down_leave_their_share_to_the_others_equally() {
-        // 20,000 each of two, within five standard deviations.
+        // Each of the other two ports is taken 20,000 times, within five standard deviations.
         let [four, five, six, nine] = counts(&[5, 9]);
         assert!((five, nine) == (0, 0) && four.abs_diff(20_000) < 500, "{four} {six}");
         assert_eq!(counts(&[4, 5, 9]), [0, 0, 40_000, 0]);
-        // If all are down, all are equal.
+        // If all ports are down, each is taken equally often.
         let counts = counts(&[4, 5, 6, 9]);
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
     }

@@ -162,7 +162,7 @@ mod tests {
         state.next = 8;
         assert!(nack(&mut sender, 6, &mut state));
         assert_eq!(state, progress(6, 6, 10));
-        // An older acknowledgement than the last one.
+        // Answers older than the last acknowledgement have no effect.
         assert!(!nack(&mut sender, 5, &mut state));
         ack(&mut sender, 3, &mut state);
         assert_eq!(state, progress(6, 6, 10));

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InAnyOrderConfig {
-    /// Packets that a receiver tracks, from the first missing packet on; it drops packets beyond.
-    /// Default 65536: with the usual MTU more than a switch's buffer holds.
+    /// Packets that a receiver tracks, from the first missing packet on. The receiver drops later
+    /// packets. Default 65536: at the usual MTU, more than a switch's buffer holds.
     #[schemars(range(min = 1, max = 65_536))]
     pub room: u32,
     /// Time that a packet may be missing, while later ones arrive, before the receiver sends a
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(receiver.on_data(3, 1, at_us(1)), Verdict::Keep);
         assert_eq!(receiver.on_data(2, 1, at_us(2)), Verdict::Keep);
         assert_eq!(receiver.on_data(3, 1, at_us(3)), Verdict::Duplicate);
-        // Packet 4 is the last that fits, and 5 is where 1 will be.
+        // Packet 4 is the last that fits. Packet 5 would use the place of packet 1.
         assert_eq!(receiver.on_data(5, 1, at_us(4)), Verdict::Ignore);
         assert_eq!(receiver.on_data(4, 1, at_us(5)), Verdict::Keep);
         assert_eq!(receiver.on_data(1, 1, at_us(6)), Verdict::Deliver { packets: 4 });
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(receiver.on_data(5, 5, at_us(8)), Verdict::Deliver { packets: 1 });
     }
 
-    /// The receiver reuses places: it never uses more than it has, however long the flow is.
+    /// The receiver reuses places, so that a flow of any length needs no further places.
     #[test]
     fn places_are_used_again() {
         let receiver = receiver(4, None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives, in any order, lost or repeated: packets from the first up to the first
+        /// Packets may arrive in any order, repeatedly or not at all: all packets before the first
         /// missing one are delivered.
         #[test]
         fn any_order_delivers_arrived_packets(arrivals in prop::collection::vec(0u32..200, 0..600), room in 1u32..130) {

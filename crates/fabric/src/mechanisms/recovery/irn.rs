@@ -1,5 +1,5 @@
-//! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and a limit of packets in flight to
-//! what fills the path, so that PFC is not needed.
+//! IRN (Mittal et al., SIGCOMM 2018): selective retransmission, and at most as many packets in
+//! flight as fill the path, so that PFC is not needed.
 
 use super::scoreboard::Scoreboard;
 use crate::contract::{
@@ -14,14 +14,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// IRN: selective retransmission, with at most the packets in flight that fill the path (SIGCOMM
+/// IRN: selective retransmission, with at most as many packets in flight as fill the path (SIGCOMM
 /// 2018).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IrnConfig {
     /// Most payload from the oldest unacknowledged packet to the newest sent (BDP-FC). Default:
-    /// what the sender's line carries in the longest base round-trip time (section 3.2: the BDP of
-    /// the longest path).
+    /// line rate times the longest base round-trip time (section 3.2: the BDP of the longest path).
     pub bdp_cap: Option<Bytes>,
     /// Size of a receiver's bitmap in packets, which also bounds `bdp_cap`. Default 4096: 4 MB at
     /// the usual MTU.
@@ -35,7 +34,7 @@ pub struct IrnConfig {
     pub rto_high: Duration,
     /// Largest number of packets that counts as few, N. Default 3 (section 4.1).
     pub few: u32,
-    /// Packets that are lost when the timeout expires. Default `oldest`.
+    /// Packets that a sender declares lost when the timeout expires. Default `oldest`.
     pub timeout_loses: TimeoutLoses,
 }
 

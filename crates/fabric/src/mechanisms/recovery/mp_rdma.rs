@@ -18,12 +18,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdmaRecoveryConfig {
-    /// L: packets that a receiver tracks, from the expected packet on. It drops a packet beyond and
-    /// sends a NACK. Default 64 (the paper and its re-implementation).
+    /// L: packets that a receiver tracks, from the expected packet on. The receiver drops later
+    /// packets and sends a NACK for each. Default 64 (the paper and its re-implementation).
     #[schemars(range(min = 2, max = 65_536))]
     pub bitmap: u32,
-    /// Retransmission timeout: after this time without progress, all unacknowledged packets are
-    /// lost. Default 8 ms (the re-implementation: always the same); "0 s" switches it off.
+    /// Retransmission timeout: after this time without progress, all unacknowledged packets count
+    /// as lost. Default 8 ms (the re-implementation, which has a fixed timeout); "0 s" switches it
+    /// off.
     pub rto: Duration,
 }
 
@@ -88,8 +89,8 @@ impl RecoverySender for Sender {
 
     fn on_answer(&mut self, answer: &Answer, progress: &mut Progress) -> bool {
         self.board.on_answer(answer.expected, answer.arrived.filter(|_| !answer.is_nack), progress);
-        // The packet arrived and was dropped. If it has not been repaired since, it is lost, as are
-        // unacknowledged packets before it.
+        // The packet arrived and was dropped. If it has not been retransmitted since, it is lost,
+        // as are unacknowledged packets before it.
         let is_missing = |psn: &Psn| *psn >= progress.acked && !self.board.has_arrived(*psn, progress);
         let thrown_away = answer.arrived.filter(|psn| answer.is_nack && is_missing(psn));
         // Packets sent after a retransmission: the retransmitted packet is lost again.

@@ -68,7 +68,7 @@ impl Scoreboard {
         self.has_place(psn, progress) && self.arrived.has((psn % self.places) as usize)
     }
 
-    /// Processes an answer: all packets before `expected` have arrived, and `arrived` has.
+    /// Processes an answer: all packets before `expected` have arrived, and so has `arrived`.
     pub(super) fn on_answer(&mut self, expected: Psn, arrived: Option<Psn>, progress: &mut Progress) {
         for psn in progress.acked..expected {
             if self.has_arrived(psn, progress) {

@@ -16,7 +16,7 @@ use get_size2::GetSize;
 pub(super) struct Detector {
     #[get_size(ignore)]
     config: SrccConfig,
-    /// T.
+    /// T: age limit of an uncongested flow's last packet.
     window: Duration,
     count_window: Duration,
     rate_interval: Duration,
@@ -38,8 +38,8 @@ pub(super) struct Detector {
     most_flows: usize,
 }
 
-/// State of a class at an ingress port: the egress ports and arrival times of the last packet of an
-/// uncongested flow, and of the last one to another egress port.
+/// State of a class at an ingress port: egress port and arrival time of two packets of uncongested
+/// flows. The first is the last packet, the second is the last packet to another egress port.
 #[derive(Clone, Copy, Debug, Default, GetSize)]
 struct Ingress([Option<(PortIx, Time)>; 2]);
 
@@ -52,7 +52,8 @@ impl Ingress {
         self.0[0] = Some((egress, now));
     }
 
-    /// Returns t_uf for a congested flow to `egress`.
+    /// Returns t_uf for a congested flow to `egress`: the last arrival of a packet that counts as
+    /// uncongested.
     fn last_uncongested(&self, egress: PortIx, which: Uncongested) -> Option<Time> {
         let counts = |port: PortIx| which == Uncongested::AnyPort || port != egress;
         self.0.into_iter().flatten().find(|(port, _)| counts(*port)).map(|(_, time)| time)
@@ -132,7 +133,7 @@ impl Detector {
             view.count("flow_entries", 1);
         }
 
-        // Most queues are shorter than any threshold: the rest need not be computed.
+        // Most queues are shorter than any threshold: their thresholds need not be computed.
         let congestion = if length > self.least { self.congestion(packet, first_ingress, length, view) } else { None };
         let Some(Congestion { is_floored }) = congestion else {
             return self.ingress[ingress].record(packet.egress, now);
@@ -176,7 +177,7 @@ impl Detector {
         if self.config.threshold == SrccThreshold::Static {
             return Some(Congestion { is_floored: false });
         }
-        // Without a bound, PFC never acts.
+        // Without a bound, PFC never acts, and no flow counts as congested.
         let bound =
             self.config.q_pfc.map(Bytes::get).or_else(|| view.threshold(packet.ingress(), packet.ingress_class()))?;
         let delay = self.feedback_delay(packet, view);
@@ -192,7 +193,7 @@ impl Detector {
         (i128::from(length) > threshold).then(|| Congestion { is_floored: threshold < i128::from(self.least) })
     }
 
-    /// Returns M.
+    /// Returns M, the divisor of Q_PFC.
     fn egress_ports(&self, packet: &PacketContext<'_>, first_ingress: usize, now: Time) -> u64 {
         match self.config.egress_ports {
             EgressPorts::All => self.ports as u64 - 1,
@@ -204,7 +205,7 @@ impl Detector {
         }
     }
 
-    /// Returns m.
+    /// Returns m of Equation 6.
     fn arrivals(&self, packet: &PacketContext<'_>, now: Time) -> u64 {
         match self.config.arrivals {
             ArrivalCount::Flows => self.egress[packet.egress].flows.count() as u64,
@@ -226,8 +227,8 @@ impl Detector {
         is_within == (self.config.window_test == WindowTest::Within)
     }
 
-    /// Returns the rate to name in a notice to `flow`: all flows to the queue together then have
-    /// the port's `rate`.
+    /// Returns the rate that a notice to `flow` names. At these rates, all flows to the port
+    /// together send at most at the port's `rate`.
     fn target(&self, egress: PortIx, flow: Place, rate: Rate) -> Rate {
         let flows = &self.egress[egress].flows;
         let average = Rate::from_bps(rate.bps() / flows.count() as u64);

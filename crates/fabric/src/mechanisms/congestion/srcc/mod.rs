@@ -58,7 +58,7 @@ pub enum WindowTest {
     /// Figure 8(b) presumes this test.
     #[default]
     Within,
-    /// The time is T or longer, as printed in the text.
+    /// The time is T or longer, as printed in the paper.
     Beyond,
 }
 
@@ -146,12 +146,12 @@ pub struct SrccConfig {
     pub q_pfc: Option<Bytes>,
     /// Egress ports that M counts.
     pub egress_ports: EgressPorts,
-    /// Objects that m of Equation 6 counts.
+    /// Definition of m in Equation 6.
     pub arrivals: ArrivalCount,
     /// d, the delay of a link: a notice takes T_c = N d over N links. Default: delay of the
     /// packet's ingress link.
     pub link_delay: Option<Duration>,
-    /// True if T_c is 2 N d: while a notice travels, as many bytes sent earlier still arrive.
+    /// True if T_c is 2 N d: packets sent before the notice arrives still take N d to the switch.
     /// Default false (Equation 6).
     pub two_way: bool,
     /// Time over which dQ/dt is measured. Default: the longest link delay of the switch.
@@ -169,8 +169,8 @@ pub struct SrccConfig {
     pub target: Target,
     /// Shortest time between two notices about a flow at an egress port. Default: N d.
     pub notice_interval: Option<Duration>,
-    /// True if a queue that a PAUSE holds counts as well, even if the PAUSE alone made it long.
-    /// Default true: the paper makes no difference.
+    /// True if a queue stopped by a PAUSE can also be congested, even if only the PAUSE made it
+    /// long. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
     /// Effect of the named rate at a sender. Default `lower`: notices that raise rates would undo
     /// the base's reaction to a long queue.
@@ -393,7 +393,7 @@ fn of_base(effective_values: EffectiveValues) -> impl Iterator<Item = (String, V
 }
 
 impl SrccConfig {
-    /// Returns whether switches keep the time of the last packet between each pair of ports.
+    /// Returns true if switches keep the time of the last packet between each pair of ports.
     fn keeps_pairs(&self) -> bool {
         let looks = self.egress_ports == EgressPorts::Active || self.arrivals == ArrivalCount::IngressPorts;
         self.threshold != SrccThreshold::Static && looks
@@ -420,7 +420,7 @@ impl SrccConfig {
     }
 }
 
-/// Congestion point of one switch: the base's, and the detector.
+/// Congestion point of one switch: the base's congestion point, and the detector.
 #[derive(Debug, GetSize)]
 pub struct SrccPoint {
     /// Acts on departing packets.

@@ -1,13 +1,13 @@
-//! The notice (CNM) and its rate, a field of 32 bits as in the paper. Flow and addresses are those
-//! of every notice.
+//! Notice (CNM) and its rate, a field of 32 bits as in the paper. Flow and addresses are in the
+//! fields that every notice has.
 
 use backwater_engine::Rate;
 
 /// Unit of the field in b/s: the largest rate is 4.29 Tb/s.
 const UNIT: u64 = 1000;
 
-/// Returns the fields of a notice that names `target`. The rate is never zero, at which a flow
-/// would stay.
+/// Returns the fields of a notice that names `target`. The rate is never zero: a flow at rate zero
+/// would never send again.
 pub(super) fn words_of(target: Rate) -> [u32; 4] {
     [u32::try_from(target.bps() / UNIT).unwrap_or(u32::MAX).max(1), 0, 0, 0]
 }

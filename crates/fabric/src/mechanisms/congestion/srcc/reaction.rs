@@ -21,10 +21,10 @@ const MOST_PORTS: usize = 8;
 pub struct Srcc {
     base: BaseReaction,
     adjustment: Adjustment,
-    /// Time within which the lowest rate of several switches' notices holds.
+    /// Base round-trip time. Within this time, the lowest rate of several switches' notices holds.
     base_rtt: Duration,
-    /// Last notice of each egress port within that time; the latest ones, if there are more than
-    /// fit.
+    /// Last notice of each egress port within `base_rtt`. If not all of them fit, the latest ones
+    /// are kept.
     #[get_size(ignore)]
     notices: ArrayVec<RecentNotice, MOST_PORTS>,
     /// Recovery for a base without its own.
@@ -43,7 +43,7 @@ struct RecentNotice {
 #[derive(Debug, GetSize)]
 struct Probing {
     line_rate: Rate,
-    /// T.
+    /// T, the time between two increases.
     interval: Duration,
     additive_increase: Option<Rate>,
     step: Rate,

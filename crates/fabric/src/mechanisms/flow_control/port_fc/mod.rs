@@ -25,14 +25,16 @@ use get_size2::GetSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// PortFC: queues by the port after next, and PAUSEs per congested port, in BCube (ICS 2025).
+/// PortFC, per-port flow control for BCube: queues by a later port of the path, and PAUSEs that
+/// name the congested port (ICS 2025).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PortFcConfig {
     /// X_off: bytes in all A queues of a switch port above which its servers are paused, in BDPs.
     /// Default 6 (section 5.1).
     pub xoff: f64,
-    /// X_on: bytes at which they are resumed, in BDPs. Default 4 (section 5.1).
+    /// X_on: bytes in these queues at which the servers are resumed, in BDPs. Default 4 (section
+    /// 5.1).
     pub xon: f64,
     /// `xoff` for a port's B queue, whose packets reach their destination next. Default: `xoff`
     /// (the paper gives none).
@@ -48,7 +50,7 @@ pub struct PortFcConfig {
 #[serde(rename_all = "kebab-case")]
 pub enum Bdp {
     /// One link: bytes that the port sends while a PAUSE travels upstream and the bytes on the wire
-    /// arrive, 25 KB at 100 Gb/s and 1 us.
+    /// arrive. At 100 Gb/s and a link delay of 1 us, these are 25 KB.
     #[default]
     Hop,
     /// The longest base round-trip time of any pair of hosts.
@@ -218,8 +220,7 @@ impl Message {
         Some(Message { pauses: opcode == PAUSE, of, port: PortId(port) })
     }
 
-    /// Returns the frame, which link errors spare: a lost PAUSE without expiry would have no
-    /// remedy.
+    /// Returns the frame. Link errors spare it: a lost PAUSE without expiry could not be repaired.
     fn frame(self) -> Control {
         let (opcode, signal) = if self.pauses { (PAUSE, Signal::Pause) } else { (RESUME, Signal::Resume) };
         let words = [self.port.0, self.of as u32, 0];
@@ -307,7 +308,7 @@ impl FlowControl for PortFc {
         }
     }
 
-    /// Messages received there are void, since no further message can withdraw them.
+    /// Withdraws the messages received at `port`, since no further message can withdraw them.
     fn on_dead_end(&mut self, port: PortIx, view: &mut View<'_>) {
         view.open_all(port);
         if let PortFc::Server(server) = self {

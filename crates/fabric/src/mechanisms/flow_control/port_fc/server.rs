@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 #[derive(Debug, GetSize)]
 pub struct PortFcServer {
     relays: bool,
-    /// Number of different path lengths in switches that own data has queues for: as many as
-    /// servers have ports.
+    /// Number of path lengths, in switches, for which own data has separate queues. It equals the
+    /// number of ports of a server.
     kinds: QueueIx,
     ports: IndexVec<PortIx, Port>,
 }
@@ -23,7 +23,8 @@ pub struct PortFcServer {
 /// Port to a switch.
 #[derive(Debug, GetSize)]
 struct Port {
-    /// Ports of the switch; the queues are the first ones of own data, for the longest paths.
+    /// Ports of the switch. Their queues are the first queues of own data, used for the longest
+    /// paths.
     exits: Exits,
     /// Ports of the switch whose B queue is full.
     full: BTreeSet<PortId>,

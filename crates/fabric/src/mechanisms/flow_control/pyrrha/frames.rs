@@ -51,7 +51,7 @@ impl From<PyrrhaFrame> for Control {
             PyrrhaFrame::Merge { old, new, distance } => (MERGE, Signal::Other, [new.0, old.0, distance.into()]),
             PyrrhaFrame::Unassigned { root } => (UNASSIGNED, Signal::Other, [root.0, 0, 0]),
         };
-        // A lost PAUSE without expiry would have no remedy.
+        // Link errors spare the frame: a lost PAUSE without expiry could not be repaired.
         Control::Custom { protocol: PYRRHA, opcode, signal, reliable: true, words }
     }
 }

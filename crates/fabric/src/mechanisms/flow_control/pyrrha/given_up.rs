@@ -1,4 +1,5 @@
-//! Waiting time caused by roots that had given up: a cost of the tree of PAUSEs without a culprit.
+//! Waiting time caused by roots that had given up. No congested port accounts for this cost of a
+//! tree of PAUSEs.
 
 use crate::contract::View;
 use crate::ids::{PortId, PortIx};

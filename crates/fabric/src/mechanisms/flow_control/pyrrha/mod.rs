@@ -73,7 +73,8 @@ pub struct PyrrhaConfig {
     /// its first packet has left; here every queue ends).
     pub merge_grace: Option<Duration>,
     /// True if a switch ignores frames about roots that are its own ports, which keeps routing
-    /// loops free of deadlock (section IV-D). Default true; the public simulator does not.
+    /// loops free of deadlock (section IV-D). Default true; the public simulator does not ignore
+    /// such frames.
     pub own_root_rule: bool,
     /// Reaction of hosts to paused roots. Default `per-flow`.
     pub hosts: HostReaction,

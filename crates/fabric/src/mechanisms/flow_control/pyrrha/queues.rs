@@ -193,7 +193,7 @@ impl EgressQueues {
         }
     }
 
-    /// Returns a root whose queue has been kept for its time, once.
+    /// Returns a root whose queue no longer needs to be kept at `now`. Returns each root once.
     pub(super) fn end_of_time(&mut self, now: Time) -> Option<PortId> {
         let is_over = |isolation: &&mut Isolation| isolation.kept_until != Time::ZERO && isolation.kept_until <= now;
         let isolation = self.isolations.iter_mut().find(is_over)?;
@@ -269,7 +269,8 @@ impl EgressQueues {
         };
         let given_up = self.isolations.iter().filter(|isolation| isolation.state == State::SoftMerging);
         let is_clear = given_up.count() == roots.len() && roots.iter().all(|root| sets.is_alone(*root, &self.pool));
-        // Packets of one queue move to two queues at most: with the heir, or without.
+        // Packets of one queue move to at most two queues: that of the set with the heir, or
+        // without it.
         let concerned = (1..=Sets::LARGEST).map(|count| sets.queues_with(roots, count).count()).sum::<usize>();
         if is_clear && 2 * concerned <= usize::from(self.pool.free()) {
             (1..=Sets::LARGEST).for_each(|count| sets.queues_with(roots, count).for_each(&mut flush));

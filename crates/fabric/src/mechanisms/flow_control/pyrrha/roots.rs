@@ -107,7 +107,7 @@ impl Roots {
         &mut self.known[position]
     }
 
-    /// Removes a root without state.
+    /// Removes the entry of a root if it holds no state.
     pub(super) fn tidy(&mut self, id: PortId) {
         if let Ok(position) = self.position(id)
             && self.known[position].is_needless()

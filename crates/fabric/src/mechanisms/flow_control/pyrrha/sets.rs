@@ -212,7 +212,7 @@ mod tests {
         // Packets at a dead port are lost out of turn.
         sets.take(queue, Some(number), &mut pool);
         assert!(!sets.any_waits());
-        // The packet in the ordinary queue has no influence on the following.
+        // The packet in the ordinary queue does not affect the following checks.
         sets.take(0, None, &mut pool);
         let (queue, number) = sets.place(&[PortId(1)], &mut pool);
         sets.add(queue, Some(number));

@@ -326,7 +326,7 @@ impl PyrrhaSwitch {
         self.arm(port, view);
     }
 
-    /// Sets the timer of `port` to the next end of such a time.
+    /// Sets the timer of `port` to the next time until which an empty queue is kept.
     fn arm(&self, port: PortIx, view: &mut View<'_>) {
         let ends = self.egress[port].iter().map(|isolation| isolation.kept_until);
         view.set_timer(port, ends.filter(|end| *end != Time::ZERO).min().unwrap_or(Time::NEVER));
@@ -339,7 +339,8 @@ impl PyrrhaSwitch {
         self.arm(port, view);
     }
 
-    /// Stops control of packets isolated for `roots` at `port`; `heir` controls packets on its way.
+    /// Stops the control of packets isolated for `roots` at `port`. From now on, `heir` controls
+    /// those that pass it.
     fn dissolve(&mut self, port: PortIx, roots: &[PortId], heir: Option<PortId>, view: &mut View<'_>) {
         for root in roots {
             // A queue kept for an earlier root of the list may be gone by now.
@@ -406,8 +407,8 @@ impl PyrrhaSwitch {
         }
     }
 
-    /// Returns true if frames about `root` are ignored: the root is a port of this switch, before
-    /// which holding back its packets is pointless (sections IV-D and VII).
+    /// Returns true if frames about `root` are ignored: the root is a port of this switch, so
+    /// holding back its packets behind this switch is pointless (sections IV-D and VII).
     fn ignores(&self, root: PortId) -> bool {
         self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
     }
@@ -429,8 +430,8 @@ impl PyrrhaSwitch {
         self.roots.tidy(old);
     }
 
-    /// Notifies all neighbours that `old` controls that it has given up for `new`. They start open
-    /// under the new root.
+    /// Notifies all neighbours that `old` controls: `old` has given up for `new`. The neighbours
+    /// start open under the new root.
     fn hand_over(&mut self, old: PortId, new: PortId, view: &mut View<'_>) {
         let Some(entry) = self.roots.get_mut(old) else { return };
         let mut children = std::mem::take(&mut entry.children);

@@ -1,7 +1,7 @@
 //! DSH, dynamic and shared headroom (Shan et al., IEEE Transactions on Networking 2025).
 //!
 //! Worst-case headroom is reserved once per port, as *insurance*. Apart from private bytes, the
-//! rest is one pool, which other schemes divide: footroom, and the queues' headroom. A queue is
+//! rest is one pool for footroom and the queues' headroom, which other schemes separate. A queue is
 //! paused early enough to keep the headroom that it will probably need. A port as a whole is paused
 //! when its queues together have used up their share: the bytes on the wire then fit into the
 //! insurance.
@@ -349,8 +349,8 @@ impl BufferPolicy for Dsh {
         }
     }
 
-    /// Checks all queues of the port, since other queues move the threshold. A separate function,
-    /// since other policies would pay for its registers.
+    /// Checks all queues of the port, since other queues move the threshold. This is a separate
+    /// function, because its use of registers would slow down other policies.
     #[inline(never)]
     fn pressure(&self, ingress: PortIx, _class: Class) -> Pressure {
         let port = &self.ports[ingress];

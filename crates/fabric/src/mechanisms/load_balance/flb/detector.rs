@@ -1,6 +1,6 @@
 //! Congestion detection at any switch: while a queue exceeds the isolation threshold K, the switch
-//! notifies flows whose packets join it. When the queue is below, the switch clears these flows
-//! (section 3.2, Appendix A).
+//! notifies flows whose packets join it. When the queue is short again, the switch reports these
+//! flows as no longer congested (section 3.2, Appendix A).
 
 use super::{FlbConfig, FlbThreshold};
 use crate::contract::{OutgoingNotice, PacketContext, PortFacts, Site, View};
@@ -81,14 +81,15 @@ impl Message {
     }
 }
 
-/// Returns the messages that clear flows at `root`, of which there were `flows`.
+/// Returns a function that makes the message for each flow cleared at `root`, where `flows` flows
+/// were congested.
 fn clears(root: PortId, flows: u32) -> impl Fn((FlowId, Notified)) -> Message {
     let cnm = Cnm::Clear { flows };
     move |(flow, notified)| Message { flow, root, cnm, back: notified.back }
 }
 
-/// Returns n: the flows of a congested queue with a packet that found it above the threshold within
-/// `timeout`.
+/// Returns n, the number of flows of a congested queue. A flow counts if a packet of the flow found
+/// the queue above the threshold within the last `timeout`.
 fn recent(root: &Root, now: Time, timeout: Duration) -> u32 {
     root.flows.values().filter(|notified| now.since(notified.last) <= timeout).count() as u32
 }
@@ -123,8 +124,8 @@ impl Detector {
         length > self.floor || self.threshold == FlbThreshold::Adaptive
     }
 
-    /// Processes a data packet that joins its queue, which holds `length` bytes with it. Returns
-    /// true if the packet is congested there.
+    /// Processes a data packet that joins its queue, which holds `length` bytes including the
+    /// packet. Returns true if the packet is congested there.
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         if self.threshold == FlbThreshold::Adaptive && self.lossless.has(packet.ingress_class()) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();
@@ -151,13 +152,13 @@ impl Detector {
         Some(Message { flow, root, cnm, back })
     }
 
-    /// Returns true if a queue has congested flows.
+    /// Returns true if the packet's queue has congested flows.
     pub(super) fn is_congested(&self, packet: &PacketContext<'_>) -> bool {
         self.congested[packet.egress].contains_key(&packet.queue)
     }
 
-    /// Processes a packet that has left a congested queue, which holds `length` bytes without it.
-    /// Returns the messages about flows that were congested there.
+    /// Processes a packet that has left a congested queue, which now holds `length` bytes. Returns
+    /// the messages about flows that were congested there.
     pub(super) fn release(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> Vec<Message> {
         let root = view.port(packet.egress).id();
         if self.is_below(packet, length, view) {
@@ -211,7 +212,7 @@ impl Detector {
         }
     }
 
-    /// Returns half of PFC's bound for the packet's ingress queue: K is never more.
+    /// Returns half of PFC's bound for the packet's ingress queue. K is never larger.
     fn half_bound(&self, packet: &PacketContext<'_>, view: &View<'_>) -> u64 {
         view.threshold(packet.ingress(), packet.ingress_class()).map_or(u64::MAX, |bound| bound / 2)
     }

@@ -24,7 +24,8 @@ pub(super) struct Edge {
     flows: Recent<FlowEntry>,
     /// Most entries at once so far.
     most_flows: u64,
-    /// Number of flows that may arrive before the maximum can grow: each adds at most one.
+    /// Number of flows that may arrive before the maximum can grow: each flow adds at most one
+    /// entry.
     flows_left: u64,
     pub(super) isolation: Isolation,
     most_isolated: usize,
@@ -46,7 +47,7 @@ struct FlowEntry {
     route: Option<Route>,
     /// Arrival of the flow's last packet.
     last: Time,
-    /// Expected wait of that packet at the uplink.
+    /// Expected wait of the flow's last packet at the uplink.
     waited: Duration,
 }
 
@@ -56,12 +57,12 @@ impl Used for FlowEntry {
     }
 }
 
-/// Present path of a flow, at a packet of it.
+/// State of a flow's present path when a packet of the flow arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Present {
     /// Delay of the path for this packet.
     pub now: Duration,
-    /// Delay that the flow's last packet met there.
+    /// Delay that the flow's last packet met on the path.
     pub met: Duration,
     /// Gap to the last packet.
     pub gap: Duration,
@@ -193,7 +194,7 @@ impl Edge {
         choice
     }
 
-    /// Counts the maximum number of entries of the flow table.
+    /// Updates the maximum number of entries of the flow table.
     fn count_flows(&mut self, view: &mut View<'_>) {
         if self.flows_left > 0 {
             self.flows_left -= 1;
@@ -207,7 +208,7 @@ impl Edge {
         self.flows_left = self.most_flows - flows;
     }
 
-    /// Processes a notice about a flow of one of its hosts.
+    /// Processes a notice about a flow of one of the edge's hosts.
     pub(super) fn record(&mut self, flow: FlowId, root: PortId, cnm: Cnm, view: &mut View<'_>) {
         let was_empty = self.isolation.is_empty();
         if self.isolation.record(flow, root, cnm, view.now) {
@@ -305,7 +306,7 @@ struct Choosing<'a, 'v> {
     config: &'a FlbConfig,
     /// Gap to the last packet of the flow.
     gap: Duration,
-    /// Expected wait of that packet at the uplink.
+    /// Expected wait of the flow's last packet at the uplink.
     waited: Duration,
     draws: &'a mut Stream,
 }
@@ -375,10 +376,11 @@ impl Choosing<'_, '_> {
         Some(isolated)
     }
 
-    /// Returns the isolation path of a congested flow. A flow keeps its isolation path. It gets a
-    /// new one if it has none and more are wanted, or if none leads to its destination; in both
-    /// cases only if uncongested flows keep another path there. Otherwise it gets the path of its
-    /// last packet if that is isolated, or any isolation path.
+    /// Returns the isolation path of a congested flow. A flow keeps its isolation path. A flow
+    /// without one gets a new isolation path if more are wanted, or if none leads to the flow's
+    /// destination. In both cases, uncongested flows must keep another path to the destination.
+    /// Otherwise the flow gets the path of its last packet if that path is isolated, or any
+    /// isolation path.
     fn isolated(&mut self, flow: Congested, present: Option<PathIx>) -> Option<PathIx> {
         let here = present.or_else(|| self.for_uncongested(None))?;
         let Choosing { set, delays, isolation, config, draws, .. } = self;
@@ -417,8 +419,8 @@ mod tests {
         Duration::from_us(us)
     }
 
-    /// Path by each rule among five, of which the last is closed, by the delays now and met and the
-    /// gap.
+    /// Each case has the delays of five paths, of which the last is closed, then the delays now and
+    /// met and the gap, and the path chosen by each rule.
     #[test]
     fn the_fastest_path_that_the_rule_permits_is_taken() {
         use Rerouting::{AsPrinted, FasterThanLast, KeepOrder};
@@ -452,7 +454,7 @@ mod tests {
             counts[taken(KeepOrder, &[4, 7, 4], [8, 8, 10]).unwrap()] += 1;
             counts
         });
-        // 1,500 each, within five standard deviations.
+        // Both fastest paths are chosen 1,500 times, within five standard deviations.
         assert!(counts[1] == 0 && counts[0].abs_diff(1500) < 137, "{counts:?}");
     }
 

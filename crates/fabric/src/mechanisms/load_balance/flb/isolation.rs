@@ -112,17 +112,17 @@ impl Isolation {
         }
     }
 
-    /// Returns the number of isolation paths that congested flows need: ceil(sum of C / n over C),
-    /// where n is the largest of a flow's ports. Each term is truncated to 64 fraction bits, so
-    /// that n times 1 / n is at most 1.
+    /// Returns the number of isolation paths that congested flows need: the sum of 1 / n over the
+    /// flows, rounded up, where n is the largest of a flow's ports. Each term is truncated to 64
+    /// fraction bits, so that n times 1 / n is at most 1.
     fn paths_needed(&self) -> usize {
         let in_all = |root: &PortId| self.roots.get(root).map_or(1, |root| root.in_all);
         let share = |entry: &Isolated| (1u128 << 64) / u128::from(entry.roots.iter().map(in_all).max().unwrap_or(1));
         self.flows.values().map(share).sum::<u128>().div_ceil(1 << 64) as usize
     }
 
-    /// Removes flows without a packet or notice for `timeout`, and releases paths that the others
-    /// do not need.
+    /// Removes flows without a packet or notice for `timeout`, and releases paths that the other
+    /// flows do not need.
     pub(super) fn check(&mut self, now: Time, timeout: Duration) {
         let idle: Vec<FlowId> =
             self.flows.iter().filter(|(_, entry)| now.since(entry.last) > timeout).map(|(flow, _)| *flow).collect();
@@ -144,8 +144,8 @@ impl Isolation {
         self.paths.iter().filter(|path| !path.is_extra).map(|path| path.ascent)
     }
 
-    /// Releases the needed path with the fewest flows, the last created among equals: its flows get
-    /// another.
+    /// Releases the path with the fewest flows among those that are not extra, the last created
+    /// among equals. Its flows get another path.
     fn release_one(&mut self) {
         let flows_of = |path: &Ascent| self.flows.values().filter(|entry| entry.path == Some(*path)).count();
         if let Some(released) = self.needed_ones().rev().min_by_key(flows_of) {

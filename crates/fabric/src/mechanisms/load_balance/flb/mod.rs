@@ -36,8 +36,8 @@ pub enum StampPoint {
     Arrival,
     /// Start of transmission on the uplink.
     Departure,
-    /// As `departure`; for the uplink, the bytes on its wire and in its queue when a path is chosen
-    /// count, and the time that a PAUSE has stopped it.
+    /// As `departure`, plus the state of the uplink when a path is chosen: the bytes on its wire
+    /// and in its queue, and the time for which a PAUSE has stopped it.
     #[default]
     DepartureAndQueue,
 }
@@ -80,8 +80,9 @@ pub enum FlbThreshold {
     /// for the packet's ingress queue, and at least two packets.
     #[default]
     Delay,
-    /// Equation 4 with measured rates: a queue is congested from the upper end on, with n the
-    /// congested egress queues of the switch, until it falls below the lower end.
+    /// Equation 4 with measured rates: a queue is congested from the upper end of the range on,
+    /// until it falls below the lower end. n is the number of congested egress queues of the
+    /// switch.
     Adaptive,
     /// A fixed number of bytes: `static_threshold`.
     Static,
@@ -95,7 +96,7 @@ pub enum Ties {
     /// A random path.
     #[default]
     Random,
-    /// The path to which a flow has moved longest ago.
+    /// The path to which no flow has moved for the longest time.
     InTurn,
 }
 
@@ -147,15 +148,15 @@ pub struct FlbConfig {
     /// Time between two samples of a path. Default: two base round-trip times of the network
     /// (section 3.1).
     pub sample_period: Option<Duration>,
-    /// Time for which a measured delay holds, if no sample is pending; it then decreases at the
-    /// pace of time. Default: two sample periods.
+    /// Time for which a measured delay holds, if no sample is pending. After that, the delay
+    /// decreases by the time that passes, as an idle queue drains. Default: two sample periods.
     pub delay_aging: Option<Duration>,
     /// Stamping point of samples; it also decides if the queue of an uplink counts.
     pub stamp: StampPoint,
     /// Delay of a path that counts.
     pub delay_of: DelayOf,
     /// Unit of the ageing counter for the gap between two packets of a flow, rounded down (section
-    /// 3.4; the paper names none). Default: gaps are exact.
+    /// 3.4; the paper names no unit). Default: gaps are exact.
     pub gap_unit: Option<Duration>,
     /// Condition on which a packet leaves its flow's path for a faster one.
     pub rerouting: Rerouting,
@@ -176,8 +177,8 @@ pub struct FlbConfig {
     /// Shortest time between two notices about a flow at an egress queue. Default: a base
     /// round-trip time of the network.
     pub notice_interval: Option<Duration>,
-    /// True if a queue that a PAUSE holds counts as well, even if the PAUSE alone made it long.
-    /// Default true: the paper makes no difference.
+    /// True if a queue stopped by a PAUSE can also be congested, even if only the PAUSE made it
+    /// long. Default true: the paper makes no difference.
     pub notify_while_paused: bool,
     /// Reaction of an edge to congestion of its own uplink.
     pub own_uplinks: OwnUplinks,
@@ -403,7 +404,7 @@ impl PipelineHooks for Flb {
     fn on_link(&mut self, port: PortIx, is_up: bool, view: &mut View<'_>) {
         if let Some(edge) = self.edge.as_mut().filter(|_| !is_up) {
             edge.lose(port);
-            // Packets queued there keep waiting; flows take other uplinks at once.
+            // Packets queued at the port keep waiting; flows take other uplinks at once.
             if !edge.measuring.is_to_host(port) {
                 self.on_dead_end(port, view);
             }

@@ -10,8 +10,8 @@ use get_size2::GetSize;
 pub(in super::super) struct Measuring {
     /// Time between two samples of a path.
     pub(in super::super) period: Duration,
-    /// Time for which a report holds. After that, the estimate decreases at the pace of time, as an
-    /// idle queue drains.
+    /// Time for which a report holds. After that, the estimate decreases by the time that passes,
+    /// as an idle queue drains.
     pub(in super::super) fresh: Duration,
     /// Longest wait for a sample's report. Until then, the last estimate holds.
     pub(in super::super) patience: Duration,
@@ -80,8 +80,8 @@ impl Delay {
         self.busy
     }
 
-    /// Adds `more` to the estimate until that has drained, or until the next report: packets sent
-    /// on the path may be missing in the report.
+    /// Adds `more` to the estimate until `more` has drained, or until the next report. The last
+    /// report may not include packets sent on the path since then.
     pub(in super::super) fn burden(&mut self, more: Duration, now: Time) {
         (self.burden, self.burdened) = (self.burden_at(now) + more, now);
     }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(due, [0, 10, 20, 30]);
     }
 
-    /// 5 us, reported at 40 us: valid until 60, and 0 at 65.
+    /// A delay of 5 us, reported at 40 us, holds until 60 us and is 0 at 65 us.
     #[test]
     fn reports_decrease_once_they_are_old() {
         let mut delay = Delay::default();
@@ -119,8 +119,8 @@ mod tests {
         }
     }
 
-    /// 5 us are valid until 60 us. 3 us are added at 40, of which 1 us remains at 42, where 2 us
-    /// more are added; the next report ends the burden.
+    /// A delay of 5 us holds until 60 us. 3 us are added at 40 us; 1 us of these remains at 42 us,
+    /// when 2 us more are added. The next report ends the burden.
     #[test]
     fn a_burden_drains_and_ends_with_the_next_report() {
         let mut delay = Delay::default();
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!([40, 42, 43, 50].map(|us| delay.at(at(us), &HOW)), [8, 6, 5, 5].map(Duration::from_us));
         delay.burden(Duration::from_us(2), at(42));
         assert_eq!([42, 44, 50].map(|us| delay.at(at(us), &HOW)), [8, 6, 5].map(Duration::from_us));
-        // A burden renews no report.
+        // A burden does not extend the time for which a report holds.
         delay.burden(Duration::from_us(1), at(61));
         assert_eq!([61, 63, 65].map(|us| delay.at(at(us), &HOW)), [5, 2, 0].map(Duration::from_us));
         delay.burden(Duration::from_us(9), at(70));

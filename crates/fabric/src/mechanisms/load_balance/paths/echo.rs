@@ -40,7 +40,7 @@ pub(in super::super) struct PathReport {
     pub(in super::super) busy: u8,
 }
 
-/// Flag of a present half of the header.
+/// Flag that a half of the header is present.
 const IS_THERE: u32 = 1 << 31;
 
 /// Packs a path, a time in picoseconds below 20 hours, and a byte into three words.
@@ -100,8 +100,8 @@ struct FromPath {
 const LONGEST: Duration = Duration::from_ps(u64::MAX);
 
 impl Echoes {
-    /// Records a packet from `edge` with this stamp and the `delay` of a full packet. The delay
-    /// counts relative to the idle path, or, with `over_all`, to the fastest path.
+    /// Records a packet from `edge` with this stamp and `delay`, which a full packet would have.
+    /// The delay is reported relative to the idle path or, with `over_all`, to the fastest path.
     pub(in super::super) fn record(&mut self, edge: NodeId, stamp: PathStamp, delay: Duration, over_all: bool) {
         let slot = edge.0 as usize;
         if slot >= self.edges.len() {

@@ -15,8 +15,8 @@ const MOST_PATHS: usize = 1024;
 /// ascent differ only on their descent.
 pub(in super::super) type Ascent = u16;
 
-/// Egress ports of a path from one edge to the other, without the links from and to hosts. Of a
-/// path longer than a route can hold, the first ports, one more than a route holds.
+/// Egress ports of a path from one edge to the other, without the links from and to hosts. For a
+/// path longer than a route can hold, only the first ports are stored: one more than a route holds.
 type Ports = ArrayVec<PortIx, { MAX_HOPS - 1 }>;
 
 /// Rejects networks in which a mechanism that chooses whole paths cannot run.
