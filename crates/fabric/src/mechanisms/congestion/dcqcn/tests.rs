@@ -17,15 +17,15 @@ fn rates(point: &mut Dcqcn, now: Time) -> (u64, u64) {
     (point.rate(now).bps(), point.target.bps())
 }
 
-/// One CNP: alpha is 1 and decays in four ticks to (255/256)^4. The cut follows, one nanosecond
-/// after the fourth tick.
+/// After one CNP, alpha is 1 and decays in four ticks to (255/256)^4. The cut follows, one
+/// nanosecond after the fourth tick.
 #[test]
 fn the_first_cnp_cuts_after_the_decrease_interval() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
     point.on_cnp(at(10, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(14, 0)), (100 * GBPS, 100 * GBPS));
     assert_eq!(rates(&mut point, at(14, 1)), (50_776_684_272, 100 * GBPS));
-    // No further CNP: no cut at 18.001 us.
+    // Without a further CNP, the rate is not cut at 18.001 us.
     assert_eq!(rates(&mut point, at(309, 0)), (50_776_684_272, 100 * GBPS));
 }
 
@@ -48,7 +48,8 @@ fn steady_cnps_halve_the_rate_every_decrease_interval() {
     }
 }
 
-/// A link slower than the profile's lowest rate: a cut must not raise a flow above its link's rate.
+/// The link is slower than the profile's lowest rate: a cut must not raise a flow above its link's
+/// rate.
 #[test]
 fn the_lowest_rate_is_no_higher_than_the_links() {
     let line_rate = Rate::from_bps(500 * MBPS);
@@ -66,7 +67,7 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
     point.on_cnp(at(0, 0), Cnp::Congested(None));
     let mut alpha = 1.0;
     for tick in 1..=20u64 {
-        // A CNP in the slots of ticks 6 and 7 only.
+        // CNPs arrive in the slots of ticks 6 and 7 only.
         if tick == 6 || tick == 7 {
             point.on_cnp(at(tick - 1, 300), Cnp::Congested(None));
         }
@@ -80,8 +81,8 @@ fn alpha_decays_once_per_tick_and_grows_with_a_cnp() {
     }
 }
 
-/// F = 1: one step of fast recovery, one of additive increase, then hyper increase. Each step
-/// halves the distance to the target.
+/// With F = 1, one step of fast recovery and one of additive increase precede hyper increase. Each
+/// step halves the distance to the target.
 #[test]
 fn the_timer_recovers_in_three_stages() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
@@ -98,14 +99,14 @@ fn the_timer_recovers_in_three_stages() {
     point.on_cnp(at(305, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(308, 1)), (37_500 * MBPS, 75 * GBPS));
     assert_eq!(rates(&mut point, at(608, 1)), (56_250 * MBPS, 75 * GBPS));
-    // 20 Mb/s additive, then 200 Mb/s hyper.
+    // The target grows by 20 Mb/s (additive increase), then by 200 Mb/s (hyper increase).
     assert_eq!(rates(&mut point, at(908, 1)), (65_635 * MBPS, 75_020 * MBPS));
     assert_eq!(rates(&mut point, at(1208, 1)), (70_427_500_000, 75_220 * MBPS));
     assert_eq!(rates(&mut point, at(1508, 1)), (72_923_750_000, 75_420 * MBPS));
 }
 
 /// The paper's variant at 40 Gb/s: every CNP cuts at once. A timer of 55 us and a counter of 10 MB
-/// drive recovery, F = 5.
+/// drive recovery, with F = 5.
 #[test]
 fn paper_variant_recovers_by_timer_and_byte_counter() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
@@ -113,19 +114,20 @@ fn paper_variant_recovers_by_timer_and_byte_counter() {
     assert_eq!(rates(&mut point, at(0, 0)), (20 * GBPS, 40 * GBPS));
     point.on_cnp(at(50, 0), Cnp::Congested(None));
     assert_eq!(rates(&mut point, at(50, 0)), (10 * GBPS, 20 * GBPS));
-    // Five steps of fast recovery by bytes, not a byte sooner.
+    // The byte counter takes five steps of fast recovery, each after 10 MB and not a byte sooner.
     point.on_sent(at(51, 0), 9_999_999);
     assert_eq!(rates(&mut point, at(51, 0)), (10 * GBPS, 20 * GBPS));
     point.on_sent(at(51, 0), 1);
     assert_eq!(rates(&mut point, at(51, 0)), (15 * GBPS, 20 * GBPS));
     point.on_sent(at(51, 0), 40_000_000);
     assert_eq!(rates(&mut point, at(51, 0)), (19_687_500_000, 20 * GBPS));
-    // The sixth is additive: 40 Mb/s. So are six ticks of the timer, from 50 + 55 us on.
+    // The sixth step is additive: the target grows by 40 Mb/s. Six timer ticks, from 50 + 55 us on,
+    // are also additive.
     point.on_sent(at(51, 0), 10_000_000);
     assert_eq!(rates(&mut point, at(51, 0)), (19_863_750_000, 20_040 * MBPS));
     assert_eq!(rates(&mut point, at(105, 0)), (19_971_875_000, 20_080 * MBPS));
     assert_eq!(rates(&mut point, at(380, 0)), (20_237_871_093, 20_280 * MBPS));
-    // Both clocks have passed F: 200 Mb/s.
+    // Both clocks have passed F, so the target grows by 200 Mb/s.
     assert_eq!(rates(&mut point, at(435, 0)), (20_358_935_546, 20_480 * MBPS));
     // A CNP restarts recovery.
     point.on_cnp(at(440, 0), Cnp::Congested(None));
@@ -134,7 +136,7 @@ fn paper_variant_recovers_by_timer_and_byte_counter() {
     assert_eq!((limited.next_increase, limited.next_alpha), (at(495, 0), at(495, 0)));
 }
 
-/// The paper's variant at 40 Gb/s: 55 us and 10 MB count from the last cut.
+/// In the paper's variant at 40 Gb/s, 55 us and 10 MB are counted from the last cut.
 #[test]
 fn a_cut_restarts_timer_and_byte_counter() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
@@ -151,8 +153,9 @@ fn a_cut_restarts_timer_and_byte_counter() {
     assert_eq!(rates(&mut point, at(106, 0)), (17_500 * MBPS, 20 * GBPS));
 }
 
-/// The paper's variant at 40 Gb/s, before any CNP: from the set rate, five steps of fast recovery
-/// without a higher target, then 40 Mb/s. Alpha is 1 at the first CNP, which halves the rate.
+/// The paper's variant at 40 Gb/s, before any CNP. The set rate is also the target, so five steps
+/// of fast recovery change nothing; the sixth step raises the target by 40 Mb/s. Alpha is 1 at the
+/// first CNP, which halves the rate.
 #[test]
 fn recovery_starts_from_a_set_rate() {
     let mut point = reaction_point(DcqcnProfile::Paper, 40);
@@ -173,7 +176,7 @@ fn set_rate_also_sets_the_target() {
         point.on_cnp(at(0, ns), Cnp::Congested(None));
     }
     assert_eq!(rates(&mut point, at(4, 1)), (50 * GBPS, 100 * GBPS));
-    // A CNP without effect so far does not count either.
+    // A CNP that has not yet caused a cut does not count either.
     point.on_cnp(at(9, 0), Cnp::Congested(None));
     point.set_rate(at(10, 0), Rate::from_gbps(60));
     assert_eq!(rates(&mut point, at(609, 999)), (60 * GBPS, 60 * GBPS));
@@ -197,7 +200,7 @@ fn cut_rate_recovers_as_after_a_cnp() {
         assert_eq!(rates(&mut point, at(65, 0)), (25 * GBPS, 40 * GBPS));
         point.cut_rate(at(70, 0), Rate::from_gbps(20));
         assert_eq!(rates(&mut point, at(70, 0)), (20 * GBPS, 25 * GBPS));
-        // The rate is no higher already.
+        // The rate is already no higher than 20 Gb/s.
         point.cut_rate(at(71, 0), Rate::from_gbps(20));
         assert_eq!(rates(&mut point, at(71, 0)), (20 * GBPS, 25 * GBPS));
         point.cut_rate(at(72, 0), Rate::from_gbps(15));
@@ -239,8 +242,8 @@ fn lower_rate_keeps_a_lower_rate() {
     assert_ne!(rates(&mut point, at(610, 0)).0, 60 * GBPS);
 }
 
-/// The first CNP after a set rate finds alpha at 1 and starts its clock: (255/256)^4 four
-/// microseconds later.
+/// At the first CNP after a set rate, alpha is 1 and its clock starts. Four microseconds later,
+/// alpha is (255/256)^4.
 #[test]
 fn set_rate_does_not_count_as_a_cnp() {
     let mut point = reaction_point(DcqcnProfile::HpccNs3, 100);
@@ -274,8 +277,8 @@ fn a_cut_leaves_a_percentage_of_the_rate() {
     assert_eq!([Some(75), Some(100)].map(cut), [300 * GBPS, 400 * GBPS]);
 }
 
-/// The first CNP sets 40 Gb/s. The rate is cut 4 us later, to half of that but for alpha's decay. A
-/// second CNP sets no rate, and no CNP raises a rate.
+/// The first CNP sets 40 Gb/s. The rate is cut 4 us later: by half of alpha, which has decayed
+/// since. A second CNP sets no rate, and no CNP raises a rate.
 #[test]
 fn a_rate_is_set_on_the_first_cnp() {
     let first_rate = Some(Rate::from_gbps(40));
@@ -379,8 +382,8 @@ fn profiles_have_the_parameters_of_their_sources() {
         );
         assert_eq!(actual, row, "{profile:?}");
     }
-    // Scaled with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 at 400. The lowest rate is not
-    // scaled (HPCC's run script).
+    // Increases scale with the link: 5 and 50 Mb/s at 25 Gb/s, 80 and 800 Mb/s at 400 Gb/s. The
+    // lowest rate is not scaled (HPCC's run script).
     for (gbps, additive, hyper) in [(25, 5, 50), (40, 8, 80), (400, 80, 800)] {
         let p = DcqcnProfile::HpccNs3.parameters(Rate::from_gbps(gbps));
         let rates = [p.additive_increase, p.hyper_increase, p.min_rate].map(|rate| rate.bps() / MBPS);
@@ -401,8 +404,8 @@ fn single_parameters_override_the_profile() {
     assert_eq!(config.parameters(line), expected);
 }
 
-/// 4 and 16 KB per Gb/s in the profiles for a rate, at ports of any rate; 100 and 400 KB in others.
-/// Thresholds that are set hold for every port, unless `rate` is set as well.
+/// Profiles for a rate have 4 and 16 KB per Gb/s at ports of any rate; other profiles have 100 and
+/// 400 KB. Thresholds that are set hold for every port, unless `rate` is set as well.
 #[test]
 fn ecn_thresholds_are_the_profiles_unless_they_are_set() {
     let kb = |profile, ecn: &EcnOptions, gbps| {

@@ -6,7 +6,7 @@ fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// A base round-trip time of 8 us, so that the BDP is 100 KB.
+/// Returns a reaction point with a base round-trip time of 8 us, so that the BDP is 100 KB.
 fn reaction_point() -> FlbRc {
     FlbRc::new(&FlbRcConfig::default(), &sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
@@ -16,7 +16,7 @@ fn hear(point: &mut FlbRc, us: u64, from: u32, cnm: Cnm) {
     point.on_notice(at(us), &notice);
 }
 
-/// Rate in Mb/s, and window.
+/// Returns the rate in Mb/s, and the window.
 fn state(point: &mut FlbRc, us: u64) -> (u64, u64) {
     (point.rate(at(us)).bps() / 1_000_000, point.window())
 }
@@ -54,8 +54,8 @@ fn a_notice_that_ends_a_congestion_tells_of_none() {
     assert!(!tells(Cnm::Clear { flows: 4 }));
 }
 
-/// Stopped by a notice, continued at C / n by the next, and at line rate after a round trip without
-/// notices.
+/// A notice stops the flow, and the next notice lets it continue at C / n. After a round trip
+/// without notices, the flow has line rate.
 #[test]
 fn a_flow_stops_and_goes_on_at_its_share() {
     let mut point = reaction_point();
@@ -67,7 +67,7 @@ fn a_flow_stops_and_goes_on_at_its_share() {
     assert_eq!((state(&mut point, 6).1, point.wake_at()), (0, at(1006)));
     hear(&mut point, 20, 7, Cnm::Clear { flows: 1 });
     assert_eq!((state(&mut point, 20), point.wake_at()), ((10_000, u64::MAX), at(28)));
-    // Congested again: the rate follows the largest n.
+    // The flow is congested again: its rate follows the largest n.
     hear(&mut point, 22, 7, Cnm::Congested { flows: 20 });
     hear(&mut point, 30, 7, Cnm::Clear { flows: 1 });
     assert_eq!(state(&mut point, 30), (5_000, u64::MAX));
@@ -108,8 +108,9 @@ fn a_flow_without_notices_continues_after_the_timeout() {
     assert_eq!(point.wake_at(), at(1009));
 }
 
-/// Another control sets 40 of 100 Gb/s. A continued flow gets the smaller of that and C / n: with n
-/// = 2, 50 Gb/s, it gets 40, and with n = 10 it gets 10. Line rate is the maximum.
+/// Another control sets 40 of 100 Gb/s. A continued flow gets the smaller of this rate and C / n:
+/// with n = 2 it gets 40 instead of 50 Gb/s, and with n = 10 it gets 10 Gb/s. Line rate is the
+/// maximum.
 #[test]
 fn rate_set_by_another_control_is_the_maximum() {
     let mut point = reaction_point();

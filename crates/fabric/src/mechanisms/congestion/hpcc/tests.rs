@@ -3,7 +3,7 @@ use crate::testing::sender;
 
 const GBPS: u64 = 1_000_000_000;
 
-/// 100 Gb/s and 10 us: a window of 125,000 B; W_ai is 40 Mb/s.
+/// Returns a reaction point at 100 Gb/s and 10 us: its window is 125,000 B, and W_ai is 40 Mb/s.
 fn reaction_point(config: HpccConfig) -> Hpcc {
     Hpcc::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
 }
@@ -16,7 +16,7 @@ fn ack(point: &mut Hpcc, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) ->
     signal_and_rate(point, acked_bytes, sent_bytes, stamps).1
 }
 
-/// The signal in an ACK, and the rate after it.
+/// Returns the signal in an ACK, and the rate after the ACK.
 fn signal_and_rate(
     point: &mut Hpcc,
     acked_bytes: u64,
@@ -34,15 +34,16 @@ fn signal_and_rate(
     (signal, point.rate(now).bps())
 }
 
-/// Two hops, an ACK every 10 us, in which a link sends 125,000 B. The target is 0.95.
+/// The path has two hops. An ACK arrives every 10 us, in which a link can send 125,000 B. The
+/// target is 0.95.
 #[test]
 fn the_busiest_hop_above_the_target_is_the_signal() {
     let mut point = reaction_point(HpccConfig::default());
     let mut signal = |us, first, second| {
         signal_and_rate(&mut point, us * 1000, us * 1000, &[stamp(us, first, 0), stamp(us, second, 0)]).0
     };
-    // The first ACK, without comparison; hop 1 at 100 %; hop 0 at 96 %; both below the target; both
-    // equal.
+    // The first ACK has no earlier stamps to compare with. In the following ACKs, hop 1 is at 100
+    // %, then hop 0 is at 96 %, then both hops are below the target, then both are equal.
     assert_eq!(signal(10, 0, 0), None);
     assert_eq!(signal(20, 62_500, 125_000), Some(CongestionSignal::Load(1)));
     assert_eq!(signal(30, 182_500, 125_000), Some(CongestionSignal::Load(0)));
@@ -74,8 +75,8 @@ fn three_acks_by_hand() {
     assert_rate(ack(&mut point, 125_001, 260_000, &[stamp(25, 156_250, 0)]), 95_040_000_000);
     assert_rate(point.reference.bps(), 95_040_000_000);
     assert_eq!((point.stage, point.committed_at), (0, 260_000));
-    // Every 10 us later 1 % of the line: U = 0.01. Additive, on the committed rate; and again, as
-    // long as nothing is committed.
+    // In each of the next intervals of 10 us, the port sent at 1 % of line rate: U = 0.01. The step
+    // is additive on the committed rate, so it gives the same rate until a rate is committed.
     for us in [35, 45, 55] {
         assert_rate(ack(&mut point, 200_000, 270_000, &[stamp(us, 156_250 + (us - 25) * 125, 0)]), 95_080_000_000);
     }
@@ -152,8 +153,8 @@ fn the_shorter_queue_of_two_stamps_counts() {
     }
 }
 
-/// A port of 25 Gb/s, a quarter of the host's: 31,250 B in 10 us are all that it can send, and
-/// 15,625 B in its queue half a round trip.
+/// The port has 25 Gb/s, a quarter of the host's rate. It can send 31,250 B in 10 us, and 15,625 B
+/// in its queue take half a round trip.
 #[test]
 fn utilisation_is_relative_to_the_rate_of_the_port() {
     let mut point = reaction_point(HpccConfig::default());
@@ -168,7 +169,7 @@ fn utilisation_is_relative_to_the_rate_of_the_port() {
 fn the_busiest_hop_counts() {
     let mut point = reaction_point(HpccConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
-    // Hop 1: 20 %, hop 2: 80 % of the line for 5 us. U = 0.5 x 1 + 0.5 x 0.8.
+    // For 5 us, hop 1 sends at 20 % and hop 2 at 80 % of line rate. U = 0.5 x 1 + 0.5 x 0.8.
     ack(&mut point, 2, 1_000_000, &[stamp(5, 12_500, 0), stamp(6, 50_000, 0)]);
     assert!((point.utilisation - 0.9).abs() < 1e-12, "{}", point.utilisation);
     // An interval longer than T counts as T: U = 0.4.

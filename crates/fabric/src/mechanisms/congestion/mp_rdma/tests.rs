@@ -3,13 +3,13 @@ use crate::testing;
 use backwater_engine::Duration;
 use std::collections::BTreeSet;
 
-/// 100 Gb/s and 8 us; packets of 952 B that take 1000 B on the wire, of which 100 are on the way in
-/// 8 us.
+/// Returns a sender at 100 Gb/s and 8 us. Packets of 952 B take 1000 B on the wire, so that the
+/// line carries 100 packets in 8 us.
 fn sender() -> SenderFacts {
     testing::sender(Rate::from_gbps(100), Duration::from_us(8))
 }
 
-/// A flow that has sent packets 0 to 99, and does not probe.
+/// Returns a flow that has sent packets 0 to 99 and does not probe.
 fn flow(cwnd: f64) -> MpRdma {
     let config = MpRdmaConfig { probing: 0.0, ..Default::default() };
     MpRdma { cwnd, sent: 100, ..MpRdma::new(&config, &sender()) }
@@ -42,14 +42,15 @@ fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
 }
 
-/// 1/10, 1/10.1, half a packet back for each mark, and 1 at least.
+/// A window of 10 packets grows by 1/10, then by 1/10.1. Each mark takes off half a packet, but the
+/// window is at least 1.
 #[test]
 fn the_window_grows_by_a_packet_per_round_trip_and_loses_half_a_packet_per_mark() {
     let mut point = flow(10.0);
     assert_near(ack(&mut point, 0, 1, false), 10.1);
     assert_near(ack(&mut point, 1, 1, false), 10.1 + 1.0 / 10.1);
     assert_near(ack(&mut point, 2, 1, true), 9.6 + 1.0 / 10.1);
-    // One mark counts once.
+    // A mark counts for one ACK only.
     point.cwnd = 4.0;
     assert_near(ack(&mut point, 3, 1, false), 4.25);
     assert_eq!(point.window(), 4 * 952);
@@ -58,7 +59,8 @@ fn the_window_grows_by_a_packet_per_round_trip_and_loses_half_a_packet_per_mark(
     assert_eq!((point.window(), ack(&mut point, 6, 1, false)), (952, 2.0));
 }
 
-/// 10 to 10.1: the packet that left. 9.95 to 10.05: one more.
+/// If the window grows from 10 to 10.1, the ACK releases one packet, for the packet that left the
+/// network. From 9.95 to 10.05, the ACK releases one more.
 #[test]
 fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_one() {
     let mut point = flow(10.0);
@@ -76,7 +78,8 @@ fn an_ack_releases_a_packet_onto_its_path_and_two_where_the_window_has_grown_by_
     assert_eq!([106, 107].map(|psn| point.path(psn, Time::ZERO)), [Some(Entropy(8)); 2]);
 }
 
-/// 10 to 9.5: nine packets may be in flight, and are. 9.5 to 9: the packet that left.
+/// If the window shrinks from 10 to 9.5, nine packets may be in flight and are, so none is
+/// released. From 9.5 to 9, the ACK releases one packet, for the packet that left the network.
 #[test]
 fn every_other_mark_takes_a_packet_from_its_path() {
     let mut point = flow(10.0);
@@ -84,13 +87,14 @@ fn every_other_mark_takes_a_packet_from_its_path() {
     assert_eq!(released(&point), [0; 0]);
     ack(&mut point, 1, 8, true);
     assert_eq!(released(&point), [8]);
-    // At the smallest window the packet goes on.
+    // At the smallest window, an ACK with a mark still releases a packet.
     point.cwnd = 1.0;
     ack(&mut point, 2, 9, true);
     assert_eq!(released(&point), [9, 8][..1]);
 }
 
-/// Packet 40 is the highest answered: 8 is 32 behind, and 7 is 33.
+/// Packet 40 is the highest acknowledged packet. Packet 8 is 32 packets behind it, packet 7 is 33
+/// behind.
 #[test]
 fn an_ack_too_far_behind_does_not_release_its_path() {
     let mut point = flow(20.0);
@@ -100,7 +104,7 @@ fn an_ack_too_far_behind_does_not_release_its_path() {
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 20.0;
     assert_near(ack(&mut point, 7, 3, false), 19.05);
-    // In addition to the effect of a mark, and at least one packet.
+    // The cut is added to the effect of a mark. The window stays at least one packet.
     assert_near(ack(&mut point, 6, 3, true), 17.55);
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 1.5;
@@ -120,7 +124,7 @@ fn a_slow_path_may_leave_the_window_as_it_is() {
     assert_ne!(point.path(100, Time::ZERO), Some(Entropy(2)));
 }
 
-/// The acknowledged copy is unknown, and a copy sent later arrives later.
+/// It is unknown which copy an ACK acknowledges, and a copy sent later arrives later.
 #[test]
 fn acks_of_retransmissions_identify_no_path() {
     let mut point = MpRdma { highest: 99, ..flow(20.0) };
@@ -134,8 +138,8 @@ fn acks_of_retransmissions_identify_no_path() {
     }
 }
 
-/// 65,536 paths: of a thousand packets, hardly two take the same path. Each eighth of the paths has
-/// its share, within five standard deviations.
+/// There are 65,536 paths: of a thousand packets, hardly two take the same path. Each eighth of the
+/// paths has its share, within five standard deviations.
 #[test]
 fn the_first_window_is_a_bdp_on_random_paths() {
     let config = MpRdmaConfig::default();
@@ -157,8 +161,8 @@ fn the_first_window_is_a_bdp_on_random_paths() {
     assert_ne!(first(crate::ids::FlowId(77)), first(sender().flow));
 }
 
-/// Of 100,000 packets released onto path 7: 1000, within five standard deviations, and those that
-/// come to 7 by chance.
+/// Of 100,000 packets released onto path 7, 1000 take a new path, within five standard deviations.
+/// A few of these get path 7 again by chance.
 #[test]
 fn a_released_packet_takes_a_new_path_now_and_then() {
     let probes = |probing| {
@@ -180,7 +184,7 @@ fn released_paths_wait_while_the_port_is_closed() {
     let mut point = flow(4.0);
     (0..100).for_each(|psn| _ = ack(&mut point, psn, psn as u16, true));
     assert_eq!((point.cwnd, released(&point)), (1.0, vec![99]));
-    // 4.25, 4.49, 4.71, 4.92, 5.12: the fifth releases two.
+    // The window grows to 4.25, 4.49, 4.71, 4.92 and 5.12: the fifth ACK releases two packets.
     point.cwnd = 4.0;
     (100..106).for_each(|psn| _ = ack(&mut point, psn, psn as u16, false));
     assert_eq!((point.packets(), released(&point)), (5, vec![105, 104, 104, 103, 102]));
@@ -205,8 +209,8 @@ fn a_timeout_resets_the_flow() {
     assert_eq!(point.window(), 12 * 952);
 }
 
-/// 40 Gb/s are 40 packets in 8 us, paced until the next ACK clocks them. 1 Mb/s is at least one
-/// packet.
+/// A rate of 40 Gb/s gives a window of 40 packets in 8 us. These are paced until the next ACK
+/// clocks them. A rate of 1 Mb/s gives the smallest window, one packet.
 #[test]
 fn set_rate_sets_the_window() {
     let mut point = flow(100.0);

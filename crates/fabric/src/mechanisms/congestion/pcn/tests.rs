@@ -11,7 +11,8 @@ fn reaction_point(config: &PcnConfig) -> Pcn {
     Pcn::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
 
-/// 1 KB per Gb/s; if set, one value for all ports, or in proportion to the set rate.
+/// The default is 1 KB per Gb/s. A set threshold holds for all ports; if its rate is also set, it
+/// scales with a port's rate.
 #[test]
 fn the_threshold_grows_with_the_rate_of_the_port() {
     let thresholds =
@@ -51,7 +52,7 @@ fn a_receiver_reports_the_rate_of_arrival_at_the_end_of_a_period() {
 }
 
 /// A single packet of 1000 B counts over T if it is the first of a flow, otherwise over the gap to
-/// the previous packet: 80 us, and 1 us.
+/// the previous packet. The gaps are 80 us and 1 us.
 #[test]
 fn a_single_packet_counts_over_the_gap_before_it() {
     let mut receiver = PcnConfig::default().notification(Rate::from_gbps(100));
@@ -81,8 +82,8 @@ fn a_flow_is_congested_if_more_than_95_percent_of_its_packets_are_marked() {
     }
 }
 
-/// From 127/128 of 50 Gb/s on, with every CNP "not congested": 1/128 of the missing rate, then
-/// 191/16384 of it, in the end half of it.
+/// The rate falls to 127/128 of 50 Gb/s. Each CNP "not congested" then adds a part of the
+/// difference to line rate: 1/128, then 191/16384, in the end a half.
 #[test]
 fn rate_falls_to_arrival_rate_and_grows_with_uncongested_cnps() {
     let mut point = reaction_point(&PcnConfig::default());
@@ -97,7 +98,8 @@ fn rate_falls_to_arrival_rate_and_grows_with_uncongested_cnps() {
     assert_eq!([17, 26, 1].map(&mut increases), [99_929_007_412, 100 * GBPS - 1, 100 * GBPS]);
 }
 
-/// 63/64 of 50 Gb/s, and 1/64 of the missing rate; a weight that is set overrides the profile.
+/// With `public-ns3`, the rate falls to 63/64 of 50 Gb/s, then grows by 1/64 of the difference to
+/// line rate. A weight that is set overrides the profile.
 #[test]
 fn profiles_differ_in_the_smallest_weight() {
     let of = |config: &PcnConfig| {
@@ -113,7 +115,8 @@ fn profiles_differ_in_the_smallest_weight() {
     assert_eq!(of(&PcnConfig { w_min: Some(1.0 / 128.0), ..public }), of(&PcnConfig::default()));
 }
 
-/// A CNP "congested" with a rate above the present one leaves the rate, and growth starts anew.
+/// A CNP "congested" with a rate above the present one does not change the rate, and growth starts
+/// anew.
 #[test]
 fn a_cnp_for_congestion_raises_no_rate() {
     let mut point = reaction_point(&PcnConfig::default());
@@ -125,7 +128,7 @@ fn a_cnp_for_congestion_raises_no_rate() {
     assert_eq!(rate_after(congested(50 * GBPS)), 49_609_375_000);
     assert_eq!(rate_after(Cnp::NotCongested), 50_003_051_758);
     assert_eq!(rate_after(congested(80 * GBPS)), 50_003_051_758);
-    // 1/128 of 49,996,948,242.
+    // The rate grows by 1/128 of the missing 49,996,948,242 b/s.
     assert_eq!(rate_after(Cnp::NotCongested), 50_393_652_917);
     // A CNP without a rate reduces the present rate by 1/128.
     assert_eq!(rate_after(Cnp::Congested(None)), 49_999_952_503);

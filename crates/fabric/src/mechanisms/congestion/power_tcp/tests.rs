@@ -3,7 +3,7 @@ use crate::testing::sender;
 
 const GBPS: f64 = 1e9;
 
-/// 100 Gb/s and 10 us: a window of 125,000 B.
+/// Returns a reaction point at 100 Gb/s and 10 us: its window is 125,000 B.
 fn reaction_point(config: PowerTcpConfig) -> PowerTcp {
     PowerTcp::new(&config, &sender(Rate::from_gbps(100), Duration::from_us(10)))
 }
@@ -12,7 +12,7 @@ fn stamp(us: u64, tx_bytes: u64, queue_bytes: u64) -> Stamp {
     Stamp { time: Time::ZERO + Duration::from_us(us), tx_bytes, queue_bytes, rate: Rate::from_gbps(100) }
 }
 
-/// Handles an ACK; the signal in it.
+/// Processes an ACK, and returns the signal in it.
 fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]) -> Option<CongestionSignal> {
     let mut telemetry = Telemetry::default();
     stamps.iter().for_each(|stamp| telemetry.push(*stamp));
@@ -25,7 +25,8 @@ fn ack(point: &mut PowerTcp, acked_bytes: u64, sent_bytes: u64, stamps: &[Stamp]
     signal
 }
 
-/// Powers of 0.8 and 1, 0.96 and 0.5 (idle), 0.9 and 0.8, for a target of 0.95.
+/// The target is 0.95. In three ACKs, the powers of the two hops are 0.8 and 1, then 0.96 and 0.5
+/// (idle), then 0.9 and 0.8.
 #[test]
 fn the_hop_with_the_greatest_power_above_the_target_is_the_signal() {
     let mut point = reaction_point(PowerTcpConfig::default());
@@ -36,7 +37,7 @@ fn the_hop_with_the_greatest_power_above_the_target_is_the_signal() {
     assert_eq!(signal(40, 332_500, 225_000), None);
 }
 
-/// The shortest round-trip time is 10 us, later 8 us, and 1.05 times that is allowed.
+/// The shortest round-trip time is 10 us, later 8 us. Up to 1.05 times the shortest is no signal.
 #[test]
 fn a_round_trip_time_above_the_margin_is_the_signal() {
     let mut point = reaction_point(PowerTcpConfig { variant: Variant::Delay, ..Default::default() });
@@ -56,7 +57,7 @@ fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1.0, "{actual} is not {expected}");
 }
 
-/// The paper's Algorithm 1 by hand: no margin, no floor, gamma 0.9, beta 1 Gb/s.
+/// Computes the paper's Algorithm 1 by hand: no margin, no floor, gamma 0.9, beta 1 Gb/s.
 #[test]
 fn three_acks_by_hand() {
     let additive_increase = Rate::from_gbps(1);
@@ -66,25 +67,25 @@ fn three_acks_by_hand() {
     ack(&mut point, 1000, 125_000, &[stamp(10, 0, 0)]);
     assert_eq!(point.current, 100.0 * GBPS);
     // In the 10 us before this ACK, the port sent at line rate and 62,500 B accumulated in its
-    // queue. Current 1.5, voltage 1.5, power 2.25. The rate is 0.9 (100 G / 2.25 + 1 G) + 0.1 x 100
-    // G.
+    // queue. The current is 1.5, the voltage 1.5 and the power 2.25. The rate is 0.9 (100 G / 2.25
+    // + 1 G) + 0.1 x 100 G.
     ack(&mut point, 100_000, 200_000, &[stamp(20, 125_000, 62_500)]);
     assert_near(point.current, 50.9 * GBPS);
     assert_eq!((point.window(), point.old), (63_625, 100.0 * GBPS));
-    // In the next 5 us, the port sent at line rate and nothing arrived, so the queue is empty.
-    // Power 0, average (2.25 + 0) / 2. The rate is 0.9 (100 G / 1.125 + 1 G) + 0.1 x 50.9 G. The
-    // first round trip is over.
+    // In the next 5 us, the port sent at line rate and nothing arrived, so the queue is empty. The
+    // power is 0, and the average (2.25 + 0) / 2. The rate is 0.9 (100 G / 1.125 + 1 G) + 0.1 x
+    // 50.9 G. The first round trip is over.
     ack(&mut point, 125_001, 260_000, &[stamp(25, 187_500, 0)]);
     assert_near(point.current, 85.99 * GBPS);
     assert_eq!((point.old, point.taken_at), (point.current, 260_000));
-    // In the next 5 us, the port sent at half of line rate. Power 0.5, average 0.8125. The rate
-    // would exceed line rate and is capped.
+    // In the next 5 us, the port sent at half of line rate. The power is 0.5, and the average
+    // 0.8125. The rate would exceed line rate and is capped.
     ack(&mut point, 130_000, 260_000, &[stamp(30, 218_750, 0)]);
     assert_eq!((point.current, point.window()), (100.0 * GBPS, 125_000));
 }
 
-/// Both windows of the update, that of now and that of a round trip ago, are what another control
-/// has set: 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
+/// Another control's rate sets both windows of the update, the present one and that of a round trip
+/// ago. The rate is 0.9 (40 G / 2.25 + 1 G) + 0.1 x 40 G.
 #[test]
 fn set_rate_also_sets_the_old_rate() {
     let additive_increase = Rate::from_gbps(1);
@@ -101,21 +102,21 @@ fn set_rate_also_sets_the_old_rate() {
     }
 }
 
-/// The hop with the greatest power counts, with the interval between its own stamps; longer than
-/// tau counts as tau.
+/// The hop with the greatest power counts, with the interval between its own stamps. An interval
+/// longer than tau counts as tau.
 #[test]
 fn the_hop_with_the_greatest_power_counts() {
     let mut point = reaction_point(PowerTcpConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 0), stamp(1, 0, 0)]);
-    // Hop 1 idles (counted as half busy), hop 2: 80 %, for 5 us.
+    // For 5 us, hop 1 is idle, which counts as half busy, and hop 2 is at 80 %.
     ack(&mut point, 2, 1_000_000, &[stamp(5, 0, 0), stamp(6, 50_000, 0)]);
     assert!((point.power - 0.9).abs() < 1e-12, "{}", point.power);
     ack(&mut point, 3, 1_000_000, &[stamp(25, 12_500, 0), stamp(26, 225_000, 0)]);
     assert!((point.power - 0.7).abs() < 1e-12, "{}", point.power);
 }
 
-/// The path has become longer: what the new hop has sent in total is no measure yet. From the next
-/// ACK on it counts.
+/// The path has become longer. The new hop has no earlier stamp to compare with; it counts from the
+/// next ACK on.
 #[test]
 fn a_new_hop_has_no_power_yet() {
     let mut point = reaction_point(PowerTcpConfig::default());
@@ -132,11 +133,11 @@ fn a_paused_port_counts_as_half_busy() {
     let mut point = reaction_point(PowerTcpConfig::default());
     ack(&mut point, 1, 1_000_000, &[stamp(0, 0, 125_000)]);
     ack(&mut point, 2, 1_000_000, &[stamp(10, 0, 125_000)]);
-    // Current 0.5, voltage 2.
+    // The current is 0.5, and the voltage 2.
     assert!((point.power - 1.0).abs() < 1e-12, "{}", point.power);
 }
 
-/// Algorithm 2 by hand: once per round trip.
+/// Computes Algorithm 2 by hand: the rate changes once per round trip.
 #[test]
 fn without_telemetry_power_comes_from_delays() {
     let config = PowerTcpConfig { variant: Variant::Delay, delay_margin: 1.0, ..Default::default() };
@@ -156,11 +157,11 @@ fn without_telemetry_power_comes_from_delays() {
         (point.power, point.current / GBPS)
     };
     assert_eq!(answer(10, 10, 1000, 100_000), (1.0, 100.0));
-    // After 5 us the round trip is 5 us longer: gradient 1, current 2, voltage 1.5, power 3. 5 us
-    // are half of tau, so the average is (1 + 3) / 2.
+    // After 5 us, the round trip is 5 us longer: the gradient is 1, the current 2, the voltage 1.5
+    // and the power 3. 5 us are half of tau, so the average is (1 + 3) / 2.
     assert_eq!(answer(15, 15, 2000, 100_000), (2.0, 100.0));
-    // After 10 us more the round trip is equally long: current 1, voltage 1.5. The round trip is
-    // over, so the rate is 0.7 (100 / 1.5 + 0.15) + 0.3 x 100.
+    // After 10 us more, the round trip is equally long: the current is 1, and the voltage 1.5. The
+    // round trip is over, so the rate is 0.7 (100 / 1.5 + 0.15) + 0.3 x 100.
     let (power, rate) = answer(25, 15, 100_001, 200_000);
     assert!((power - 1.5).abs() < 1e-12 && (rate - (0.7 * (100.0 / 1.5 + 0.15) + 30.0)).abs() < 1e-9, "{power} {rate}");
     // The round trip returns to 10 us at once. The gradient is limited to -0.5.

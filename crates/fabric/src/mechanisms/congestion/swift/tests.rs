@@ -5,14 +5,14 @@ fn us(us: u64) -> Duration {
     Duration::from_us(us)
 }
 
-/// 100 Gb/s, 8 us over four links; packets of 952 B that take 1000 B on the wire, of which 100 are
-/// on the way in 8 us.
+/// Returns a sender at 100 Gb/s and 8 us over four links. Packets of 952 B take 1000 B on the wire,
+/// so that the line carries 100 packets in 8 us.
 fn sender() -> SenderFacts {
     SenderFacts { hops: 4, hop_rtt: us(2), ..testing::sender(Rate::from_gbps(100), us(8)) }
 }
 
-/// A target of 10 us, whatever the path and the window; the round-trip time is that of the last
-/// packet.
+/// Returns options with a target of 10 us for any path and window. The round-trip time is that of
+/// the last packet.
 fn fixed() -> SwiftConfig {
     let [target, none] = [us(10), Duration::ZERO].map(Some);
     let per_hop = none;
@@ -23,7 +23,8 @@ fn reaction_point(config: SwiftConfig, cwnd: f64) -> Swift {
     Swift { cwnd, ..Swift::new(&config, &sender()) }
 }
 
-/// The window after an ACK at `at_us` for `packets` more, of which the last had `delay_us`.
+/// Returns the window after an ACK at `at_us` for `packets` more packets, the last of which had a
+/// delay of `delay_us`.
 fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
     let acked_bytes = point.acked_bytes + packets * 952;
     let (now, rtt) = (Time::ZERO + us(at_us), us(delay_us));
@@ -40,7 +41,7 @@ fn ack(point: &mut Swift, at_us: u64, delay_us: u64, packets: u64) -> f64 {
     point.cwnd
 }
 
-/// A target of 10 us: the delay is a signal as soon as it is that long.
+/// The target is 10 us: a delay of 10 us or more is a signal.
 #[test]
 fn a_delay_of_the_target_or_longer_is_the_signal() {
     let point = reaction_point(fixed(), 50.0);
@@ -65,7 +66,8 @@ fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-9 * expected.abs(), "{actual} is not {expected}");
 }
 
-/// Between windows of 1/4 and 100: alpha = 19 us / (2 - 0.1) = 10 us, beta = -1 us.
+/// Flow scaling acts between windows of 1/4 and 100: alpha = 19 us / (2 - 0.1) = 10 us, beta = -1
+/// us.
 #[test]
 fn the_target_grows_with_links_and_with_a_smaller_window() {
     let config = SwiftConfig {
@@ -83,7 +85,7 @@ fn the_target_grows_with_links_and_with_a_smaller_window() {
         (0, 4.0, 9.0),
         (4, 1.0, 22.0),
         (0, 0.25, 24.0),
-        // No less and no more than that.
+        // Outside of these windows, flow scaling adds nothing or the maximum.
         (0, 400.0, 5.0),
         (0, 0.01, 24.0),
     ] {
@@ -91,8 +93,8 @@ fn the_target_grows_with_links_and_with_a_smaller_window() {
     }
 }
 
-/// Below the target a packet more per window acknowledged; beyond it 1 - 0.8 (delay - target) /
-/// delay, and half at least.
+/// Below the target, the window grows by a packet per acknowledged window. Above it, the window is
+/// multiplied by 1 - 0.8 (delay - target) / delay, but at least by a half.
 #[test]
 fn a_window_grows_below_the_target_and_shrinks_beyond_it() {
     let mut point = reaction_point(fixed(), 10.0);
@@ -113,7 +115,7 @@ fn a_window_is_decreased_once_per_round_trip() {
     assert_near(ack(&mut point, 50, 20, 1), 9.6);
     assert_near(ack(&mut point, 69, 20, 1), 9.6);
     assert_near(ack(&mut point, 70, 20, 1), 5.76);
-    // Below the target it grows meanwhile.
+    // Meanwhile, the window grows at a delay below the target.
     assert_near(ack(&mut point, 71, 9, 1), 5.76 + 1.0 / 5.76);
     point.cwnd = 10.0;
     point.on_loss(Time::ZERO + us(78), LossSignal::Nack);
@@ -124,8 +126,8 @@ fn a_window_is_decreased_once_per_round_trip() {
     assert_near(ack(&mut point, 80, 20, 1), 5.0);
 }
 
-/// A packet of 1000 B in rtt / cwnd: half a packet in 8 us before the first ACK, in 20 us behind
-/// it.
+/// A window below one packet sends a packet of 1000 B per rtt / cwnd. With half a packet, the
+/// round-trip time is 8 us before the first ACK and 20 us after it.
 #[test]
 fn below_a_packet_the_window_is_paced_and_grows_by_whole_packets() {
     let config = SwiftConfig { ai: Some(0.25), ..fixed() };
@@ -135,7 +137,7 @@ fn below_a_packet_the_window_is_paced_and_grows_by_whole_packets() {
     assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_bps(120_000_000), 952));
     assert_near(ack(&mut point, 51, 8, 2), 0.8);
     assert_eq!(point.rate(Time::ZERO), Rate::from_bps(800_000_000));
-    // From one on by ACKs.
+    // From a window of one packet on, packets are clocked by ACKs.
     assert_near(ack(&mut point, 52, 8, 1), 1.05);
     assert_eq!((point.rate(Time::ZERO), point.window()), (Rate::from_gbps(100), 952));
     point.cwnd = 2.99;
@@ -152,7 +154,8 @@ fn a_small_window_is_paced_no_faster_than_the_line() {
     }
 }
 
-/// ACKs of 10, 5 and 12 packets in all, the second of which is late: 10 packets, none and 2.
+/// Three ACKs acknowledge 10, 5 and 12 packets in all; the second is late. They acknowledge 10, 0
+/// and 2 new packets.
 #[test]
 fn a_late_ack_changes_nothing() {
     let mut point = reaction_point(fixed(), 100.0);
@@ -174,8 +177,8 @@ fn a_late_ack_changes_nothing() {
     assert_near(ack(12, 12), 100.1 + 2.0 / 100.1);
 }
 
-/// The first round-trip time, 2 us, and then three quarters of the past: 2 and 10 us give 4, 4 and
-/// 10 us 5.5, and those and 10 us 6.625.
+/// The first round-trip time is 2 us. After it, the past has a weight of three quarters: three
+/// round-trip times of 10 us give 4, 5.5 and 6.625 us.
 #[test]
 fn pacing_goes_by_the_smoothed_round_trip_time() {
     let mut point = reaction_point(SwiftConfig { rtt_weight: Some(0.75), ai: Some(0.0), ..fixed() }, 0.5);

@@ -18,7 +18,7 @@ fn round_trip(point: &mut Timely, us: u64) -> u64 {
 }
 
 /// A delay is a signal if the rate decreases: by the gradient, or above T_high. ACKs of the round
-/// trip that was measured last are none.
+/// trip that was measured last carry no signal.
 #[test]
 fn a_delay_at_which_the_rate_decreases_is_the_signal() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
@@ -49,7 +49,7 @@ fn assert_rate(actual: u64, expected: u64) {
     assert!(actual.abs_diff(expected) <= 1, "{actual} is not {expected}");
 }
 
-/// Algorithm 1 by hand: alpha 0.875, beta 0.8, minRTT 20 us.
+/// Computes Algorithm 1 by hand: alpha 0.875, beta 0.8, minRTT 20 us.
 #[test]
 fn between_the_thresholds_the_gradient_decides() {
     let mut point = reaction_point(&TimelyConfig::default(), 100);
@@ -90,7 +90,7 @@ fn the_sixth_increase_in_a_row_and_those_after_it_are_larger() {
     round_trip(&mut point, 10);
     let rates: Vec<u64> = (0..7).map(|_| round_trip(&mut point, 10) / MBPS).collect();
     assert_eq!(rates, [10_100, 10_200, 10_300, 10_400, 10_500, 11_000, 11_500]);
-    // A decrease restarts the count: 1 - 0.8 (1 - 500 / 1000).
+    // A decrease restarts the count. Its factor is 1 - 0.8 (1 - 500 / 1000).
     assert_rate(round_trip(&mut point, 1000), 6_900 * MBPS);
     assert_rate(round_trip(&mut point, 10), 7_000 * MBPS);
     point.current = Rate::from_gbps(100);
@@ -135,7 +135,7 @@ fn the_rate_is_updated_once_per_round_trip() {
     assert_eq!(ack(1000, 50_000, 100), 100 * GBPS);
     assert_eq!(ack(2000, 51_000, 900), 100 * GBPS);
     assert_eq!(ack(50_000, 99_000, 900), 100 * GBPS);
-    // Compared with the 100 us of the last update.
+    // This round trip is compared with the 100 us of the last update.
     assert_rate(ack(51_000, 100_000, 104), 86 * GBPS);
     assert_rate(ack(100_000, 149_000, 900), 86 * GBPS);
     assert!(ack(101_000, 150_000, 900) < 86 * GBPS);

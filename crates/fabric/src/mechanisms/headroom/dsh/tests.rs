@@ -46,7 +46,8 @@ fn arrive(dsh: &mut Dsh, now: &mut Time, ingress: PortIx, class: Class) -> Resul
 fn the_first_threshold_of_the_evaluation_is_887_kb() {
     let (fabric, config) = evaluation();
     let site = fabric.site(SWITCH);
-    // 1.92 MB of insurance and 672 KB private leave 14.19 MB to share, where SIH leaves 2.67 MB.
+    // The reserve of 1.92 MB of insurance and 672 KB of private bytes leaves 14.19 MB to share; SIH
+    // leaves 2.67 MB.
     assert_eq!(config.reserved(&site), 1_920_000 + 672_000);
     let dsh = Dsh::new(&config, &site);
     assert_eq!(dsh.shared_size, 14_185_216);
@@ -54,8 +55,8 @@ fn the_first_threshold_of_the_evaluation_is_887_kb() {
 }
 
 /// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes
-/// needs 5.33 MiB, 44.4 %, for SIH's headroom. And the evaluation's link, which it rounds to 60,000
-/// B.
+/// needs 5.33 MiB, 44.4 %, for SIH's headroom. For the link of the evaluation, the paper rounds the
+/// headroom to 60,000 B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let mut spec = star(2);
@@ -90,7 +91,8 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
     while dsh.pressure(0, CLASS).full.is_empty() {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
-    // x beyond private bytes with x > (14,185,216 - x) / 16 - 60,000.
+    // The queue is full when it has x bytes beyond its private bytes, with x > (14,185,216 - x) /
+    // 16 - 60,000.
     assert_eq!(dsh.beyond_private(0, CLASS), 778_000);
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     assert_eq!(dsh.pressure(0, CLASS).port, PortPressure::BelowXon);
@@ -100,15 +102,15 @@ fn a_queue_is_paused_below_its_threshold_by_what_it_will_need() {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
     assert_eq!((dsh.occupancy().headroom, dsh.occupancy().shared), (0, 978_000));
-    // It is below XON as soon as it is below this length: with no offset, exactly there.
+    // Without an offset, the queue is below XON as soon as it is below this length.
     while dsh.pressure(0, CLASS).below_xon.minus(ClassMask::of(CLASS)) == dsh.pressure(0, CLASS).below_xon {
         dsh.release(&packet(0, CLASS, 1000), now);
     }
     assert_eq!(dsh.beyond_private(0, CLASS), 777_000);
 }
 
-/// The arrivals of `three_arrivals_by_hand` in `gradient`, two at one instant, of which the second
-/// teaches nothing about the rate.
+/// Repeats the arrivals of `three_arrivals_by_hand` in `gradient`. Two of them are at one instant;
+/// the second of these does not change the estimate.
 #[test]
 fn what_a_queue_needs_follows_from_how_it_grows() {
     let (fabric, config) = evaluation();
@@ -136,14 +138,14 @@ fn queues_and_ports_resume_below_thresholds_by_the_offset() {
         dsh.release(&packet(0, CLASS, 1000), now);
         steps.push(dsh.pressure(0, CLASS).full.has(CLASS));
     }
-    // 778,000 is above; 777,000 and 776,000 are not far enough below 778,013 and 778,076, of which
-    // T has changed by 63 each.
+    // At 778,000 B, the queue is full. At 777,000 B, it is less than 2000 B below its threshold,
+    // 778,013 B. At 776,000 B, it is more than 2000 B below 778,076 B.
     assert_eq!((steps, dsh.beyond_private(0, CLASS)), (vec![false, false], 776_000));
 }
 
-/// One class, alpha 1, 10,000 B to share, no shared headroom: T = 10,000 - x, for the queue and for
-/// its port. At T, neither is full any more and neither is below XON: each waits for its own
-/// offset.
+/// With one class, alpha 1, 10,000 B to share and no shared headroom, T = 10,000 - x for the queue
+/// and for its port. At T, neither is full any more and neither is below XON: each waits for its
+/// own offset.
 #[test]
 fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
     let config = DshConfig {
@@ -162,7 +164,7 @@ fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
     for _ in 0..5 {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
-    // 5,000 B, and T is 5,000.
+    // The queue has 5,000 B, and T is 5,000 B.
     assert_eq!(told(&dsh), (none, none, PortPressure::Between));
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     assert_eq!(dsh.occupancy().headroom, 1000);
@@ -172,13 +174,13 @@ fn queue_and_port_are_full_above_t_and_resume_by_their_own_offsets() {
         told(&dsh)
     };
     assert_eq!(after_one_less(), (none, none, PortPressure::Between));
-    // 4,000 B are below T, which is 6,000, but not by more than 2,000.
+    // The queue has 4,000 B. This is below T, 6,000 B, but not by more than 2,000 B.
     assert_eq!(after_one_less(), (none, class, PortPressure::Between));
     assert_eq!(after_one_less(), (none, class, PortPressure::BelowXon));
 }
 
-/// 7000 B to share and alpha 1: the first packet leaves T = 6000, and its queue needs all of the
-/// port's 5000 B, by which it is just not below T.
+/// With 7000 B to share and alpha 1, T is 6000 B after the first packet. The packet's queue needs
+/// all of the port's 5000 B of headroom. So its threshold is 1000 B, exactly its length.
 #[test]
 fn a_queue_is_not_below_xon_at_its_threshold() {
     let none = Some(Bytes(0));
@@ -189,8 +191,8 @@ fn a_queue_is_not_below_xon_at_its_threshold() {
     assert_eq!(dsh.pressure(0, CLASS), Pressure { port: PortPressure::BelowXon, ..Default::default() });
 }
 
-/// With alpha 64 the pool, of 10,500 B, ends before the threshold does: a packet that is too large
-/// for what is left takes the insurance.
+/// With alpha 64, the pool of 10,500 B is full before the threshold is reached. A packet that is
+/// too large for the rest of the pool uses the insurance.
 #[test]
 fn a_packet_too_large_for_the_pool_uses_the_insurance() {
     let config = DshConfig { alpha: 64.0, ..Default::default() };
@@ -232,7 +234,8 @@ fn port_is_single_once_the_window_has_passed() {
     }
 }
 
-/// A single class for more than 10 ms: the queue has the insurance to itself, and is paused at T.
+/// After more than 10 ms with a single class, the queue has the insurance to itself and is paused
+/// at T.
 #[test]
 fn a_single_class_needs_no_shared_headroom() {
     let (fabric, config) = evaluation();
@@ -249,15 +252,15 @@ fn a_single_class_needs_no_shared_headroom() {
     };
     assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
     now += Duration::from_ms(10);
-    // x > (14,185,216 - x) / 16.
+    // The queue is full when x > (14,185,216 - x) / 16.
     assert_eq!(length_when_full(&mut dsh, &mut now), 835_000);
     // A packet of another class restarts the window.
     assert_eq!(arrive(&mut dsh, &mut now, 0, Class(4)), Ok(()));
     assert_eq!(length_when_full(&mut dsh, &mut now), 778_000);
 }
 
-/// Seven queues together: the port is paused at 7 T. From there on, packets use the insurance, to
-/// the last byte.
+/// The seven queues of a port together reach 7 T: the port is paused. From there on, packets use
+/// the insurance, to the last byte.
 #[test]
 fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     let (fabric, config) = evaluation();
@@ -266,7 +269,7 @@ fn a_port_is_paused_when_its_queues_together_have_used_up_their_share() {
     while dsh.pressure(0, CLASS).port != PortPressure::Full {
         assert_eq!(arrive(&mut dsh, &mut now, 0, classes.next().unwrap()), Ok(()));
     }
-    // x > 7 (14,185,216 - x) / 16.
+    // The port is full when x > 7 (14,185,216 - x) / 16.
     assert_eq!(dsh.occupancy(), Occupancy { used: 4_339_000, shared: 4_318_000, headroom: 0, peak: 4_339_000 });
     assert_eq!(dsh.pressure(0, CLASS).full, dsh.lossless, "all queues are full as well");
     let mut taken = 0;
@@ -319,7 +322,7 @@ fn effects_without_shared_headroom_or_insurance() {
     while dsh.pressure(0, CLASS).port != PortPressure::Full {
         assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Ok(()));
     }
-    // x <= (14,185,216 - x') / 16, where x' is x before the packet.
+    // The pool takes a packet while x <= (14,185,216 - x') / 16, where x' is x before the packet.
     assert_eq!((dsh.occupancy().shared, dsh.occupancy().headroom), (834_000, 1000));
     assert_eq!(dsh.pressure(0, CLASS).full, ClassMask::of(CLASS));
     let mut dsh = Dsh::new(&DshConfig { insurance: false, ..config }, &site);
@@ -330,8 +333,8 @@ fn effects_without_shared_headroom_or_insurance() {
     assert_eq!(arrive(&mut dsh, &mut now, 0, CLASS), Err(DropCause::Headroom));
 }
 
-/// Of a pool of 10,000 B a lossy class gets its threshold, alpha times what is free, and no more
-/// than is free, to the byte.
+/// Of a pool of 10,000 B, a lossy class gets exactly its threshold, alpha times the free bytes, but
+/// no more than the free bytes.
 #[test]
 fn a_lossy_class_gets_its_threshold_and_what_is_free_to_the_byte() {
     for (alpha, most) in [(1.0, [4000, 2000]), (64.0, [9500, 500])] {

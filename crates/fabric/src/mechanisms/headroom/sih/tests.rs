@@ -19,7 +19,7 @@ const CLASS: Class = Class(3);
 fn the_first_threshold_of_the_evaluation_is_167_kb() {
     let (fabric, config) = evaluation();
     let site = fabric.site(NodeId(32));
-    // 13.44 MB of headroom and 672 KB private leave 2.67 MB to share.
+    // The reserve of 13.44 MB of headroom and 672 KB of private bytes leaves 2.67 MB to share.
     assert_eq!(config.reserved(&site), 13_440_000 + 672_000);
     let sih = config.build(&site);
     assert_eq!(sih.pools.free_shared(), 2_665_216);
@@ -38,7 +38,8 @@ fn one_queue_fills_up_to_the_fixed_point_of_its_threshold() {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
         packets += 1;
     }
-    // 3 private, 156 shared, and the one that crossed the threshold, wholly in headroom.
+    // 3 packets are in private bytes and 156 in the shared pool. The packet that crossed the
+    // threshold is wholly in headroom.
     assert_eq!(packets, 3 + 156 + 1);
     assert_eq!(sih.occupancy(), Occupancy { used: 160_000, shared: 156_000, headroom: 1000, peak: 160_000 });
     assert_eq!(sih.pressure(0, CLASS), Pressure { full, below_xon, ..Default::default() });
@@ -58,8 +59,8 @@ fn a_queue_resumes_below_its_threshold_by_the_offset() {
     while sih.pressure(0, CLASS).full.is_empty() {
         assert_eq!(admit(&mut sih, 0, CLASS, 1000, Time::ZERO), Ok(()));
     }
-    // 156,000 against a threshold of 156,826; 155,000 against 156,888; 154,000 against 156,951:
-    // only the last is 2,000 below.
+    // The queue's lengths are 156,000, 155,000 and 154,000 B; its thresholds are 156,826, 156,888
+    // and 156,951 B. Only the last length is 2,000 B below its threshold.
     let mut below_xon = Vec::new();
     for _ in 0..3 {
         sih.release(&packet(0, CLASS, 1000), Time::ZERO);
@@ -68,7 +69,7 @@ fn a_queue_resumes_below_its_threshold_by_the_offset() {
     assert_eq!(below_xon, [false, false, true]);
 }
 
-/// Alpha 1 and 10,000 B to share: T = 10,000 - x.
+/// With alpha 1 and 10,000 B to share, T = 10,000 - x.
 #[test]
 fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     let (headroom, resume_offset) = (Some(Bytes(5000)), Some(Bytes(2000)));
@@ -78,7 +79,7 @@ fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     spec.switch.buffer = Bytes(10_000 + 2 * 5000);
     let fabric = fabric(spec);
     let mut sih = config.build(&fabric.site(NodeId(2)));
-    // At 4,000 B it is 2,000 B below T, and at 5,000 B it has reached it.
+    // At 4,000 B, the queue is 2,000 B below T. At 5,000 B, it has reached T.
     for (bytes, full, below_xon) in
         [(1000, false, true), (2000, false, true), (3000, false, true), (4000, false, true), (5000, true, false)]
     {
@@ -88,7 +89,7 @@ fn queue_is_full_at_threshold_and_below_xon_at_the_offset() {
     assert_eq!(admit(&mut sih, 0, CLASS, 1, Time::ZERO), Ok(()));
     assert_eq!(sih.occupancy().headroom, 1, "T has no room for another byte");
     sih.release(&packet(0, CLASS, 1000), Time::ZERO);
-    // 4,001 B, and T is 5,999: not far enough below.
+    // The queue has 4,001 B, and T is 5,999 B: less than 2,000 B more.
     assert_eq!(sih.pressure(0, CLASS), Pressure::default());
 }
 
@@ -121,7 +122,7 @@ fn headroom_ends_at_its_size() {
     assert_eq!(sih.peak_headroom(0, CLASS), 60_000);
 }
 
-/// HPCC's simulator: alpha 1/8 at 100 Gb/s is 1/2 at 400.
+/// As in HPCC's simulator, an alpha of 1/8 at 100 Gb/s is 1/2 at 400 Gb/s.
 #[test]
 fn alpha_scales_with_the_port_rate_if_set() {
     let mut spec = star(2);

@@ -8,7 +8,7 @@ use crate::model::node::Node;
 use crate::network::fabric::Fabric;
 use crate::testing::{fabric, frame, network};
 
-/// A metric of 1 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
+/// Returns options for which a metric of 1 is 100 Gb/s x 1 us / (8 x 0.5 x 2^3) = 3,125 B.
 fn config() -> CongaConfig {
     CongaConfig {
         flowlet_timeout: Duration::from_us(1),
@@ -24,8 +24,8 @@ fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 to 8: at a leaf ports 0 and 1 lead to
-/// hosts, 2 to 4 to spines.
+/// Switch of a network with hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, and spines 6 to 8. At
+/// a leaf, ports 0 and 1 lead to hosts, and ports 2 to 4 to spines.
 struct Switch {
     fabric: Fabric,
     node: Node,
@@ -50,7 +50,7 @@ impl Switch {
         Switch { fabric, node, conga, records: Records::default(), flows: 1_000_000 }
     }
 
-    /// A packet towards host `to`, with this header.
+    /// Returns a packet towards host `to`, with this header.
     fn packet(&mut self, to: u32, header: Option<LeafHeader>) -> Frame {
         let mut frame = frame(3, 1000);
         if let Body::Packet(packet) = &mut frame.body {
@@ -66,7 +66,7 @@ impl Switch {
         self.records.path_header(frame.record).copied().map(LeafHeader::from)
     }
 
-    /// The header of a packet when it leaves.
+    /// Returns the header of a packet when it leaves.
     fn depart(&mut self, frame: Frame, ingress: PortIx, egress: PortIx, now: Time) -> Option<LeafHeader> {
         let mut queued = QueuedPacket::new(frame, ingress, now);
         let packet = &mut queued.context(egress, &mut self.records);
@@ -74,25 +74,25 @@ impl Switch {
         self.header(&queued.frame)
     }
 
-    /// The header of a packet from port 0 towards host `to`.
+    /// Returns the header of a packet from port 0 towards host `to`.
     fn send(&mut self, to: u32, egress: PortIx, now: Time) -> Option<LeafHeader> {
         let frame = self.packet(to, None);
         self.depart(frame, 0, egress, now)
     }
 
-    /// A packet with this header has reached its destination.
+    /// Processes a packet with this header that has reached its destination.
     fn record(&mut self, header: LeafHeader, now: Time) {
         let mut queued = QueuedPacket::new(self.packet(0, Some(header)), 0, now);
         let packet = &mut queued.context(0, &mut self.records);
         self.conga.on_last_hop(packet, &mut self.node.view(now, &self.fabric));
     }
 
-    /// Leaf 5 reports that packets through `port` have met `metric`.
+    /// Processes a report of leaf 5 that packets through `port` have met `metric`.
     fn feed_back(&mut self, port: PortIx, metric: u8, now: Time) {
         self.record(LeafHeader { leaf: NodeId(5), tag: 2, metric: 0, feedback: Some((port, metric)) }, now);
     }
 
-    /// `bytes` leave through `port`.
+    /// Counts `bytes` that leave through `port`.
     fn load(&mut self, port: PortIx, bytes: u16, now: Time) {
         self.conga.links[port].dre.add(bytes, now);
     }
@@ -112,7 +112,7 @@ impl Switch {
         }
     }
 
-    /// The port that data of `flow` take from a host.
+    /// Returns the port that data of `flow` from a host take.
     fn choose(&mut self, flow: u64, now: Time) -> PortIx {
         self.choose_for(PacketKind::Data, flow, 0, now)
     }
@@ -150,10 +150,10 @@ fn a_leaf_writes_headers_on_what_its_hosts_send_to_other_leaves() {
     let mut leaf = Switch::new(4);
     let header = |tag, metric| Some(LeafHeader { leaf: NodeId(4), tag, metric, feedback: None });
     assert_eq!(leaf.send(2, 3, at(0)), header(3, 0));
-    // With 1,000 B each, the fourth passes 3,125 B; the count is that of the link.
+    // With 1,000 B each, the fourth packet exceeds 3,125 B. All packets of the link count.
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(3, 3, at(0))], [header(3, 0), header(3, 0)]);
     assert_eq!([leaf.send(2, 3, at(0)), leaf.send(2, 4, at(0))], [header(3, 1), header(4, 0)]);
-    // Packets within the leaf, and the leaf's own, have no header.
+    // Packets within the leaf, and the leaf's own packets, have no header.
     assert_eq!(leaf.send(1, 1, at(0)), None);
     let own = leaf.packet(2, None);
     assert_eq!(leaf.depart(own, NO_PORT, 3, at(0)), None);
@@ -175,7 +175,8 @@ fn links_raise_the_metric_of_what_passes() {
     assert_eq!(leaf.depart(packet, 2, 0, at(0)), Some(met(1)));
 }
 
-/// Of 4,000 B on the wire 3,000 B are charged to buffers: a metric of 1, not of 0.
+/// Of 4,000 B on the wire, only 3,000 B are charged to buffers. The metric counts 4,000 B, so it is
+/// 1 and not 0.
 #[test]
 fn estimators_count_what_is_on_the_wire() {
     let mut leaf = Switch::new(4);
@@ -205,10 +206,10 @@ fn feedback_takes_turns_and_changes_go_first() {
     let fed_back = |leaf: &mut Switch, us| leaf.send(2, 2, at(us)).unwrap().feedback;
     assert_eq!(fed_back(&mut leaf, 0), None);
     [(2, 0), (3, 0), (4, 0)].into_iter().for_each(|(tag, metric)| leaf.record(heard(tag, metric), at(0)));
-    // No metric differs from an unknown one: paths take turns.
+    // No metric differs from its last report, at first 0, so paths take turns.
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 1)).collect();
     assert_eq!(turns, [Some((2, 0)), Some((3, 0)), Some((4, 0)), Some((2, 0))]);
-    // It would be the turn of 3.
+    // It is the turn of path 3, but the metrics of paths 2 and 4 have changed.
     leaf.record(heard(2, 5), at(2));
     leaf.record(heard(4, 6), at(2));
     let turns: Vec<_> = (0..4).map(|_| fed_back(&mut leaf, 2)).collect();
@@ -225,13 +226,13 @@ fn feedback_takes_turns_and_changes_go_first() {
 #[test]
 fn new_flowlets_take_the_path_whose_busiest_link_is_the_least_busy() {
     let mut leaf = Switch::new(4);
-    // Local 0, 3, 1; remote 2, 0, 1.
+    // The uplinks have local metrics of 0, 3 and 1, and remote metrics of 2, 0 and 1.
     leaf.load(3, 9375, at(0));
     leaf.load(4, 3125, at(0));
     leaf.feed_back(2, 2, at(0));
     leaf.feed_back(4, 1, at(0));
     assert_eq!(leaf.spread(at(0)), [0, 0, 3000]);
-    // Local 0, 1, 0 after a period.
+    // After a period, the local metrics are 0, 1 and 0.
     assert_shared(leaf.spread(at(1)), [false, true, true]);
     leaf.feed_back(4, 2, at(1));
     assert_eq!(leaf.spread(at(10)), [0, 3000, 0]);
@@ -277,7 +278,8 @@ fn an_old_metric_counts_as_zero() {
     assert_shared(leaf.spread(Time::from_ps(105_000_001)), [true, false, true]);
 }
 
-/// A 7 stays for 100 us, and then falls to 0 within 70 us: by one in 10 us, and rounded down.
+/// A metric of 7 holds for 100 us, and then falls to 0 within 70 us: by one every 10 us, rounded
+/// down.
 #[test]
 fn a_metric_fades_if_set() {
     let ageing = Ageing { after: Duration::from_us(100), fade: Duration::from_us(70) };
@@ -309,7 +311,8 @@ fn only_data_from_hosts_choose_by_metrics() {
         for kind in [PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Notice] {
             assert_eq!(leaf.choose_for(kind, flow, 0, at(0)), by_hash);
         }
-        // What comes from another switch, where there are links side by side.
+        // Data from another switch also take a port by hash. Such data have a choice if links are
+        // parallel.
         assert_eq!(leaf.choose_for(PacketKind::Data, flow, 2, at(0)), by_hash);
     }
 }

@@ -3,7 +3,7 @@ use crate::model::fifo::Frames;
 use crate::model::io::NodeIo;
 use crate::testing::{choose, node_io, port, queued};
 
-/// Ports with so many packets of 1000 B in their queues.
+/// Returns a node whose ports have these numbers of packets of 1000 B in their queues.
 fn ports(packets: &[u32]) -> NodeIo {
     let with = |count: &u32| {
         let (mut port, mut frames) = (port(100), Frames::default());
@@ -23,7 +23,7 @@ fn counts(drill: &mut Drill, candidates: &[PortIx], ports: &mut NodeIo, packets:
     counts
 }
 
-/// 10,000 each of 40,000, within five standard deviations.
+/// Asserts that each port takes 10,000 of 40,000 packets, within five standard deviations.
 fn assert_even(counts: &[u32]) {
     assert!(counts.iter().all(|count| count.abs_diff(10_000) < 433), "{counts:?}");
 }
@@ -34,7 +34,7 @@ fn one_sample_and_no_memory_is_spraying() {
     assert_even(&counts(&mut drill(1, 0), &[0, 1, 2, 3], &mut unequal, 40_000));
 }
 
-/// A remembered port does not win against one drawn whose queue is as short.
+/// A remembered port does not win against a drawn port whose queue is equally short.
 #[test]
 fn equal_queues_are_used_evenly() {
     let mut equal = ports(&[2, 2, 2, 2]);
@@ -82,7 +82,7 @@ fn a_port_whose_link_is_down_is_not_taken_and_forgotten() {
     queues.ports[0].fail();
     queues.ports[3].fail();
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 0, 100, 0]);
-    // If all are down, all are equal, and the empty queue is the best again.
+    // If all ports are down, all may be taken, and the empty queue is the best again.
     queues.ports[2].fail();
     counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100);
     assert_eq!(counts(&mut drill, &[0, 1, 2, 3], &mut queues, 100), [0, 100, 0, 0]);

@@ -10,14 +10,14 @@ fn at(ns: u64) -> Time {
     Time::from_ps(ns * 1000)
 }
 
-/// Four ports, of which some are down.
+/// Returns a node with four ports, of which the ports in `down` are down.
 fn ports(down: &[PortIx]) -> NodeIo {
     let mut node = node_io((0..4).map(|_| port(100)).collect());
     down.iter().for_each(|port| node.ports[*port].fail());
     node
 }
 
-/// A timeout of 100 ns, and ageing after 1 us.
+/// Returns a table with a timeout of 100 ns and ageing after 1 us.
 fn flowlets() -> Flowlets {
     with_gaps(Gaps::Exact)
 }
@@ -125,7 +125,7 @@ fn a_flowlet_keeps_to_its_port() {
     assert_eq!(way(10, &[0, 1, 2, 3]), 2);
     assert_eq!(way(20, &[1, 3]), 0);
     assert_eq!(way(30, &[0, 1]), 1);
-    // Also after a gap.
+    // The port also counts after a gap.
     assert_eq!(way(500, &[3, 0, 1]), 2);
 }
 

@@ -10,7 +10,7 @@ fn facts() -> SenderFacts {
 
 const NONE: [Psn; 0] = [];
 
-/// A cap of eight packets of 1024 B.
+/// Returns a sender with a cap of eight packets of 1024 B.
 fn sender() -> Box<Sender> {
     IrnConfig { bdp_cap: Some(Bytes(8 * 1024)), ..Default::default() }.sender(&facts())
 }
@@ -46,8 +46,8 @@ fn at_most_the_bdp_is_in_flight() {
     assert_eq!(sender.next(&Progress { next: 100, acked: 95, highest: 100 }, 100), None);
 }
 
-/// The cap is that of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B, rounded up; and never more
-/// than the bitmap.
+/// The cap is the BDP of 100 Gb/s and 8 us, 100 kB, in packets of 1024 B and rounded up. It is
+/// never more than the bitmap.
 #[test]
 fn the_cap_is_the_bdp_in_packets() {
     let facts = facts();
@@ -61,7 +61,7 @@ fn the_cap_is_the_bdp_in_packets() {
     );
 }
 
-/// Of 0 to 7, packets 2, 4 and 7 are lost.
+/// Of packets 0 to 7, packets 2, 4 and 7 are lost.
 #[test]
 fn only_lost_packets_are_retransmitted_once() {
     let (mut sender, mut progress) = (sender(), Progress::default());
@@ -69,23 +69,25 @@ fn only_lost_packets_are_retransmitted_once() {
     ack(&mut sender, &mut progress, 1);
     ack(&mut sender, &mut progress, 2);
     assert_eq!(send(&mut sender, &mut progress), [8, 9]);
-    // 3 has arrived: 2 is lost. The state of 4 and later packets is unknown.
+    // Packet 3 has arrived, so packet 2 is lost. The state of packet 4 and later packets is
+    // unknown.
     assert!(nack(&mut sender, &mut progress, 2, 3));
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![2], 1));
-    // 5 has arrived: 4 is lost. 6 has arrived: no change, and 4 is not sent twice.
+    // Packet 5 has arrived, so packet 4 is lost. The arrival of packet 6 changes nothing, and
+    // packet 4 is not sent twice.
     assert!(!nack(&mut sender, &mut progress, 2, 5));
     assert_eq!(sender.not_in_flight(&progress), 3);
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![4], 2));
     assert!(!nack(&mut sender, &mut progress, 2, 6));
     assert_eq!(send(&mut sender, &mut progress), NONE);
-    // 8 has arrived: 7 is lost. The answer to 2 allows new packets.
+    // Packet 8 has arrived, so packet 7 is lost. The answer to packet 2 allows new packets.
     assert!(!nack(&mut sender, &mut progress, 2, 8));
     assert_eq!(send(&mut sender, &mut progress), [7]);
     ack(&mut sender, &mut progress, 4);
     assert_eq!(send(&mut sender, &mut progress), [10, 11]);
     ack(&mut sender, &mut progress, 7);
-    // Recovery lasts until what had been sent when it began, 0 to 9, is acknowledged: a NACK in
-    // between is no new loss.
+    // Recovery lasts until packets 0 to 9, sent before it began, are acknowledged. A NACK in
+    // between reports no new loss.
     assert!(!nack(&mut sender, &mut progress, 7, 10));
     ack(&mut sender, &mut progress, 11);
     assert_eq!((progress.acked, sender.board.arrivals(), sender.board.recovers()), (11, 0, false));
@@ -93,21 +95,21 @@ fn only_lost_packets_are_retransmitted_once() {
     assert!(nack(&mut sender, &mut progress, 11, 12));
 }
 
-/// All of 0 to 7 are lost. The oldest is retransmitted at the timeout. Its answer allows a new
+/// Packets 0 to 7 are all lost. The oldest is retransmitted at the timeout. Its answer allows a new
 /// packet, whose answer reports the others as lost, except those that arrive.
 #[test]
 fn after_a_timeout_the_oldest_is_lost_and_others_by_later_answers() {
     let (mut sender, mut progress) = (sender(), Progress::default());
     send(&mut sender, &mut progress);
     sender.on_timeout(&mut progress);
-    // The window does not limit it: none of the eight packets counts as in flight.
+    // The window does not limit the retransmission: none of the eight packets counts as in flight.
     assert_eq!(sender.not_in_flight(&progress), 8);
     assert_eq!((send(&mut sender, &mut progress), sender.not_in_flight(&progress)), (vec![0], 0));
     ack(&mut sender, &mut progress, 1);
     assert_eq!(send(&mut sender, &mut progress), [8]);
     assert!(!nack(&mut sender, &mut progress, 1, 8));
     assert_eq!(send(&mut sender, &mut progress), [1, 2, 3, 4, 5, 6, 7]);
-    // Lost again, but for 3: the next timeout is about all before 8.
+    // All packets but packet 3 are lost again. The next timeout covers all packets before 8.
     assert!(!nack(&mut sender, &mut progress, 1, 3));
     assert_eq!(send(&mut sender, &mut progress), NONE);
     sender.on_timeout(&mut progress);
@@ -178,7 +180,7 @@ fn receiver_keeps_early_packets_and_every_answer_is_a_nack() {
         [on_data(3, 1), on_data(2, 1), on_data(3, 1)],
         [true, true, false].map(|is_kept| Verdict::Nack { is_kept })
     );
-    // There is no place for 5, which would share the place of 1.
+    // There is no place for packet 5, which would share the place of packet 1.
     assert_eq!(on_data(5, 1), Verdict::Ignore);
     assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
     assert_eq!(on_data(2, 4), Verdict::Duplicate);
@@ -186,8 +188,8 @@ fn receiver_keeps_early_packets_and_every_answer_is_a_nack() {
     assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
 }
 
-/// Of 0 to 7, packet 0 is lost: recovery is over once 7 is acknowledged, and 8, sent behind it, is
-/// a loss of its own.
+/// Of packets 0 to 7, packet 0 is lost. Recovery is over once packet 7 is acknowledged. The loss of
+/// packet 8, sent later, is a new loss.
 #[test]
 fn recovery_ends_with_the_ack_of_packets_sent_before_it() {
     let (mut sender, mut progress) = (sender(), Progress::default());

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing;
 use backwater_engine::Rate;
 
-/// A bitmap of eight packets.
+/// Returns options with a bitmap of eight packets.
 fn config() -> MpRdmaRecoveryConfig {
     MpRdmaRecoveryConfig { bitmap: 8, ..Default::default() }
 }
@@ -84,8 +84,9 @@ fn a_nack_retransmits_earlier_unacknowledged_packets_once() {
     assert_eq!((sender.board.recovers(), sender.board.arrivals()), (false, 0));
 }
 
-/// Of 0 to 9, packet 0 is lost, and retransmitted because of 8 and 9; these follow it. If they are
-/// dropped again, 0 was lost again: it is sent a third time, once for both.
+/// Of packets 0 to 9, packet 0 is lost. It is retransmitted because packets 8 and 9 are dropped,
+/// and these follow it. If they are dropped again, packet 0 was lost again: it is sent a third
+/// time, once for both drops.
 #[test]
 fn a_second_drop_starts_another_repair() {
     let (mut sender, mut progress) = (sender(), Progress::default());
@@ -104,7 +105,7 @@ fn a_second_drop_starts_another_repair() {
     assert_eq!(send(&mut sender, &mut progress, 4), [0, 8, 9, 10]);
 }
 
-/// Packets 0 to 3 are sent, 2 has come, and the timer runs out.
+/// Packets 0 to 3 are sent, packet 2 has arrived, and the timer fires.
 #[test]
 fn a_timeout_retransmits_unacknowledged_packets() {
     let (mut sender, mut progress) = (sender(), Progress::default());
@@ -114,7 +115,7 @@ fn a_timeout_retransmits_unacknowledged_packets() {
     assert_eq!(sender.not_in_flight(&progress), 4);
     assert_eq!(send(&mut sender, &mut progress, 2), [0, 1]);
     assert_eq!(send(&mut sender, &mut progress, 4), [3, 4]);
-    // Lost once more, all of them.
+    // All retransmitted packets are lost again.
     sender.on_timeout(&mut progress);
     assert_eq!(send(&mut sender, &mut progress, 4), [0, 1, 3, 4]);
     ack(&mut sender, &mut progress, 1, 0);
@@ -158,7 +159,7 @@ fn packets_beyond_the_bitmap_have_not_arrived() {
     ack(&mut sender, &mut progress, 0, 1);
     assert!(nack(&mut sender, &mut progress, 0, 9));
     send(&mut sender, &mut progress, 12);
-    // A place of the bitmap has been left by 1 when 9 comes to it.
+    // Packet 9 takes the place of the bitmap that packet 1 has left.
     for psn in [0, 2, 3, 4, 5, 6, 7, 8] {
         ack(&mut sender, &mut progress, if psn == 0 { 2 } else { psn + 1 }, psn);
     }

@@ -12,7 +12,7 @@ fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// A base round-trip time of 8 us, so that T is 24 us.
+/// Returns a reaction point with a base round-trip time of 8 us, so that T is 24 us.
 fn reaction_point(config: &SrccConfig) -> Srcc {
     Srcc::new(config, &sender(Rate::from_gbps(100), Duration::from_us(8)))
 }
@@ -63,7 +63,7 @@ fn a_notice_sets_the_rate_with_every_base() {
         let mut point = reaction_point(&SrccConfig { base, ..Default::default() });
         assert_eq!(point.rate(at(0)).bps(), 100 * GBPS);
         hear(&mut point, 1, 0, 25);
-        // Swift's window: 25 Gb/s in 8 us are 25 packets of 1000 B on the wire.
+        // Swift has a window: 25 Gb/s for 8 us are 25 packets of 1000 B on the wire.
         let rate =
             |point: &mut Srcc, us| if is_windowed { point.window() / 952 * GBPS } else { point.rate(at(us)).bps() };
         assert_eq!(rate(&mut point, 1), 25 * GBPS);
@@ -98,7 +98,8 @@ fn rate_cut_by_a_notice_recovers_as_after_a_cnp() {
     assert_eq!([Adjustment::Cut, Adjustment::Lower, Adjustment::Set].map(after), [60, 20, 50].map(|gbps| gbps * GBPS));
 }
 
-/// Either way, another control raises no rate. DCQCN's timer ticks 300 us later.
+/// Another control raises no rate, neither by lowering nor by cutting it. DCQCN's timer ticks 300
+/// us later.
 #[test]
 fn another_control_lowers_or_cuts_the_rate() {
     let mut lowered = reaction_point(&SrccConfig::default());
@@ -109,7 +110,7 @@ fn another_control_lowers_or_cuts_the_rate() {
     cut.cut_rate(at(2), Rate::from_gbps(50));
     let rates = [&mut lowered, &mut cut].map(|point| [2, 305].map(|us| point.rate(at(us)).bps() / GBPS));
     assert_eq!(rates, [[20, 20], [20, 60]]);
-    // A base without such recovery is lowered.
+    // The rate of a base without such recovery is only lowered.
     let mut alone = reaction_point(&alone());
     alone.cut_rate(at(1), Rate::from_gbps(20));
     alone.cut_rate(at(2), Rate::from_gbps(50));
@@ -120,11 +121,11 @@ fn another_control_lowers_or_cuts_the_rate() {
 fn of_several_switches_the_lowest_rate_holds_for_a_round_trip() {
     let mut point = reaction_point(&SrccConfig { adjustment: Adjustment::Set, ..alone() });
     assert_eq!(hear(&mut point, 0, 1, 40), 40 * GBPS);
-    // Another switch names a higher rate, then a lower one, then the same.
+    // Other switches name a higher rate, then a lower one, then the higher one again.
     assert_eq!(hear(&mut point, 1, 2, 60), 40 * GBPS);
     assert_eq!(hear(&mut point, 2, 3, 20), 20 * GBPS);
     assert_eq!(hear(&mut point, 9, 2, 60), 20 * GBPS);
-    // 8 us after the last that held.
+    // The notice of 20 Gb/s is 8 us old and no longer counts.
     assert_eq!(hear(&mut point, 10, 2, 60), 60 * GBPS);
     // The same switch names another rate.
     assert_eq!(hear(&mut point, 11, 2, 80), 80 * GBPS);
@@ -175,8 +176,8 @@ fn notices_of_other_protocols_are_ignored() {
     assert_eq!(point.rate(at(1)).bps(), 100 * GBPS);
 }
 
-/// By an eighth of the named rate for every 24 us without a notice, or by the set amount, up to
-/// line rate.
+/// The rate grows up to line rate: by an eighth of the named rate for every 24 us without a notice,
+/// or by the set amount.
 #[test]
 fn without_a_base_the_rate_grows_between_notices() {
     let mut point = reaction_point(&alone());

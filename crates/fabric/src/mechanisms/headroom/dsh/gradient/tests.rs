@@ -5,23 +5,25 @@ fn estimator(estimator: EstimatorKind) -> Estimator {
     Estimator::new(&DshConfig { estimator, ..Default::default() })
 }
 
-/// 60,000 B at 100 Gb/s: 4.8 us.
+/// Returns the parameters of a port with 60,000 B of headroom at 100 Gb/s: a delay of 4.8 us.
 fn reach() -> Reach {
     Reach::new(60_000, Rate::from_gbps(100))
 }
 
-/// Algorithm 2 by hand, with k = 1: 1000 B every 80 ns is the rate of the link, 12.5 B/ns.
+/// Computes Algorithm 2 by hand, with k = 1. 1000 B every 80 ns are the rate of the link, 12.5
+/// B/ns.
 #[test]
 fn three_arrivals_by_hand() {
     let reach = reach();
     let estimator = Estimator::new(&DshConfig { deviation_factor: 1.0, ..Default::default() });
     let mut averages = estimator.start();
     let mut arrive = |grown| estimator.update(&mut averages, grown, Duration::from_ns(80), &reach);
-    // g = 12.5, v = 12.5: averages 3.125 and 3.125, together 6.25 B/ns, in 4.8 us.
+    // With g = 12.5 and v = 12.5, the averages are 3.125 and 3.125. Together, 6.25 B/ns for 4.8 us
+    // are 30,000 B.
     assert_eq!(arrive(1000), 30_000);
-    // g = 0, v = 3.125: averages 2.34375 and 3.125.
+    // With g = 0 and v = 3.125, the averages are 2.34375 and 3.125.
     assert_eq!(arrive(0), 26_250);
-    // g = -12.5, v = 14.84375: averages -1.3671875 and 6.0546875.
+    // With g = -12.5 and v = 14.84375, the averages are -1.3671875 and 6.0546875.
     assert_eq!(arrive(-1000), 22_500);
     // With k = 4 the first would be 75,000 B, but it is limited to the port's headroom.
     let mut averages = self::estimator(EstimatorKind::Exact).start();
@@ -66,9 +68,10 @@ fn division_by_tables_is_nearly_exact() {
     }
 }
 
-/// The two forms on the same arrivals. A gradient is off by at most e = 1 % of the largest; the
-/// deviation by 2 e of it, taken 4 times; shifts round by less than one in the last place and time,
-/// which add up to 4 each; the staircase adds up to one step.
+/// Runs both forms on the same arrivals. In the hardware form, a gradient is off by at most e = 1 %
+/// of the largest gradient. The deviation is off by 2 e, and counts 4 times. Shifts round by less
+/// than one in the last place each time, which adds up to 4 for each average. The staircase adds up
+/// to one step.
 #[test]
 fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     let reach = reach();
@@ -78,12 +81,12 @@ fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
         let (mut one, mut other) = (exact.start(), hardware.start());
         let (mut held, mut largest) = (0i64, 0.0f64);
         for _ in 0..500 {
-            // Frames of 64 to 1500 B, back to back or not, of which more or fewer have left
-            // meanwhile.
+            // Frames of 64 to 1500 B arrive back to back or with gaps. Meanwhile, more or fewer
+            // bytes leave.
             let size = 64 + draws.below(1437) as i64;
             let scale = draws.below(12);
             let gap = size as u64 * 80 / 1000 + 1 + draws.below(1 << scale);
-            // At most four links drain it.
+            // At most four links drain the queue.
             let left = (draws.below(3000) as i64).min(held).min(gap as i64 * 50);
             held += size - left;
             let (grown, elapsed) = (size - left, Duration::from_ns(gap));
@@ -98,8 +101,7 @@ fn the_hardware_form_is_within_a_step_and_a_tenth_of_the_exact_one() {
     }
 }
 
-/// With 64 B frames that come with gaps, and nothing else, the difference is that of the staircase
-/// alone.
+/// If only frames of 64 B arrive, with gaps, the two forms differ by the staircase alone.
 #[test]
 fn steps_of_the_staircase_are_rounded_up() {
     let reach = reach();

@@ -24,8 +24,8 @@ fn clear(isolation: &mut Isolation, flow: u32, root: u32) {
     isolation.record(FlowId(flow), PortId(root), Cnm::Clear { flows: 1 }, at(0));
 }
 
-/// A root of any number of flows needs one path, though some of 1 / n do not add up to 1 in
-/// floating point.
+/// A root with any number n of flows needs one path, even if n times 1 / n is not 1 in floating
+/// point.
 #[test]
 fn one_root_needs_one_path() {
     for n in 1..=200 {
@@ -43,12 +43,12 @@ fn roots_add_up_by_the_flows_that_enter_here() {
     congest(&mut isolation, 1, 7, 3);
     congest(&mut isolation, 2, 7, 3);
     congest(&mut isolation, 3, 8, 4);
-    // 2/3 + 1/4.
+    // The flows need 2/3 + 1/4 of a path.
     assert_eq!(isolation.paths_needed(), 1);
-    // 2/3 + 2/4.
+    // The flows need 2/3 + 2/4 of a path.
     congest(&mut isolation, 4, 8, 4);
     assert_eq!(isolation.paths_needed(), 2);
-    // Two roots, all of whose flows enter here.
+    // All flows of two roots enter at this edge.
     let mut isolation = Isolation::default();
     (0..6).for_each(|flow| congest(&mut isolation, flow, flow % 2, 3));
     assert_eq!(isolation.paths_needed(), 2);
@@ -63,12 +63,12 @@ fn the_larger_n_counts() {
     assert_eq!(isolation.paths_needed(), 2);
     congest(&mut isolation, 1, 9, 10);
     congest(&mut isolation, 2, 8, 2);
-    // 1/10 + 1/2.
+    // The flows need 1/10 + 1/2 of a path.
     assert_eq!(isolation.paths_needed(), 1);
 }
 
-/// Fewer paths are needed as soon as flows share a port. Until the next check, none is released,
-/// and as many are wanted.
+/// Fewer paths are needed as soon as flows share a port. Until the next check, no path is released,
+/// and as many paths as before are wanted.
 #[test]
 fn as_many_paths_are_wanted_until_the_check() {
     let mut isolation = Isolation::default();
@@ -113,8 +113,8 @@ fn clear_notices_release() {
     assert!(!isolation.is_isolated(5) && !isolation.wants_more());
 }
 
-/// Of three paths, two are needed once flows have ended: the one with the fewest flows is released,
-/// the last among equals.
+/// Of three paths, two are needed once flows have ended: the path with the fewest flows is
+/// released, the last among equals.
 #[test]
 fn a_check_releases_what_is_not_needed() {
     let mut isolation = Isolation::default();
@@ -129,7 +129,7 @@ fn a_check_releases_what_is_not_needed() {
     assert_eq!(paths(&isolation), [10, 11, 12]);
     isolation.check(at(0), Duration::from_us(10));
     assert_eq!((&paths(&isolation)[..], path_of(&isolation, 1)), (&[10, 12][..], Some(10)));
-    // Both are now congested at one port.
+    // Both flows are now congested at one port.
     congest(&mut isolation, 1, 9, 2);
     congest(&mut isolation, 3, 9, 2);
     isolation.check(at(0), Duration::from_us(10));
