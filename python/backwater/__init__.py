@@ -12,7 +12,7 @@ from importlib import import_module
 
 from backwater import extension  # noqa: F401 - selects the core, so it must be first
 
-# Type checkers treat this as true. Importing `typing` for it would be slow.
+# Type checkers treat this constant as true. Importing it from `typing` would be slow.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from backwater._core import ScenarioError

@@ -60,10 +60,10 @@ class Document:
         """Parses the text; `name` is the file name for messages. Raises ScenarioError if it is not TOML."""
 
     def position(self, path: list[str], of_key: bool) -> tuple[int, int]:
-        """Returns line and column, from 1, of a value or its key; if it is missing, those of its parent."""
+        """Returns line and column, from 1, of a value or its key; of the parent, if the value is missing."""
 
     def plan(self, layers: list[list[str]], base_dir: str, overrides: list[str]) -> Plan:
-        """Checks the scenario that results from merging tables of the document, later ones over earlier ones.
+        """Merges tables of the document, where later tables override earlier ones, and checks the resulting scenario.
 
         Raises ScenarioError.
         """
@@ -137,7 +137,7 @@ class Run:
     """Simulation in progress."""
 
     def advance(self, milliseconds: float) -> Progress:
-        """Runs for a wall time, with the GIL released."""
+        """Simulates for some milliseconds of wall-clock time, with the GIL released."""
 
     def finish(self, interrupted: bool) -> str:
         """Writes the Parquet files and `run.json`; returns the text of `run.json`.
@@ -170,7 +170,9 @@ def table_definitions() -> str:
     """
 
 def convert_hpcc(topology: str, flows: str, config: str | None, output: str) -> tuple[str, list[str]]:
-    """Converts files of the HPCC family (paths) to a scenario for `output`; returns its TOML and notes on omissions.
+    """Converts files of an HPCC-family simulator, given by path, to a scenario.
+
+    Returns the TOML text for the file `output`, and notes on omissions.
 
     Raises ValueError with all errors in the files, one per line.
     """
@@ -219,7 +221,7 @@ def spectrum_headroom(port: str) -> str:
     """
 
 def chips() -> str:
-    """Returns the switching chips as TOML: `data/chips.toml`."""
+    """Returns the table of switching chips, `data/chips.toml`, as TOML."""
 
 def export_perfetto(directory: str, output: str) -> int:
     """Exports a result to a Perfetto file; returns the number of events.
@@ -228,16 +230,17 @@ def export_perfetto(directory: str, output: str) -> int:
     """
 
 def export_pcapng(directory: str, output: str, window: tuple[int, int] | None) -> int:
-    """Exports traced frames, all or those sent in a window (from, until; ps), to a capture; returns their number.
+    """Exports traced frames to a capture; returns their number.
 
-    Raises as `export_perfetto`.
+    `window` (start and end in ps) selects frames by the time at which they were sent. Raises the same exceptions as
+    `export_perfetto`.
     """
 
 def build_view(directory: str, output: str, tell: Callable[[int, int], None]) -> None:
     """Writes the viewer's files into the directory `output`.
 
-    `tell` is called with the number of rows read and the total; its exceptions stop the work. Raises OSError if a file
-    cannot be read or written.
+    `tell` is called with the number of rows read and the total; an exception that it raises stops the work. Raises
+    OSError if a file cannot be read or written.
     """
 
 def version() -> str:

@@ -87,13 +87,13 @@ class Cause:
 
 @dataclass(frozen=True)
 class QueueCounts:
-    """Numbers of congested or pausable queues.
+    """Numbers of queues that are congested or can be paused.
 
     Attributes:
         most: Maximum per port.
         most_at: First port with that maximum; None without such queues.
         total: Total over all ports.
-        paused: Pausable queues among them; the isolation queues under Pyrrha.
+        paused: Total of those queues that can be paused; under Pyrrha, the isolation queues.
     """
 
     most: int
@@ -129,8 +129,8 @@ class ProtocolAnalysis:
         hol_free: True if no congested port can pause a flow that does not pass the port.
         counterexample: Example of an innocently blocked flow, if any.
         causes: Effects of each congested port.
-        blocked_at: Number of ports at which an innocent flow shares a pausable queue.
-        queues: Numbers of congested or pausable queues.
+        blocked_at: Number of ports at which an innocent flow passes a queue that can be paused.
+        queues: Numbers of queues that are congested or can be paused.
         deadlock_free: True if queues cannot wait for each other in a cycle.
         cycle: Queues of a possible cycle: each waits for the next, the last for the first.
         overflows: Queues that can overflow.

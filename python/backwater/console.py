@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backwater.summary import Fact
     from backwater.views.view import View
 
-# Width of output to a file or pipe, so that no table folds.
+# Width of output to a file or pipe, wide enough for all tables.
 _PIPE_WIDTH: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -71,7 +71,7 @@ class UsageError(BackwaterError):
 
 
 def message(text: str, hint: str = "", severity: str = "error") -> None:
-    """Prints a message without a place in a file."""
+    """Prints a message that refers to no position in a file."""
     diagnostics([{"severity": severity, "message": text, "hint": hint}])
 
 

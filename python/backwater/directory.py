@@ -128,7 +128,7 @@ class ResultDirectory:
             self._content(name)
 
     def keep(self, directory: tempfile.TemporaryDirectory[str]) -> None:
-        """Removes a temporary directory together with this object."""
+        """Removes a temporary directory when this object is garbage-collected."""
         weakref.finalize(self, directory.cleanup)
 
     def _content(self, name: str) -> bytes:
@@ -149,7 +149,7 @@ class ResultDirectory:
 
         content = self._content(f"{name}.parquet")
         with self._reading(name):
-            # Names are few, and are often compared and grouped.
+            # Use categories, because names are few and often compared and grouped.
             return pl.read_parquet(content).with_columns(pl.col(pl.String).cast(pl.Categorical))
 
     @contextmanager

@@ -12,7 +12,7 @@ import functools
 import os
 import sys
 
-# As in `backwater/__init__.py`.
+# Type checkers treat this constant as true, as in `backwater/__init__.py`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec

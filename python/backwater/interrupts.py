@@ -47,7 +47,7 @@ def install() -> None:
     sys.unraisablehook = _unraisable
     _State.is_installed = True
     _set()
-    # First registered, last called.
+    # Register this function first, so that it is called last.
     atexit.register(_end)
 
 

@@ -23,7 +23,7 @@ class Reason:
     Attributes:
         term: The reason, as in `waits.parquet`.
         length_ps: Total time.
-        port: Port with most of this time; for `paused`, the root of most of it, None if unknown.
+        port: Port at which most of this time passed. For `paused`: root of most of this time; None if unknown.
     """
 
     term: str

@@ -167,7 +167,7 @@ class Scenario:
         own_root_rule: bool = True,
         names: bool = False,
     ) -> Analysis:
-        """Analyses without simulation which flows can be blocked, how many queues are needed, and deadlock freedom.
+        """Analyses, without simulation, blocked flows, the number of queues needed, and possible deadlocks.
 
         Args:
             congested: Congested ports, e.g. `leaf3:5` or `leaf3->h7`. `auto`, or no port, selects the ports that limit

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-# Most names in a hint.
+# Maximum number of names in a hint.
 _MOST_NAMED: Final = 24
 
 

@@ -282,7 +282,7 @@ def verdict_facts(runs: Sequence[Summary], outcome: str, violated: str, deadlock
     unpromised, unfinished, flows = (
         sum(getattr(run, key) for run in runs) for key in ("unpromised_drops", "unfinished_flows", "flows")
     )
-    # Drops that flow control should prevent but does not guarantee to.
+    # Drops that flow control should prevent, but is not guaranteed to prevent.
     lossless = f"{unpromised:,} dropped: not guaranteed with this flow control and headroom"
     return [
         Fact("Outcome", outcome, "good" if {run.outcome for run in runs} == {"completed"} else "bad"),

@@ -112,7 +112,7 @@ def percentile_curve(flows: pl.DataFrame, value: str, bins: int = 24) -> pl.Data
 
 
 def cdf(values: pl.Series, points: int = 400) -> pl.DataFrame:
-    """Returns the empirical distribution, thinned to about `points` rows, but exact in its last hundred.
+    """Returns the empirical distribution, thinned to about `points` rows, but exact for its last hundred values.
 
     Returns:
         Columns `value` and `fraction` (share of values up to `value`), both ascending.
@@ -132,10 +132,10 @@ def largest(column: pl.Series) -> int:
 
 
 def _intervals(times: pl.Series, interval_ps: int, end_ps: int, points: int) -> tuple[int, pl.DataFrame]:
-    """Returns intervals that cover all times, up to `end_ps`; none without times.
+    """Returns equal intervals that cover all times and reach `end_ps`; no interval if there are no times.
 
     Returns:
-        Their width, a multiple of the sample interval for at most `points` intervals, and their ends, `time_ps`.
+        The width, the least multiple of the sample interval with at most `points` intervals; and the ends, `time_ps`.
     """
     last = largest(times)
     last = max(last, end_ps) if last else 0

@@ -237,7 +237,7 @@ def _links(drawn: pl.DataFrame) -> Iterator[Spec]:
     """Yields the links, and wider invisible copies as targets for the pointer."""
     data = _data(drawn)
     line = {"x": _X, "y": field("y:Q", axis=None, scale={"padding": 18}), **_TO}
-    # Below 1: Vega-Lite merges legends whose scales have the same domain.
+    # Keep the domain below 1, since Vega-Lite merges legends whose scales have the same domain.
     longest = min(0.999, max([0.0, *drawn["paused_share"]]) or 0.1)
     seen = line | {
         "color": field(

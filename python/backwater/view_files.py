@@ -46,7 +46,7 @@ def prepare(result: ResultDirectory, progress: Callable[[int, int], None] = lamb
 
     Args:
         result: Result of a run.
-        progress: Called with the number of rows read and the total. Its exceptions stop the work.
+        progress: Called with the number of rows read and the total. An exception that it raises stops the work.
 
     Raises:
         ResultError: If a file of the result is damaged, or `view` in it is something else.

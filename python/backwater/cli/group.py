@@ -34,7 +34,7 @@ def _shown(parameters: list[Any]) -> list[Any]:
 
 
 class Command(TyperCommand):
-    """Command with placeholders as above and joined lines in its help."""
+    """Command whose help shows the placeholders of `_shown`, and each paragraph as one line."""
 
     def __init__(self, *args: Any, **extra: Any) -> None:  # noqa: ANN401 - as the method it replaces
         super().__init__(*args, **extra)

@@ -76,7 +76,7 @@ def _next(path: Path, experiment: bool) -> list[str]:
     """Returns the commands to run next."""
     file = shlex.quote(str(path))
     if experiment:
-        # With the suffix: without it, a name could be that of a paper.
+        # Keep the suffix: without it, the name could be the name of a paper.
         return [f"backwater sweep {file}", f"backwater reproduce {file}"]
     result = shlex.quote(str(RESULTS / path.stem))
     return [

@@ -32,7 +32,7 @@ def refuse_installed(files: Sequence[Path]) -> None:
 
 
 def loaded(files: Sequence[Path], reading: str) -> list[Experiment]:
-    """Loads experiments under a reading; under the reference, only those with a reference."""
+    """Loads experiments under a reading. Leaves out experiments without a reference if the reading is `reference`."""
     experiments = [Experiment.load(file, reading) for file in files]
     if reading == readings.RECORD:
         return experiments
@@ -92,7 +92,7 @@ def run_and_draw(
 
 
 def _warn_if_held_up(study: Study, store: Store) -> None:
-    """Warns about runs of the reference with PAUSEs, drops or retransmissions, which make it a poor upper bound."""
+    """Warns if runs of the reference have PAUSEs, drops or retransmissions: it is then a poor upper bound."""
     reading = study.experiment.reading
     if reading is None or reading.name != readings.REFERENCE:
         return
@@ -112,7 +112,7 @@ def _warn_if_held_up(study: Study, store: Store) -> None:
 
 
 def _literal(experiment: Experiment, scale: str, data: Record) -> list[Assessment | None]:
-    """Returns the claims under the literal reading, if it is recorded or consists of the same runs."""
+    """Returns the claims under the literal reading, if that is recorded or has the same runs as the record."""
     if experiment.reading is None or experiment.reading.name != readings.RECORD:
         return []
     literal = Experiment.load(experiment.path, readings.LITERAL)

@@ -21,7 +21,7 @@ from backwater.experiment.store import Store
 
 
 def refuse(options: Mapping[str, object]) -> None:
-    """Raises UsageError if an option without effect on a sample is given."""
+    """Raises UsageError if an option is given that has no effect on a sample of readings."""
     for option, given in options.items():
         if given:
             hint = "--readings uses the first scale of each figure, and prints tables"
@@ -29,7 +29,7 @@ def refuse(options: Mapping[str, object]) -> None:
 
 
 def score(files: Sequence[Path], samples: int | None, store: Store, executor: Executor, *, recording: bool) -> None:
-    """Scores a sample of readings on both parts named in the paper's file; prints the scores and records them."""
+    """Scores a sample of readings on both parts named in the paper's file. Prints the scores; may record them."""
     begin = time.monotonic()
     paper = Paper.find(files[0])
     folder = files[0].parent

@@ -19,7 +19,7 @@ from backwater.directory import REPORT_FILE
 
 
 def _next_directory(name: str) -> Path:
-    """Creates the first directory that does not exist yet."""
+    """Creates the first of the directories `results/<name>-1`, `-2`, ... that does not exist yet."""
     number = 1
     while True:
         with suppress(FileExistsError):

@@ -30,7 +30,7 @@ class Check:
         condition: The condition.
         group: The group.
         estimate: Mean of the measure over the group's seeds.
-        other: Group and estimate for a limit in percent; None for a limit that is a number.
+        other: Group to which a limit in percent refers, and its estimate; None for a limit that is a number.
         limit: The limit in the unit of the measure.
         holds: True if the condition holds, so that the check fails.
     """
@@ -65,8 +65,9 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
     """Checks conditions on all groups, except on the group to which a percentage refers.
 
     Returns:
-        A check per condition and group, and notes: on counters that no run has counted, on groups with different seeds
-        than the group of a percentage, and on conditions without another group because all results are the same runs.
+        A check per condition and group, and notes. The notes name counters that no run has counted, groups whose seeds
+        differ from those of the percentage's group, and conditions without another group to check, because all results
+        are copies of the same runs.
 
     Raises:
         ConditionError: If a group, role or tag is unknown, a value is missing, or a run was interrupted or is invalid.
@@ -88,7 +89,7 @@ def check(conditions: Iterable[Condition], grouped: Grouped) -> tuple[list[Check
 
 
 def _seeds_differ(made: Check) -> str:
-    """Returns a note if a group is compared with one with other seeds; else an empty text."""
+    """Returns a note if the two compared groups have different seeds; otherwise an empty text."""
     if made.other is None or made.other[0].seeds == made.group.seeds:
         return ""
     one, other = made.group, made.other[0]
@@ -104,7 +105,7 @@ def _checks(condition: Condition, grouped: Grouped) -> Iterator[Check]:
     limit, against = condition.limit, None
     if other is not None:
         against = other, _estimate(condition, measure, other)
-        # Rounded once: 110 % of 100 is 110.
+        # Compute with fractions, which are rounded only once, so that 110 % of 100 is 110.
         limit = float(Fraction(limit) * Fraction(against[1].mean) / 100)
     for group in grouped.groups:
         if group is not other:
@@ -120,7 +121,7 @@ def _named(condition: Condition, grouped: Grouped) -> Group:
     if name not in labels | numbers:
         numbered = f"; or a number from 1 to {len(groups)}" if len(groups) > 1 else "; or 1"
         raise condition.error("limit", f"unknown group {name!r}", suggestion(name, labels) + numbered)
-    # If all other results are the same runs, a note says so, and nothing has changed.
+    # If the other results are copies of these runs, nothing has changed: a note says so.
     if len(groups) == 1 and not grouped.copies:
         raise condition.error("limit", "there is no other group to check", "give more results")
     return (numbers | labels)[name]

@@ -39,7 +39,8 @@ _QUANTITIES: Final[Mapping[str, tuple[Callable[[str], int], float]]] = {
     "B": (units.size, 1),
     "Gb/s": (units.bits_per_second, 1e9),
 }
-# Units of numbers of run.json without a unit in experiments, by the end of the path.
+# Units of numbers of run.json by the end of their path. Experiments show these numbers without a
+# unit.
 _RUN_UNITS: Final = {"bytes": "B", "seconds": "s"}
 _UNFINISHED: Final = "unfinished"
 
@@ -48,7 +49,7 @@ Part = Literal["flows", "measure", "comparison", "limit"]
 
 
 class ConditionError(ValueError):
-    """An invalid condition, or one that cannot be checked; the message shows its wrong part.
+    """A condition that is invalid or cannot be checked. The message marks the wrong part of the condition.
 
     Attributes:
         hint: A remedy.

@@ -89,7 +89,7 @@ class Group:
         return cost_facts(self._summaries, traffic, events, hops, pooled.seed_list(self.seeds))
 
     def alarms(self) -> list[str]:
-        """Returns details of failures, one sentence each, with the seed if there are several."""
+        """Returns details of failures, one sentence each, with the seed if the group has several seeds."""
         if len(self._summaries) == 1:
             return self._summaries[0].alarms()
         return [f"Seed {summary.seed}: {alarm}" for summary in self._summaries for alarm in summary.alarms()]
@@ -111,7 +111,7 @@ class Grouped:
 
     Attributes:
         groups: The groups, in the order of their first runs.
-        notes: Notes on runs that count once, and on runs in separate groups.
+        notes: Notes on copies of a run, which count once, and on runs in separate groups.
         copies: Number of results left out as copies of other runs.
     """
 
@@ -205,7 +205,7 @@ def _parted(
 
 
 def _without_copies(part: Sequence[ResultDirectory]) -> tuple[list[ResultDirectory], list[str]]:
-    """Returns the first of all results that are the same run, and notes on copies."""
+    """Returns the first result of each run, and notes on the other results, which are copies."""
     once, notes = [], []
     for first, *copies in _parted(part, _run):
         once.append(first)
@@ -227,9 +227,9 @@ def _run(result: ResultDirectory) -> tuple[int, str]:
 
 
 def _agreeing(alike: Sequence[ResultDirectory]) -> list[list[ResultDirectory]]:
-    """Splits results with the same settings so that, within a part, all results of a seed are the same run.
+    """Splits results with the same settings into parts, so that all results of a seed in a part are the same run.
 
-    Tries one part, then a part per folder, then a part per run.
+    Tries a single part, then a part per folder, then a part per run.
     """
     ways: tuple[Callable[[ResultDirectory], Hashable], ...] = (
         lambda _: None,

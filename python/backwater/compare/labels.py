@@ -9,9 +9,9 @@ from typing import Final
 
 from backwater.scenario_diff import Settings, canonical_at, differing, text
 
-# Longest label; beyond, directories serve as labels.
+# Maximum length of labels. If a label is longer, directories serve as labels.
 LONGEST: Final = 40
-# Keys whose values need no key in a label.
+# Keys that labels omit, because their values are clear without them.
 _SPEAKING: Final = ("kind", "name")
 
 
@@ -51,8 +51,8 @@ def _by_settings(settings: Sequence[Settings], written: Set[str]) -> list[str]:
 def _distinguishing(settings: Sequence[Settings], written: Set[str]) -> list[str]:
     """Returns settings that distinguish the groups: kinds first, then written settings, then derived ones.
 
-    In each set, repeatedly chooses the setting that distinguishes the most groups, the first by path, until no other
-    setting helps.
+    In each set, repeatedly chooses the setting that distinguishes the most groups, until no other setting helps. Among
+    equal settings, the first by path is chosen.
     """
     paths = sorted(differing(settings))
     kinds = [path for path in paths if path.endswith(".kind")]

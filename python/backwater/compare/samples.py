@@ -13,7 +13,7 @@ from backwater.experiment.claims import Estimate
 from backwater.experiment.measures.run_file import RunMeasure
 from backwater.summary import RUN_PATHS
 
-# Statistics of flow completion times with a table each.
+# Statistics of flow completion times. Each has its own table.
 FLOW_STATISTICS: Final = {
     "mean_us": "Mean flow completion time (µs)",
     "p99_us": "99th percentile of the flow completion time (µs)",
@@ -30,7 +30,7 @@ class Sample:
     """A statistic of each run of a group.
 
     Attributes:
-        values: Values in the order of seeds; None if a run has no such flows, or none has finished.
+        values: Values in the order of seeds; None for a run in which no such flow has finished.
     """
 
     values: Sequence[float | None]

@@ -17,7 +17,7 @@ from backwater.views.view import View
 def comparison(grouped: Grouped) -> list[View]:
     """Returns verdicts and costs, then a table per statistic of flow completion times, with a column per group."""
     facts = [{fact.label: fact.value for fact in (*group.verdicts(), *group.costs())} for group in grouped.groups]
-    # Labels differ by mechanism.
+    # Collect the labels of all groups, because they depend on the mechanisms.
     labels = dict.fromkeys(label for column in facts for label in column)
     rows = [(label, *(column.get(label, "") for column in facts)) for label in labels]
     views = [View("Runs", ("", *grouped.headers), rows, note="" if grouped.are_single else pooled.NOTE)]
@@ -65,7 +65,7 @@ def differences(grouped: Grouped) -> View:
 
 
 def _distinct_texts(values: Sequence[object]) -> list[str]:
-    """Returns values as text, in full if shortened ones would be equal; a dash for none."""
+    """Returns values as text; a dash for a missing value. Texts are shortened unless they would become equal."""
     texts = ["–" if value is None else text(value) for value in values]
     full = [canonical(value) for value in values]
     return texts if len(set(texts)) == len(set(full)) else full

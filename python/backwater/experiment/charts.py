@@ -20,7 +20,7 @@ from backwater.vega import Spec, field
 # Width of each of several panels.
 _PANEL_WIDTH = 260
 
-# Returns a curve of a chart at a place.
+# Function that returns the curve of a chart at a place.
 Curves = Callable[[Mapping[str, Any], Mapping[str, str]], Curve]
 
 
@@ -31,7 +31,7 @@ def draw(chart: Chart, content: Content, values: Values, curves: Curves) -> Spec
         chart: The chart.
         content: The experiment.
         values: The measures of every point.
-        curves: Curves of charts that draw more than measures.
+        curves: Function that returns the curves of charts that draw more than measures.
     """
     shown = {point: of for point, of in values.items() if matches(point.place, chart.where)}
     match chart:
@@ -81,7 +81,7 @@ def _colour(names: Sequence[str], title: str | None) -> Spec:
 
 
 def _shown(content: Content, axis: str | None, frame: pl.DataFrame, column: str) -> list[str]:
-    """Returns the points of an axis that a frame has, in the order of the file."""
+    """Returns the points of an axis that occur in a frame, in the order of the experiment file."""
     present = set(frame[column])
     return [""] if axis is None else [name for name in content.axes[axis] if name in present]
 
@@ -104,7 +104,8 @@ def _of_measure(chart: Bars | Lines, content: Content, values: Values) -> Spec:
         if over_seeds:
             estimate = Estimate.of(over_seeds)
             width = estimate.half_width or 0.0
-            # Measures are not negative. A logarithmic scale shows one decade below the mean.
+            # Measures are not negative. On a logarithmic scale, an interval extends at most one
+            # decade below its mean.
             low = max(estimate.mean - width, estimate.mean / 10 if chart.log else 0.0)
             bounds = {"mean": estimate.mean, "low": low, "high": estimate.mean + width}
             rows.append({**_coordinates(chart, points[0].place), **bounds})

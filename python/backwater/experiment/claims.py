@@ -6,11 +6,12 @@ interval's width if that is less. The *error* is half the width of the value's 9
 over seeds, and 0 for a single seed. The verdict is
 
 * "reached" if the whole confidence interval is as expected;
-* otherwise "too uncertain" if a part of it is, and the error exceeds the effect claimed;
+* otherwise "too uncertain" if a part of the confidence interval is as expected, and the error exceeds
+  the effect claimed;
 * otherwise "reached, within error" if the mean is as expected;
-* otherwise "same direction" if everything expected is on one side of `neutral`, and the whole confidence
-  interval is on that side. Without scatter, the distance to `neutral` must exceed 1 % of the baseline,
-  or of the effect claimed if the baseline is 0;
+* otherwise "same direction" if the whole expected interval is on one side of `neutral`, and the whole
+  confidence interval is on that side. If values do not scatter, the distance to `neutral` must exceed
+  1 % of the baseline, or of the effect claimed if the baseline is 0;
 * otherwise "not reached".
 
 A claim about completion times has a *bound*: its value if every flow of the scheme had taken its ideal
@@ -20,8 +21,9 @@ as well.
 A claim about never or always ("no packet is dropped", "every run ends in deadlock") is refuted by a
 single run, so it is never "too uncertain".
 
-Of several places, the worst verdict counts. There is "no result" if a value is missing or not finite, or
-if a baseline is 0. Seeds whose yes-or-no baseline is no are left out: there is nothing to avoid.
+Of several places, the worst verdict counts. The verdict is "no result" if a value is missing or not
+finite, or if a baseline is 0. If a yes-or-no baseline is "no" for a seed, for example because there is no
+deadlock to avoid, the seed is left out.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from backwater.experiment.fields import Compare, matches
 from backwater.experiment.format.claims import Claim
 from backwater.experiment.grid import Point
 
-# In order, the best first.
+# Verdicts, the best first.
 Verdict = Literal[
     "reached", "reached, within error", "same direction", "too uncertain", "not reached", "out of reach", "no result"
 ]
@@ -47,13 +49,13 @@ Values = Mapping[Point, Mapping[str, float | None]]
 # The unit of a measure that is 1 or 0 in every run.
 YES_OR_NO: Final = "yes/no"
 
-# Student's t for 95 % on both sides together, for 1 to 10 degrees of freedom.
+# Two-sided 95 % quantiles of Student's t, for 1 to 10 degrees of freedom.
 _STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-# Limit of its values.
+# Limit of Student's t for many degrees of freedom.
 _NORMAL: Final = statistics.NormalDist().inv_cdf(0.975)
-# Smallest effect that counts without scatter, as a part of the baseline.
+# Smallest effect that counts if values do not scatter, as a fraction of the baseline.
 _LEAST_EFFECT: Final = 0.01
-# Largest number of seeds in a note.
+# Maximum number of seeds that a note asks for.
 _MOST_SEEDS: Final = 10_000
 
 
@@ -158,7 +160,7 @@ class Expectation:
         return min(*(abs(end - (self.neutral or 0.0)) for end in self.ends), (self.high - self.low) / 2)
 
     def judge(self, estimate: Estimate, scale: float) -> Verdict:
-        """Returns the verdict on an estimate; `scale` sets the smallest effect that counts without scatter."""
+        """Returns the verdict on an estimate. Without scatter, the smallest effect is `scale` times `_LEAST_EFFECT`."""
         if self.low <= estimate.low and estimate.high <= self.high:
             return "reached"
         meets = estimate.high >= self.low and estimate.low <= self.high
@@ -187,7 +189,7 @@ class Expectation:
         return (effect > margin) - (-effect > margin)
 
     def seeds(self, estimate: Estimate) -> int | None:
-        """Returns about how many seeds an estimate needs to be certain enough; None if too many."""
+        """Returns the approximate number of seeds for a certain verdict; None if it exceeds `_MOST_SEEDS`."""
         return estimate.seeds_for(max(self.effect, min(abs(estimate.mean - end) for end in self.ends)))
 
 
@@ -197,9 +199,9 @@ class Assessment:
 
     Attributes:
         claim: The claim.
-        estimates: Our values by place, the worst first; one place unless each must meet the expectation.
+        estimates: Our values by place, the worst first. There is one place unless every place must meet the claim.
         verdict: The verdict.
-        note: The number of seeds or the value that is missing for another verdict.
+        note: For some verdicts, a detail: the number of seeds needed, or the missing value.
         reason: The reason why the claim does not hold, from the file.
         compared: Means of the two values that are compared at the worst place; None without a baseline.
         bound: The value with each flow of the scheme at its ideal time, at the place furthest from the claim. None if
@@ -230,7 +232,7 @@ def assess(
         claim: The claim.
         scale: The scale.
         values: The measures of every point.
-        ideal: The same measures with every flow at its ideal time, if the claim wants the measure to be good.
+        ideal: The same measures with every flow at its ideal time, if the claim expects good values of the measure.
         reference: The same measures from the runs of the reference.
     """
     of_reference = _with_scheme_from(reference or {}, claim, values) if claim.to else None
@@ -251,7 +253,7 @@ def assess(
 
 
 def _with_scheme_from(others: Values, claim: Claim, values: Values) -> Estimate | None:
-    """Returns the estimate at the worst place, with other values for the scheme and the same baseline."""
+    """Returns the estimate at the worst place, with the scheme from `others` and the baseline from `values`."""
     if not any(claim.measure in others.get(point, {}) for point in values if matches(point.place, claim.at)):
         return None
     try:
@@ -299,7 +301,7 @@ def _reason(claim: Claim, scale: str) -> str:
 
 
 def expected(claim: Claim) -> tuple[Expectation, Expectation | None]:
-    """Returns the expectation for every place, and an additional one for the best place."""
+    """Returns the expectation for every place, and the additional expectation for the best place, if any."""
     neutral = claim.neutral
     if neutral is None:
         neutral = {"value": None, "ratio": 1.0, "difference": 0.0, "reduction": 0.0}[claim.compare]
@@ -324,7 +326,7 @@ class Place:
     Attributes:
         name: The points that distinguish the place from the claim's other places.
         estimate: Our value.
-        scale: Size of the value relative to which the smallest effect is defined.
+        scale: Magnitude of which the smallest effect is a fraction (`_LEAST_EFFECT`).
         value: Mean of the measure at the place.
         baseline: Mean of the measure at the baseline.
     """
@@ -337,12 +339,12 @@ class Place:
 
 
 def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None = None) -> list[Place]:
-    """Returns our value at each place of a claim, after `take`.
+    """Returns our value at each place of a claim, or at the one place that `take` asks for.
 
     Args:
         claim: The claim.
         values: The measures of every point.
-        scheme_values: Source of the values at `at`, if not `values`.
+        scheme_values: Measures of the points at `at`; by default `values`.
 
     Raises:
         MissingError: If a value is missing.
@@ -389,7 +391,7 @@ def evaluate_places(claim: Claim, values: Values, scheme_values: Values | None =
 
 
 def _baseline(claim: Claim, values: Values, other: Point) -> float | None:
-    """Returns the baseline; None for a no, which cannot be reduced. Raises MissingError without a value, or for 0."""
+    """Returns the baseline; None if it is "no". Raises MissingError if it is missing, or if it is 0 and a divisor."""
     there = _finite(values, other, claim.to_measure or claim.measure, "baseline")
     if there != 0 or claim.compare not in {"ratio", "reduction"}:
         return there

@@ -113,7 +113,7 @@ class Experiment:
         try:
             self.content = readings.with_edited_measures(self.content, self.edits)
         except pydantic.ValidationError as error:
-            # Each edit is valid by itself.
+            # Each edit alone is valid, so the edits conflict.
             names = {".".join(map(str, entry["loc"][:2])) for entry in error.errors()}
             message = f"options of the reading {reading.name} conflict in {', '.join(sorted(names))}"
             validation.fail(self.path, self._document, [Diagnostic((), message)])
@@ -143,7 +143,7 @@ class Experiment:
         layers = [["scenario"], ["scales", scale, "set"], *(["axes", *item] for item in place)]
         layers += [["scales", scale, "axes", axis, name] for axis, name in place if name in over.get(axis, {})]
         of_reading = readings.overrides(self.edits, point.place)
-        # The seed is last: an edit may replace the table `run`.
+        # Set the seed last, because an edit may replace the table `run`.
         values = [*of_reading, f"run.seed={point.seed}", *overrides]
         plan = self._document.plan(layers, str(self.path.parent), values)
         return Scenario(self.name, plan)

@@ -11,7 +11,7 @@ from backwater.experiment.study import Study
 from backwater.scenario_diff import differing, flatten, text
 from backwater.style import listed
 
-# Fingerprints of a place, seed by seed; and the point of each axis.
+# Fingerprints of a place, seed by seed; and a place as pairs of axis and point.
 _Prints = tuple[str, ...]
 _Place = tuple[tuple[str, str], ...]
 
@@ -19,8 +19,8 @@ _Place = tuple[tuple[str, str], ...]
 def identical(study: Study, runs: Mapping[Point, Run]) -> Iterator[str]:
     """Yields sentences about places with the same trajectories for every seed, and their settings without effect.
 
-    Points of an axis without any effect precede single places, which are compared with the first of these points.
-    Places with a missing result are left out.
+    First compares whole points of an axis. Of points that are identical at all points of other axes, only the first is
+    then compared place by place. Places with a missing result are left out.
     """
     prints: dict[_Place, _Prints] = {}
     scenarios: dict[_Place, Mapping[str, Any]] = {}
@@ -59,7 +59,7 @@ def _equivalent_points(axis: str, prints: Mapping[_Place, _Prints]) -> list[list
 
 
 def _reason(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the differences between scenarios, which have no effect.
+    """Returns a text that names the differences between scenarios, and says that these have no effect.
 
     If tables differ in their `kind`, only the kind is named, since each kind has its own options.
     """

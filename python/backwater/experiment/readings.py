@@ -35,7 +35,7 @@ class Reading:
     """An option for each choice of a paper.
 
     Attributes:
-        name: `record`, `literal`, `reference`, the reading of record with something changed, or a number of a sample.
+        name: `record`, `literal`, `reference`, a description of a change to `record`, or a number in a sample.
         options: The option of each choice.
         edits: Edits of these options, in the order of the file.
         only: If not empty, the reading is run only at the points of these edits.
@@ -67,7 +67,8 @@ def overrides(edits: Sequence[Edit], place: Mapping[str, str]) -> list[str]:
     found: dict[str, Any] = {}
     for edit in edits:
         for key, value in edit.set.items() if matches(place, edit.at) else ():
-            # The key moves to the end: another key may have overwritten its table.
+            # Move the key to the end: since its first edit, another key may have replaced its
+            # table.
             found.pop(key, None)
             found[key] = value
     return [f"{key}={inline(value)}" for key, value in found.items()]
@@ -180,7 +181,7 @@ def _column(key: str, choice: Choice, count: int, seed: int) -> Iterator[str]:
 
 
 def _check_choices(content: Readings, path: Path) -> Iterator[Diagnostic]:
-    """Yields unknown options, figures, points and measures, and parts without a claim."""
+    """Yields diagnostics of unknown options, figures, points and measures, and of parts without a claim."""
     files = {file.stem: file for file in path.parent.iterdir() if is_experiment(file)}
     figures = sorted(files)
     known = {name: of_file for name, file in files.items() if (of_file := _content(file)) is not None}
@@ -200,7 +201,7 @@ def _check_choices(content: Readings, path: Path) -> Iterator[Diagnostic]:
 
 
 def _check_score(score: Score, known: Mapping[str, Content], figures: Sequence[str]) -> Iterator[Diagnostic]:
-    """Yields parts without a claim of the paper, and guards with errors."""
+    """Yields diagnostics of parts without a claim of the paper, and of errors in guards."""
     for key in ("choose", "confirm"):
         part = getattr(score, key)
         for figure in part.figures:
@@ -232,14 +233,15 @@ def _content(file: Path) -> Content | None:
 
 @cache
 def _parsed(text: str) -> Content:
-    # Each experiment loads the choices, which are checked against all experiments of the folder.
+    # Cached, because every experiment loads the choices, which are checked against all experiments
+    # of the folder.
     return Content.model_validate(tomllib.loads(text))
 
 
 def _check_edit(
     where: tuple[str, ...], edit: Edit, known: Mapping[str, Content], figures: Sequence[str]
 ) -> Iterator[Diagnostic]:
-    """Yields names in an edit that no experiment has, and values that edits cannot write."""
+    """Yields diagnostics of names in an edit that no experiment has, and of values that edits cannot write."""
     for figure in edit.figures or ():
         yield from _unknown_figure((*where, "figures"), figure, figures)
     of_run = edit.set.get("run")
@@ -259,7 +261,7 @@ def _check_edit(
 
 
 def _check_edited_measures(where: tuple[str, ...], edit: Edit, of: Sequence[Content]) -> Iterator[Diagnostic]:
-    """Yields measures of an edit that no experiment has, and errors that the edit causes."""
+    """Yields diagnostics of measures of an edit that no experiment has, and of errors that the edit causes."""
     measures = {measure: None for content in of for measure in content.measures}
     for name in edit.measures:
         if name not in measures:

@@ -29,7 +29,8 @@ from backwater.experiment.study import Study
 from backwater.exports import atomic_output
 from backwater.summary import Outcome
 
-# Steps of a distribution, besides its last hundred values; and intervals of a line over time.
+# Number of steps of a distribution, besides its last hundred values; and of intervals of a line
+# over time.
 _STEPS: Final = 200
 _INTERVALS: Final = 500
 # Significant digits of curves.
@@ -223,7 +224,7 @@ class Record(Table):
             what = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
             raise DamagedError(f"{path} is damaged or of another version: {what}") from error
         except ValueError as error:
-            # A number that JSON cannot represent, such as NaN.
+            # The record has a number that JSON cannot represent, such as NaN.
             raise DamagedError(f"{path} is damaged: {error}") from error
         if record.checksum != checksum:
             raise DamagedError(f"{path} is damaged or was edited: its checksum is {checksum}")

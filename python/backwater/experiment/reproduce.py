@@ -202,7 +202,7 @@ class Figure:
 def assess(experiment: Experiment, record: Record, reference: Mapping[Point, Run] | None = None) -> list[Assessment]:
     """Assesses the claims of an experiment from the record of its runs, and from the runs of the reference.
 
-    The literal reading has only the paper's claims, because only their points are run. The reference has none.
+    The literal reading has only the paper's claims, because only their points are run. The reference has no claims.
     """
     if experiment.only:
         return []
@@ -216,7 +216,7 @@ def assess(experiment: Experiment, record: Record, reference: Mapping[Point, Run
 
 
 def _bounds(experiment: Experiment, claim: Claim, runs: Mapping[Point, Run]) -> claims.Values:
-    """Returns the ideal values of runs if the claim wants its measure to be good, else nothing."""
+    """Returns the ideal values of runs if the claim expects good values of its measure, else nothing."""
     lower_is_better = experiment.content.measures[claim.measure].lower_is_better
     everywhere, _ = claims.expected(claim)
     wants_lower = math.isfinite(everywhere.low) == (claim.compare == "reduction")

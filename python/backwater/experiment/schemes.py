@@ -147,7 +147,7 @@ def _changes(slot: str, kind: str, resolved: Mapping[str, Any]) -> Iterator[str]
     """Yields changes that a mechanism may need, one at a time; mechanisms of the same name first."""
     others = [(other, name) for other, path in SLOTS.items() if other != slot for name in kinds_by_path()[path]]
     yield from (_override(*other) for other in sorted(others, key=lambda other: other[1] != kind))
-    # For flow controls that bound queues rather than ingress ports.
+    # Flow controls that limit queues, rather than ingress ports, need static headroom.
     yield f'switch.headroom={{ kind = "static", xoff = "{resolved["switch"]["buffer"]}", headroom = "0 B" }}'
     yield from (f"switch.lossless={classes}" for classes in _LOSSLESS)
 

@@ -2,9 +2,9 @@
 
 At each place of a claim, the *direction* is 1 if the 95 % confidence interval over seeds is on the claim's
 side of `neutral`, -1 if it is on the other side, and 0 otherwise, as for verdicts. The *size* is the
-effect divided by the effect claimed, limited to -1 to 1. If a claim expects both sides of `neutral`, both
-are 1 if the claim is reached, 0 if it is too uncertain, and -1 otherwise. Without a result both are -1. A
-claim about several places has their means.
+effect divided by the effect claimed, limited to -1 to 1. If a claim expects both sides of `neutral`,
+direction and size are 1 if the claim is reached, 0 if it is too uncertain, and -1 otherwise. Without a
+result, both are -1. For a claim about several places, both are means over the places.
 
 The score of a reading is the average of the mean direction and the mean size of all claims, minus half
 the share of broken guards. A guard is broken if a mean over seeds is missing or not as expected.

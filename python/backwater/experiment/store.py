@@ -74,7 +74,8 @@ class Job:
         """Everything that determines the result: the scenario without its name, the files that it reads, the core.
 
         With mechanisms of other crates, the content includes their versions and the checksum of their module, since a
-        build may keep the version. Runs of built-in mechanisms have the same content with every extension module.
+        rebuild need not change the version. Runs of built-in mechanisms have the same content with every extension
+        module.
         """
         read = [(path, self.base_dir / path) for path in _paths(self.scenario)]
         files = {path: hashlib.sha256(file.read_bytes()).hexdigest() for path, file in read if file.is_file()}
@@ -217,7 +218,8 @@ class Store:
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / _MARK
-        # The order matters: another process may be making it a store, and creates the mark first.
+        # List the directory before the check of the mark: another process that makes it a store
+        # creates the mark first.
         if any(self.directory.iterdir()) and not mark.exists():
             raise StoreError(f"{self.directory} is not empty, and not a store: it has no file {_MARK}")
         self._check_parts()
@@ -265,7 +267,7 @@ class Store:
     def begin(self, job: Job) -> Path:
         """Makes a directory for a run of a claimed job."""
         directory = Path(tempfile.mkdtemp(prefix=f"{job.key}-", dir=self._running))
-        # mkdtemp makes it private; other users may read results.
+        # mkdtemp makes the directory private, but other users may read results.
         directory.chmod(stat.S_IMODE(self._running.stat().st_mode))
         (directory / POINT_FILE).write_text(job.content, encoding="utf-8")
         return directory

@@ -18,7 +18,7 @@ from backwater.summary import RESULT_CODES
 
 # Exit codes of workers killed by a user, a batch system or the out-of-memory killer.
 _KILLED: Final = {-signal.SIGINT, -signal.SIGKILL, -signal.SIGTERM}
-# Attempts before a run whose worker is lost each time has failed.
+# Number of attempts, after which a run whose worker is always lost has failed.
 _ATTEMPTS: Final = 3
 # Time between two checks of runs that other sweeps have claimed.
 _POLL_SECONDS: Final = 0.2
@@ -102,7 +102,8 @@ def run(
 ) -> list[Failure]:
     """Runs the jobs whose results are missing or damaged in the store.
 
-    Other sweeps may use the store at the same time. Runs that they have claimed are waited for.
+    Other sweeps may use the store at the same time. This function waits for the runs that they have
+    claimed.
 
     Args:
         store: Store of the results.
@@ -170,7 +171,7 @@ def _as_completed(
 def _pool(
     executor: Executor, store: Store, shard: str, tell: Callable[[str], None]
 ) -> Iterator[Callable[[Job], Future[Failure | None]]]:
-    """Yields a function that submits jobs. If the block raises, all runs are ended before it is left."""
+    """Yields a function that submits jobs. If the block raises an exception, all runs are ended."""
     pool = ThreadPoolExecutor(executor.width)
     try:
         yield lambda job: pool.submit(_run_job, job, executor, store, shard, tell)
@@ -189,7 +190,7 @@ def _run_job(job: Job, executor: Executor, store: Store, shard: str, tell: Calla
             raise _Busy
         damage = store.damage(job.key)
         if damage is None:
-            # Another sweep has run it meanwhile.
+            # Another sweep has run the job meanwhile.
             return None
         if store.discard(job):
             tell(f"{damage}: {job.name} is run again")

@@ -22,7 +22,7 @@ class Figure:
     Attributes:
         file: The experiment file.
         is_own: True for a file in `papers/` of the current folder; False for a built-in figure.
-        is_shadowed: True if a built-in figure has its name, so that only the path is a target.
+        is_shadowed: True if a built-in figure has the same name, so that only the path is a target.
     """
 
     file: Path

@@ -114,7 +114,7 @@ def _selections(content: Content) -> Iterator[tuple[Keys, Selection]]:
 
 
 def check_selections(content: Content, scenario: Scenario, resolved: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yields probes, nodes and traffic that measures and charts need and the scenario lacks."""
+    """Yields diagnostics of probes, nodes and traffic that measures and charts need, but the scenario lacks."""
     probes, traffic = resolved["probes"], resolved["traffic"]
     tags = {tag for part in traffic for tag in (part["tag"] or part["kind"], *part.get("port_tags", {}).values())}
     topology = _topology(scenario.plan.topology())
@@ -223,13 +223,13 @@ def from_pydantic(
 
 def _unknown(path: Keys, what: str, name: str, known: Iterable[str], *, of_key: bool = False) -> Iterator[Diagnostic]:
     if name not in (known := [*known]):
-        # A key is shown by its position.
+        # The position of a diagnostic already shows a wrong key.
         value = None if of_key else name
         yield Diagnostic(path, f"unknown {what}", value, suggestion(name, known), of_key)
 
 
 def _unknown_places(path: Keys, where: Mapping[str, Iterable[str]], content: Content) -> Iterator[Diagnostic]:
-    """Yields unknown axes and points of a condition."""
+    """Yields diagnostics of unknown axes and points in a condition."""
     for axis, names in where.items():
         yield from _unknown((*path, axis), "axis", axis, content.axes, of_key=True)
         for name in names if axis in content.axes else ():
@@ -237,7 +237,7 @@ def _unknown_places(path: Keys, where: Mapping[str, Iterable[str]], content: Con
 
 
 def check_content(content: Content) -> Iterator[Diagnostic]:
-    """Yields unknown names, and keys that exclude each other."""
+    """Yields diagnostics of unknown names, and of keys that exclude each other."""
     for index, where in enumerate(content.experiment.skip):
         yield from _unknown_places(("experiment", "skip", str(index)), where, content)
     yield from _check_names(content)
@@ -276,7 +276,7 @@ _COLUMNS: Final = ("seed", "outcome", "cpu_seconds", "directory")
 
 
 def _check_names(content: Content) -> Iterator[Diagnostic]:
-    """Yields names of axes, points and measures that are ambiguous in tables or on the command line."""
+    """Yields diagnostics of names (axes, points, measures) that are ambiguous in tables or on the command line."""
     for section, names in (("axes", content.axes), ("measures", content.measures)):
         for name in names:
             if name in _COLUMNS:
@@ -297,7 +297,7 @@ def _seeds_of_axes(path: Keys, axes: Mapping[str, Mapping[str, Mapping[str, Any]
 
 
 def _seed(path: Keys, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yields a seed among values of a scenario."""
+    """Yields a diagnostic if values of a scenario set the seed."""
     run = values.get("run")
     if isinstance(run, dict) and "seed" in run:
         hint = "set scales.NAME.seeds"

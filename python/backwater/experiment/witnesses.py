@@ -11,7 +11,8 @@ from backwater.experiment.grid import Experiment, Point
 from backwater.experiment.record import Record, Witness, definition
 from backwater.summary import Summary
 
-# A witness is the shortest of these parts of a run with enough events, or the whole run.
+# Divisors of a run's length. A witness is the shortest such part with enough events, or the whole
+# run.
 _PARTS: Final = tuple(2**k for k in range(12, 0, -1))
 _MIN_EVENTS: Final = 1_000_000
 
@@ -65,7 +66,7 @@ def fingerprint(experiment: Experiment, witness: Witness) -> str:
 
 
 def objections(experiment: Experiment, record: Record, fingerprint_of: Callable[[Witness], str]) -> list[str]:
-    """Returns what is wrong with a record: it is out of date but not marked as stale, or the reverse.
+    """Returns the errors of a record: it is out of date but not marked as stale, or the reverse.
 
     Args:
         experiment: The experiment.

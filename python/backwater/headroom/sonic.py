@@ -196,12 +196,12 @@ class _Reader:
         ports = self._ports()
         pools = self._pools()
         profiles = self._profiles(pools)
-        # By port and priority; None for a lossy one.
+        # Profiles by port and priority; None for a lossy queue.
         queues: dict[tuple[str, int], Profile | None] = {}
         for key, entry in self._table("BUFFER_PG").items():
             place = f"BUFFER_PG|{key}"
             profile = self._reference(place, entry, "profile", "BUFFER_PROFILE")
-            # NULL: created when the switch boots.
+            # The name NULL stands for a profile that is created when the switch boots.
             if profile not in {None, "NULL", *profiles}:
                 self._add_error(
                     place, f'profile = "{profile}": unknown profile{_did_you_mean(profile or "", profiles)}'

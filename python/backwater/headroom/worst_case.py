@@ -73,15 +73,16 @@ def _payloads(switch: Switch, payload: int) -> list[int]:
 def _scenario(switch: Switch, headroom: int) -> dict[str, object]:
     payload = min(switch.mtu, LARGEST_FRAME) - _CHARGED
     sizes = _payloads(switch, payload)
-    # Each packet is a flow of its own, so its size is free.
+    # Each packet is a flow of its own, so that packets can have any size.
     forth = [{"src": "h1", "dst": "h2", "bytes": f"{size} B"} for size in sizes]
     back = [{"src": "h0", "dst": "h1", "bytes": f"{_BACK * payload} B"}]
-    # Until the PAUSE has taken effect and all packets would have arrived without it.
+    # By the end of the run, the PAUSE has taken effect, and all packets would have arrived without
+    # it.
     frames = len(sizes) + _BACK
     until = 4 * switch.delay + switch.response + frames * (payload + _ON_THE_WIRE) * 8 * 10**12 // switch.rate
     return {
         "run": {"until": f"{until} ps", "drain": "0 s"},
-        # One picosecond more, so that no frame starts exactly when the PAUSE takes effect.
+        # Add a picosecond, so that no frame starts exactly when the PAUSE takes effect.
         "topology": {"kind": "star", "hosts": 3, "rate": f"{switch.rate} bps", "delay": f"{switch.delay + 1} ps"},
         "faults": [{"link": ["h2", "s0"], "down": "0 s"}],
         "network": {"mtu": f"{payload} B"},

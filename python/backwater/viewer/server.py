@@ -67,7 +67,7 @@ class Shown:
 
     @property
     def has_changed(self) -> bool:
-        """True if another run has been written to the directory since."""
+        """True if another run has been written to the directory since the start of the server."""
         return self._stamp() != self._written
 
     @property
@@ -111,7 +111,7 @@ class Server(ThreadingHTTPServer):
         """Binds the port; 0 selects a free one. Raises OSError if the port is in use."""
         super().__init__((HOST, port), _Handler)
         self.shown = shown
-        # Only one rerun at a time.
+        # Lock that allows one rerun at a time.
         self.running = threading.Lock()
 
     def handle_error(self, request: object, client_address: object) -> None:

@@ -162,7 +162,7 @@ def _roots(steps: Sequence[Wait]) -> list[Port]:
 def closed_periods(
     steps: Sequence[Wait], start_ps: int, cls: int, pauses: pl.DataFrame, end_ps: int
 ) -> dict[Port, list[tuple[int, int]]]:
-    """Returns, by root, the periods in which it kept a gate closed at which the packet was waiting."""
+    """Returns, by root, the periods in which the packet waited at a gate that the root kept closed."""
     windows: dict[Port, list[tuple[int, int]]] = {}
     # Steps at a port are consecutive; all waits precede the serialisation.
     begin = now = start_ps

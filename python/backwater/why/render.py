@@ -113,7 +113,7 @@ def _place(found: Explanation, port: Port) -> str:
 
 
 def _pauses(found: Explanation, root: Root) -> str:
-    """Ends a sentence about the PAUSEs that a port caused."""
+    """Returns the end of a sentence about the PAUSEs that a port caused."""
     shares = _shares(found, root.culprits)
     by = f", congested by {listed(shares)}" if shares else ""
     text = f"PAUSEs rooted at {found.topology.described(root.port)}{by}."

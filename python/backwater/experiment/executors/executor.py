@@ -22,7 +22,7 @@ class ExecutorError(BackwaterError):
 
 
 def remote_error(traceback: str, directory: Path) -> str:
-    """Returns the error of another machine's traceback: the last line that names one, and perhaps a remedy."""
+    """Returns the error in another machine's traceback: the last line that names an error, and a remedy if known."""
     lines = [line.strip() for line in traceback.splitlines()]
     reason = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), lines[-1])
     if "FileNotFoundError" in reason:

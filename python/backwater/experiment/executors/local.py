@@ -26,7 +26,7 @@ class Local(Stoppable["subprocess.Popen[bytes]"]):
     def _begin(self, directory: Path, base_dir: Path) -> subprocess.Popen[bytes]:
         command = [sys.executable, *_WORKER, str(directory), str(base_dir)]
         with (directory / LOG_FILE).open("wb") as log:
-            # SIGINT is blocked until the worker runs: it would be an error of the interpreter.
+            # Block SIGINT until the worker runs: a starting interpreter would print an error.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 # In its own session, the worker does not receive ^C. Its standard input stays open.

@@ -16,7 +16,7 @@ from backwater.experiment.executors.executor import ExecutorError, LostError, re
 from backwater.experiment.executors.local import perform
 from backwater.experiment.executors.stoppable import Stoppable
 
-# Longest time until a cluster responds.
+# Maximum time for a cluster to respond.
 _PATIENCE_SECONDS: Final = 10.0
 
 
@@ -62,7 +62,7 @@ class RayCluster(Stoppable[Any]):
 
 
 def _check_reachable(address: str) -> None:
-    """Raises ExecutorError if an address does not respond, since Ray would try for minutes. Ignores other texts."""
+    """Raises ExecutorError if a host and port do not respond: Ray would try for minutes. Ignores other addresses."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         return

@@ -26,7 +26,8 @@ _WIDTH: Final = 64
 def _detached() -> Iterator[None]:
     """Makes submitit start local jobs in their own sessions, so that they do not receive ^C.
 
-    SIGINT would end a job with a traceback. Jobs hold no pipe of the sweep, in case they outlive it.
+    SIGINT would end a job with a traceback. Jobs inherit no pipe of the sweep, because they may
+    outlive the sweep.
     """
     none = subprocess.DEVNULL
     popen = partial(subprocess.Popen, start_new_session=True, stdin=none, stdout=none, stderr=none)
@@ -73,7 +74,8 @@ class Submitit(Stoppable[Any]):
         try:
             exit_code: int = run.result()
         except FailedJobError as error:
-            # A traceback of the other machine. A timeout is an UncompletedJobError there.
+            # The error has the traceback of the other machine, where a timeout is an
+            # UncompletedJobError.
             if "UncompletedJobError" in str(error):
                 raise LostError(f"its job {run.job_id} did not end") from error
             raise ExecutorError(f"submitit: {remote_error(str(error), directory)}") from None

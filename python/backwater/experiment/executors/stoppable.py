@@ -31,7 +31,7 @@ class Stoppable(ABC, Generic[Run]):
 
     @abstractmethod
     def _wait(self, run: Run, directory: Path) -> int:
-        """Waits for a run; returns its exit code. Raises LostError, also after `_end`, or ExecutorError."""
+        """Waits for a run; returns its exit code. Raises ExecutorError, or LostError, which may follow from `_end`."""
 
     @abstractmethod
     def _end(self, run: Run) -> None:
@@ -58,7 +58,8 @@ class Stoppable(ABC, Generic[Run]):
 
     def stop(self) -> None:
         """Ends all runs and prevents further runs."""
-        # Set before the lock is acquired: threads that wait for it would begin runs.
+        # Set the flag before acquiring the lock, so that threads that wait for the lock begin no
+        # run.
         self._stopped = True
         with self._lock:
             for run in self._runs:

@@ -21,7 +21,7 @@ class Comparison(Table):
         at: Points of axes to include; axes that are not named keep all their points.
         to: Points of the baseline; all other axes are the same. Several baselines have a column each.
         compare: Comparison with the baseline, as for claims.
-        left_out: Points to use in place of a side of the comparison that the grid leaves out.
+        left_out: Points that replace a side of the comparison if the grid leaves that side out.
     """
 
     title: str
@@ -50,16 +50,17 @@ class Claim(Table):
 
     Attributes:
         text: The statement.
-        paper: The paper's number, as text.
+        paper: The value that the paper states, as text.
         measure: The measure.
         at: Points of axes at which the measure is taken; axes that are not named keep all their points.
         to: Points of the baseline; all other axes are the same. Each of several baselines is compared.
-        to_measure: Measure of the baseline, if it is another one.
+        to_measure: Measure of the baseline; by default `measure`.
         compare: `value` of the measure; its `ratio` to, or `difference` from, the baseline; `reduction`, 1 - ratio.
-        take: With several places, `every` place must meet the bound, or the `least` or `greatest`, or the `mean`.
+        take: Of several places, those that must meet the bound: `every` place, or the place with the `least` or
+            `greatest` value, or the `mean` of all.
         at_least: Lower bound.
         at_most: Upper bound.
-        range: Bounds for every place and for the best, in place of `at_least`, `at_most` and `take`.
+        range: Bounds for every place and for the best place, instead of `at_least`, `at_most` and `take`.
         neutral: Value without any effect, for the verdict "same direction". Default: 1 for a ratio, 0 for a difference
             or a reduction, none for a value.
         unit: Unit of a value or difference, for readers; `yes/no` for a measure that is 1 or 0 in every run.

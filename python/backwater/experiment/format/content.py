@@ -32,8 +32,8 @@ class Scale(Table):
 
     Attributes:
         seeds: Seeds of every point.
-        set: Values that override the scenario, before those of the axes.
-        axes: Values that override the scenario at some points, after those of the axes.
+        set: Values that override the scenario. Values of the axes override these in turn.
+        axes: Values for some points of axes, which override the values of the axes themselves.
         skip: Places to leave out at this scale.
     """
 
@@ -70,7 +70,7 @@ class Content(Table):
 
     @property
     def needs_runs(self) -> bool:
-        """False if all measures are analyses, and charts draw nothing else."""
+        """False if all measures are analyses, and no chart draws anything else."""
         is_static = not any(isinstance(measure, ResultMeasure) for measure in self.measures.values())
         draws_runs = any(isinstance(chart, Distribution | ChartOverTime) for chart in self.charts)
         return not self.measures or not is_static or draws_runs

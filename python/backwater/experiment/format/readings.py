@@ -77,7 +77,7 @@ class Score(Table):
         seed: Seed of the sample.
         choose: Part whose scores choose the reading.
         confirm: Part with other seeds or figures, whose scores confirm the choice.
-        guards: Costs that a reading must not have.
+        guards: Claims of ours that a reading must not break.
     """
 
     samples: Annotated[int, Field(ge=2)]
@@ -91,7 +91,7 @@ class Readings(Table):
     """A file of choices.
 
     Attributes:
-        score: The rule; a copy for one experiment has none.
+        score: The rule for scoring; None in a copy for one experiment.
         choices: The choices, by name.
         reference: Edits of the reference, in addition to the options of record. They replace the paper's scheme, for
             example with no control and a large buffer.

@@ -29,7 +29,7 @@ FLOW_VALUES: Final[Mapping[str, tuple[pl.Expr, str]]] = {
     "degree": (pl.col("largest_degree"), "packets"),
 }
 FlowValue = Annotated[str, one_of(FLOW_VALUES)]
-# True for values that follow from completion times and improve as they fall.
+# Values that follow from completion times; true if a lower value is better.
 _LOWER_IS_BETTER: Final = {"fct": True, "slowdown": True, "goodput": False}
 
 
@@ -37,8 +37,8 @@ class FlowMeasure(StatisticMeasure, FlowFilter):
     """A statistic of the finished flows of the measurement window.
 
     Attributes:
-        value: `fct`, `paused` and `blocked` in µs; `slowdown`; `bytes` and `retransmitted` in B; `goodput`, bytes by
-            completion time, in Gb/s; data packets that `arrived`; the
+        value: `fct`, `paused` and `blocked` in µs; `slowdown`; `bytes` and `retransmitted` in B; `goodput`, bytes
+            divided by completion time, in Gb/s; data packets that `arrived`; the
             [out-of-order](../guide/results.md#reorderingparquet) packets (`disordered`) among them, and their largest
             `degree`.
         stat: `mean`, `min`, `max`, `sum`, `count`, or a percentile such as `p50`, `p99`, `p99.9`. Or `share`: the

@@ -16,7 +16,7 @@ from backwater.experiment.measures.windows import at_every_sample, ends
 
 
 class Queue(Window):
-    """The bytes queued at an egress port; of several ports, at each sample, those of the longest queue.
+    """The bytes queued at an egress port. With several ports, each sample is the length of the longest queue.
 
     Attributes:
         ports: Ports by node and number, `s0:3`, or by node and peer, `s0->h3`. Nodes may be patterns.
@@ -57,7 +57,7 @@ class SettlingMeasure(ResultMeasure, Queue):
 
     Attributes:
         below: Largest length of a short queue.
-        unsettled: Result if the queue holds more at the last sample: `none`, or the length of the `window`.
+        unsettled: Result if the queue is longer than `below` at the last sample: `none`, or the length of the `window`.
     """
 
     kind: Literal["settling"]

@@ -33,7 +33,7 @@ def _registered(base: type[Measure]) -> Iterator[tuple[str, type[Measure]]]:
 
 
 MEASURES: Final = dict(sorted(_registered(Measure)))
-# Any of them, by `kind`.
+# Any measure, selected by its `kind`.
 AnyMeasure = Annotated[
     Measure,
     pydantic.GetPydanticSchema(

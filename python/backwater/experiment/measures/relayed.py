@@ -15,7 +15,9 @@ from backwater.experiment.measures.windows import ends
 
 
 class RelayedMeasure(StatisticMeasure, Window):
-    """A statistic of relayed bytes as a share, 0 to 1, of the bytes that a host's port sent, over ports that sent.
+    """A statistic over the ports of hosts: relayed bytes as a share, 0 to 1, of the bytes that a port sent.
+
+    Ports that sent nothing are left out.
 
     Attributes:
         hosts: Only these hosts, by name or pattern.

@@ -18,13 +18,14 @@ class ReorderingMeasure(ResultMeasure):
     """A statistic of the [degree of disorder](../guide/results.md#reorderingparquet) of data packets.
 
     A packet is disordered if it arrives before an earlier packet of its flow. Its degree is its number minus the number
-    that the receiver expects. All packets count that arrive, including retransmissions, of flows that started after
-    the warm-up, finished or not.
+    that the receiver expects. All arriving packets of flows that started after the warm-up count, including
+    retransmissions. The flows need not finish.
 
     Attributes:
         role: Only packets of flows of this role.
         tag: Only packets of flows of this part of the traffic.
-        of: Statistic over the `disordered` packets, 0 if there are none; or over `all`, with degree 0 for all others.
+        of: Packets that the statistic covers: `disordered` packets (the result is 0 if there are none), or `all`
+            packets, where the degree of the others is 0.
         stat: `mean`, `min`, `max`, `sum`, `count` or a percentile; or `share`, the fraction of disordered packets.
     """
 

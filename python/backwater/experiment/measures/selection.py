@@ -42,7 +42,7 @@ class Selection(Table):
 
     @property
     def required_data(self) -> Sequence[str]:
-        """Data that the probes must record: `needs`, unless they depend on the keys."""
+        """Data that the probes must record: `needs`, unless a subclass derives it from its keys."""
         return self.needs
 
     def missing_data(self, probes: Mapping[str, Any]) -> Iterator[str]:
@@ -61,7 +61,7 @@ class FlowFilter(Selection):
         tag: Part of the traffic.
         src: Senders, by name or pattern.
         dst: Receivers, by name or pattern.
-        above: Only flows of more bytes.
+        above: Only flows larger than this size.
         up_to: Only flows of at most this size.
     """
 
