@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Checks of the round before a thread sleeps. They take about 20 us, as long as sleeping and
-/// waking up.
+/// Number of checks of `round` before a thread sleeps. They take about 20 us, as long as sleeping
+/// and waking up.
 const SPINS: u32 = 2000;
 
 /// Value of `round` in a broken barrier.

@@ -18,7 +18,7 @@ use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Event.
+/// Pending event: a time and a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// Time of the event.
@@ -102,8 +102,8 @@ impl EventSet {
         (packed + near.heap_bytes() + coarse.heap_bytes() + far + size_of_val(&**bins)) as u64
     }
 
-    /// Adds an event. It must not precede the last event taken, nor a limit before which no event
-    /// was left.
+    /// Adds an event. It must not precede the last event taken, nor a `limit` at which
+    /// [`EventSet::pop_before`] returned `None`.
     #[inline]
     pub fn push(&mut self, event: Event) {
         let bucket = bucket_of(event.time);

@@ -23,7 +23,7 @@ pub struct Bytes(pub u64);
 pub struct Rate(u64);
 
 impl Bytes {
-    /// Returns the number.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn get(self) -> u64 {
         self.0
@@ -66,7 +66,7 @@ impl Rate {
         Rate(gbps * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     #[inline]
     pub const fn bps(self) -> u64 {
         self.0

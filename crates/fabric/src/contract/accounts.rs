@@ -1,5 +1,5 @@
 //! Accounts of mechanisms: state that the audit, the deadlock detector and the observers read.
-//! Accounts never change a packet's way.
+//! Accounts never change a packet's path.
 
 use crate::contract::packet::{PacketContext, PauseScope};
 use crate::contract::view::PortView;

@@ -210,7 +210,7 @@ pub trait ReactionPoint: Send {
     fn on_sent(&mut self, _now: Time, _wire_bytes: u64) {}
 
     /// An ACK or NACK arrived. Called after loss recovery processed it, and after
-    /// [`on_loss`](Self::on_loss) and [`on_cnp`](Self::on_cnp) if it signals these.
+    /// [`on_loss`](Self::on_loss) and [`on_cnp`](Self::on_cnp) if the answer signals these.
     fn on_ack(&mut self, _ack: &AckView<'_>) {}
 
     /// A CNP arrived, as a frame or as the congestion echo in an ACK.
@@ -220,7 +220,7 @@ pub trait ReactionPoint: Send {
     fn on_notice(&mut self, _now: Time, _notice: &Notice) {}
 
     /// Returns true if `notice` signals that the flow is congested, false if it signals the end of
-    /// a congestion. For observers.
+    /// congestion. For observers.
     fn signals_congestion(&self, _notice: &Notice) -> bool {
         true
     }
@@ -305,7 +305,7 @@ pub struct AckView<'a> {
     pub acked_bytes: u64,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
-    /// Round-trip time: from the start of the packet's transmission, by its timestamp, in whole
+    /// Round-trip time since the start of the packet's transmission, by its timestamp. In whole
     /// nanoseconds, below 4.29 s.
     pub rtt: Duration,
     /// Links that the acknowledged packet passed; 0 unless [`CongestionOptions::needs_hops`]

@@ -25,7 +25,7 @@ pub struct Diagnostic {
     pub line: Option<u32>,
     /// Column in characters, counted from 1.
     pub column: Option<u32>,
-    /// Dotted path of the option, `traffic[0].load`; empty for a whole file.
+    /// Dotted path of the option, such as `traffic[0].load`; empty for a whole file.
     pub path: String,
     /// The wrong value as the file writes it, if it is a single value.
     pub value: Option<String>,
@@ -67,7 +67,7 @@ impl Diagnostic {
         Diagnostic { hint: Some(hint.into()), ..self }
     }
 
-    /// Proposes, as the remedy, the one of `names` that `word` is probably a misspelling of.
+    /// Proposes as the remedy the entry of `names` of which `word` is probably a misspelling.
     #[must_use]
     pub fn did_you_mean<'a>(self, word: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match closest(word, names) {
@@ -102,7 +102,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Returns the one of `known` that `word` is probably a misspelling of: at most a third of its
+/// Returns the entry of `known` of which `word` is probably a misspelling: at most a third of the
 /// letters are wrong, missing, surplus or swapped.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_within(3, word, known)
@@ -132,8 +132,8 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Shortest period of a clock. Every tick costs run time: of a probe as much as a sample of the
-    /// network, of a congestion control for every flow.
+    /// Shortest period of a clock. Every tick costs run time: a tick of a probe costs a sample of
+    /// the network, and a congestion control has ticks for every flow.
     pub const FINEST_CLOCK: Duration = Duration::from_ns(100);
 
     /// Returns an empty collection for the options at the path `base`.
@@ -162,7 +162,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds an error about an option outside the mechanism, `host.ack_every`, if `wrong`.
+    /// Adds an error about an option outside the mechanism, such as `host.ack_every`, if `wrong`.
     pub fn scenario_error(&mut self, wrong: bool, path: &str, message: impl fmt::Display) {
         if wrong {
             self.found.push(Diagnostic::error(path, message.to_string()));

@@ -94,25 +94,27 @@ pub struct Neighbour {
 /// uses the flow control of its first-hop switch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowControlFacts {
-    /// Protocols that it sends and obeys, its own first.
+    /// Protocols that the flow control sends and obeys, its own first.
     pub protocols: Vec<Protocol>,
-    /// Use of PFC frames; `None` if it uses none.
+    /// Use of PFC frames; `None` if the flow control uses none.
     pub pfc: Option<PfcTerms>,
-    /// True if it keeps packets of lossless classes from being dropped for lack of buffer.
+    /// True if the flow control keeps packets of lossless classes from being dropped for lack of
+    /// buffer.
     pub is_lossless: bool,
-    /// True if it bounds egress queues instead of the bytes per ingress port. The buffer is then
-    /// best shared as a whole, and headroom is of no use.
+    /// True if the flow control bounds egress queues instead of the bytes per ingress port. The
+    /// buffer is then best shared as a whole, and headroom is of no use.
     pub bounds_queues: bool,
     /// True if data packets wait in added queues only, never in the queue of their class.
     pub bypasses_class_queues: bool,
-    /// True if link errors do not corrupt its frames.
+    /// True if link errors do not corrupt the flow control's frames.
     pub is_exempt_from_errors: bool,
     /// True if relaying hosts forward PAUSEs without counting bytes themselves. Their buffers must
     /// then hold the packets that are in flight when a PAUSE is forwarded.
     pub relays_pauses: bool,
     /// True if packets move up to the next lossless class on their way; flows start in the lowest.
     pub raises_classes: bool,
-    /// Assumption of its lossless guarantee if hosts relay. The scenario check cannot verify it.
+    /// Assumption of the flow control's lossless guarantee if hosts relay. The scenario check
+    /// cannot verify it.
     pub lossless_assumption: Option<&'static str>,
 }
 
@@ -122,13 +124,13 @@ impl FlowControlFacts {
         self.protocols.iter().any(|protocol| other.protocols.contains(protocol))
     }
 
-    /// Returns true if it sends and obeys frames of `protocol`.
+    /// Returns true if the flow control sends and obeys frames of `protocol`.
     pub fn supports(&self, protocol: Protocol) -> bool {
         self.protocols.contains(&protocol)
     }
 
-    /// Returns true if it pauses queues and whole ports of its neighbours by the bytes buffered per
-    /// ingress port.
+    /// Returns true if the flow control pauses queues and whole ports of its neighbours by the
+    /// bytes buffered per ingress port.
     pub fn pauses_ports(&self) -> bool {
         self.pfc.is_some() && !self.bounds_queues
     }
@@ -153,10 +155,10 @@ pub struct PfcTerms {
 /// Properties of a buffer policy that other mechanisms rely on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadroomFacts {
-    /// True if it drops no packet of a lossless class, given enough headroom.
+    /// True if the policy drops no packet of a lossless class, given enough headroom.
     pub is_lossless: bool,
-    /// True if it also pauses whole ports: the pressure on one ingress queue depends on the port's
-    /// other queues, too.
+    /// True if the policy also pauses whole ports: the pressure on one ingress queue depends on the
+    /// port's other queues, too.
     pub has_port_thresholds: bool,
     /// True if ingress queues have a bound that does not grow with the buffer.
     pub bounds_ingress: bool,
@@ -224,8 +226,8 @@ pub struct SenderFacts {
     /// Links between that pair of hosts, as counted by
     /// [`AckView::hops`](crate::contract::AckView::hops).
     pub hops: u8,
-    /// Contribution of one link to the base round-trip time: each link less shortens it by at least
-    /// this time.
+    /// Contribution of one link to the base round-trip time: each link less shortens the round-trip
+    /// time by at least this time.
     pub hop_rtt: Duration,
     /// Sizes of frames.
     pub sizes: Sizes,

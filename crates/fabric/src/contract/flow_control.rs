@@ -69,7 +69,7 @@ pub struct FlowControlContext<'a> {
 /// Flow control that at least one switch runs.
 #[derive(Clone, Debug)]
 pub struct RunningFlowControl {
-    /// Path of its options in the scenario.
+    /// Path of the flow control's options in the scenario.
     pub path: String,
     /// Name of the mechanism.
     pub name: &'static str,
@@ -96,9 +96,9 @@ pub struct StartingFlow<'a> {
     pub flow: FlowId,
     /// Traffic class of its data.
     pub class: Class,
-    /// Port of the host through which it leaves.
+    /// Port of the host through which the flow leaves.
     pub port: PortIx,
-    /// Ports that its packets pass after `port`.
+    /// Ports that the flow's packets pass after `port`.
     pub remaining_hops: RemainingHops<'a>,
 }
 
@@ -106,9 +106,9 @@ pub struct StartingFlow<'a> {
 /// queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, GetSize)]
 pub struct AddedQueues {
-    /// Maximum number at one port.
+    /// Maximum number of added queues at one port.
     pub most: QueueIx,
-    /// Destination of their packets.
+    /// Destination of the packets that leave an added queue.
     pub stage: Stage,
     /// True if packets may depart in another class than they arrived in. The buffer charges the
     /// class on arrival ([`PacketContext::ingress_class`]), and a PAUSE to the upstream names it.
@@ -134,14 +134,15 @@ pub enum Stage {
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait FlowControl: FlowControlAccounts + Send {
-    /// Returns the queues that it needs besides those of the classes. Must not change during a run.
+    /// Returns the queues that the flow control needs in addition to the class queues. The result
+    /// must not change during a run.
     fn added_queues(&self) -> AddedQueues {
         AddedQueues::default()
     }
 
-    /// Chooses the queue of a packet that arrived. The packet joins it after this call. Default:
-    /// the queue of the packet's class. Not called without added queues and without changes of
-    /// class.
+    /// Chooses the queue of a packet that arrived. The packet joins the queue after this call.
+    /// Default: the queue of the packet's class. Called only if there are added queues or changes
+    /// of class.
     fn queue(&mut self, packet: &PacketContext<'_>, _view: &View<'_>) -> QueueChoice {
         packet.by_class()
     }
@@ -184,7 +185,7 @@ pub trait FlowControl: FlowControlAccounts + Send {
     /// The timer set with [`View::wake_at`] fired.
     fn on_wake(&mut self, _view: &mut View<'_>) {}
 
-    /// New routes avoid `port`, whose link failed. The packets that waited there are lost.
+    /// New routes avoid `port`, whose link failed. The packets that waited at `port` are lost.
     fn on_dead_end(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 
     /// The link of `port` recovered. Both ends discard the state that they exchanged.

@@ -93,7 +93,7 @@ pub trait PipelineHooks: Send {
     /// The link of a port failed or recovered.
     fn on_link(&mut self, _port: PortIx, _is_up: bool, _view: &mut View<'_>) {}
 
-    /// New routes avoid a port with a failed link: the packets that waited there are lost.
+    /// New routes avoid a port with a failed link: the packets that waited at the port are lost.
     fn on_dead_end(&mut self, _port: PortIx, _view: &mut View<'_>) {}
 
     /// The timer set with [`View::wake_at`] fired.

@@ -134,7 +134,7 @@ pub struct RouteRequest<'a> {
     pub candidates: &'a [PortIx],
 }
 
-/// Way of a packet from a switch.
+/// Way of a packet out of a switch: the decision of a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Port with this index among the candidates. The next switch chooses again.
@@ -216,8 +216,8 @@ mod tests {
         }
     }
 
-    /// The next switch spreads the flows again that one switch sends through one port: seeds
-    /// differ.
+    /// The next switch spreads again the flows that one switch sends through one port, because
+    /// seeds differ.
     #[test]
     fn choices_of_consecutive_tiers_are_independent() {
         for ports in [2, 4, 8] {

@@ -43,13 +43,13 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     let (wire, charge) = (u64::from(site.sizes.largest().wire), site.sizes.largest_charge());
     let byte_time = framing.byte_time(port.rate);
     let (frame_time, pause_time) = (byte_time.times(wire as u32), byte_time.times(framing.control().wire.into()));
-    // The PFC frame of every other class may precede this one. With port-wide PAUSEs, so may the
-    // port's, and an earlier frame of this class.
+    // The PFC frame of every other class may precede this one. With port-wide PAUSEs, a PAUSE of
+    // the port and an earlier frame of this class may also precede it.
     let of_port = if site.headroom.has_port_thresholds { 2 } else { 0 };
     let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
     // The window starts one frame's travel before the packet that crosses the threshold is charged,
-    // and ends when the peer's gate is closed. At a border with another flow control the peer uses
-    // our PFC.
+    // and ends when the peer's gate is closed. At a border with another flow control, the peer uses
+    // PFC with the terms of this node.
     let response = site.flow_control.response().max(site.neighbours[port.ix].flow_control.response());
     let window = delay * 2 + frame_time + pauses + response;
     // If times are rounded down to a clock, frames may be faster than the link's rate: full frames

@@ -87,7 +87,7 @@ pub struct Answer {
     /// Packet that triggered the answer; `None` unless recovery is selective
     /// ([`RecoveryOptions::is_selective`]) or hops or paths are echoed.
     pub arrived: Option<Psn>,
-    /// Path of that packet, if hosts choose paths.
+    /// Path of the packet that triggered the answer, if hosts choose paths.
     pub path: Option<Entropy>,
 }
 
@@ -135,16 +135,16 @@ pub enum Verdict {
         /// Number of packets delivered, including this one.
         packets: u32,
     },
-    /// Packets before it are missing but may still arrive: keep it.
+    /// Packets before this packet are missing but may still arrive: keep this packet.
     Keep,
     /// Received before: acknowledge again.
     Duplicate,
-    /// Packets before it are missing: request them.
+    /// Packets before this packet are missing: request them.
     Nack {
         /// True if the packet is kept, and was not kept before.
         is_kept: bool,
     },
-    /// Packets before it are missing and already requested.
+    /// Packets before this packet are missing and already requested.
     Ignore,
 }
 

@@ -50,7 +50,7 @@ pub struct IngressOccupancy {
     pub class: Class,
     /// Charged bytes.
     pub bytes: u64,
-    /// Present size at which the queue is full; `None` if it has no threshold.
+    /// Present size at which the queue is full; `None` if the queue has no threshold.
     pub threshold: Option<u64>,
 }
 
@@ -134,9 +134,9 @@ pub enum Report {
     Moved {
         /// Egress port.
         port: PortId,
-        /// Queue that it left.
+        /// Queue that the packet left.
         queue: QueueIx,
-        /// Queue that it joined.
+        /// Queue that the packet joined.
         to: QueueIx,
         /// Kind of the packet.
         kind: PacketKind,
@@ -241,7 +241,7 @@ pub struct Reception {
     pub blocked: Duration,
     /// Data packets that arrived, retransmissions included.
     pub arrived: u64,
-    /// Packets of these that arrived before an earlier one.
+    /// Data packets that arrived before a packet with a lower number.
     pub disorder: Disorder,
     /// Route of the packet that completed the flow, if known.
     pub way: Option<Route>,

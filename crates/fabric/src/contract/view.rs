@@ -26,26 +26,26 @@ pub struct View<'a> {
 pub struct OutgoingNotice {
     /// Content of the notice.
     pub notice: Notice,
-    /// Port through which it leaves.
+    /// Port through which the notice leaves.
     pub egress: PortIx,
     /// Traffic class. Frames that a switch generates are charged to no pool.
     pub class: Class,
-    /// Rest of its route.
+    /// Rest of the notice's route.
     pub route: Route,
 }
 
 /// Egress port as mechanisms observe it.
 pub trait PortView {
-    /// Returns its id in the network.
+    /// Returns the port's id in the network.
     fn id(&self) -> PortId;
 
-    /// Returns true if its link is up.
+    /// Returns true if the port's link is up.
     fn is_up(&self) -> bool;
 
-    /// Returns the rate of its link.
+    /// Returns the rate of the port's link.
     fn rate(&self) -> Rate;
 
-    /// Returns the propagation delay of its link.
+    /// Returns the propagation delay of the port's link.
     fn delay(&self) -> Duration;
 
     /// Returns the time from `now` until the frame on the wire and all frames in `queue` are sent.

@@ -10,7 +10,7 @@ use backwater_engine::prefetch::prefetch;
 const LOOK_AHEAD_FROM: usize = 2048;
 
 impl Handler<'_> {
-    /// Returns true if prefetching pays.
+    /// Returns true if the shard has enough ports for prefetching to save time.
     pub(super) fn looks_ahead(&self) -> bool {
         self.env.sink.io.wires.len() >= LOOK_AHEAD_FROM
     }

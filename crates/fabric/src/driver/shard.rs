@@ -30,7 +30,7 @@ use backwater_engine::memory::{HeapBytes, Share};
 use backwater_engine::random::Seed;
 use get_size2::GetSize;
 
-/// Reserved frames per port in queues, and as many on wires.
+/// Number of frames per port for which addresses are reserved, in queues and again on wires.
 const ROOM: usize = 256;
 
 /// Wires, pending events, outboxes and observations of a shard.
@@ -52,9 +52,9 @@ impl ShardIo {
     }
 }
 
-/// A part of a network's nodes. A shard shares no cache line with others, which may run on other
-/// threads, nor the pairs of lines that processors fetch together: that saves two threads a quarter
-/// of their time at 128 hosts.
+/// A part of a network's nodes. A shard shares no cache line with other shards, which may run on
+/// other threads, nor the pairs of lines that processors fetch together. At 128 hosts, this saves a
+/// quarter of the time of two threads.
 #[repr(align(128))]
 pub(crate) struct Shard {
     pub(crate) nodes: Vec<Node>,

@@ -1,8 +1,8 @@
-//! The driver: a network in motion.
+//! The driver: runs the simulation of a network.
 //!
-//! Shards run in windows as long as the shortest link between two shards: a frame that one shard
-//! sends to another within a window arrives after the window. The result does not depend on the
-//! number of shards and threads, nor on the partition.
+//! Shards run in windows as long as the delay of the shortest link between two shards. Thus a frame
+//! that one shard sends to another within a window arrives after the window. The result does not
+//! depend on the number of shards and threads, nor on the partition.
 
 use crate::contract::Diagnostic;
 use crate::driver::exchange::MailExchange;
@@ -32,7 +32,7 @@ pub type FlowSource = Box<dyn Iterator<Item = FlowSpec> + Send>;
 /// Maximum number of flows admitted at once. The others wait until simulated time reaches them.
 const ADMITTED_AT_ONCE: usize = 1 << 13;
 
-/// A network in motion.
+/// Simulation of a network.
 ///
 /// Flows are taken from their source as simulated time reaches them. They are forgotten when their
 /// last packet has left the network: [`Simulation::take_finished`] returns their outcomes.
@@ -70,14 +70,14 @@ fn changes(spec: &NetworkSpec) -> Vec<(Time, usize, bool)> {
     let Some(delay) = spec.reconvergence else { return Vec::new() };
     let both = |fault: &LinkFault| [(fault.down, fault.link, false), (fault.up, fault.link, true)];
     let known = spec.faults.iter().flat_map(both).filter(|(at, ..)| *at < Time::NEVER);
-    // A delay of zero means: after all events of the instant in which a link fails.
+    // With a delay of zero, routes change after all events of the instant in which a link fails.
     let delay = delay.max(Duration::from_ps(1));
     let mut changes: Vec<_> = known.map(|(at, link, is_up)| (at + delay, link, is_up)).collect();
     changes.sort_unstable_by(|one, other| other.cmp(one));
     changes
 }
 
-/// Minimum number of ports for which large pages pay.
+/// Minimum number of ports for which large pages save time.
 const LARGE_FABRIC: usize = 2048;
 
 impl Simulation {
@@ -282,7 +282,8 @@ impl Simulation {
         self.source.peek().map_or(Time::NEVER, |flow| flow.start)
     }
 
-    /// Returns true if an admitted flow has started. All have, unless the simulation was stopped.
+    /// Returns true if an admitted flow has started. All admitted flows have started, unless the
+    /// simulation was stopped.
     pub(super) fn has_started(&self, id: FlowId, flow: &Flow) -> bool {
         self.now >= self.horizon || self.node(flow.spec.src).endpoint().is_some_and(|source| !source.expects(id))
     }

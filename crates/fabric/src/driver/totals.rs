@@ -64,7 +64,7 @@ totals! {
     peak_buffer_bytes: u64 = max,
     /// Largest number of queues beyond the class queues that one port used at once.
     peak_queues: u16 = max,
-    /// Largest number of these queues that held packets at once, at any port.
+    /// Largest number of queues beyond the class queues that held packets at once, at any port.
     peak_filled_queues: u16 = max,
 }
 

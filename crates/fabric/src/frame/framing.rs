@@ -60,7 +60,8 @@ impl Framing {
     pub fn ack(self, telemetry: u32) -> FrameSize {
         match self {
             Framing::Rocev2 => ethernet(IPV4_UDP + BTH_ICRC + AETH + telemetry),
-            // 14 Ethernet, 20 IP, 12 of its own and the echo, padded to 60.
+            // An ACK has 14 B of Ethernet, 20 B of IP, 12 B of its own and the echo, padded to 60
+            // B.
             Framing::HpccNs3 => bare((46 + telemetry).max(60)),
             Framing::PyrrhaNs3 => bare(84 + telemetry),
         }
@@ -108,8 +109,9 @@ impl Framing {
     }
 
     /// Returns the largest factor by which frames pass faster than the link rate, because
-    /// serialisation times are cut to whole ticks: a frame of `t` ticks has the bytes of less than
-    /// `t + 1`. A fraction of at least 1; `None` if a frame may take no time at all.
+    /// serialisation times are cut to whole ticks: a frame of `t` ticks has fewer bytes than the
+    /// link carries in `t + 1` ticks. The factor is a fraction of at least 1; `None` if a frame may
+    /// take no time at all.
     pub fn rate_excess(self, rate: Rate, telemetry: u32) -> Option<[u64; 2]> {
         match self {
             Framing::Rocev2 | Framing::PyrrhaNs3 => Some([1, 1]),
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn rocev2_sizes_are_those_of_the_standards() {
-        // 14 + 20 + 8 + 12 + 1024 + 4 + 4, and 20 more on the wire.
+        // A frame is charged 14 + 20 + 8 + 12 + 1024 + 4 + 4 B, and has 20 B more on the wire.
         assert_eq!(Framing::Rocev2.data(1024, false, 0), FrameSize { wire: 1106, charge: 1086 });
         assert_eq!(Framing::Rocev2.data(1024, true, 0).charge, 1102);
         assert_eq!(Framing::Rocev2.data(1, false, 0), FrameSize { wire: 84, charge: 64 });
@@ -158,8 +160,8 @@ mod tests {
         assert_eq!(Framing::Rocev2.control(), FrameSize { wire: 84, charge: 64 });
     }
 
-    /// At 100 Gb/s a packet of one byte, with 49 B, takes 3 ns, the time of 37.5 B. At 400 Gb/s it
-    /// takes no time.
+    /// A packet of one byte has 49 B with headers. At 100 Gb/s it takes 3 ns, the time of 37.5 B;
+    /// at 400 Gb/s it takes no time.
     #[test]
     fn frames_that_are_cut_to_whole_nanoseconds_pass_faster_than_the_link() {
         let rate_excess = |gbps, telemetry| Framing::HpccNs3.rate_excess(Rate::from_gbps(gbps), telemetry);

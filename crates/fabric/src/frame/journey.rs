@@ -110,8 +110,8 @@ pub struct Span {
     pub port: PortId,
     /// Reason.
     pub term: Term,
-    /// [`Term::Paused`]: port whose congestion closed the gate. `None` for closures that are too
-    /// old to be stored one by one.
+    /// For [`Term::Paused`], the port whose congestion closed the gate. `None` for closures that
+    /// are too old to be stored one by one.
     pub root: Option<PortId>,
     /// Total time.
     pub length: Duration,

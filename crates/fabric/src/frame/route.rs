@@ -40,7 +40,7 @@ impl Route {
         Some(route)
     }
 
-    /// Creates a fixed route that has been completed.
+    /// Creates a fixed route of a packet that has passed all its `ports`.
     pub fn completed(ports: &[PortIx]) -> Option<Route> {
         let route = Route::fixed(ports)?;
         Some(Route { cursor: route.cursor | route.cursor >> 4, ..route })

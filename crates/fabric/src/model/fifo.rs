@@ -12,7 +12,7 @@ use backwater_engine::prefetch::prefetch;
 /// Items per chunk.
 const CHUNK: u32 = 8;
 
-/// Pools with room for at least as many items use large pages from the start. Smaller pools touch
+/// Pools with room for at least this many items use large pages from the start. Smaller pools touch
 /// little of their room.
 const LARGE: usize = 1 << 18;
 
@@ -69,7 +69,7 @@ impl<T: Copy> Pool<T> {
     #[cold]
     fn grow(&mut self, item: T) -> u32 {
         if self.items.len() == self.items.capacity() {
-            // Where the system can remap pages, nothing is copied.
+            // If the system can remap pages, nothing is copied.
             self.items.reserve(CHUNK as usize);
             prefer_large(self.items.spare_capacity_mut());
         }
@@ -215,7 +215,7 @@ mod tests {
                 prop_assert_eq!((fifo.is_empty(), fifo.is_single()), (expected.is_empty(), expected.len() == 1));
                 let seen: VecDeque<u16> = fifo.iter(&frames).copied().collect();
                 prop_assert_eq!(&seen, &*expected);
-                // A queue of n frames touches at most n / 8 + 2 chunks, an empty one none.
+                // A queue of n frames touches at most n / 8 + 2 chunks, an empty queue none.
                 let touched = |len: usize| if len == 0 { 0 } else { len / CHUNK as usize + 2 };
                 most = most.max(queues.iter().map(|(_, expected)| touched(expected.len())).sum());
                 prop_assert!(frames.next.len() <= most);

@@ -1,11 +1,11 @@
-//! Flags of a node: the hooks of its mechanisms, and the model's own work on a packet's way.
+//! Flags of a node: the hooks of its mechanisms, and the model's own work on a packet's path.
 
 use crate::contract::HookSet;
 use bitflags::bitflags;
 
 bitflags! {
-    /// Everything that takes a packet off the plain path, for a single test: hooks of mechanisms in
-    /// the low half, the model's own flags in the high half.
+    /// Flags of everything that takes a packet off the plain path, so that a single test suffices.
+    /// The low half has the hooks of mechanisms, the high half the model's own flags.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) struct NodeFlags: u32 {
         const ENQUEUE = HookSet::ENQUEUE.bits() as u32;
@@ -26,12 +26,12 @@ bitflags! {
         const TRACE = 1 << 20;
         /// Some queues feed other queues.
         const INNER_QUEUES = 1 << 21;
-        /// A host relays packets of others.
+        /// A host relays packets of other hosts.
         const RELAYS = 1 << 22;
 
-        /// Accounting of departures besides hooks.
+        /// Flags that require accounting of departures, in addition to hooks.
         const ACCOUNTED_DEPARTURE = Self::TURNS.bits() | Self::TRACE.bits() | Self::RELAYS.bits();
-        /// Work on departure besides hooks.
+        /// Flags that require work on departure, in addition to hooks.
         const DEPARTURE_WORK = Self::ACCOUNTED_DEPARTURE.bits() | Self::TRAIL.bits();
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct NodeIo {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct PendingActions {
-    /// True if there may be any.
+    /// True if any action may have been requested.
     pub(crate) pending: bool,
     /// Number of reports. Observers receive reports before any other action runs: the report of an
     /// opened gate precedes the departures from its queue.

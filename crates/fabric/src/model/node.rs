@@ -1,8 +1,8 @@
 //! A node: ports, and behind them a switch, an endpoint, or both.
 //!
 //! Sans-IO: a node receives frames and wake-ups together with the current time, and pushes its
-//! actions into a [`Sink`]. It never sees the event set, a clock, a file or a socket, so that a
-//! simulator or a wire can drive it.
+//! actions into a [`Sink`]. It has no access to the event set, a clock, a file or a socket, so that
+//! a simulator or a real network can drive it.
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
@@ -254,7 +254,8 @@ impl Node {
 
     // ------------------------------------------------------------------------------------- actions
 
-    /// Runs the actions that hooks requested, and those that these cause, until none is left.
+    /// Runs the actions that hooks requested, and all actions that follow from them, until none is
+    /// left.
     #[inline(always)]
     pub(crate) fn run_actions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while self.io.actions.pending {
@@ -262,7 +263,7 @@ impl Node {
         }
     }
 
-    /// Reports notes and queues all frames that hooks sent, then runs one other action.
+    /// Passes on all reports and queues all frames that hooks sent, then runs one other action.
     #[inline(never)]
     fn run_next_actions<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         self.report_notes(env);
@@ -291,7 +292,7 @@ impl Node {
         }
     }
 
-    /// Passes the notes of hooks to the observers.
+    /// Passes the reports of hooks to the observers.
     fn report_notes<S: Sink>(&mut self, env: &mut Env<'_, S>) {
         while let Some(report) = self.io.actions.next_report() {
             env.sink.report(report);

@@ -66,8 +66,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
         self.forward(egress, packet);
     }
 
-    /// Returns the load balancer's choice, and writes a whole route into the packet if that is what
-    /// it chose.
+    /// Returns the egress port that the load balancer chose. If it chose a whole route, writes the
+    /// route into the packet.
     fn choose(&mut self, destination: NodeId, candidates: &[PortIx], packet: &mut QueuedPacket) -> PortIx {
         let Node { io, switch, .. } = &mut *self.node;
         let Env { now, fabric, records, .. } = &mut *self.env;
@@ -237,8 +237,8 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // ------------------------------------------------------------------------------------ schedule
 
-    /// Transmits the next frame of a port if the port is idle, else schedules a wake-up for when it
-    /// is.
+    /// Transmits the next frame of a port if the port is idle. Otherwise schedules a wake-up for
+    /// the time at which the port is idle.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, ix: PortIx) {
         let port = &mut self.node.io.ports[ix];
@@ -343,9 +343,9 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     // -------------------------------------------------------------------------------- inner queues
 
-    /// Gives the inner queues of `egress` one turn: each open one passes a packet on, until one has
-    /// reached a queue that feeds the wire. Repeats the turn while nothing can leave. Does nothing
-    /// while a control frame goes first.
+    /// Gives the inner queues of `egress` one turn: each open queue passes a packet on, until a
+    /// packet has reached a queue that feeds the wire. Repeats the turn while nothing can leave.
+    /// Does nothing while a control frame goes first.
     #[inline(never)]
     fn advance_inner_queues(mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];
@@ -504,8 +504,8 @@ fn observes_enqueue(flags: NodeFlags, frame: &Frame) -> bool {
         && frame.packet().is_some_and(|packet| observes(packet.kind))
 }
 
-/// Schedules a wake-up of `port` for when it is idle, if a frame will wait by then and no earlier
-/// wake-up is scheduled.
+/// Schedules a wake-up of `port` for the time at which it is idle, if a frame will wait by then and
+/// no earlier wake-up is scheduled.
 #[inline(always)]
 fn wake_when_idle<S: Sink>(port: &mut Port, endpoint: &mut Option<Endpoint>, env: &mut Env<'_, S>) {
     let at = if port.has_work() {

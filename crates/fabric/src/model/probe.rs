@@ -71,8 +71,8 @@ pub(crate) struct IngressFindings {
 #[derive(Debug)]
 struct IngressPort {
     id: PortId,
-    /// Time until the last packet arrives that the peer sends before it stops: both ways on the
-    /// link, and two full frames.
+    /// Time until the arrival of the last packet that the peer sends before it stops: a round trip
+    /// on the link, and two full frames.
     window: Duration,
     stopped: ClassMask,
     queues: [IngressQueue; CLASSES],

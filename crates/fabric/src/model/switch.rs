@@ -1,4 +1,4 @@
-//! Shared part of a switch: buffer, congestion point and load balancer. A relaying server has one
+//! Shared part of a switch: buffer, congestion point and load balancer. A relaying server has these
 //! as well.
 
 use crate::contract::packet::QueuedPacket;

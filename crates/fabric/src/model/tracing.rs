@@ -1,5 +1,5 @@
-//! Tracing and accounting: reports packets and senders to the trace and to the ledger. Nothing here
-//! changes a packet's way.
+//! Tracing and accounting: reports packets and senders to the trace and to the ledger. This module
+//! never changes a packet's path.
 
 use crate::contract::report::{IngressOccupancy, Report};
 use crate::contract::{BufferAccounts, BufferPolicy, PacketContext, QueueChoice, Verdict};
@@ -233,7 +233,7 @@ fn add_wire_time(journey: &mut Journey, port: &Port, until: Time, now: Time) {
 }
 
 /// Charges the time for which PAUSEs held a data packet in `queue` since `since` to the packet's
-/// record. Without a gate that opened since then ([`Port::opened_after`]) there is none.
+/// record. If no gate has opened since then ([`Port::opened_after`]), no PAUSE held the packet.
 #[inline(never)]
 pub(crate) fn charge_pauses<S>(port: &Port, queue: QueueIx, since: Time, frame: &mut Frame, env: &mut Env<'_, S>) {
     let Body::Packet(packet) = &frame.body else { return };

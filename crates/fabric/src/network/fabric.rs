@@ -73,9 +73,9 @@ pub enum Guarantee {
 impl Guarantee {
     /// Returns the guarantee for packets that arrive on `port` of `site` from `neighbour`.
     ///
-    /// It is lossless if flow control and buffer policy guarantee so, the neighbour obeys, the link
-    /// never corrupts frames of the flow control, all frames take time, and headroom set by hand
-    /// suffices.
+    /// The guarantee is lossless if flow control and buffer policy provide it, the neighbour obeys,
+    /// the link never corrupts frames of the flow control, all frames take time, and headroom set
+    /// by hand suffices.
     fn of(port: &PortFacts, neighbour: &Neighbour, site: &Site<'_>, is_kept: bool) -> Guarantee {
         let ours = &site.flow_control;
         // Packets in flight when a PAUSE is relayed are not counted, so a bounded buffer may lack
@@ -566,8 +566,8 @@ impl Fabric {
                 ready = *free + *delay;
             }
             packet += 1;
-            // All packets between the first and the last have one size. Once every hop advances in
-            // step, the rest is a multiple of the step.
+            // All packets between the first and the last have one size. Once every hop advances by
+            // the same step per packet, the rest takes a multiple of the step.
             let step: Vec<Duration> = free.iter().zip(&before).map(|(now, before)| *now - *before).collect();
             let alike = step.windows(2).all(|pair| pair[0] == pair[1]) && steps.as_ref() == Some(&step);
             if alike && packet > 2 && packet + 1 < packets {
@@ -645,7 +645,8 @@ mod tests {
     use crate::network::spec::RouteSpec;
     use crate::testing::{fabric, flow, network};
 
-    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7. The spine is chosen per packet.
+    /// Hosts 0 and 1 are on leaf 4, hosts 2 and 3 on leaf 5; the spines are 6 and 7. Switches
+    /// choose the spine per packet.
     #[test]
     fn only_the_last_port_is_known_if_switches_choose_per_packet() {
         let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
@@ -664,8 +665,8 @@ mod tests {
         assert_eq!(remaining_hops(port(5, 3)), []);
     }
 
-    /// Hosts 0 and 1 on leaf 4, 2 and 3 on leaf 5, spines 6 and 7. Senders choose the spine, except
-    /// for pinned flows.
+    /// Hosts 0 and 1 are on leaf 4, hosts 2 and 3 on leaf 5; the spines are 6 and 7. Senders choose
+    /// the spine, except for pinned flows.
     #[test]
     fn only_the_last_port_is_known_if_senders_choose_paths() {
         let mut spec = network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]);
@@ -716,7 +717,7 @@ mod tests {
         assert_eq!([is_fine(0, 0), is_fine(1, 3), is_fine(1, 0), is_fine(0, 3)], [true, true, false, true]);
     }
 
-    /// Host 0 on leaf 2, host 1 on leaves 3 and 4, spine 5 between them.
+    /// Host 0 is on leaf 2, host 1 on leaves 3 and 4. Spine 5 connects the leaves.
     #[test]
     fn the_last_port_to_a_host_with_two_links_is_unknown() {
         let mut spec = network(2, 4, &[(0, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5)]);

@@ -234,7 +234,7 @@ impl Routes {
         }
     }
 
-    /// Sets the port through which packets for `target` leave `node`, right or wrong.
+    /// Sets the port through which packets for `target` leave `node`, without a check.
     pub fn set(&mut self, node: NodeId, target: NodeId, port: PortIx) {
         self.by_hand.insert((node, target), vec![port]);
     }
@@ -460,8 +460,8 @@ impl Routes {
         stages[node].stages()
     }
 
-    /// Returns base round-trip times between hosts: `there` and `back` wire bytes, stored and
-    /// forwarded at every hop.
+    /// Returns base round-trip times between hosts, for frames of `there` and `back` wire bytes
+    /// that are stored and forwarded at every hop.
     pub fn round_trips(&self, nodes: &Nodes, wiring: &Wiring, there: u64, back: u64) -> RoundTrips {
         let hop = |port: &PortFacts| port.delay * 2 + port.rate.time_for(there) + port.rate.time_for(back);
         // Hosts of one switch share its routes: the host with the slowest first hop represents all.

@@ -145,8 +145,8 @@ pub struct LinkSpec {
     pub error_rate: f64,
 }
 
-/// Forwarding table entry set by hand, right or wrong: `node` sends packets for host `to` to
-/// `next`.
+/// Forwarding table entry set by hand, which may be wrong: `node` sends packets for
+/// host `to` to `next`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteSpec {
     /// Switch of the entry.

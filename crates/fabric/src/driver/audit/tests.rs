@@ -44,7 +44,7 @@ fn complaint(place: &str, what: &str) -> Vec<(String, String)> {
     vec![(place.into(), what.into())]
 }
 
-/// Host 0 sends eleven packets, 10,528 B with charged headers, and receives as many ACKs of 60 B.
+/// Host 0 sends eleven packets, 10,528 B with charged headers, and receives eleven ACKs of 60 B.
 #[test]
 fn bytes_that_appear_or_vanish_at_a_node_are_found() {
     let balance =
@@ -76,7 +76,7 @@ fn charged_bytes_without_a_queue_are_found() {
     }
 }
 
-/// Two ingress queues have wrong counters that agree in sum.
+/// Two ingress queues have wrong counters whose sum is right.
 #[test]
 fn bytes_that_are_charged_to_the_wrong_queue_are_found() {
     let found = complaints(UNDER_WAY, SWITCH, |node| {

@@ -19,8 +19,9 @@ fn numbers(partition: Partition) -> Vec<Vec<u32>> {
     partition.0.into_iter().map(part).collect()
 }
 
-/// Hosts 0 to 15, edges 16 to 23, aggregation 24 to 31, core 32 to 35. Pod `p` has the hosts
-/// `4p..4p+4` and the switches `2p` and `2p+1` of a tier.
+/// Returns a fat-tree of hosts 0 to 15, edge switches 16 to 23, aggregation switches 24 to 31 and
+/// core switches 32 to 35. Pod `p` has the hosts `4p..4p+4` and the switches `2p` and `2p+1` of a
+/// tier.
 fn fat_tree() -> NetworkSpec {
     let access = (0..16).map(|host| (host, 16 + host / 2));
     let middle = (0..8).flat_map(|edge| (0..2).map(move |up| (16 + edge, 24 + edge / 2 * 2 + up)));
@@ -115,12 +116,13 @@ fn no_shard_is_empty() {
 
 #[test]
 fn connected_components_are_not_split() {
-    // Two stars; two hosts back to back and two switches without a host.
+    // The first network has two stars. The second has two hosts back to back and two switches
+    // without a host.
     assert_eq!(idle(network(4, 2, &[(0, 4), (1, 4), (2, 5), (3, 5)]), 2), [[0, 1, 4], [2, 3, 5]]);
     assert_eq!(idle(network(2, 2, &[(0, 1), (2, 3)]), 2), [[0, 1], [2, 3]]);
 }
 
-/// Hosts only at the ends of a row of six switches.
+/// Hosts are only at the ends of a row of six switches.
 #[test]
 fn a_row_is_cut_in_the_middle() {
     let ends: Vec<_> = (2..7).map(|switch| (switch, switch + 1)).chain([(0, 2), (1, 7)]).collect();
@@ -153,7 +155,7 @@ fn uneven_load_is_balanced() {
         let most = partition.0.iter().map(load).max().unwrap() as f64;
         assert!(most < 1.1 * fair, "{shards} shards: {most} of {fair}");
     }
-    // No partition is better than its heaviest node.
+    // No shard can have less load than its heaviest node.
     let partition = Partition::automatic(&fabric, &loads, 16);
     assert!(partition.0.contains(&vec![NodeId(0)]), "{partition:?}");
 }

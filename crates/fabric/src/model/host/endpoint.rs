@@ -57,8 +57,8 @@ impl Endpoint {
         self.upcoming.front().is_some_and(|next| *next <= id)
     }
 
-    /// Restarts the retransmission timer of a queue pair, or stops it if nothing is in flight. A
-    /// deadline that moves back keeps its earlier check, which then schedules the next.
+    /// Restarts the retransmission timer of a queue pair, or stops it if nothing is in flight. If
+    /// the deadline moves back, its earlier check is kept and then schedules the next one.
     pub(super) fn rearm<S: Sink>(&mut self, slot: Slot, host: NodeId, env: &mut Env<'_, S>) {
         let pair = &mut self.queue_pairs[slot];
         let in_flight = pair.progress.next > pair.progress.acked;

@@ -30,7 +30,7 @@ pub(super) struct Lanes {
     pub(super) ready_of: [BitSet; CLASSES],
     /// Queue pairs behind each queue that the flow control added.
     pub(super) lines: Vec<Vec<Slot>>,
-    /// Closed queues among those. Their queue pairs are not ready.
+    /// Closed queues among the added queues. Their queue pairs are not ready.
     pub(super) closed: BitSet,
     /// Turns between the queue pairs and the port's queues.
     pub(super) turns: Turns,
@@ -48,7 +48,7 @@ impl Id for RoundIx {
 }
 
 impl Lanes {
-    /// Bytes that they hold on the heap.
+    /// Returns the bytes that the lanes hold on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
         let sets: u64 = self.ready_of.iter().chain([&self.ready, &self.closed]).map(HeapBytes::heap_bytes).sum();
         let lines = self.lines.heap_bytes() + self.lines.iter().map(HeapBytes::heap_bytes).sum::<u64>();

@@ -154,7 +154,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         let endpoint = self.node.endpoint_mut();
         let pair = &mut endpoint.queue_pairs[slot];
         let (at, flow) = (pair.reaction.wake_at(), pair.flow);
-        // A timer that moves back keeps its earlier entry, which then sets the next.
+        // If the timer moves back, its earlier entry is kept and then sets the next one.
         if at < pair.timer_at {
             pair.timer_at = at;
             endpoint.mechanism_timers.set((at, flow, slot), Wakeup::Node(host), self.env);
@@ -304,7 +304,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
                 if packet.kind == PacketKind::Cnp {
                     self.reborrow().count_cnp(frame, &packet);
                 }
-                // The only call site, so that the function is inlined.
+                // This is the only call site, so that the compiler inlines the function.
                 self.reborrow().receive_feedback(frame, packet);
             }
             PacketKind::Notice => self.reborrow().receive_notice(frame, packet),
@@ -373,7 +373,7 @@ impl<'n, 'e, S: Sink> Nic<'n, 'e, S> {
         if self.node.io.flags.intersects(NodeFlags::TRACE) {
             self.node.io.count_delivery(packet.flow, frame, verdict, is_last, self.env.records);
         }
-        // The answer carries the telemetry on. The rest of the record is no longer needed.
+        // The answer echoes the telemetry. The rest of the record is no longer needed.
         let echoes = answer.is_some() && fabric.telemetry_bytes > 0;
         let (echo, done) = if echoes { (frame.record, RecordRef::NONE) } else { (RecordRef::NONE, frame.record) };
         self.env.records.free(done);

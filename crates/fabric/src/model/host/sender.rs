@@ -54,7 +54,7 @@ pub(super) struct QueuePair {
     pub(super) last_wire: u16,
 }
 
-// A mechanism with more state per flow boxes it.
+// A mechanism with more state per flow must box the state.
 const _: () = assert!(offset_of!(QueuePair, last_sent) == 64 && size_of::<QueuePair>() <= 384);
 
 /// State of a queue pair.
@@ -71,7 +71,7 @@ pub(super) enum PairState {
 }
 
 impl QueuePair {
-    /// Bytes that its mechanisms hold on the heap.
+    /// Returns the bytes that the queue pair's mechanisms hold on the heap.
     pub(super) fn heap_bytes(&self) -> u64 {
         let paths = self.paths.as_deref().map_or(0, size_of_val);
         (self.recovery.get_heap_size() + self.reaction.get_heap_size() + paths) as u64

@@ -73,7 +73,8 @@ mod tests {
         assert_eq!(turns, [Side::Queues, Side::Own, Side::Queues, Side::Own, Side::Queues, Side::Own]);
     }
 
-    /// Packets of 1000 B and 250 B: one of the first for four of the second.
+    /// The sides have packets of 1000 B and 250 B: one side sends one packet, then the other sends
+    /// four.
     #[test]
     fn turns_by_bytes_share_the_port_evenly() {
         let turns = sides(HostScheduler::Dwrr { quantum: Bytes(1000) }, [1000, 250], 500);
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!((own, turns.len() - own), (400, 100));
     }
 
-    /// Own data alone for a while does not entitle the queues to more turns afterwards.
+    /// After a time in which only own data departed, the queues do not get more turns.
     #[test]
     fn an_idle_side_saves_no_credit() {
         let scheduler = HostScheduler::Dwrr { quantum: Bytes(1000) };

@@ -54,7 +54,7 @@ pub(super) struct Clock {
 #[derive(Clone, Copy, Debug)]
 struct Root {
     port: PortId,
-    /// Total of [`Term::Paused`] at the end of the last of them.
+    /// Total of [`Term::Paused`] at the end of the last of these closures.
     total: Duration,
 }
 
@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(roots(4).count(), 0);
     }
 
-    /// 3 x MEMORY closures of 2 ps, each with another root: the total is exact although the first
-    /// roots are forgotten.
+    /// After 3 x MEMORY closures of 2 ps, each with another root, the total is exact although the
+    /// first roots are forgotten.
     #[test]
     fn forgotten_roots_keep_their_total() {
         let mut clock = Clock::new(Time::ZERO);

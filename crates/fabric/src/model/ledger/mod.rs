@@ -77,7 +77,7 @@ struct PortLedger {
     queues: IndexVec<QueueIx, QueueLedger>,
 }
 
-/// Frame on the wire, or the last one.
+/// Frame on the wire, or the last frame that was on the wire.
 #[derive(Debug)]
 struct Transmission {
     until: Time,
@@ -97,7 +97,7 @@ pub(super) enum OnWire {
 #[derive(Debug, Default)]
 struct QueueLedger {
     clock: Clock,
-    /// Cause of its closed gate; `None` if the gate is open.
+    /// Cause of the queue's closed gate; `None` if the gate is open.
     closed: Option<Cause>,
     /// Number of packets in the queue that store the clock's totals.
     packets: u32,
@@ -109,9 +109,9 @@ struct PairLedger {
     clock: Clock,
     /// Time at ports that the queue pair has left.
     earlier: Sums,
-    /// End of its own data on the wire, and true if that data is a retransmission.
+    /// End of the queue pair's own data on the wire, and true if that data is a retransmission.
     own: (Time, bool),
-    /// One more than the highest packet that it sent.
+    /// One more than the highest packet that the queue pair sent.
     highest: Psn,
     /// True if the ACK that just arrived opened a full window.
     has_opened: bool,

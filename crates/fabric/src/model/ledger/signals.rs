@@ -40,9 +40,9 @@ impl SignalKind {
 pub struct Signals {
     /// Number of signals.
     pub count: u64,
-    /// Departure of the first packet with one from the port; of a notice, its creation.
+    /// First signal: the packet's departure from the port; for a notice, its creation.
     pub first: Time,
-    /// Departure of the last one.
+    /// Last signal, by the same times.
     pub last: Time,
     /// Time that packets and ACKs waited at the port ([`SignalKind::Delay`]).
     pub waited: Duration,

@@ -6,7 +6,7 @@ use crate::testing::{fabric, star};
 const PORT: PortIx = 0;
 const DATA: Class = Class(3);
 
-/// The ledger of a host with one port.
+/// Returns the ledger of a host with one port.
 fn ledger() -> Ledger {
     Ledger::new(fabric(star(2)).wiring.ports_of(crate::ids::NodeId(0)))
 }
@@ -33,17 +33,19 @@ fn spans(journey: &Journey) -> Vec<(Term, Option<u32>, u64)> {
 #[test]
 fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
-    // On the wire at its arrival: a frame of its own queue, until 150.
+    // When the packet arrives, a frame of its own queue is on the wire, until 150.
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(3), &[], at(150), at(50));
     let mut journey = Journey::new(at(100));
     ledger.join(PORT, 3, &mut journey, at(100));
-    // The gate closes meanwhile. From 150 on the gate counts, whatever else is on the wire.
+    // The gate closes meanwhile. From 150 on, the gate counts, whatever else is on the wire, except
+    // while the link is down.
     ledger.gate(PORT, 3, because(7), at(120));
     ledger.start(PORT, packet(PacketKind::Data, 3), Some(9), &[], at(220), at(200));
     ledger.link(PORT, false, at(230));
     ledger.link(PORT, true, at(300));
     ledger.gate(PORT, 3, None, at(320));
-    // Open: 10 of its class, 20 of another, 30 of the control class, 40 of a link-local frame.
+    // The gate is open. A frame of the packet's class takes 10, a frame of another class 20, one of
+    // the control class 30, and a link-local frame 40.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(330), at(320));
     ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(350), at(330));
     ledger.start(PORT, packet(PacketKind::Cnp, 0), Some(0), &[], at(380), at(350));
@@ -69,7 +71,7 @@ fn a_packet_in_a_queue_waits_for_the_first_reason_that_holds() {
 }
 
 /// A frame from an inner queue counts as a frame of that queue for packets that wait there, and as
-/// another's elsewhere.
+/// a frame of another queue elsewhere.
 #[test]
 fn a_frame_counts_for_every_queue_that_it_passed() {
     let mut ledger = ledger();
@@ -82,8 +84,8 @@ fn a_frame_counts_for_every_queue_that_it_passed() {
     assert_eq!((spans(&one), spans(&other)), (vec![(Term::OwnQueue, None, 10)], vec![(Term::OtherQueue, None, 10)]));
 }
 
-/// Two packets in a queue. Waiting before the second one's arrival does not count for it, nor does
-/// time in which the queue was empty.
+/// Two packets wait in a queue. Waiting before the second packet's arrival does not count for that
+/// packet, nor does time in which the queue was empty.
 #[test]
 fn a_packet_waits_from_its_arrival_on() {
     let mut ledger = ledger();
@@ -128,7 +130,7 @@ fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
     PairFacts { flow, class: DATA, port, queue, next, in_flight, window: 1000, departure: at(departure) }
 }
 
-/// A sender from 0 on. Of several simultaneous reasons, the first in the order of precedence
+/// A sender sends from 0 on. Of several simultaneous reasons, the first in the order of precedence
 /// counts.
 #[test]
 fn a_sender_waits_for_the_first_reason_that_holds() {
@@ -141,22 +143,23 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     ledger.start(PORT, packet(PacketKind::Nack, 3), Some(3), &[], at(6), at(3));
     ledger.start(PORT, packet(PacketKind::Notice, 0), Some(0), &[], at(10), at(6));
     ledger.start(PORT, OnWire::LinkLocal, None, &[], at(15), at(10));
-    // New data for 20. All packets are sent then.
+    // The sender sends new data for 20. Then all packets are sent.
     ledger.send(Slot(2), 0, at(35), at(0), at(15));
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(35), at(15));
     ledger.update_pair(Slot(2), facts(None, 100, 15), at(15));
-    // Nothing to send for 25, a full window for 30, paced for 35. The gate is closed all the time.
+    // The sender has nothing to send for 25, has a full window for 30, and is paced for 35. The
+    // gate is closed all the time.
     ledger.gate(PORT, 3, because(7), at(20));
     ledger.update_pair(Slot(2), facts(Some(1), 1000, 35), at(60));
     ledger.update_pair(Slot(2), facts(Some(1), 999, 125), at(90));
-    // Behind its gate for 40, then behind that of its class for 60; the link is down for 50 of
-    // these.
+    // The sender waits behind its gate for 40, then behind the gate of its class for 60. The link
+    // is down for 50 of these 60.
     ledger.gate(PORT, 3, None, at(165));
     ledger.gate(PORT, 3, because(8), at(165));
     ledger.link(PORT, false, at(175));
     ledger.link(PORT, true, at(225));
     ledger.gate(PORT, 3, None, at(225));
-    // Retransmits for 60.
+    // The sender retransmits for 60.
     let journey = ledger.send(Slot(2), 0, at(285), at(0), at(225)).unwrap();
     let expected = [
         (Term::Sending, None, 20),
@@ -179,7 +182,7 @@ fn a_sender_waits_for_the_first_reason_that_holds() {
     assert_eq!(ledger.sending(Slot(2), at(0), at(300)), None);
 }
 
-/// Its own queue is open, the queue of its class is closed.
+/// The sender's own queue is open, and the queue of its class is closed.
 #[test]
 fn a_sender_is_held_by_the_gate_of_its_class_as_well() {
     let mut ledger = ledger();
@@ -257,8 +260,8 @@ fn a_load_counts_for_the_port_that_stamped_it() {
     assert_eq!(ledger.take(FlowId(5)).signals, SignalSums::from(expected));
 }
 
-/// A flow that starts at 100. Its packet leaves the source 5 later, waits for 11 at one port and
-/// for nothing at the next. The ACK waits for 13 at a third port.
+/// A flow starts at 100. Its packet leaves the source 5 later, waits for 11 at one port and for
+/// nothing at the next. The ACK waits for 13 at a third port.
 #[test]
 fn a_delay_counts_for_the_ports_where_packet_and_ack_waited() {
     let mut ledger = ledger();

@@ -39,8 +39,8 @@ impl Queue {
     }
 }
 
-/// Queues of a port: those of the traffic classes in place, added ones behind a pointer, as many as
-/// have been used.
+/// Queues of a port. The queues of the traffic classes are stored in place; added queues are behind
+/// a pointer, as many as have been used.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub(super) of_classes: [Queue; CLASSES],

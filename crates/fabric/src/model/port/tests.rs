@@ -73,7 +73,8 @@ fn dwrr_shares_bytes_not_packets() {
     assert!(bytes[1].abs_diff(bytes[2]) <= 1600, "{bytes:?}");
 }
 
-/// Quantum 1500, packets of 1000: unused credit lasts as long as the queue is occupied.
+/// With a quantum of 1500 B and packets of 1000 B, unused credit lasts as long as the queue is
+/// occupied.
 #[test]
 fn dwrr_forgets_the_credit_of_a_queue_that_becomes_empty() {
     let mut frames = Frames::default();
@@ -104,7 +105,8 @@ fn frames_without_a_gap_between_them_are_one_burst() {
     assert_eq!(begin(late).0, late);
 }
 
-/// 80 ns after its start, even if the link fails in between. No other frame starts then.
+/// A frame ends 80 ns after its start, even if the link fails in between. No other frame starts
+/// while the link is down.
 #[test]
 fn a_frame_leaves_in_its_time_whether_the_link_is_up_or_not() {
     let mut port = port(SchedulerConfig::RoundRobin {});
@@ -141,8 +143,8 @@ fn a_closed_queue_keeps_its_frames_and_the_gate_remembers() {
     assert_eq!(waits(&port, 130), [wait(9, 10, 140)]);
 }
 
-/// Closed for 1 ps out of every 10, for one cause: sums are exact although the oldest closures are
-/// forgotten.
+/// The gate is closed for 1 ps out of every 10, for one cause. Sums are exact although the oldest
+/// closures are forgotten.
 #[test]
 fn a_gate_forgets_the_oldest_closures() {
     let mut gate = Gate::default();

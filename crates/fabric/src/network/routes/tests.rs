@@ -9,8 +9,8 @@ fn routes(spec: &NetworkSpec) -> (Wiring, Routes) {
     (wiring, routes)
 }
 
-/// Hosts h0 and h1 on leaf 4, h2 and h3 on leaf 5, spines 6 and 7; two links between leaf 4 and
-/// spine 6.
+/// Returns a network with hosts h0 and h1 on leaf 4, h2 and h3 on leaf 5, and spines 6 and 7. Leaf
+/// 4 and spine 6 have two links.
 fn leaf_spine() -> NetworkSpec {
     network(4, 4, &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7), (4, 6)])
 }
@@ -73,8 +73,8 @@ fn all_equal_cost_ports_are_candidates_parallel_links_included() {
     assert_eq!(routes.candidates(NodeId(0), NodeId(6)), [] as [PortIx; 0]);
 }
 
-/// From h0 to h3 through spine 6 or 7. After spine 6, the packet cannot meet the port of spine 7,
-/// although that port leads to h3, nor ports that it has passed.
+/// A packet goes from h0 to h3 through spine 6 or 7. After spine 6, the packet cannot meet the port
+/// of spine 7, although that port leads to h3, nor ports that it has passed.
 #[test]
 fn packets_meet_only_ports_ahead() {
     let (wiring, routes) = routes(&leaf_spine());
@@ -102,12 +102,12 @@ fn a_path_passes_its_waypoints() {
     assert_eq!(path(&[], 1), Some(vec![0, 3, 1, 1]));
     assert_eq!(path(&[7], 0), Some(vec![0, 3, 1, 1]));
     assert_eq!(path(&[6], 1), Some(vec![0, 4, 1, 1]));
-    // Up, down, and up again to the other spine.
+    // The path goes up, down, and up again to the other spine.
     assert_eq!(path(&[6, 7], 0), Some(vec![0, 2, 0, 3, 1, 1]));
 }
 
-/// From h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7. The path from h2 stays
-/// in the rack.
+/// Traffic goes from h0 and h1 to h3: leaf 4 has two links to spine 6 and one to spine 7. The path
+/// from h2 stays in the rack.
 #[test]
 fn shares_follow_a_fluid() {
     let (wiring, routes) = routes(&leaf_spine());
@@ -130,8 +130,7 @@ fn shares_follow_a_fluid() {
     assert_eq!([mixed[&(5, 3, 1)], mixed[&(2, 5, 0)], mixed[&(4, 7, 3)]], [1.0, third, 2.0 * third * third]);
 }
 
-/// Host h1 has links to two switches and would be a short cut. Switches 3 and 4 are linked through
-/// 5.
+/// Host h1 has links to two switches and would be a short cut. Switch 5 links switches 3 and 4.
 #[test]
 fn hosts_are_reached_through_all_their_ports_and_never_passed_through() {
     let spec = network(3, 3, &[(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (5, 4)]);
@@ -151,8 +150,8 @@ fn no_route_without_a_path() {
     assert_eq!(routes.path(&wiring, NodeId(0), &[], NodeId(2), |_, ports| ports[0]), None);
 }
 
-/// Store and forward of 1000 B there and 60 B back: 80 ns and 4.8 ns per hop at 100 Gb/s, and 1 us
-/// each way.
+/// 1000 B there and 60 B back are stored and forwarded at every hop. At 100 Gb/s, a hop takes 80 ns
+/// and 4.8 ns, and 1 us of delay each way.
 #[test]
 fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let mut spec = leaf_spine();
@@ -164,11 +163,12 @@ fn the_longest_round_trip_is_that_of_the_slowest_pair() {
     let hop = 2_000_000 + 80_000 + 4_800;
     assert_eq!(rtt(&spec), (4 * hop, 4, hop));
     spec.links[2].rate = Rate::from_gbps(25);
-    // Within the rack of the slow host: two of its links. To the other rack: one of its links and
-    // three others. Two more hops take three fast hops less one slow hop.
+    // Within the rack of the slow host, the longest path counts as two slow links. To the other
+    // rack, it has one slow link and three fast ones. So two more hops add three fast hops less one
+    // slow hop.
     let slow = 2_000_000 + 4 * 84_800;
     assert_eq!(rtt(&spec), (3 * hop + slow, 4, (3 * hop - slow) / 2));
-    // One rack: two hosts on a switch.
+    // The star is a single rack: two hosts on a switch.
     assert_eq!(rtt(&crate::testing::star(2)), (2 * hop, 2, hop));
 }
 
