@@ -1,4 +1,4 @@
-//! No allocation per packet or per event in steady state.
+//! Checks that packets and events allocate no memory in steady state.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
 
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
@@ -20,8 +20,8 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Returns allocations (growth included) and packet-hops of one millisecond after `warm_up`
-/// milliseconds.
+/// Returns the numbers of allocations (reallocations included) and of packet-hops in the
+/// millisecond that follows `warm_up` milliseconds.
 fn steady_state(spec: NetworkSpec, flows: Vec<FlowSpec>, warm_up: u64) -> (usize, u64) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let millisecond = |n: u64| Time::ZERO + Duration::from_ms(n);
@@ -68,7 +68,8 @@ impl PathChoice for PathCycle {
     }
 }
 
-/// One test, since the counter counts the whole process: no other test may run beside it.
+/// This file has only one test, because the counter counts allocations of the whole process and no
+/// other test may run at the same time.
 #[test]
 fn packets_and_events_do_not_allocate() {
     let endless = |src, dst| flow(src, dst, FlowSpec::ENDLESS, 0);
@@ -78,15 +79,16 @@ fn packets_and_events_do_not_allocate() {
     assert!(hops > 100_000);
     assert_eq!(allocations, 0);
 
-    // PFC at work: each finished pause is kept for measurement in a list that doubles; nothing else
-    // may grow.
+    // An incast under PFC. Each finished pause is kept for measurement in a list that doubles its
+    // capacity; no other data structure may grow.
     let incast = (0..7).map(|host| endless(host, 7)).collect();
     let (allocations, hops) = steady_state(star(8, 100, 1000), incast, 10);
     println!("incast: {allocations} allocations in {hops} packet-hops");
     assert!(hops > 10_000);
     assert!(allocations <= 2, "{allocations}");
 
-    // Tables of flowlets and of CONGA's feedback; paths chosen by hosts and released by ACKs.
+    // These load balancers use tables of flowlets, tables of CONGA's feedback, or paths that hosts
+    // choose and ACKs release.
     let none = CongestionConfig::None(Default::default());
     for (load_balance, congestion) in [
         (LoadBalanceConfig::LetFlow(Default::default()), none.clone()),

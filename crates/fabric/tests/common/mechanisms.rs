@@ -49,7 +49,7 @@ impl ReactionPoint for FixedRate {
     }
 }
 
-/// Makes `$options` the options of a flow control that keeps no accounts.
+/// Makes `$options` the options of a flow control that does not count packets or bytes.
 macro_rules! flow_control {
     ($options:ty, $instance:ty: |$this:ident, $site:ident| $build:expr $(, $facts:expr)?) => {
         impl Options for $options {}
@@ -70,8 +70,8 @@ macro_rules! flow_control {
     };
 }
 
-/// Makes `$options` the options of a congestion control without notification point. Methods of
-/// `CongestionOptions` named behind it return true.
+/// Makes `$options` the options of a congestion control without notification point. The methods of
+/// `CongestionOptions` in `$flag` return true.
 macro_rules! congestion_control {
     ($options:ty, $reaction:ty: |$this:ident, $sender:ident| $build:expr $(, $flag:ident)*) => {
         impl Options for $options {}
@@ -115,7 +115,7 @@ macro_rules! congestion_control {
     };
 }
 
-/// Makes `$options` the options of a load balancer of switches.
+/// Makes `$options` the options of a load balancer that runs in switches.
 macro_rules! load_balancer {
     ($options:ty, $instance:ty: |$this:ident, $site:ident| $build:expr) => {
         impl Options for $options {}

@@ -21,8 +21,8 @@ use backwater_fabric::network::spec::{FlowSpec, LinkSpec, NetworkSpec, NodeKind}
 use proptest::prelude::ProptestConfig;
 use std::collections::BTreeSet;
 
-/// Returns a network without links: hosts first, then switches; PFC with SIH, no congestion
-/// control, ECMP, Go-Back-N.
+/// Returns a network without links. Hosts have the lowest ids, switches follow. The network has PFC
+/// with SIH, ECMP, Go-Back-N and no congestion control.
 pub fn network(hosts: u32, switches: u32) -> NetworkSpec {
     NetworkSpec::with_nodes(hosts, switches)
 }
@@ -37,15 +37,16 @@ pub fn link(a: u32, b: u32, gbps: u64, delay_ns: u64) -> LinkSpec {
     }
 }
 
-/// Returns a network with links of 100 Gb/s and 1 us between these pairs of nodes.
+/// Returns a network whose links of 100 Gb/s and 1 us connect these pairs of nodes.
 pub fn linked(hosts: u32, switches: u32, ends: impl IntoIterator<Item = (u32, u32)>) -> NetworkSpec {
     let mut spec = network(hosts, switches);
     spec.links = ends.into_iter().map(|(a, b)| link(a, b, 100, 1000)).collect();
     spec
 }
 
-/// Returns a leaf-spine with links of 100 Gb/s and 1 us. Hosts come first, leaf by leaf, then
-/// leaves, then spines. The links of hosts come first, then those of the first leaf to every spine.
+/// Returns a leaf-spine with links of 100 Gb/s and 1 us. Nodes are hosts, leaf by leaf, then
+/// leaves, then spines. Links are those of hosts, then those of the first leaf to every spine, and
+/// so on.
 pub fn leaf_spine(leaves: u32, hosts_per_leaf: u32, spines: u32) -> NetworkSpec {
     let hosts = leaves * hosts_per_leaf;
     let host_links = (0..hosts).map(|host| (host, hosts + host / hosts_per_leaf));
@@ -84,7 +85,7 @@ pub fn bcube_of(n: u32, k: u32, gbps: u64, delay_ns: u64) -> NetworkSpec {
     spec
 }
 
-/// Returns h0 - s0 - s1 - ... - h1 with one rate per link (at least two).
+/// Returns the chain h0 - s0 - s1 - ... - h1, with a rate for each of at least two links.
 pub fn chain(gbps: &[u64], delay_ns: u64) -> NetworkSpec {
     let switches = gbps.len() as u32 - 1;
     let mut spec = network(2, switches);
@@ -114,16 +115,16 @@ pub fn via(src: u32, through: &[u32], dst: u32, bytes: u64) -> FlowSpec {
 }
 
 /// Returns the traffic of PortFC's figure 5 in BCube(4, 1), whose switches are 16 to 19 in layer 0
-/// and 20 to 23 in layer 1: two flows of four hops between opposite corners, one each way round,
-/// and a burst from two neighbours of h5.
+/// and 20 to 23 in layer 1: two flows of four hops between opposite corners, one in each direction
+/// of the ring, and a burst from two neighbours of h5.
 pub fn two_flows_and_a_burst() -> Vec<FlowSpec> {
     let burst = [9, 13].map(|src| via(src, &[21], 5, 400_000));
     let flows = [via(0, &[16, 1, 21], 5, 4_000_000), via(5, &[17, 4, 20], 0, 4_000_000)];
     flows.into_iter().chain(burst).collect()
 }
 
-/// Returns four flows round four servers of BCube(4, 1), each of which relays one flow and sends
-/// another through the same port, and bursts into every switch of the ring.
+/// Returns four flows round a ring of four servers of BCube(4, 1), and bursts into every switch of
+/// the ring. Each of the servers relays one flow and sends another one through the same port.
 pub fn four_flows_and_bursts() -> Vec<FlowSpec> {
     let round = [(0, [16, 1, 21], 5), (1, [21, 5, 17], 4), (5, [17, 4, 20], 0), (4, [20, 0, 16], 1)];
     let bursts = [(9, 21, 5), (13, 21, 5), (2, 16, 1), (3, 16, 1), (8, 20, 0), (12, 20, 0), (6, 17, 4), (7, 17, 4)];
@@ -143,8 +144,8 @@ pub fn run_shards(spec: &NetworkSpec, flows: Vec<FlowSpec>, shards: usize) -> (S
     (simulation, outcomes)
 }
 
-/// Time limit of a run. The smallest window of Swift, 10 B, is one packet in 410 round trips, which
-/// take 10 ms each at 10 Mb/s.
+/// Time limit of a run. With Swift's smallest window, 10 B, a flow sends one packet per 410 round
+/// trips, and a round trip takes 10 ms at 10 Mb/s.
 const LONG: Duration = Duration::from_ms(3_600_000);
 
 pub fn drain(simulation: &mut Simulation) {
@@ -169,8 +170,8 @@ pub fn cases(usual: u32) -> ProptestConfig {
     ProptestConfig { cases, max_global_rejects: cases.max(1024), ..Default::default() }
 }
 
-/// Returns flows of class 3 by source, distance to the destination, bytes and start in ns, in order
-/// of their starts.
+/// Returns flows of class 3, in order of their starts, from tuples of source, distance to the
+/// destination, bytes and start in ns.
 pub fn flows_ahead(hosts: u32, drawn: Vec<(u32, u32, u64, u64)>) -> Vec<FlowSpec> {
     sorted(drawn.into_iter().map(|(src, ahead, bytes, start)| flow(src, (src + ahead) % hosts, bytes, start)))
 }
@@ -219,7 +220,7 @@ pub fn last_finish(outcomes: &[FlowOutcome]) -> Time {
     outcomes.iter().map(|outcome| outcome.reception.finish.expect("all flows finish")).max().unwrap()
 }
 
-/// Runs until a deadlock is found, with a check every `step_us`, or until `limit_us`.
+/// Runs until a check, made every `step_us`, finds a deadlock, or until `limit_us`.
 pub fn find_deadlock(simulation: &mut Simulation, step_us: u64, limit_us: u64) -> Option<Deadlock> {
     (step_us..limit_us).step_by(step_us as usize).find_map(|us| {
         simulation.run_until(at_us(us), 1);
@@ -232,8 +233,8 @@ pub fn no_flow_control() -> FlowControlConfig {
 }
 
 /// Returns rows with one alternative per slot that together contain every pair of alternatives of
-/// different slots. The choice is greedy: a row takes, slot by slot, the alternative that adds most
-/// pairs.
+/// different slots. The choice is greedy: slot by slot, a row takes the alternative that adds the
+/// most new pairs.
 pub fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
     let slots = || 0..sizes.len();
     let pairs = |row: &Vec<usize>| -> BTreeSet<[(usize, usize); 2]> {

@@ -53,7 +53,7 @@ pub struct Case {
     pub flows: Vec<FlowSpec>,
 }
 
-/// Hosts, which come first, switches, and links.
+/// Numbers of hosts and switches, and the ends of links. Hosts have the lowest ids.
 #[derive(Clone, Debug)]
 struct Shape {
     hosts: u32,
@@ -116,11 +116,12 @@ fn flow_control() -> impl Strategy<Value = FlowControlConfig> {
     })
 }
 
-/// Placeholder for [`shortest_pause`] until the fabric is known.
+/// Placeholder that [`shortest_pause`] replaces once the network is known.
 const SHORTEST: u16 = 0;
 
-/// Returns the fewest quanta that planning accepts: a pause must outlast twice the longest wait of
-/// its refresh, a frame and a PFC frame of every class, and is refreshed every 100 ns at most.
+/// Returns the smallest number of quanta that planning accepts. A pause must last more than twice
+/// as long as its refresh may wait, and is refreshed at most every 100 ns. A refresh may wait for
+/// one data frame and a PFC frame of every class.
 fn shortest_pause(spec: &NetworkSpec) -> u16 {
     let largest = spec.framing.largest(spec.mtu.get() as u32, spec.congestion.telemetry_bytes());
     let wait = u64::from(largest.wire) + u64::from(spec.framing.control().wire) * spec.switch.lossless.len() as u64;
@@ -129,7 +130,7 @@ fn shortest_pause(spec: &NetworkSpec) -> u16 {
     bytes.div_ceil(64) as u16
 }
 
-/// Draws a share of the free buffer; with 0 every packet pauses.
+/// Draws a share of the free buffer; with 0 every packet triggers a PAUSE.
 fn alpha() -> impl Strategy<Value = f64> {
     prop_oneof![4 => 0.01f64..4.0, 1 => Just(0.0)]
 }
@@ -165,7 +166,8 @@ fn headroom() -> impl Strategy<Value = HeadroomConfig> {
     prop_oneof![2 => sih, 2 => fixed, 1 => adaptive, 1 => pooled, 2 => dsh().prop_map(HeadroomConfig::Dsh)]
 }
 
-/// Draws a load balancer, with a receiver that tolerates it; no timer repeats a packet.
+/// Draws a load balancer, and a recovery that tolerates its reordering and has no retransmission
+/// timer.
 fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> + use<> {
     let in_order = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
     let ecmp = Just((LoadBalanceConfig::Ecmp(Default::default()), in_order));
@@ -178,7 +180,7 @@ fn paths(shape: &Shape) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryCon
     prop_oneof![3 => others, 2 => with_recovery(flowlets), 2 => (from_edges, Just(tolerant))]
 }
 
-/// Draws FLB with any of its rules, and thresholds that a few packets cross.
+/// Draws FLB with any of its rules, and thresholds that a few packets exceed.
 pub fn flb() -> impl Strategy<Value = FlbConfig> {
     let time = || prop::option::weighted(0.5, (100u64..100_000).prop_map(Duration::from_ns));
     let rules = (
@@ -226,7 +228,7 @@ pub fn flb() -> impl Strategy<Value = FlbConfig> {
     })
 }
 
-/// Draws recoveries that accept any order; no flow exceeds a receiver's bitmap.
+/// Draws recoveries that accept packets in any order, with bitmaps that no flow exceeds.
 fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
     let (timeout, rto) = (Duration::ZERO, Duration::ZERO);
     let mp_rdma =
@@ -237,13 +239,13 @@ fn in_any_order() -> impl Strategy<Value = RecoveryConfig> {
     ]
 }
 
-/// Draws LetFlow or CONGA, with a receiver as above.
+/// Draws LetFlow or CONGA, and a recovery that tolerates its reordering.
 pub fn flowlets() -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
     with_recovery(prop_oneof![letflow(), conga()].boxed())
 }
 
-/// If order counts, flowlets are so long that none overtakes another: a pause, at the slowest
-/// rates, takes less than ten seconds.
+/// Adds a recovery. If it needs packets in order, the flowlet timeout is so long that no flowlet
+/// overtakes another: at the slowest rates a pause takes less than ten seconds.
 fn with_recovery(
     balancers: BoxedStrategy<LoadBalanceConfig>,
 ) -> impl Strategy<Value = (LoadBalanceConfig, RecoveryConfig)> {
@@ -262,7 +264,8 @@ fn with_recovery(
     })
 }
 
-/// Draws a flowlet timeout, an ageing no shorter than flowlets' gaps, and rules.
+/// Draws a flowlet timeout, an ageing time no shorter than the gaps of flowlets, and rules for gaps
+/// and ACKs.
 fn flowlet_rules() -> impl Strategy<Value = (Duration, Duration, Gaps, Answers)> {
     let timeout = prop_oneof![1u64..2000, 1u64..50_000];
     let rules = (select(vec![Gaps::Exact, Gaps::AgeBit]), select(vec![Answers::ByHash, Answers::ByFlowlets]));
@@ -287,7 +290,7 @@ fn conga() -> impl Strategy<Value = LoadBalanceConfig> {
     (flowlet_rules(), (1u64..50_000, 0u64..100_000), 0.01f64..1.0, 1u8..=8).prop_map(config)
 }
 
-/// Draws lossless DSH in any form.
+/// Draws any lossless options of DSH.
 pub fn dsh() -> impl Strategy<Value = DshConfig> {
     let offset = || prop::option::of((0u64..20_000).prop_map(Bytes));
     let thresholds = (alpha(), private(), offset(), offset());
@@ -315,7 +318,7 @@ pub fn dsh() -> impl Strategy<Value = DshConfig> {
     )
 }
 
-/// Draws Pyrrha in any form.
+/// Draws any options of Pyrrha.
 pub fn pyrrha_configs() -> impl Strategy<Value = PyrrhaConfig> {
     let merge = select(vec![MergePolicy::Down, MergePolicy::Any, MergePolicy::Never]);
     let soft_merge = select(vec![SoftMerge::Flush, SoftMerge::Drain]);
@@ -353,8 +356,8 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ]
 }
 
-/// Draws MP-RDMA with windows from one packet on, and thresholds and orders that a few packets
-/// cross.
+/// Draws MP-RDMA with windows of at least one packet, and with thresholds and reordering limits
+/// that a few packets exceed.
 fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
     let kmin = prop_oneof![1 => Just(60_000u64), 2 => 0u64..50_000].prop_map(Bytes);
     let sending = (select(vec![AnswerPath::Echoed, AnswerPath::Reverse]), prop::option::weighted(0.5, 1.0f64..200.0));
@@ -366,7 +369,7 @@ fn mp_rdma() -> impl Strategy<Value = CongestionConfig> {
     })
 }
 
-/// Draws SRCC's base control.
+/// Draws the congestion control on which SRCC is based.
 fn base() -> impl Strategy<Value = Base> {
     select(vec![
         Base::Dcqcn(Default::default()),
@@ -376,7 +379,7 @@ fn base() -> impl Strategy<Value = Base> {
     ])
 }
 
-/// Draws SRCC with any of its rules, and thresholds that a few packets cross.
+/// Draws SRCC with any of its rules, and thresholds that a few packets exceed.
 pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConfig> {
     let bytes = || prop::option::weighted(0.7, (1u64..50_000).prop_map(Bytes));
     let time = || prop::option::weighted(0.3, (1u64..100_000).prop_map(Duration::from_ns));
@@ -428,7 +431,7 @@ pub fn srcc(base: impl Strategy<Value = Base>) -> impl Strategy<Value = SrccConf
     })
 }
 
-/// Draws Swift with any target, so that windows reach any size.
+/// Draws Swift with any target delay, so that windows reach any size.
 fn swift() -> impl Strategy<Value = CongestionConfig> {
     let base_target = prop::option::weighted(0.5, (0u64..40).prop_map(Duration::from_us));
     let profile = select(vec![SwiftProfile::Fabric, SwiftProfile::PyrrhaNs3, SwiftProfile::Htsim]);
@@ -437,7 +440,7 @@ fn swift() -> impl Strategy<Value = CongestionConfig> {
     })
 }
 
-/// Draws PCN with any threshold, and periods from that of a packet to that of a flow.
+/// Draws PCN with any threshold, and with periods from the duration of a packet to that of a flow.
 fn pcn() -> impl Strategy<Value = CongestionConfig> {
     let threshold = prop::option::weighted(0.7, (0u64..50_000).prop_map(Bytes));
     (threshold, 100u64..60_000).prop_map(|(threshold, period_ns)| {
@@ -462,7 +465,8 @@ pub fn lossless() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), FAR_APART)
 }
 
-/// Draws lossless fabrics without links slower or faster than all others by orders of magnitude.
+/// Draws lossless fabrics in which no link is slower or faster than all others by orders of
+/// magnitude.
 pub fn lossless_at_common_rates() -> BoxedStrategy<Case> {
     cases(1..8, 15, headroom().boxed(), &[100_000])
 }
@@ -513,7 +517,7 @@ fn cases(
                 spec.switch.flow_control = flow_control;
                 spec.switch.headroom = headroom;
                 spec.switch.scheduler = scheduler;
-                // A smaller window than that many packets would never be acknowledged.
+                // With a window of fewer packets than `ack_every`, no ACK would ever be sent.
                 let windowed = match &congestion {
                     CongestionConfig::Srcc(srcc) => matches!(srcc.base, Base::Hpcc(_) | Base::Swift(_)),
                     other => matches!(
@@ -538,12 +542,12 @@ fn cases(
                     pfc.quanta = shortest;
                 }
                 (spec.load_balance, spec.recovery) = paths;
-                // A third of FLB's networks have its rate control.
+                // A third of the networks with FLB's isolation also have its rate control.
                 if let LoadBalanceConfig::Flb(FlbConfig { isolation: true, .. }) = spec.load_balance
                     && seed % 3 == 0
                 {
                     spec.congestion = CongestionConfig::FlbRc(Default::default());
-                    // Every packet of the first window must be acknowledged.
+                    // The rate control needs an ACK for every packet of the first window.
                     spec.host.ack_every = 1;
                 }
                 spec.switch.buffer = Bytes(reserved(&spec) + room);
@@ -572,7 +576,7 @@ pub fn lossy() -> BoxedStrategy<Case> {
     let mp_rdma =
         (2u32..200).prop_map(|bitmap| RecoveryConfig::MpRdma(MpRdmaRecoveryConfig { bitmap, ..Default::default() }));
     let recovery = prop_oneof![2 => irn, 1 => mp_rdma, 1 => Just(RecoveryConfig::GoBackN(Default::default()))];
-    // Every queue has room for a packet, which could never pass otherwise.
+    // Every queue has room for at least one packet; otherwise no packet could pass.
     let options = (recovery, 0.5f64..4.0, 60_000u64..400_000, any::<bool>());
     let drawn = (cases(1..4, 15, headroom().boxed(), &[100_000]), options).prop_map(
         |(Case { mut spec, flows }, (mut recovery, alpha, buffer, is_listed))| {
@@ -593,7 +597,7 @@ pub fn lossy() -> BoxedStrategy<Case> {
     drawn.boxed()
 }
 
-/// Sets a flow control that bounds queues, with all of the buffer shared.
+/// Sets a flow control that bounds queues, and shares the whole buffer.
 pub fn with_flow_control(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();

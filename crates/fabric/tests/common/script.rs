@@ -99,7 +99,7 @@ impl Sink for Recorder {
     }
 
     fn schedule(&mut self, wakeup: Wakeup<'_>, at: Time) {
-        // Kinds are in the simulator's order.
+        // Numbers follow the order in which the simulator fires timers of one instant.
         self.wakeups.insert(match wakeup {
             Wakeup::FlowStart(node) => (at, 0, node.0),
             Wakeup::FlowControl(port) => (at, 1, port.ix.into()),
@@ -173,25 +173,27 @@ impl Script {
         }
     }
 
-    /// A data packet of `flow` arrives whole on `port` at `at`.
+    /// Handles the arrival of a data packet's last byte, of `flow`, on `port` at `at`.
     pub fn arrive_data(&mut self, at: u64, port: PortIx, flow: u32, psn: u32) {
         self.arrive_data_marked(at, port, flow, psn, false);
     }
 
-    /// Data packets of `flow` arrive whole on `port`, the first at `at`, the others `gap` apart.
+    /// Handles arrivals of data packets of `flow` on `port`, the first at `at`, the others `gap`
+    /// apart.
     pub fn arrive_each(&mut self, at: u64, gap: u64, port: PortIx, flow: u32, psns: impl IntoIterator<Item = u32>) {
         for (nth, psn) in (0..).zip(psns) {
             self.arrive_data(at + nth * gap, port, flow, psn);
         }
     }
 
-    /// A data packet of `flow`, marked or not, arrives whole on `port` at `at`.
+    /// Handles the arrival of a data packet of `flow`, marked or not, on `port` at `at`.
     pub fn arrive_data_marked(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, marked: bool) {
         let (body, size) = self.data(flow, psn, marked);
         self.arrive(at, port, Frame::new(body, size));
     }
 
-    /// A data packet of `flow` with a load balancer's header arrives whole on `port` at `at`.
+    /// Handles the arrival of a data packet of `flow` with a load balancer's header on `port` at
+    /// `at`.
     pub fn arrive_data_with(&mut self, at: u64, port: PortIx, flow: u32, psn: u32, header: PathHeader) {
         let data = self.data(flow, psn, false);
         self.arrive_with(at, port, data, Record { path_header: Some(header), ..Record::default() });
@@ -206,20 +208,21 @@ impl Script {
         (Body::Packet(Packet { marked, ..packet }), size)
     }
 
-    /// An ACK or NACK of `flow` arrives whole on `port` at `at`.
+    /// Handles the arrival of an ACK or NACK of `flow` on `port` at `at`.
     pub fn arrive_answer(&mut self, at: u64, port: PortIx, flow: u32, kind: PacketKind, expected: u32) {
         let (packet, size) = self.answer(flow, kind, expected);
         self.arrive(at, port, Frame::new(Body::Packet(packet), size));
     }
 
-    /// An ACK of `flow` with a load balancer's header arrives whole on `port` at `at`.
+    /// Handles the arrival of an ACK of `flow` with a load balancer's header on `port` at `at`.
     pub fn arrive_ack_with(&mut self, at: u64, port: PortIx, flow: u32, header: PathHeader) {
         let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
         let record = Record { path_header: Some(header), ..Record::default() };
         self.arrive_with(at, port, (Body::Packet(packet), size), record);
     }
 
-    /// An ACK of `flow` from `queue` of the neighbour's port arrives whole on `port` at `at`.
+    /// Handles the arrival of an ACK of `flow`, sent from `queue` of the neighbour's port, on
+    /// `port` at `at`.
     pub fn arrive_ack_of_queue(&mut self, at: u64, port: PortIx, flow: u32, queue: u8) {
         let (packet, size) = self.answer(flow, PacketKind::Ack, 1);
         self.arrive(at, port, Frame::new(Body::Packet(Packet { queue, ..packet }), size));
@@ -231,7 +234,8 @@ impl Script {
         (packet(kind, flow, expected, class, destination), size)
     }
 
-    /// A notice of `protocol` about a flow, for its source, arrives whole on `port` at `at`.
+    /// Handles the arrival, on `port` at `at`, of a notice of `protocol` about a flow for the
+    /// flow's source.
     pub fn arrive_notice(&mut self, at: u64, port: PortIx, flow: u32, protocol: Protocol, words: [u32; 4]) {
         let to = self.fabric.flow(FlowId(flow)).src;
         let notice = Notice { protocol, from: PortId(0), flow: FlowId(flow), to, words };
@@ -240,26 +244,26 @@ impl Script {
         self.arrive_with(at, port, (body, size), Record { notice: Some(notice), ..Record::default() });
     }
 
-    /// A PFC frame with `quanta` for `classes` arrives whole on `port` at `at`.
+    /// Handles the arrival of a PFC frame with `quanta` for `classes` on `port` at `at`.
     pub fn arrive_pfc(&mut self, at: u64, port: PortIx, classes: &[u8], quanta: u16) {
         let enabled: ClassMask = classes.iter().copied().map(Class).collect();
         let pfc = Pfc { enabled, quanta, reliable: true };
         self.arrive_control(at, port, Control::Pfc(pfc));
     }
 
-    /// A PAUSE for `class` because of `cause` arrives whole on `port` at `at`.
+    /// Handles the arrival of a PAUSE for `class` with this `cause` on `port` at `at`.
     pub fn arrive_pause(&mut self, at: u64, port: PortIx, class: u8, cause: Cause) {
         let pfc = Pfc { enabled: ClassMask::of(Class(class)), quanta: u16::MAX, reliable: true };
         let (body, size) = (Body::Control(Control::Pfc(pfc)), self.fabric.spec.framing.control());
         self.arrive_with(at, port, (body, size), Record { causes: Some([cause; CLASSES]), ..Record::default() });
     }
 
-    /// A frame of Pyrrha arrives whole on `port` at `at`.
+    /// Handles the arrival of a frame of Pyrrha on `port` at `at`.
     pub fn arrive_pyrrha(&mut self, at: u64, port: PortIx, frame: PyrrhaFrame) {
         self.arrive_control(at, port, frame.into());
     }
 
-    /// A link-local frame arrives whole on `port` at `at`.
+    /// Handles the arrival of a link-local frame on `port` at `at`.
     pub fn arrive_control(&mut self, at: u64, port: PortIx, control: Control) {
         let size = self.fabric.spec.framing.control();
         self.arrive(at, port, Frame::new(Body::Control(control), size));
@@ -274,7 +278,7 @@ impl Script {
         self.input(at, |node, env| node.arrive(port, &frame, env));
     }
 
-    /// The link of `port` fails or recovers.
+    /// Handles the failure or recovery of the link of `port`.
     pub fn link_change(&mut self, at: u64, port: PortIx, up: bool) {
         self.input(at, |node, env| node.link_change(port, up, env));
     }
@@ -287,8 +291,8 @@ impl Script {
         self.recorder.sent.pop_front()
     }
 
-    /// Returns the result of `read` for the next frame for which `read` has one, if the node sends
-    /// such a frame before `limit`. Frames before that one are skipped.
+    /// Returns the result of `read` for the next frame for which it returns a value, if the node
+    /// sends such a frame before `limit`. Earlier frames are skipped.
     fn next_of<T>(&mut self, limit: u64, read: impl Fn(&Transmission, &Records) -> Option<T>) -> Option<T> {
         loop {
             let sent = self.next_transmission(limit)?;
@@ -304,7 +308,7 @@ impl Script {
         Some(Sent { at: sent.at, port: sent.port, content: sent.content(), done: sent.done })
     }
 
-    /// Returns all frames that `port` sends until `limit`: start of transmission and content.
+    /// Returns start of transmission and content of all frames that `port` sends until `limit`.
     pub fn sent_until(&mut self, limit: u64, port: PortIx) -> Vec<(u64, Content)> {
         let sent = std::iter::from_fn(|| self.next_sent(limit));
         sent.filter(|sent| sent.port == port).map(|sent| (sent.at, sent.content)).collect()
@@ -324,7 +328,8 @@ impl Script {
         flows
     }
 
-    /// Returns the time for which PAUSEs delayed the next data packet sent before `limit` here.
+    /// Returns the time for which PAUSEs delayed, at this node, the next data packet sent before
+    /// `limit`.
     pub fn next_held_up(&mut self, limit: u64) -> Option<Duration> {
         self.next_of(limit, |sent, records| {
             sent.packet(PacketKind::Data)?;
@@ -332,7 +337,7 @@ impl Script {
         })
     }
 
-    /// Returns port and load balancer's header of the next data packet sent before `limit`.
+    /// Returns the port and the load balancer's header of the next data packet sent before `limit`.
     pub fn next_path_header(&mut self, limit: u64) -> Option<(PortIx, Option<PathHeader>)> {
         self.next_of(limit, |sent, records| {
             sent.packet(PacketKind::Data).map(|_| (sent.port, records.path_header(sent.frame.record).copied()))
@@ -379,7 +384,7 @@ impl Script {
         pause.expect("the node sends a PAUSE")
     }
 
-    /// Returns the next link-local frame sent before `limit`.
+    /// Returns the next link-local frame that the node sends before `limit`.
     pub fn next_control(&mut self, limit: u64) -> Option<Control> {
         self.next_of(limit, |sent, _| match sent.frame.body {
             Body::Control(control) => Some(control),
@@ -419,7 +424,7 @@ impl Script {
         self.recorder.reports.iter().map(amount).sum()
     }
 
-    /// Returns the time for which gates were closed for roots that had given up.
+    /// Returns the time for which gates were closed because of roots that had given up.
     pub fn given_up(&self) -> Duration {
         Duration::from_ps(self.counted("merge_wait_ps"))
     }
@@ -432,8 +437,8 @@ impl Script {
     }
 }
 
-/// A frame, or several, arrive whole: `arrive!(script, 80_000 ps, port 0, data of flow 1, psn 0)`,
-/// `arrive!(script, 80_000 ps, every 1_000 ps, port 0, data of flow 1, psns 0..8)`.
+/// Handles the arrival of one or several frames: `arrive!(script, 80_000 ps, port 0, data of flow
+/// 1, psn 0)`, `arrive!(script, 80_000 ps, every 1_000 ps, port 0, data of flow 1, psns 0..8)`.
 macro_rules! arrive {
     ($script:ident, $at:literal ps, port $port:literal, data of flow $flow:literal, psn $psn:expr) => {
         $script.arrive_data($at, $port, $flow, $psn)
@@ -464,8 +469,8 @@ macro_rules! arrive {
     };
 }
 
-/// Checks the next frame sent, from its first bit to its last:
-/// `expect!(script, 80_000..160_000 ps, port 1, Data(3, 0))`.
+/// Checks the next frame sent, with the times of its first and last bit: `expect!(script,
+/// 80_000..160_000 ps, port 1, Data(3, 0))`.
 macro_rules! expect {
     ($script:ident, $at:literal .. $done:literal ps, port $port:literal, $content:expr) => {{
         use $crate::common::script::{Content::*, Sent};
@@ -487,7 +492,7 @@ macro_rules! expect_each {
     }};
 }
 
-/// Checks that the node sends nothing (more) before this instant.
+/// Checks that the node sends no further frame before this instant.
 macro_rules! expect_nothing {
     ($script:ident, before $limit:literal ps) => {
         assert_eq!($script.next_sent($limit), None)

@@ -1,10 +1,10 @@
-//! All load balancers in random leaf-spines and fat-trees: links of different rates, links that
-//! fail, tables that become empty.
+//! All load balancers in random leaf-spines and fat-trees, with links of different rates and links
+//! that fail. All tables become empty in the end.
 
 use crate::prelude::*;
 use proptest::prelude::*;
 
-/// Hosts, switches, links of hosts, links between switches.
+/// Number of hosts, number of switches, links of hosts, and links between switches.
 type Shape = (u32, u32, Vec<(u32, u32)>, Vec<(u32, u32)>);
 
 fn leaf_spines() -> impl Strategy<Value = Shape> {
@@ -37,7 +37,7 @@ fn balancers() -> impl Strategy<Value = LoadBalanceConfig> {
     ]
 }
 
-/// Draws a congestion control; MP-RDMA chooses paths itself.
+/// Draws a congestion control. Under MP-RDMA, senders choose the paths.
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
     select(vec![
         CongestionConfig::None(Default::default()),
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(outcomes.len(), flows.len());
         for outcome in &outcomes {
             prop_assert!(outcome.acknowledged.is_some() && outcome.reception.delivered == outcome.spec.bytes);
-            // MP-RDMA's receiver refuses packets too far ahead.
+            // MP-RDMA's receiver drops packets that are too far ahead, so they are retransmitted.
             prop_assert!(outcome.retransmitted == 0 || is_mp_rdma(&spec));
         }
         prop_assert_eq!(simulation.audit(), []);
@@ -143,8 +143,8 @@ proptest! {
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
     }
 
-    /// Flow state is released when a run is interrupted, every microsecond or hardly ever. Later
-    /// ACKs are still forwarded, with their reports.
+    /// Flow state is released when a run is interrupted, here every microsecond or hardly ever.
+    /// ACKs that arrive later are still forwarded with their reports.
     #[test]
     fn results_do_not_depend_on_the_release_of_flows(
         Case { mut spec, flows, .. } in networks(),
@@ -162,9 +162,9 @@ proptest! {
         prop_assert_eq!(often.fingerprint(), rarely.fingerprint());
     }
 
-    /// A link fails and recovers, and every byte is delivered. No switch enqueues a host's packet
-    /// at an uplink of its own that is down while others are up, and none enqueues any packet at a
-    /// dead port known to routes. Tables become empty as well.
+    /// A link fails and recovers, and every byte is delivered. While other uplinks are up, no
+    /// switch enqueues a host's packet at an uplink that is down. No switch enqueues any packet at
+    /// a dead port that routes already avoid. All tables become empty in the end.
     #[test]
     fn dead_links_are_avoided(
         Case { mut spec, flows, trunks } in networks(),
@@ -186,7 +186,8 @@ proptest! {
         prop_assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == outcome.spec.bytes));
         prop_assert_eq!(simulation.violations(), []);
         let trace = simulation.take_trace();
-        // Notices are lost on dead links: the state that they would have released expires.
+        // Notices are lost on dead links, so the state that these notices would have released
+        // expires.
         simulation.run_until(simulation.now() + Duration::from_ms(5), 1);
         prop_assert_eq!(entries(&simulation, simulation.now() + Duration::from_ms(20)), 0);
         let known = delay.map_or(Time::NEVER, |us| down + Duration::from_us(us));
@@ -210,7 +211,8 @@ proptest! {
     }
 }
 
-/// True if `port` is one of several from the edge of the flow's source to its destination.
+/// True if `port` is one of several ports on the way from the edge switch of the flow's source to
+/// its destination.
 fn goes_up(simulation: &Simulation, flows: &[FlowSpec], flow: u32, port: PortId) -> bool {
     let fabric = simulation.fabric();
     let (FlowSpec { src, dst, .. }, facts) = (&flows[flow as usize], fabric.wiring.ports[port]);

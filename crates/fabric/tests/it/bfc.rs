@@ -1,4 +1,5 @@
-//! BFC, and flow control per flow, which pauses by the same rule: packet scripts of a switch.
+//! Packet scripts of a switch with BFC, and of one with per-flow flow control, which pauses by the
+//! same rule.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, ACKs 60 B.
 //! Links of 100 Gb/s are 600 ns long: a one-hop BDP is 15,000 B. The link of the switch's port 2 is
@@ -8,7 +9,8 @@ use crate::prelude::*;
 
 const SWITCH: u32 = 3;
 
-/// Returns both, with the name in their PAUSEs of flow 0: the queue upstream, or the flow.
+/// Returns both flow controls, each with the value that its PAUSE frames carry for flow 0: the
+/// upstream queue, or the flow.
 fn both() -> [(FlowControlConfig, u32); 2] {
     [(FlowControlConfig::Bfc(BfcConfig::default()), 3), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
 }
@@ -34,7 +36,7 @@ fn packets(src: u32, dst: u32) -> FlowSpec {
     flow(src, dst, 952 * 1000, 0)
 }
 
-/// Returns the switch's PAUSE of the queue or flow called `name`.
+/// Returns the switch's PAUSE frame for queue or flow `name`.
 fn pause(flow_control: &FlowControlConfig, name: u32) -> Control {
     let mut switch = script(flow_control.clone(), vec![packets(0, 2)]);
     switch.arrive_each(1000, 0, 0, 0, 0..16);
@@ -45,8 +47,8 @@ fn pause(flow_control: &FlowControlConfig, name: u32) -> Control {
     pause
 }
 
-/// With one queue, the first packet beyond 15,000 B pauses the upstream; with two, the first beyond
-/// 7,500 B.
+/// If one queue is active, the first packet beyond 15,000 B pauses the upstream; if two are, the
+/// first packet beyond 7,500 B in a queue does.
 #[test]
 fn queues_that_are_active_share_a_one_hop_bdp() {
     for (flow_control, name) in both() {
@@ -72,7 +74,8 @@ fn a_flow_of_bfc_keeps_its_queue_as_long_as_it_has_packets() {
     assert_eq!(s.node.ports()[2].occupied_queues(), 1);
 }
 
-/// State exchanged before a failure is void: pauses that still hold are repeated.
+/// After a failure, neighbours forget the state exchanged before. The switch repeats all pauses
+/// that still hold.
 #[test]
 fn a_recovered_link_repeats_all_pauses() {
     for (flow_control, name) in both() {
@@ -86,14 +89,14 @@ fn a_recovered_link_repeats_all_pauses() {
     }
 }
 
-/// The other end of that link: flows paused before the failure continue after it, unless they are
-/// paused again.
+/// At the other end of the link, flows paused before the failure continue after the recovery,
+/// unless another PAUSE arrives.
 #[test]
 fn a_recovered_link_has_open_gates() {
     for (flow_control, name) in
         [(FlowControlConfig::Bfc(BfcConfig::default()), 8), (FlowControlConfig::PerFlow(PerFlowConfig {}), 0)]
     {
-        // The host's queue of the flow, or the flow.
+        // `name` is the flow's queue at the host, or the flow itself.
         let pause = pause(&flow_control, name);
         let mut host = Script::new(&spec(flow_control), vec![flow(0, 2, 2 * 952, 0)], 0);
         expect!(host, 0..80_000 ps, port 0, Data(3, 0));
@@ -105,8 +108,8 @@ fn a_recovered_link_has_open_gates() {
     }
 }
 
-/// A flow is acknowledged in full while it is paused: the next one has a queue of its own, and an
-/// open gate.
+/// A flow is acknowledged in full while it is paused. The next flow gets a queue of its own, whose
+/// gate is open.
 #[test]
 fn a_flow_that_ends_while_paused_delays_no_other() {
     next_flow_is_not_paused(&FlowControlConfig::PerFlow(PerFlowConfig {}), 0);
@@ -122,7 +125,7 @@ fn next_flow_is_not_paused(flow_control: &FlowControlConfig, name: u32) {
     expect!(host, 5_000_000..5_080_000 ps, port 0, Data(3, 0));
 }
 
-/// The next flow takes queue 8 of the finished flow: a PAUSE of queue 9 stops nobody.
+/// The next flow takes queue 8 of the finished flow, so a PAUSE of queue 9 stops no flow.
 #[test]
 fn a_flow_of_bfc_takes_the_queue_of_a_finished_flow() {
     next_flow_is_not_paused(&FlowControlConfig::Bfc(BfcConfig::default()), 9);
@@ -137,8 +140,8 @@ fn queues_of_bfc_in_use_are_counted() {
     }
 }
 
-/// A host keeps ACKs in the queue of their class, which a PAUSE cannot name: a PAUSE because of
-/// ACKs would stop the wrong packets, or none.
+/// A host keeps ACKs in the queue of their class, which PAUSE frames cannot address. A PAUSE caused
+/// by ACKs would stop other packets, or none.
 #[test]
 fn acks_pause_nobody() {
     for (flow_control, _) in both() {

@@ -1,10 +1,10 @@
-//! Closed forms, to the picosecond.
+//! Checks completion times against closed forms, to the picosecond.
 
 use crate::common::no_flow_control;
 use crate::prelude::*;
 
-/// Computes store and forward, packet by packet: the arrival of the last byte of the last packet at
-/// the receiver.
+/// Computes store-and-forward packet by packet. Returns the arrival of the last packet's last byte
+/// at the receiver.
 fn pipeline(framing: Framing, mtu: u64, bytes: u64, gbps: &[u64], delay_ns: u64) -> u64 {
     let packets = bytes.div_ceil(mtu);
     // The clock of the HPCC simulator counts whole nanoseconds.
@@ -50,19 +50,19 @@ fn unloaded_flow_completion_times_are_exact() {
     }
 }
 
-/// A link between two hosts, no switch at all.
+/// Two hosts are linked directly, without a switch.
 #[test]
 fn one_hop_is_serialisation_and_propagation() {
     let mut spec = common::network(2, 0);
     spec.links = vec![common::link(0, 1, 100, 500)];
     let (_, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
-    // 1024 + 78 + 20 bytes at 80 ps, and 500 ns.
+    // 1024 + 78 + 20 bytes take 80 ps each, and the link has a delay of 500 ns.
     assert_eq!(outcomes[0].reception.finish, Some(Time::from_ps(1122 * 80 + 500_000)));
-    // The ACK: 86 bytes back.
+    // The ACK of 86 bytes returns over the same link.
     assert_eq!(outcomes[0].acknowledged, Some(Time::from_ps(1122 * 80 + 500_000 + 86 * 80 + 500_000)));
 }
 
-/// Two and three flows into one port: the port never idles, so the last byte leaves after the
+/// Two or three flows share an egress port. The port never idles, so the last byte leaves after the
 /// serialisation of all bytes.
 #[test]
 fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
@@ -81,8 +81,8 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
             + u64::from(framing.data(last as u32, false, 0).wire);
         let first = u64::from(framing.data(1024, true, 0).wire);
         let rate = Rate::from_gbps(100);
-        // The first packet reaches the switch after its own serialisation and a link; from then on
-        // the port sends all packets.
+        // The first packet reaches the switch after its own serialisation and the delay of one
+        // link. From then on the port sends all packets.
         let expected = rate.time_for(first) + rate.time_for(senders * wire) + Duration::from_us(2);
         assert_eq!(last_finish(&outcomes), Time::ZERO + expected);
         assert_eq!(simulation.totals().drops, [0; 5]);
@@ -90,20 +90,21 @@ fn a_shared_port_is_busy_from_the_first_byte_to_the_last() {
     }
 }
 
-/// Data of h0 and an ACK of h1, both for h2, arrive at their switch in one picosecond. The younger
-/// burst is handled first, and its frame starts before the other arrival is handled: data leaves
-/// before an ACK of strict priority. If the data arrives a picosecond later, the ACK leaves first.
+/// Data of h0 and an ACK of h1, both for h2, arrive at the switch in the same picosecond. The
+/// packet whose transmission started later is handled first. Its frame starts before the other
+/// arrival is handled, so that data may leave before an ACK of strict priority. If the data arrives
+/// a picosecond later, the ACK leaves first.
 #[test]
 fn the_first_of_two_arrivals_transmits_before_the_other_is_handled() {
     let (data, ack) = (1098 * 80, 86 * 80);
-    // Delays of the links of h0 and h1: a longer one makes a burst older.
+    // Delays of the links of h0 and h1. A packet on a longer link started earlier.
     for (delay_0, delay_1, late, data_first) in [(1, 2, 0, true), (3, 2, 0, false), (1, 2, 1, false)] {
         let mut spec = star(3, 100, 1000);
         spec.switch.flow_control = no_flow_control();
         spec.links[0].delay = Duration::from_us(delay_0);
         spec.links[1].delay = Duration::from_us(delay_1);
         let [to_0, to_1, to_2] = [delay_0, delay_1, 1].map(|us| us * 1_000_000);
-        // A packet from h2 to h1, and its ACK as far as the switch.
+        // Arrival at the switch of the ACK of a packet from h2 to h1.
         let meeting = data + to_2 + data + to_1 + ack + to_1;
         let (answered, mut other) = (flow(2, 1, 1000, 0), flow(0, 2, 1000, 0));
         other.start = Time::from_ps(meeting - to_0 - data + late);

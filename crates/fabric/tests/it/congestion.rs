@@ -1,5 +1,5 @@
-//! Congestion controls and a bottleneck's queue: eight hosts send endless flows to a ninth, over
-//! links of 100 Gb/s and 1 us.
+//! Congestion controls keep the queue of a bottleneck in bounds. Eight hosts send endless flows to
+//! a ninth, over links of 100 Gb/s and 1 us.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::power_tcp::{PowerTcpConfig, Variant};
@@ -9,14 +9,14 @@ const SENDERS: u32 = 8;
 const RECEIVER: NodeId = NodeId(SENDERS);
 const SWITCH: NodeId = NodeId(SENDERS + 1);
 
-/// Measures from 10 ms to 20 ms.
+/// Measures of the interval from 10 ms to 20 ms.
 #[derive(Debug)]
 struct Measures {
     /// Shortest and longest queue at the receiver's port, bytes.
     queue: (u64, u64),
-    /// Payload's share of the receiver's link.
+    /// Share of the receiver's link rate that is payload.
     goodput: f64,
-    /// Smallest and largest share of a flow.
+    /// Smallest and largest share of one flow.
     shares: (f64, f64),
     pauses: u64,
     /// Line rate times base round-trip time, bytes.
@@ -57,7 +57,8 @@ fn without_congestion_control_pauses_hold_the_queue_at_the_threshold() {
     assert!(seen.goodput > 0.9 && seen.shares.0 > 0.12 && seen.shares.1 < 0.13, "{seen:?}");
 }
 
-/// A packet is marked for its own queue behind it, not for packets in another queue of the port.
+/// The length of a packet's own queue decides on its mark. Packets in another queue of the port do
+/// not count.
 #[test]
 fn a_mark_depends_on_the_packets_own_queue() {
     let threshold = Some(Bytes(10_000));
@@ -76,8 +77,8 @@ fn a_mark_depends_on_the_packets_own_queue() {
     assert_eq!(s.next_mark(4_500_000), Some(true));
 }
 
-/// With thresholds that suit the link, TIMELY keeps the queue below that of T_high, and no queue is
-/// paused.
+/// With thresholds that suit the link, TIMELY keeps the queue shorter than the length that
+/// corresponds to T_high, and no PAUSE is sent.
 #[test]
 fn timely_holds_the_round_trip_time_between_its_thresholds() {
     let (low, high) = (Duration::from_us(20), Duration::from_us(100));
@@ -89,7 +90,8 @@ fn timely_holds_the_round_trip_time_between_its_thresholds() {
     assert!(seen.shares.0 > 0.03 && seen.shares.1 < 0.4, "{seen:?}");
 }
 
-/// PowerTCP keeps the queue almost empty, with telemetry and without, and the link almost full.
+/// PowerTCP keeps the queue almost empty and the link almost fully used, with telemetry and
+/// without.
 #[test]
 fn power_tcp_keeps_the_queue_short() {
     for variant in [Variant::Telemetry, Variant::Delay] {
@@ -100,19 +102,21 @@ fn power_tcp_keeps_the_queue_short() {
     }
 }
 
-/// A window of rate times base round-trip time bounds flows if the queue is too short for the
-/// thresholds.
+/// A window of rate times base round-trip time bounds the bytes in flight if the queue stays too
+/// short for TIMELY's thresholds.
 #[test]
 fn a_window_bounds_what_timely_has_in_flight() {
     let seen = watch(CongestionConfig::Timely(TimelyConfig { window: true, ..Default::default() }));
-    // A packet may start while a byte of the window is free.
+    // A packet may start while at least one byte of the window is free, so a flow may exceed the
+    // window by one packet.
     assert!(seen.queue.1 <= u64::from(SENDERS) * (seen.bdp + 1100) && seen.pauses == 0, "{seen:?}");
     assert!(seen.goodput > 0.9, "{seen:?}");
 }
 
-/// 31 hosts send 1 MB each to one over links of 400 Gb/s, with the parameters of firmware: 660 us
-/// at line rate. CNPs reduce some flows to 1 Mb/s, at which the next packet departs 8.8 ms later.
-/// All flows finish before that only if a rising rate moves a departure.
+/// 31 hosts send 1 MB each to one host over links of 400 Gb/s, with the parameters of firmware. At
+/// line rate this takes 660 us. CNPs reduce some flows to 1 Mb/s, at which the next packet departs
+/// 8.8 ms later. All flows finish earlier than that only if a rising rate advances departures that
+/// are already scheduled.
 #[test]
 fn a_rate_that_rises_moves_the_next_departure() {
     let makespan = |repace| {
@@ -130,9 +134,9 @@ fn a_rate_that_rises_moves_the_next_departure() {
 }
 
 /// 32 hosts in four racks send 4 MB each to the next rack over seven of eight spines: 14 % more
-/// than the uplinks of 800 Gb/s carry. Thresholds of ports of 100 Gb/s stop the flows for longer
-/// than the overload; those of the profile for the rate keep the makespan within 5 % of that
-/// without control.
+/// than the uplinks of 800 Gb/s carry. Thresholds for ports of 100 Gb/s slow the flows for longer
+/// than the overload lasts. With the profile's thresholds for this rate, the makespan is within 5 %
+/// of that without congestion control.
 #[test]
 fn thresholds_for_the_rate_survive_a_slight_overload() {
     let makespan = |congestion| {
@@ -151,8 +155,8 @@ fn thresholds_for_the_rate_survive_a_slight_overload() {
     assert!(none < 110.0 && default > 3.0 * none && scaled < 1.05 * none, "{none} {default} {scaled}");
 }
 
-/// A hundred flows of two hosts have a timer each. The second 4 ms take as many events as the
-/// first.
+/// Each of a hundred flows of two hosts has a timer. The second 4 ms take as many events as the
+/// first 4 ms.
 #[test]
 fn the_timers_of_a_host_schedule_one_event_at_a_time() {
     let mut spec = star(3, 100, 1000);

@@ -1,5 +1,5 @@
-//! Rules for every mechanism of a slot: one test body per slot, run over all mechanisms of its
-//! registry.
+//! Rules that every mechanism of a slot must obey. Each slot has one test body, which runs with all
+//! mechanisms of the slot's registry.
 
 use crate::prelude::*;
 use backwater_engine::index::IndexVec;
@@ -39,9 +39,10 @@ fn every_registry_lists_its_mechanisms_by_name() {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Any two mechanisms deliver every byte and come to rest: no gate stays closed, no node counts
-    /// a neighbour as paused, and a lossless guarantee holds. Refused combinations are skipped.
-    /// Rates are similar: far apart, retransmission timers would fire before a round trip.
+    /// With any two mechanisms every byte is delivered, and the network comes to rest: no gate
+    /// stays closed, no node counts a neighbour as paused, and a lossless guarantee holds. Refused
+    /// combinations are skipped. Links have similar rates, because with very slow links
+    /// retransmission timers would fire before a round trip.
     #[test]
     fn any_two_mechanisms_deliver_and_come_to_rest(Case { spec, flows } in lossless_at_common_rates()) {
         let (flow_controls, headrooms) = (FlowControlConfig::all(), HeadroomConfig::all());
@@ -89,7 +90,8 @@ fn check_run(spec: &NetworkSpec, flows: &[FlowSpec]) -> Result<(), TestCaseError
 
 const PORTS: u32 = 3;
 
-/// Returns a data packet from `ingress` to port 0. Its frame is leaked: contexts borrow theirs.
+/// Returns the context of a data packet from `ingress` to port 0. The frame is leaked, because a
+/// context borrows its frame.
 fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     let mut frame = data_frame(false);
     frame.size = FrameSize { wire: bytes as u16, charge: bytes as u16 };
@@ -97,12 +99,13 @@ fn packet(ingress: PortIx, class: Class, bytes: u64) -> PacketContext<'static> {
     Box::leak(Box::new(packet)).context(0, Box::leak(Box::default()))
 }
 
-/// Admits a packet, and checks that the reported pressure is the pressure on request.
+/// Admits a packet, and checks that the pressure reported on admission equals the pressure returned
+/// on request.
 fn admit(policy: &mut AnyBufferPolicy, ingress: PortIx, class: Class, bytes: u64, now: Time) -> Result<(), DropCause> {
     match policy.admit(&packet(ingress, class, bytes), now) {
         Admission::Charged(pressure) => {
             assert_eq!(pressure, policy.pressure(ingress, class));
-            // A queue is full from its threshold on, or because it uses headroom.
+            // A queue is full if it has reached its threshold or uses headroom.
             let (held, is_full) = (policy.ingress_occupancy(ingress, class), pressure.full.has(class));
             let is_beyond = policy.threshold(ingress, class).is_some_and(|threshold| held >= threshold);
             assert!(!is_beyond || is_full, "{pressure:?} with {held} B");
@@ -123,9 +126,9 @@ fn switch_spec(headroom: &HeadroomConfig, room: u64) -> NetworkSpec {
 
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    /// A packet of the class arrives on the port.
+    /// A packet of this port, class and size arrives.
     Admit(PortIx, u8, u16),
-    /// One of the packets leaves.
+    /// One of the admitted packets leaves.
     Release(usize),
 }
 
@@ -139,8 +142,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// The accounts of a buffer policy: an admitted packet is charged until its release; no queue
-    /// is full and below XON at once; an empty queue is below XON.
+    /// Accounts of a buffer policy: an admitted packet is charged until its release. No queue is
+    /// both full and below XON, and an empty queue is below XON.
     #[test]
     fn a_buffer_policy_keeps_correct_accounts(operations in operations(), room in 1u64..200_000) {
         for config in HeadroomConfig::all() {
@@ -195,8 +198,9 @@ proptest! {
         }
     }
 
-    /// Whatever other queues use, a queue whose upstream is paused has room for frames in flight,
-    /// and until then for a frame. The packet that crossed the threshold is part of it.
+    /// Whatever other queues use, a queue whose upstream is paused has room for all frames in
+    /// flight. A queue whose upstream is not paused has room for one frame. The packet that crossed
+    /// the threshold is included.
     #[test]
     fn a_stopped_queue_still_has_its_headroom(
         operations in operations(), room in 1u64..200_000, ingress in 0..PORTS as PortIx, class in 2u8..4,
@@ -210,7 +214,7 @@ proptest! {
                 let Pressure { full, port, .. } = policy.pressure(ingress, class);
                 !full.has(class) && port != PortPressure::Full
             };
-            // All queues take what they can, but stop when they are full.
+            // All queues take as many packets as possible, but stop when they are full.
             for operation in operations.iter() {
                 now += Duration::from_ns(100);
                 if let Operation::Admit(port, class, size) = operation && may_go(&policy, *port, Class(*class)) {
@@ -235,8 +239,8 @@ proptest! {
 
 // ------------------------------------------------------------------------------ congestion control
 
-/// Returns the facts of a sender with a link of `line_rate` to a switch and a base round-trip time
-/// of 8 us.
+/// Returns the properties of a sender that has a link of `line_rate` to a switch and a base
+/// round-trip time of 8 us.
 fn sender(line_rate: Rate) -> SenderFacts {
     let fabric = Fabric::new(star(2, 100, 1000)).unwrap();
     SenderFacts { base_rtt: Duration::from_us(8), ..fabric.sender(line_rate) }
@@ -284,13 +288,13 @@ fn a_notification_point_reports_marked_packets_only() {
     }
 }
 
-/// Returns an ACK for acknowledged and sent bytes.
+/// Returns an ACK that arrives when `bytes` are acknowledged and sent.
 fn ack(now: Time, bytes: [u64; 2], rtt: Duration, hops: u8, telemetry: &Telemetry) -> AckView<'_> {
     let ([acked_bytes, sent_bytes], telemetry) = (bytes, Some(telemetry));
     AckView { now, arrived: None, acked_bytes, sent_bytes, rtt, hops, path: None, telemetry }
 }
 
-/// Draws a CNP of either kind.
+/// Draws a CNP that reports congestion, or one that does not.
 fn cnp(draws: &mut Stream, line_rate: Rate) -> Cnp {
     if draws.chance(0.5) { Cnp::NotCongested } else { Cnp::Congested(Some(line_rate)) }
 }
@@ -308,8 +312,8 @@ fn telemetry(draws: &mut Stream, now: Time, tx_bytes: &mut u64, last: &mut Time)
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Whatever ACKs and CNPs arrive, and however late, the rate is at most the line rate and never
-    /// 0, and the window is never 0.
+    /// Whatever ACKs and CNPs arrive, at whatever time, the rate is above 0 and at most the line
+    /// rate, and the window is never 0.
     #[test]
     fn a_reaction_point_stays_between_its_lowest_rate_and_line_rate(
         seed in any::<u64>(), gbps in select(vec![1u64, 10, 25, 100, 400]),
@@ -321,7 +325,7 @@ proptest! {
             let (mut now, mut stamped, mut sent, mut acked, mut tx_bytes) = (Time::ZERO, Time::ZERO, 0, 0, 0);
             prop_assert_eq!(point.rate(now), line_rate, "flows start at line rate");
             for _ in 0..2000 {
-                // Some gaps are long.
+                // Some gaps between ACKs are long.
                 let mean = if draws.chance(0.02) { 1e9 } else { 2e5 };
                 now += draws.exponential(mean);
                 match draws.below(4) {
@@ -349,8 +353,8 @@ proptest! {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// After any history, pacing and window allow the rate set by another control, and at most a
-    /// packet per round trip less if the window counts in packets.
+    /// After any history, pacing and window allow the rate that another control sets. If the window
+    /// counts in packets, the rate may be lower by one packet per round trip.
     #[test]
     fn a_reaction_point_follows_a_rate_that_is_set(
         seed in any::<u64>(), gbps in prop::sample::select(vec![1u64, 10, 25, 100, 400]), share in 0.0f64..=1.0,
@@ -424,7 +428,7 @@ fn a_load_balancer_uses_all_of_its_candidates_and_no_other_port() {
 
 // ----------------------------------------------------------------------------------- loss recovery
 
-/// A channel with a delay in a range of microseconds that loses some messages.
+/// A channel that loses some messages and delays the others by a random number of microseconds.
 struct Channel<T> {
     in_flight: BinaryHeap<Reverse<(u64, T)>>,
     delay: Range<u64>,
@@ -453,8 +457,8 @@ impl<T: Ord> Channel<T> {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Over any channel with a loss rate below 1, in any order, every packet is delivered once and
-    /// in order.
+    /// Every packet is delivered once and in order over any channel that reorders packets and has a
+    /// loss rate below 1.
     #[test]
     fn a_recovery_delivers_everything_over_a_lossy_channel(
         seed in any::<u64>(), loss in 0.0f64..0.5, delay in 1u64..30, spread in 1u64..20,

@@ -1,9 +1,9 @@
-//! Deadlocks are found with their cycle and onset, and there are no false alarms.
+//! The search finds deadlocks with their cycle and onset, and gives no false alarms.
 
 use crate::prelude::*;
 use proptest::prelude::*;
 
-/// Returns a ring of `size` switches with a host at each: link `size` + i leads from switch i to
+/// Returns a ring of `size` switches with a host at each. Link `size` + i connects switch i to
 /// switch i + 1.
 fn ring(size: u32) -> NetworkSpec {
     let mut spec = network(size, size);
@@ -14,7 +14,8 @@ fn ring(size: u32) -> NetworkSpec {
     spec
 }
 
-/// Returns a flow from every host to the host two switches ahead, all the same way round.
+/// Returns a flow from every host to the host two switches ahead. All flows go round the ring in
+/// the same direction.
 fn all_round(size: u32, bytes: u64) -> Vec<FlowSpec> {
     let switches = |i: u32| [i, i + 1, i + 2].map(|i| size + i % size);
     (0..size).map(|i| via(i, &switches(i), (i + 2) % size, bytes)).collect()
@@ -40,7 +41,7 @@ fn rings_of_three_and_four_deadlock_and_the_cycle_is_named() {
     for size in [3, 4] {
         let mut simulation = Simulation::new(ring(size), all_round(size, 10_000_000), 1).unwrap();
         let (found, deadlock) = search(&mut simulation, 1000).unwrap();
-        // All switches of the ring wait, each for the next one.
+        // Every switch of the ring waits for the next switch.
         assert_eq!(deadlock.cycle.len(), size as usize);
         let wiring = &simulation.fabric().wiring;
         for (index, (port, queue)) in deadlock.cycle.iter().enumerate() {
@@ -51,11 +52,11 @@ fn rings_of_three_and_four_deadlock_and_the_cycle_is_named() {
             let switch = facts.node.0 - size;
             assert_eq!(simulation.fabric().port_name(*port), format!("s{switch}:{}", if switch == 0 { 1 } else { 2 }));
         }
-        // The onset is the time at which the last gate of the cycle closed: not after its
-        // detection, and constant.
+        // The onset is the time at which the last gate of the cycle closed. It is not later than
+        // the detection, and later checks do not change it.
         assert!(deadlock.onset <= found && found <= deadlock.onset + Duration::from_us(1), "{deadlock:?} at {found}");
         assert_eq!(closures(&simulation, &deadlock).into_iter().max(), Some(deadlock.onset));
-        // Packets past the ring drain; then no packet moves any more.
+        // Packets that have left the ring are delivered; then no packet moves any more.
         simulation.run_until(found + Duration::from_ms(1), 1);
         let frozen = simulation.totals();
         simulation.run_until(found + Duration::from_ms(2), 1);
@@ -83,7 +84,7 @@ fn the_onset_is_the_time_of_the_last_closure() {
     assert_eq!(closures.into_iter().max(), Some(deadlock.onset));
 }
 
-/// A known deadlock persists while all of its gates have been closed since its onset.
+/// A known deadlock still exists if all of its gates have been closed since its onset.
 #[test]
 fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 10_000_000), 1).unwrap();
@@ -91,9 +92,9 @@ fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     let paused = simulation.totals().paused;
     simulation.run_until(found + Duration::from_ms(1), 1);
     assert!(simulation.is_still_dead(&deadlock));
-    // The three hosts are paused as well.
+    // The three hosts are paused, too.
     assert!(simulation.totals().paused >= paused + Duration::from_ms(3));
-    // One of the gates closed after this onset: it was open before.
+    // This onset is earlier than the closure of one of the gates.
     let onset = Time::from_ps(deadlock.onset.ps() - 1);
     assert!(!simulation.is_still_dead(&Deadlock { onset, ..deadlock.clone() }));
     // The gate of another class is open.
@@ -101,7 +102,7 @@ fn a_deadlock_holds_as_long_as_none_of_its_gates_has_opened() {
     assert!(!simulation.is_still_dead(&Deadlock { cycle, ..deadlock }));
 }
 
-/// Half the load on the same routes: no queue is ever full.
+/// With shorter flows on the same routes no queue is ever full.
 #[test]
 fn a_ring_with_short_flows_has_no_deadlock() {
     let mut simulation = Simulation::new(ring(3), all_round(3, 20_000), 1).unwrap();
@@ -109,8 +110,8 @@ fn a_ring_with_short_flows_has_no_deadlock() {
     assert!(simulation.outcomes().iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// Every flow passes one link of the ring: all links are busy and paused now and then, but buffers
-/// wait for hosts only.
+/// Every flow passes one link of the ring. All links are busy and sometimes paused, but packets in
+/// buffers wait only for hosts.
 #[test]
 fn a_busy_ring_without_a_cycle_of_buffers_is_no_deadlock() {
     let size = 4;
@@ -149,7 +150,8 @@ fn traffic_outside_the_cycle_continues() {
     assert!(outcomes[3..].iter().all(|outcome| outcome.acknowledged.is_some()));
 }
 
-/// A pause that expires releases packets: with enough headroom or not, the wait is finite.
+/// When a pause expires, packets leave. The wait is finite, whether there is enough headroom or
+/// not.
 #[test]
 fn pauses_that_expire_are_no_deadlock() {
     let mut spec = ring(3);
@@ -162,7 +164,8 @@ fn pauses_that_expire_are_no_deadlock() {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Paths that go up and then down have no cycle under any load: there is never a false alarm.
+    /// Paths that go up and then down form no cycle of buffers under any load, so the search must
+    /// never report a deadlock.
     #[test]
     fn there_is_no_false_alarm(Case { spec, mut flows } in lossless()) {
         for flow in &mut flows {

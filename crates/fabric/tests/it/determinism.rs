@@ -1,4 +1,4 @@
-//! Equal networks give equal results: repeated, in other shards, on other threads, with other node
+//! Equal networks give equal results when a run is repeated, with other shards, threads and node
 //! orders, and in all later versions.
 //!
 //! The files in `golden/` hold the results of fixed scenarios: a table, and the fingerprint of all
@@ -23,8 +23,8 @@ struct Outcome {
     totals: Totals,
 }
 
-/// Runs some 20 ms, timeouts included: pauses refreshed for seconds show nothing more, and take
-/// minutes with many shards.
+/// Runs some 20 ms, which includes timeouts. Pauses that are refreshed for seconds would add no new
+/// cases, and would take minutes with many shards.
 fn outcome(mut simulation: Simulation, threads: usize) -> Outcome {
     let mut limit = Duration::from_us(3);
     while simulation.next_event() < Time::NEVER && simulation.now() < Time::ZERO + Duration::from_ms(10) {
@@ -45,7 +45,7 @@ fn in_shards(case: &Case, shards: usize, threads: usize) -> Outcome {
     outcome(Simulation::new(case.spec.clone(), case.flows.clone(), shards).unwrap(), threads)
 }
 
-/// Runs with the nodes dealt to shards at random, in random order.
+/// Runs with nodes assigned to shards at random, and in random order.
 fn dealt(case: &Case, shards: usize, seed: u64) -> Outcome {
     let fabric = Fabric::new(case.spec.clone()).unwrap();
     let mut nodes: Vec<NodeId> = (0..case.spec.nodes.len() as u32).map(NodeId).collect();
@@ -87,8 +87,8 @@ proptest! {
         prop_assert_eq!(nodes, (0..case.spec.nodes.len() as u32).map(NodeId).collect::<Vec<_>>());
     }
 
-    /// Interruptions are no events: at an instant, within one, while flows are admitted, or between
-    /// two windows.
+    /// Interruptions do not change results, whether a run stops at an event, between two events,
+    /// while flows are admitted, or between two windows.
     #[test]
     fn interruptions_change_nothing(
         case in any_case(),
@@ -133,14 +133,15 @@ fn results_do_not_depend_on_threads() {
 
 // ------------------------------------------------------------------------------------------ golden
 
-/// Three senders, one receiver, no congestion control: PFC alone.
+/// Returns an incast of three senders, with PFC and without congestion control.
 fn incast() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = star(4, 100, 1000);
     spec.switch.buffer = Bytes(500_000);
     (spec, (0..3).map(|src| flow(src, 3, 300_000, u64::from(src) * 100)).collect())
 }
 
-/// Two leaves and two spines with two links each, hosts at 100 and uplinks at 40 Gb/s, under DCQCN.
+/// Returns two leaves and two spines under DCQCN. Hosts have 100 Gb/s, and each leaf has two
+/// uplinks of 40 Gb/s to each spine.
 fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(6, 4);
     spec.links = (0..6).map(|host| link(host, 6 + host / 3, 100, 500)).collect();
@@ -156,8 +157,8 @@ fn leaf_spine() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.collect())
 }
 
-/// A dumbbell under HPCC, in the frames of the HPCC simulator, with two lossless classes and pauses
-/// that expire.
+/// Returns a dumbbell under HPCC, with frames of the HPCC simulator, two lossless classes and
+/// pauses that expire.
 fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(8, 2);
     spec.framing = Framing::HpccNs3;
@@ -180,7 +181,8 @@ fn dumbbell() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.collect())
 }
 
-/// A flow that shares a link with an incast but not its destination: PAUSEs block it innocently.
+/// Returns an incast and a victim of its PAUSEs: a flow that shares a link with the incast, but not
+/// its destination.
 fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = network(8, 2);
     spec.links = (0..8).map(|host| link(host, 8 + host / 4, 100, 1000)).collect();
@@ -191,7 +193,7 @@ fn victim() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, culprits.into_iter().chain(victims).collect())
 }
 
-/// Seven classes under DSH: queues and whole ports are paused.
+/// Returns traffic in seven classes under DSH, which pauses queues and whole ports.
 fn shared_headroom() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = victim();
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -203,14 +205,14 @@ fn shared_headroom() -> (NetworkSpec, Vec<FlowSpec>) {
     (spec, flows.into_iter().flat_map(split).collect())
 }
 
-/// The victim of an incast under another flow control.
+/// Returns [`victim`] under another flow control.
 fn spared(flow_control: FlowControlConfig) -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = victim();
     with_flow_control(&mut spec, flow_control);
     (spec, flows)
 }
 
-/// Spraying, lossy links, and a link that fails and recovers.
+/// Returns a leaf-spine with spraying, lossy links, and a link that fails and recovers.
 fn trouble() -> (NetworkSpec, Vec<FlowSpec>) {
     let (mut spec, flows) = leaf_spine();
     spec.congestion = CongestionConfig::None(Default::default());

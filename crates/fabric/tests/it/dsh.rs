@@ -1,4 +1,4 @@
-//! DSH: its frames, its lossless guarantee, and the paper's small experiments.
+//! DSH: frames, the lossless guarantee, and small experiments of the paper.
 
 use crate::common::random::under_dsh;
 use crate::prelude::*;
@@ -10,8 +10,8 @@ use std::cell::Cell;
 
 const SWITCH: u32 = 4;
 
-/// Returns a switch with two lossless classes and 41,000 B to share: T = (41,000 - used) / 4.
-/// Headroom estimates are a few bytes.
+/// Returns a switch with two lossless classes and a shared buffer of 41,000 B, so that T = (41,000
+/// B - used) / 4. Headroom estimates are a few bytes.
 fn two_classes() -> NetworkSpec {
     let mut spec = star(4, 100, 1000);
     spec.framing = Framing::HpccNs3;
@@ -31,7 +31,7 @@ fn two_classes() -> NetworkSpec {
     spec
 }
 
-/// Returns a policy whose headroom has none of the 30,000 B that queues need.
+/// Returns a policy whose headroom pool is empty, although queues need 30,000 B.
 fn without_headroom(alpha: f64) -> HeadroomConfig {
     HeadroomConfig::Oversubscribed(OversubscribedConfig {
         ratio: 0.0,
@@ -49,41 +49,43 @@ fn in_class(class: u8, src: u32, dst: u32) -> FlowSpec {
 const EVERY_CLASS: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /// A queue's PAUSE names its class, a port's PAUSE all classes. A port is resumed when its
-/// insurance is empty and it is below its threshold, except for classes that are full themselves.
+/// insurance is empty and its occupancy is below its threshold. Classes that are full themselves
+/// stay paused.
 #[test]
 fn a_queue_is_paused_at_t_and_a_port_at_n_t() {
     let mut s = Script::new(&two_classes(), vec![in_class(3, 0, 1), in_class(5, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3, 5]);
     arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..8);
     expect_nothing!(s, before 740_000 ps);
-    // 9,000 B are more than (41,000 - 9,000) / 4.
+    // Class 3 has 9,000 B, more than T = (41,000 - 9,000) / 4.
     arrive!(s, 740_000 ps, port 0, data of flow 0, psn 8);
     expect!(s, 740_000..743_000 ps, port 0, Pause(vec![3]));
     arrive!(s, 820_000 ps, every 80_000 ps, port 0, data of flow 1, psns 0..4);
     expect_nothing!(s, before 1_140_000 ps);
-    // 14,000 B are more than 2 (41,000 - 14,000) / 4, although class 5 has no more than 5,000.
+    // The port has 14,000 B, more than 2 T = 2 (41,000 - 14,000) / 4, although class 5 has only
+    // 5,000 B.
     arrive!(s, 1_140_000 ps, port 0, data of flow 1, psn 4);
     expect!(s, 1_140_000..1_143_000 ps, port 0, Pause(EVERY_CLASS.to_vec()));
-    // Packets in flight use the insurance. Class 5 is full as well now, and its upstream is already
+    // Packets in flight use the insurance. Class 5 is also full now, but its upstream is already
     // paused.
     arrive!(s, 1_220_000 ps, every 80_000 ps, port 0, data of flow 1, psns 5..7);
     expect_nothing!(s, before 2_000_000 ps);
     let occupancy = s.node.switch().unwrap().occupancy();
     assert_eq!((occupancy.shared, occupancy.headroom), (14_000, 2_000));
     assert_eq!(s.node.flow_control().upstream_pauses().len(), 7);
-    // Two departures empty the insurance, the third leaves 13,000 B in the port, below 14,000.
-    // Class 3 remains paused: it has 7,000 B, and T is 7,000.
+    // Two departures empty the insurance. The third leaves 13,000 B in the port, less than 2 T =
+    // 14,000 B. Class 3 remains paused, because it has 7,000 B and T is 7,000 B.
     arrive!(s, 2_000_000 ps, port 1, resume [3, 5]);
     expect_each!(s, from 2_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(5, 0), Data(3, 1)]);
     expect!(s, 2_160_000..2_163_000 ps, port 0, Resume(vec![0, 1, 2, 4, 5, 6, 7]));
-    // With the next packet T is 7,250.
+    // With the next departure T becomes 7,250 B, so class 3 is resumed.
     expect!(s, 2_240_000..2_320_000 ps, port 1, Data(5, 1));
     expect!(s, 2_240_000..2_243_000 ps, port 0, Resume(vec![3]));
     assert_eq!(s.node.flow_control().upstream_pauses(), []);
 }
 
-/// A departure pauses no port, though the threshold has fallen below the port's occupancy
-/// meanwhile.
+/// A departure triggers no port-wide PAUSE, though the threshold has fallen below the port's
+/// occupancy since the last arrival.
 #[test]
 fn a_departure_pauses_no_port() {
     let flows = vec![in_class(3, 0, 1), in_class(5, 0, 1), in_class(5, 2, 1), in_class(5, 3, 1)];
@@ -98,13 +100,13 @@ fn a_departure_pauses_no_port() {
     }
     let stopping = |s: &Script| s.node.flow_control().upstream_pauses().iter().filter(|(port, _)| *port == 0).count();
     assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (23_000, 1));
-    // 10,000 B remain in port 0, more than 2 (41,000 - 22,000) / 4.
+    // 10,000 B remain in port 0, more than 2 T = 2 (41,000 - 22,000) / 4.
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     s.sent_until(2_010_000, 0);
     assert_eq!((s.node.switch().unwrap().occupancy().shared, stopping(&s)), (22_000, 1));
 }
 
-/// A packet that finds no headroom triggers a PAUSE as well.
+/// A packet that is dropped for lack of headroom also triggers a PAUSE.
 #[test]
 fn a_drop_pauses_its_class() {
     let mut spec = two_classes();
@@ -115,7 +117,7 @@ fn a_drop_pauses_its_class() {
     arrive!(s, 0 ps, port 1, pause [3]);
     arrive!(s, 100_000 ps, every 80_000 ps, port 0, data of flow 0, psns 0..2);
     expect_nothing!(s, before 200_000 ps);
-    // 2,000 B are less than (10,500 - 2,000) / 4, and 3,000 B are more than that.
+    // 2,000 B are less than T = (10,500 - 2,000) / 4, and 3,000 B would be more than T.
     arrive!(s, 260_000 ps, port 0, data of flow 0, psn 2);
     expect!(s, 260_000..263_000 ps, port 0, Pause(vec![3]));
     assert_eq!(s.node.losses().frames[DropCause::Headroom as usize], 1);
@@ -125,7 +127,7 @@ fn a_drop_pauses_its_class() {
     expect!(s, 1_000_000..1_003_000 ps, port 0, Resume(vec![3]));
 }
 
-/// An empty queue has no departure that would end a PAUSE, so none is sent.
+/// An empty queue has no departures, which could end a PAUSE, so no PAUSE is sent.
 #[test]
 fn a_drop_at_an_empty_queue_pauses_nobody() {
     let mut spec = two_classes();
@@ -157,8 +159,8 @@ fn a_port_level_pause_spares_the_control_class_alone() {
 
 // ----------------------------------------------------------------------------------- the guarantee
 
-/// No packet is dropped in random fabrics, down to the smallest buffer: private bytes, insurance,
-/// and a byte to share. Queues and ports are paused in many of them.
+/// No packet is dropped in random fabrics, even with the smallest buffer: private bytes, insurance,
+/// and one shared byte. Queues and ports are paused in many of them.
 #[test]
 fn nothing_is_lost() {
     let (with_queues, with_ports) = (Cell::new(0), Cell::new(0));
@@ -183,8 +185,8 @@ fn nothing_is_lost() {
     assert!(with_queues.get() > quarter && with_ports.get() > quarter, "{with_queues:?} {with_ports:?}");
 }
 
-/// Returns six hosts that send in all seven classes to one, through a switch with almost no shared
-/// buffer.
+/// Returns six hosts that send to one host in all seven classes, through a switch with almost no
+/// shared buffer.
 fn crowd(headroom: HeadroomConfig, room: u64) -> (NetworkSpec, Vec<FlowSpec>) {
     let mut spec = star(7, 100, 2000);
     spec.switch.lossless = (1..8).map(Class).collect();
@@ -202,8 +204,8 @@ fn assert_delivered(simulation: &Simulation) {
     assert_eq!((simulation.violations(), simulation.audit()), (vec![], vec![]));
 }
 
-/// The insurance makes DSH lossless: the same traffic loses packets without it, and is delivered by
-/// retransmission.
+/// The insurance makes DSH lossless. Without the insurance the same traffic loses packets, which
+/// are retransmitted.
 #[test]
 fn without_insurance_packets_are_lost() {
     for (insurance, is_lossy) in [(true, false), (false, true)] {
@@ -217,8 +219,8 @@ fn without_insurance_packets_are_lost() {
     }
 }
 
-/// A pool of a tenth of the headroom is too small when many queues need headroom at once. Go-Back-N
-/// repeats lost packets.
+/// A headroom pool of a tenth of the required size is too small when many queues need headroom at
+/// once. Go-Back-N repeats lost packets.
 #[test]
 fn oversubscribed_headroom_loses_packets_and_go_back_n_delivers_them() {
     for (ratio, is_lossy) in [(1.0, false), (0.1, true)] {
@@ -265,7 +267,7 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
     const FAN_IN: u64 = 400_000;
     let (hosts, near, far) = (28, 28, 29);
     let mut spec = network(hosts, 2);
-    // h0 and h1 at the first switch; r0, r1 and 24 more at the second.
+    // h0 and h1 are at the first switch, r0, r1 and 24 more hosts at the second.
     spec.links = (0..hosts).map(|host| link(host, if host < 2 { near } else { far }, 100, 2000)).collect();
     spec.links.push(link(near, far, 100, 2000));
     evaluation(&mut spec, headroom);
@@ -286,7 +288,7 @@ fn collateral_damage(headroom: HeadroomConfig) -> (f64, Duration) {
 #[test]
 fn an_innocent_flow_keeps_its_rate_under_dsh_and_loses_it_under_sih() {
     let (kept, paused) = collateral_damage(dsh());
-    // The backlog of F1 grows to 800 KB, which is about the threshold at the end of the burst.
+    // At the end of the burst, the backlog of F1 has grown to 800 KB, which is about the threshold.
     assert!(paused < Duration::from_us(5), "{paused}");
     assert!(kept > 0.99, "{kept}");
     let (kept, paused) = collateral_damage(sih());
@@ -308,7 +310,7 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     spec.links.extend(up.map(|(leaf, spine)| link(leaf, spine, 400, 2000)));
     evaluation(&mut spec, HeadroomConfig::Sih(SihConfig { resume_offset: Some(Bytes(0)), ..Default::default() }));
     spec.switch.ports = None;
-    // All hosts of a leaf send to three of another, in both directions.
+    // All hosts of a leaf send to three hosts of another leaf, in both directions.
     let between = [(0, 3), (3, 0), (1, 2), (2, 1)];
     let flows = between.into_iter().flat_map(|(from, to)| {
         (0..16)
@@ -323,9 +325,10 @@ fn the_deadlock_of_the_paper_has_its_cycle() {
     assert_eq!(cycle, [SPINE[0], LEAF[1], SPINE[1], LEAF[2]]);
 }
 
-/// A ring of three switches. Every class uses all links, but no class waits in a cycle: two hosts
-/// send in each, and neither flow goes all round. SIH delivers all. Under DSH a port-wide pause
-/// waits for all of the port's packets at the next switch, which closes the cycle.
+/// A ring of three switches. Every class uses all links, but no class has a cycle of waits: two
+/// hosts send in each class, and no flow goes all round the ring. SIH delivers all packets. Under
+/// DSH, the end of a port-wide pause depends on packets of all classes at the next switch, which
+/// closes the cycle.
 #[test]
 fn a_deadlock_of_port_wide_pauses_is_found() {
     let ring = |headroom| {
@@ -351,13 +354,13 @@ fn a_deadlock_of_port_wide_pauses_is_found() {
     assert_eq!(find_deadlock(&mut under_sih, 1, 2000), None);
     assert!(under_sih.totals().pause_frames > 0);
     assert_delivered(&under_sih);
-    // Without shared headroom a queue passes from its threshold into the insurance, which pauses
+    // Without shared headroom, a queue above its threshold uses the insurance at once, which pauses
     // the port.
     let mut simulation = ring(HeadroomConfig::Dsh(DshConfig { shared_headroom: false, ..Default::default() }));
     let deadlock = find_deadlock(&mut simulation, 1, 2000).unwrap();
     assert_eq!(deadlock.cycle.len(), 3, "{:?}", deadlock.cycle);
     assert!(simulation.totals().port_pause_frames > 0);
-    // No packet moves any more, after those past the ring have drained.
+    // Packets that have left the ring are delivered; then no packet moves any more.
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);
     let frozen = simulation.totals();
     simulation.run_until(simulation.now() + Duration::from_ms(1), 1);

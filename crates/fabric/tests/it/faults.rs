@@ -1,4 +1,5 @@
-//! Links that corrupt frames, and links that fail and recover: Go-Back-N delivers every byte.
+//! Go-Back-N delivers every byte over links that corrupt frames, and over links that fail and
+//! recover.
 //!
 //! Times are those of the framing of the HPCC simulator with 952 B of payload at 100 Gb/s: data
 //! frames of 1000 B take 80,000 ps, ACKs of 60 B 4,000 ps (that simulator counts whole
@@ -16,7 +17,7 @@ fn fault(link: usize, down: Time, up: Time) -> LinkFault {
     LinkFault { link, down, up }
 }
 
-/// Returns two hosts on one link of 1 us, with frames as above.
+/// Returns two hosts on one link of 1 us, with the frames described above.
 fn pair() -> NetworkSpec {
     let mut spec = network(2, 0);
     spec.framing = Framing::HpccNs3;
@@ -57,7 +58,7 @@ fn assert_delivered(simulation: &Simulation, outcomes: &[FlowOutcome]) {
     assert_eq!((simulation.unfinished(), simulation.fabric().flows.live()), (vec![], 0));
 }
 
-/// Flows finish one after the other, within the timeout of the first.
+/// Flows finish one after the other, all within the timeout of the first flow.
 #[test]
 fn a_finished_flow_leaves_neither_state_nor_timer() {
     let flows = (0..30_000).map(|i| flow(0, 1, 100, i * 100)).collect();
@@ -95,7 +96,8 @@ fn everything_is_delivered_over_lossy_links() {
     }
 }
 
-/// The loss rate is the error rate: 5 x 1.2 MB in packets of 1 KB, over 4 links, and their ACKs.
+/// The share of frames lost equals the error rate. Five flows of 1.2 MB send packets of 1 KB over 4
+/// links, and ACKs return.
 #[test]
 fn the_error_rate_is_that_of_frames() {
     let mut spec = pair();
@@ -109,7 +111,7 @@ fn the_error_rate_is_that_of_frames() {
 #[test]
 fn everything_is_delivered_when_a_link_fails_and_recovers() {
     let (spec, us) = (leaf_spine(), |us: u64| at_ns(us * 1000));
-    // Each link in turn, host links and uplinks, for a moment and for long.
+    // Each link fails in turn, host links and uplinks, for a short or a long time.
     for link in 0..spec.links.len() {
         for up in [6, 60, 9000] {
             let mut spec = spec.clone();
@@ -122,8 +124,8 @@ fn everything_is_delivered_when_a_link_fails_and_recovers() {
     }
 }
 
-/// Host 3 is overloaded, and its senders are paused all the time. Their links fail meanwhile, so
-/// that data, PAUSEs and RESUMEs are lost.
+/// Host 3 is overloaded, and its senders are paused all the time. The links of the senders fail
+/// meanwhile, so that data, PAUSEs and RESUMEs are lost.
 #[test]
 fn a_link_may_fail_while_it_is_paused() {
     for pause in [PauseModel::UntilResume, PauseModel::Quanta] {
@@ -149,7 +151,7 @@ fn a_link_may_fail_while_it_is_paused() {
     }
 }
 
-/// A pause of these quanta expires long before a frame has passed the link; the switch still holds
+/// A pause with these quanta expires long before a frame has passed the link. The switch still uses
 /// no more than its headroom.
 #[test]
 fn a_recovered_link_waits_longer_than_a_short_pause() {
@@ -168,7 +170,8 @@ fn a_recovered_link_waits_longer_than_a_short_pause() {
     }
 }
 
-/// PFC does not wait for the state of a peer that never announces one.
+/// After a recovery, PFC does not wait for the state of a peer whose flow control never announces
+/// its state.
 #[test]
 fn a_link_between_two_kinds_of_flow_control_recovers() {
     for flow_control in
@@ -183,7 +186,7 @@ fn a_link_between_two_kinds_of_flow_control_recovers() {
 }
 
 /// Neighbours with PFC and with Pyrrha, in either order, wait for each other after a failure. No
-/// buffer is shared, so that packets sent at once would be lost.
+/// buffer is shared, so packets sent immediately after the recovery would be lost.
 #[test]
 fn a_border_of_pfc_and_pyrrha_recovers_without_loss() {
     let roomy = HeadroomConfig::Static(StaticConfig { xoff: Bytes(1 << 30), ..Default::default() });
@@ -236,14 +239,14 @@ fn state_kept_because_of_a_failed_link_is_no_violation() {
     }
 }
 
-/// The last packet is lost, and no later packet reveals the loss: only the timer does.
+/// The last packet is lost. No later packet reveals the loss, so only the timer repeats it.
 #[test]
 fn a_lost_tail_is_repeated_when_the_timer_fires() {
     let mut spec = pair();
     spec.recovery = go_back_n(Duration::from_us(4), Duration::from_us(100));
     spec.links[0].delay = Duration::from_ps(1);
-    // Three packets. The last is on the wire from 160,000 to 240,000 ps, alone after the second
-    // ACK.
+    // The flow has three packets. The last is on the wire from 160,000 to 240,000 ps, and the
+    // second ACK arrives before the link fails.
     spec.faults = vec![fault(0, Time::from_ps(2 * DATA + DATA / 2), Time::from_ps(3 * DATA))];
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 3 * 952, 0)]);
     assert_eq!(simulation.totals().drops, [0, 0, 0, 1, 0]);
@@ -292,7 +295,7 @@ fn without_a_timer_a_lost_tail_is_lost() {
     assert_eq!((simulation.totals().live_flows(), simulation.audit()), (1, vec![]));
 }
 
-/// The receiver sends a NACK for each gap at once, and again only after the NACK interval.
+/// The receiver sends a NACK for each gap at once, and repeats it only after the NACK interval.
 #[test]
 fn a_gap_triggers_a_nack_at_once_and_again_after_the_nack_interval() {
     let mut s = script(Duration::from_ms(1), 100, 1);
@@ -304,19 +307,19 @@ fn a_gap_triggers_a_nack_at_once_and_again_after_the_nack_interval() {
     expect_nothing!(s, before 1_160_000 ps);
     arrive!(s, 1_160_000 ps, port 0, data of flow 0, psn 5);
     expect!(s, 1_160_000..1_164_000 ps, port 0, Nack(1));
-    // The gap is filled, and another one follows, which triggers a NACK at once.
+    // The gap is filled. Then another gap follows, which triggers a NACK at once.
     arrive!(s, 1_240_000 ps, port 0, data of flow 0, psn 1);
     expect!(s, 1_240_000..1_244_000 ps, port 0, Ack(2));
     arrive!(s, 1_320_000 ps, port 0, data of flow 0, psn 3);
     expect!(s, 1_320_000..1_324_000 ps, port 0, Nack(2));
-    // A packet delivered before is acknowledged again.
+    // A duplicate of a delivered packet is acknowledged again.
     arrive!(s, 1_400_000 ps, port 0, data of flow 0, psn 0);
     expect!(s, 1_400_000..1_404_000 ps, port 0, Ack(2));
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
-/// A NACK takes the sender back to the gap, a stale NACK does not, and the timer counts from the
-/// last progress.
+/// After a NACK the sender continues from the gap; a stale NACK has no effect. The timer counts
+/// from the last progress.
 #[test]
 fn a_nack_takes_the_sender_back_to_the_gap() {
     let mut s = script(Duration::from_us(10), 5, 0);
@@ -326,15 +329,16 @@ fn a_nack_takes_the_sender_back_to_the_gap() {
     arrive!(s, 250_000 ps, port 0, ack of flow 0, expected 2);
     arrive!(s, 260_000 ps, port 0, nack of flow 0, expected 1);
     expect_each!(s, from 320_000 ps, 80_000 ps each, port 0, [Data(3, 2), Data(3, 3), Data(3, 4)]);
-    // With packet 2, a packet is in flight again.
+    // The timer counts from the retransmission of packet 2, since no packet was in flight before.
     expect_nothing!(s, before 10_320_000 ps);
     expect_each!(s, from 10_320_000 ps, 80_000 ps each, port 0, [Data(3, 2), Data(3, 3)]);
-    // An earlier ACK skips the packets that need not be repeated.
+    // An ACK for the first transmissions arrives late, so the remaining packets need not be
+    // repeated.
     arrive!(s, 10_450_000 ps, port 0, ack of flow 0, expected 5);
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
-/// Answers without progress do not delay the timer: a known ACK, an old NACK.
+/// ACKs and NACKs that acknowledge no new packet do not delay the timer.
 #[test]
 fn the_timer_counts_from_the_last_progress() {
     let mut s = script(Duration::from_us(10), 3, 0);
@@ -346,8 +350,8 @@ fn the_timer_counts_from_the_last_progress() {
     expect!(s, 11_000_000..11_080_000 ps, port 0, Data(3, 2));
 }
 
-/// A NACK of the oldest packet brings no progress and takes the sender back to where no packet is
-/// in flight: the timer counts from the next packet, at 240,000 ps, not from the first one.
+/// A NACK for the oldest packet acknowledges nothing, and afterwards no packet counts as in flight.
+/// The timer therefore counts from the next packet, at 240,000 ps, not from the first one.
 #[test]
 fn a_nack_of_all_that_is_in_flight_stops_the_timer() {
     let mut s = script(Duration::from_us(10), 3, 0);
@@ -358,7 +362,8 @@ fn a_nack_of_all_that_is_in_flight_stops_the_timer() {
     expect!(s, 10_240_000..10_320_000 ps, port 0, Data(3, 0));
 }
 
-/// A flow starts while the link is down. Only the link itself notifies the sender of its recovery.
+/// A flow starts while the link is down. The recovery of the link is the only event that starts the
+/// transmission.
 #[test]
 fn waiting_packets_leave_at_the_instant_of_recovery() {
     let mut spec = pair();
@@ -370,8 +375,8 @@ fn waiting_packets_leave_at_the_instant_of_recovery() {
     expect_each!(s, from 3_000_000 ps, 80_000 ps each, port 0, [Data(3, 0), Data(3, 1)]);
 }
 
-/// A marked packet is acknowledged at once, however few packets are acknowledged otherwise; the
-/// count restarts with it.
+/// A marked packet is acknowledged at once, whatever `ack_every` is. Counting then restarts with
+/// the next packet.
 #[test]
 fn a_mark_is_answered_at_once() {
     let mut spec = pair();
@@ -387,7 +392,8 @@ fn a_mark_is_answered_at_once() {
     assert_eq!(answered, [3, 5, 6, 10]);
 }
 
-/// Fewer ACKs lose no data and do not delay the end: the last packet is always acknowledged.
+/// With fewer ACKs no data is lost and flows do not end later, because the last packet is always
+/// acknowledged.
 #[test]
 fn acks_every_n_packets_lose_no_data() {
     for (ack_every, expected) in [(1, 100), (2, 50), (7, 15), (100, 1), (1000, 1)] {
@@ -402,8 +408,8 @@ fn acks_every_n_packets_lose_no_data() {
     }
 }
 
-/// Spraying reorders, and Go-Back-N takes every gap for a loss: many packets are sent twice, and
-/// all bytes are delivered.
+/// Spraying reorders packets, and Go-Back-N takes every gap for a loss. Many packets are sent
+/// twice, and all bytes are delivered.
 #[test]
 fn spraying_reorders_and_still_delivers() {
     let mut spec = leaf_spine();
@@ -425,7 +431,7 @@ fn a_host_with_two_ports() {
     assert_delivered(&simulation, &outcomes);
     let sent: Vec<u64> = (0..2).map(|port| simulation.node(NodeId(0)).ports()[port].sent_bytes()).collect();
     assert!(sent.iter().all(|bytes| *bytes > 200_000), "{sent:?}");
-    // The flows take 3.2 MB over two ports of 100 Gb/s each.
+    // The flows send 3.2 MB in all, over two ports of 100 Gb/s.
     let finish = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap()).max().unwrap();
     assert!(finish < at_ns(240_000), "{finish}");
 
@@ -439,7 +445,7 @@ fn a_host_with_two_ports() {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// Random errors and faults on random fabrics.
+    /// Every byte is delivered in random fabrics with random errors and faults.
     #[test]
     fn everything_is_delivered_despite_errors_and_faults(
         case in common::random::lossless(),

@@ -1,5 +1,5 @@
-//! FLB in a network: measured delays, rerouting, isolation and its end, and the paper's Figures 2
-//! and 3.
+//! FLB in networks: measured delays, rerouting, start and end of isolation, and the paper's Figures
+//! 2 and 3.
 
 use crate::prelude::*;
 use backwater_engine::index::IndexVec;
@@ -33,13 +33,13 @@ fn paths(simulation: &Simulation, node: u32) -> Vec<PathState> {
 
 // ------------------------------------------------------------------------- the testbed of Figure 1
 
-/// H0 to H16 are hosts 0 to 16, and R0 to R2 hosts 17 to 19. S0 is switch 20, S1 to S3 are 21 to
-/// 23, and S4 is 24. At S0 ports 3 to 5 are the paths P0 to P2.
+/// H0 to H16 are hosts 0 to 16, and R0 to R2 are hosts 17 to 19. S0 is switch 20, S1 to S3 are
+/// switches 21 to 23, and S4 is switch 24. Ports 3 to 5 of S0 lead to the paths P0 to P2.
 const S0: u32 = 20;
 const S4: u32 = 24;
 
-/// Returns the testbed with 40 Gb/s and 22 MB everywhere, and PFC with the dynamic threshold of
-/// `papers/flb/fig02-03.toml`.
+/// Returns the testbed. All links have 40 Gb/s, all switches 22 MB of buffer, and PFC has the
+/// dynamic threshold of `papers/flb/fig02-03.toml`.
 fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     let mut spec = network(20, 5);
     spec.links = (0..3).map(|host| link(host, S0, 40, 1000)).collect();
@@ -53,7 +53,8 @@ fn testbed(load_balance: LoadBalanceConfig) -> NetworkSpec {
     spec
 }
 
-/// Returns f0 to f2 from Hi to Ri, pinned to these paths if given.
+/// Returns the flows f0 to f2, where fi goes from Hi to Ri. Flows are pinned to the given paths, if
+/// any.
 fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
     let mut flows: Vec<_> = (0..3).map(|i| flow(i, 17 + i, 250_000_000, 0)).collect();
     for (flow, path) in flows.iter_mut().zip(pinned.into_iter().flatten()) {
@@ -62,12 +63,12 @@ fn long_flows(pinned: Option<[u32; 3]>) -> Vec<FlowSpec> {
     flows
 }
 
-/// Returns 40 flows of 64 KB from each of H3 to H16 to R2, at `us`.
+/// Returns flows to R2 that start at `us`: 40 flows of 64 KB from each of H3 to H16.
 fn bursts(us: u64) -> impl Iterator<Item = FlowSpec> {
     (3..17).flat_map(move |host| (0..40).map(move |_| flow(host, 19, 64_000, us * 1000)))
 }
 
-/// Returns the payload delivered of each of f0 to f2.
+/// Returns the payload bytes delivered of f0, f1 and f2.
 fn delivered(simulation: &Simulation) -> [u64; 3] {
     let mut delivered = [0; 3];
     for outcome in simulation.unfinished() {
@@ -78,7 +79,8 @@ fn delivered(simulation: &Simulation) -> [u64; 3] {
     delivered
 }
 
-/// Returns Gb/s of f0 to f2 before the bursts, from 2 to 4 ms, and during them, from 4.2 to 10 ms.
+/// Returns the rates of f0 to f2 in Gb/s before the bursts (2 to 4 ms) and during the bursts (4.2
+/// to 10 ms).
 fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], Simulation) {
     let flows: Vec<_> = long_flows(pinned).into_iter().chain(bursts(4000)).collect();
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
@@ -91,8 +93,8 @@ fn rates(spec: &NetworkSpec, pinned: Option<[u32; 3]>) -> ([f64; 3], [f64; 3], S
     (rate(a, b, 2000.0), rate(c, d, 5800.0), simulation)
 }
 
-/// Returns the testbed with a seed for which f0 is alone on its path, and f1 and f2 share one,
-/// under a load balancer that draws paths.
+/// Returns the testbed with a load balancer that draws paths, and a seed for which f0 has a path of
+/// its own and f1 and f2 share a path.
 fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
     let spec = |seed| NetworkSpec { seed, ..testbed(load_balance.clone()) };
     let is_so = |spec: &NetworkSpec| {
@@ -104,7 +106,7 @@ fn seed_of_the_paper(load_balance: &LoadBalanceConfig) -> NetworkSpec {
     (1..100).map(spec).find(is_so).unwrap()
 }
 
-/// Figure 2: with ECMP f1, which shares its path with f2, is blocked during the bursts; f0 is not.
+/// Figure 2: under ECMP the bursts block f1, which shares its path with f2, but not f0.
 #[test]
 fn under_ecmp_the_flow_on_the_same_path_is_blocked() {
     let (before, during, _) = rates(&testbed(LoadBalanceConfig::Ecmp(Default::default())), Some([0, 2, 2]));
@@ -112,8 +114,8 @@ fn under_ecmp_the_flow_on_the_same_path_is_blocked() {
     assert!(during[0] > 0.95 * before[0] && during[1] < 0.5 * before[1], "{before:?} {during:?}");
 }
 
-/// LetFlow is worse: f2 has gaps only while it is paused, and its congestion follows it to the path
-/// of f0.
+/// LetFlow is worse: f2 has gaps only while it is paused, so it moves to the path of f0 during the
+/// congestion and blocks f0, too.
 #[test]
 fn under_letflow_the_congested_flow_blocks_both() {
     let letflow = LoadBalanceConfig::LetFlow(LetFlowConfig::default());
@@ -121,8 +123,8 @@ fn under_letflow_the_congested_flow_blocks_both() {
     assert!(during[0] < 0.75 * before[0] && during[1] < 0.9 * before[1], "{before:?} {during:?}");
 }
 
-/// With FLB f2 is isolated, and f0 and f1 keep their rates, with the minimal rate control or
-/// without.
+/// With FLB, f2 is isolated, and f0 and f1 keep their rates, both with and without FLB's minimal
+/// rate control.
 #[test]
 fn under_flb_only_the_congested_flow_is_slowed() {
     for (seed, congestion) in [(1, "none"), (2, "none"), (3, "flb-rc"), (4, "flb-rc")] {
@@ -139,7 +141,7 @@ fn under_flb_only_the_congested_flow_is_slowed() {
         }
         assert!(during[2] < 0.5 * before[2], "{congestion}: {before:?} {during:?}");
         assert_eq!(simulation.totals().drops, [0; DropCause::ALL.len()]);
-        // Figure 3: only f2's path is paused; with the rate control none is.
+        // Figure 3: only f2's path is paused; with the rate control no path is paused.
         let paused = (1..=3).filter(|core| has_been_paused(&simulation, NodeId(S0 + core))).count();
         assert_eq!(paused, usize::from(congestion == "none"));
         assert_eq!(simulation.totals().pause_frames == 0, congestion == "flb-rc");
@@ -153,8 +155,8 @@ fn has_been_paused(simulation: &Simulation, core: NodeId) -> bool {
 
 // --------------------------------------------------------------------------------- measured delays
 
-/// Returns hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, and spines 10 and 11, whose links to leaf 9
-/// have `down` Gb/s. A leaf's ports 0 to 3 lead to hosts.
+/// Returns a leaf-spine with hosts 0 to 3 on leaf 8, hosts 4 to 7 on leaf 9, and spines 10 and 11.
+/// Links from spines to leaf 9 have `down` Gb/s. Ports 0 to 3 of a leaf lead to hosts.
 fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
     let mut spec = common::leaf_spine(2, 4, 2);
     for link in &mut spec.links[10..] {
@@ -165,8 +167,9 @@ fn leaf_spine(config: FlbConfig, down: u64) -> NetworkSpec {
     spec
 }
 
-/// Returns edges 8 and 9 of two pods, whose aggregation switches are 10 and 11, and 12 and 13.
-/// Cores 14 and 15 connect 10 and 12, cores 16 and 17 connect 11 and 13.
+/// Returns two pods. The first has edge 8 and aggregation switches 10 and 11, the second has edge 9
+/// and aggregation switches 12 and 13. Cores 14 and 15 connect switches 10 and 12, cores 16 and 17
+/// connect switches 11 and 13.
 fn two_pods() -> NetworkSpec {
     let hosts = (0..8).map(|host| (host, 8 + host / 4));
     let pods = [(8, 10), (8, 11), (9, 12), (9, 13)];
@@ -177,28 +180,29 @@ fn two_pods() -> NetworkSpec {
     spec
 }
 
-/// Each of four flows from one edge to the other takes a core of its own, with all its packets: the
-/// edge alternates between its two uplinks, and also chooses the core behind them.
+/// Each of four flows between the two edges passes a core of its own with all its packets. The edge
+/// takes its two uplinks in turn, and also chooses the core behind the uplink.
 #[test]
 fn in_three_tiers_the_edge_chooses_whole_paths() {
     let flows: Vec<_> = (0..4).map(|host| flow(host, 4 + host, 100_000, 0)).collect();
-    // Flows keep their first path, though two of them exceed an uplink.
+    // With these options flows keep their first path, although two flows exceed an uplink.
     let (stamp, ties) = (StampPoint::Arrival, Ties::InTurn);
     let config = FlbConfig { stamp, ties, isolation: false, ..Default::default() };
     let spec = NetworkSpec { load_balance: LoadBalanceConfig::Flb(config), ..two_pods() };
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     simulation.run_until(at_us(60), 1);
     assert!(simulation.unfinished().is_empty());
-    // Flows are longer than 100,000 B on the wire; port 1 of a core leads to the pod of edge 9.
+    // Each flow has more than 100,000 B on the wire, and port 1 of a core leads to the pod of edge
+    // 9.
     let to_other_pod = |core| simulation.node(NodeId(core)).ports()[1].sent_wire_bytes();
     let full = to_other_pod(14);
     assert!(full > 100_000 && [15, 16, 17].into_iter().all(|core| to_other_pod(core) == full), "{full}");
     assert_eq!(paths(&simulation, 8).len(), 4);
 }
 
-/// A ring of `n` switches with a host each, and three more hosts at switch 0 and four at the
-/// opposite one. A route has room for five links between switches. If paths are longer, flows still
-/// take the first link of each in turn, and delays are measured.
+/// A ring of `n` switches has a host at each switch, three more hosts at switch 0 and four more at
+/// the opposite switch. A route has room for five links between switches. If paths are longer,
+/// flows still take the first links of all paths in turn, and delays are measured.
 #[test]
 fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
     for n in [10, 12, 14, 16] {
@@ -207,7 +211,7 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
         spec.links = (0..n).map(|i| link(i, switch + i, 100, 1000)).collect();
         spec.links.extend((0..7).map(|i| link(n + i, if i < 3 { switch } else { opposite }, 100, 1000)));
         spec.links.extend((0..n).map(|i| link(switch + i, switch + (i + 1) % n, 100, 1000)));
-        // Flows keep their first path.
+        // With these options flows keep their first path.
         let config = FlbConfig {
             stamp: StampPoint::Arrival,
             ties: Ties::InTurn,
@@ -234,8 +238,8 @@ fn paths_that_are_longer_than_a_route_are_chosen_by_their_first_link() {
     }
 }
 
-/// Four flows to one host isolate one of the four paths: the other core behind the same uplink and
-/// those behind the other uplink are left to other flows.
+/// Four flows to one host isolate one of the four paths. The other core behind the same uplink and
+/// both cores behind the other uplink remain for other flows.
 #[test]
 fn in_three_tiers_one_core_is_isolated() {
     let spec = two_pods();
@@ -246,16 +250,17 @@ fn in_three_tiers_one_core_is_isolated() {
     assert_eq!((paths(&simulation, 8).len(), isolated(&simulation)), (4, 1));
 }
 
-/// Returns leaf 8's delays of its paths to leaf 9, in order, in picoseconds.
+/// Returns the delays that leaf 8 has measured for its paths to leaf 9, in order of paths, in
+/// picoseconds.
 fn delays(simulation: &Simulation) -> Vec<u64> {
     paths(simulation, 8).iter().map(|path| path.delay.ps()).collect()
 }
 
-/// At 0, one packet takes each path and finds it idle. At 100 us, another packet takes each path,
-/// and a sampled packet follows 50 ns later. A flow's first packet takes 89.76 ns at 100 Gb/s, so
-/// the sampled packet waits 39.76 ns for the uplink. If the link to leaf 9 has 25 Gb/s, the packet
-/// in front takes 359.04 ns there. The sampled packet reaches the spine 89.76 ns after it and waits
-/// another 269.28 ns.
+/// At time 0, a packet takes each path and finds the path idle. At 100 us, another packet takes
+/// each path, and a sampled packet follows 50 ns later. A flow's first packet takes 89.76 ns at 100
+/// Gb/s, so the sampled packet waits 39.76 ns for the uplink. If the link to leaf 9 has 25 Gb/s,
+/// the packet in front takes 359.04 ns on that link. The sampled packet reaches the spine 89.76 ns
+/// after the packet in front and waits another 269.28 ns.
 #[test]
 fn the_measured_delay_is_that_of_the_sampled_packet() {
     for (stamp, down, bytes, behind, expected) in [
@@ -263,8 +268,8 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
         (StampPoint::Departure, 100, 1024, 50, 0),
         (StampPoint::Arrival, 25, 1024, 50, 309_040),
         (StampPoint::Departure, 25, 1024, 50, 269_280),
-        // 100 B of payload are 198 B on the wire, or 15.84 ns: these packets reach the leaf 56.08
-        // ns behind the others, and the spine 15.84 ns behind them.
+        // Sampled packets with 100 B of payload have 198 B on the wire and take 15.84 ns. They
+        // reach the leaf 56.08 ns after the packets in front, and the spine 15.84 ns after these.
         (StampPoint::Arrival, 25, 100, 130, 89_760 - 56_080 + 359_040 - 15_840),
     ] {
         let sample_period = Some(Duration::from_ns(100_020));
@@ -286,9 +291,9 @@ fn the_measured_delay_is_that_of_the_sampled_packet() {
     }
 }
 
-/// Four leaves of two hosts, two spines. Some ACKs of IRN arrive after the end of their flow. They
-/// carry reports, whether the flow's state is released by then, as it is every microsecond here, or
-/// hardly ever.
+/// The network has four leaves of two hosts and two spines. Some ACKs of IRN arrive after the end
+/// of their flow. These ACKs carry reports, whether or not the flow's state has been released.
+/// State is released every microsecond, or hardly ever.
 #[test]
 fn late_answers_carry_reports() {
     let mut spec = common::leaf_spine(4, 2, 2);
@@ -305,15 +310,16 @@ fn late_answers_carry_reports() {
     assert_eq!(often.fingerprint(), rarely.fingerprint());
 }
 
-/// The shortest delay of a path counts as that of the idle path. With the shortest delay of all
-/// paths instead, a slower path has more.
+/// By default, a path's shortest delay counts as the delay of the idle path, so a slower path has
+/// no extra delay. If the shortest delay of all paths counts instead, a slower path has extra
+/// delay.
 #[test]
 fn a_slower_path_has_more_delay_if_links_count() {
     for (delay_of, slower) in [(DelayOf::Queueing, 0), (DelayOf::OneWay, 359_040 - 89_760)] {
         let config = FlbConfig { delay_of, ties: Ties::InTurn, ..Default::default() };
         let mut spec = leaf_spine(config, 100);
-        // The link from spine 11 to leaf 9. A full packet takes 358.72 - 89.68 ns longer; the
-        // measured one is the first of a flow, which has 16 B more.
+        // The link from spine 11 to leaf 9 has 25 Gb/s instead of 100 Gb/s. The measured packet,
+        // the first of a flow, takes 359.04 ns there instead of 89.76 ns.
         spec.links.last_mut().unwrap().rate = Rate::from_gbps(25);
         let flows = vec![flow(0, 4, 1024, 0), flow(1, 5, 1024, 0)];
         let mut simulation = Simulation::new(spec, flows, 1).unwrap();
@@ -324,8 +330,8 @@ fn a_slower_path_has_more_delay_if_links_count() {
 
 // --------------------------------------------------------------------------------------- isolation
 
-/// Returns the most isolated flows and isolation paths of leaf 8 at once, observed every
-/// microsecond while these flows run, and those left in the end.
+/// Returns leaf 8's greatest numbers of isolated flows and isolation paths at one instant, observed
+/// every microsecond while these flows run, and both numbers in the end.
 fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)) {
     let mut simulation = Simulation::new(spec, flows, 1).unwrap();
     let mut most = (0, 0);
@@ -338,7 +344,7 @@ fn isolation(spec: NetworkSpec, flows: Vec<FlowSpec>) -> ((u64, u64), (u64, u64)
     (most, (count(&simulation, 8, "isolated_flows"), count(&simulation, 8, "isolation_paths")))
 }
 
-/// Returns four spines, so that there is room for isolation paths.
+/// Returns a leaf-spine with four spines, so that several paths can be isolated.
 fn four_spines() -> NetworkSpec {
     let mut spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
     spec.nodes.extend(network(0, 14).nodes.into_iter().skip(12));
@@ -346,8 +352,8 @@ fn four_spines() -> NetworkSpec {
     spec
 }
 
-/// The congested flows of one port of leaf 9 need one path, however many they are; those of two
-/// ports need two. Isolated flows and paths are released when the flows are done.
+/// All congested flows of one port of leaf 9 share one isolation path; flows of two ports need two
+/// paths. Isolated flows and paths are released when the flows are done.
 #[test]
 fn every_congested_port_needs_a_path() {
     let to_one = |dst| (0..4).map(move |src| flow(src, dst, 300_000, 0));
@@ -359,8 +365,8 @@ fn every_congested_port_needs_a_path() {
     assert_eq!((flows, paths, left), (4, 2, (0, 0)));
 }
 
-/// The link from the isolation path's spine to leaf 9 fails, and routes avoid it 10 us later:
-/// another path is isolated for the congested flows, and remains so.
+/// The link from the isolation path's spine to leaf 9 fails, and routes avoid the link 10 us later.
+/// Another path is isolated for the congested flows, and stays isolated.
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails_further_on() {
     let isolated = |spec: &NetworkSpec, us: u64| {
@@ -383,7 +389,7 @@ fn another_path_is_isolated_when_the_first_one_fails_further_on() {
     }
 }
 
-/// One path is left to all other flows, whatever is congested.
+/// However many ports are congested, one path remains for all other flows.
 #[test]
 fn not_all_paths_are_isolated() {
     let spec = leaf_spine(FlbConfig { ties: Ties::InTurn, ..Default::default() }, 100);
@@ -405,10 +411,10 @@ fn rerouting_alone_isolates_nothing() {
 // ------------------------------------------------------------------------ no reordering with exact
 // delays
 
-/// FLB's default rule with the true delays of paths, at leaves whose uplinks are the only queues on
-/// them. The rule applies to every fourth packet of a flow: if each packet took the fastest path,
-/// all would be in order without the condition, as no queue shrinks faster than it drains.
-/// `any_gap` omits the condition.
+/// FLB's default rule with the true delays of paths, for leaves whose uplinks have the only queues
+/// on these paths. The rule applies to every fourth packet of a flow. If each packet took the
+/// fastest path, packets would stay in order without the rule's condition, as no queue shrinks
+/// faster than it drains. `any_gap` omits the condition.
 #[derive(Clone, Debug, Default)]
 struct Oracle {
     any_gap: bool,
@@ -476,10 +482,10 @@ impl LoadBalance for OracleAt {
     }
 }
 
-/// Draws pairs of leaves, one of which sends to the other over several spines. All uplinks are
-/// alike, and links to leaves no slower: a packet leaves a spine at once. All packets have 1,000 B
-/// on the wire: a shorter one would be on the links for less time than the one before, which is
-/// part of no path's delay.
+/// Draws pairs of leaves, one of which sends to the other over several spines. All uplinks have one
+/// rate, and links to leaves are no slower, so a packet leaves a spine at once. All packets have
+/// 1,000 B on the wire. A shorter packet would spend less time on the links than the packet in
+/// front, and no path's delay includes this difference.
 fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let gbps = || select(vec![10u64, 25, 40, 100]);
     let shape = (1u32..3, 2u32..5, 1u32..5, gbps(), 1u64..3, 1u64..2000);
@@ -496,7 +502,7 @@ fn pairs_of_leaves() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
         }
         (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
         spec.recovery = RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::ZERO, ..Default::default() });
-        // No PAUSE is needed: the buffer holds all packets.
+        // The buffer holds all packets, so no PAUSE is needed.
         spec.switch.flow_control = common::no_flow_control();
         spec.switch.buffer = Bytes(1 << 40);
         let flows = drawn.into_iter().map(|(src, dst, packets, start)| {
@@ -516,7 +522,7 @@ fn repeated(spec: &NetworkSpec, flows: Vec<FlowSpec>, load_balance: LoadBalanceC
     (outcomes.iter().map(|outcome| outcome.retransmitted).sum(), reroutes)
 }
 
-/// Returns FLB without isolation, for which flows leave their paths at once.
+/// Returns FLB without isolation, under which flows may leave their paths at any time.
 fn rerouting() -> LoadBalanceConfig {
     LoadBalanceConfig::Flb(FlbConfig { isolation: false, ..FlbConfig::default() })
 }
@@ -524,22 +530,22 @@ fn rerouting() -> LoadBalanceConfig {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// Go-Back-N retransmits overtaken packets: there are none if the gap exceeds the difference of
-    /// delays.
+    /// Go-Back-N retransmits overtaken packets. If flows move only after a gap longer than the
+    /// difference of delays, it retransmits nothing.
     #[test]
     fn with_exact_delays_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, LoadBalanceConfig::custom(Oracle::default())).0, 0);
     }
 
-    /// FLB's delays of its uplinks are exact, and there is no other queue.
+    /// FLB knows the exact delays of its uplinks, and no other port has a queue.
     #[test]
     fn with_queues_at_uplinks_only_nothing_is_overtaken((spec, flows) in pairs_of_leaves()) {
         prop_assert_eq!(repeated(&spec, flows, rerouting()).0, 0);
     }
 }
 
-/// The properties above are not void: in such networks flows do change their paths, and without the
-/// condition they are reordered.
+/// In the networks of the properties above, flows do change their paths, and without the condition
+/// packets are reordered.
 #[test]
 fn without_the_condition_packets_are_overtaken() {
     let mut runner = TestRunner::deterministic();
@@ -557,11 +563,12 @@ fn without_the_condition_packets_are_overtaken() {
     );
 }
 
-/// Two hosts of 40 Gb/s send through two uplinks of 100 Gb/s, packets 200 ns apart. Every 20 us six
-/// hosts of 100 Gb/s send 10 packets each, pinned to the first uplink, whose queue grows to some 4
-/// us and drains. By the default rule flows leave the uplink when the queue grows, and in order.
-/// The printed rule keeps them there until the queue is shorter than 200 ns, and then they overtake
-/// the rest of it. No path is faster than the idle one of a flow's last packet before the burst.
+/// Two hosts with links of 40 Gb/s send a packet every 200 ns through two uplinks of 100 Gb/s.
+/// Every 20 us, six hosts with links of 100 Gb/s send 10 packets each through the first uplink. Its
+/// queue grows to some 4 us and drains. By the default rule, flows leave the uplink in order when
+/// the queue grows. By the printed rule, flows stay until the queue is shorter than 200 ns, and
+/// then overtake its remaining packets. By the rule that requires a faster path than that of the
+/// last packet, flows never move, because that path was idle.
 #[test]
 fn the_printed_rule_reorders_packets_while_a_queue_drains() {
     let run = |rerouting| {
@@ -593,7 +600,8 @@ fn the_printed_rule_reorders_packets_while_a_queue_drains() {
 // ------------------------------------------------------------------------------ other functions of
 // edges
 
-/// With the rate control the edges forward notices to hosts; without, notices end there.
+/// With the rate control, edge switches forward notices to hosts; without the rate control, edge
+/// switches do not.
 #[test]
 fn hosts_get_notices_if_their_control_supports_them() {
     for (congestion, forwarded) in
@@ -607,8 +615,8 @@ fn hosts_get_notices_if_their_control_supports_them() {
     }
 }
 
-/// Of the sampled packets of a path, the first waits behind another one, the second finds the path
-/// idle, and the third waits again: its waiting time counts.
+/// The first sampled packet of a path waits behind another packet, the second finds the path idle,
+/// and the third waits again. The measured delay is the waiting time of the third.
 #[test]
 fn the_shortest_delay_is_that_of_the_idle_path() {
     let (sample_period, delay_aging) = (Some(Duration::from_ns(100)), Some(Duration::from_ms(1)));
@@ -616,7 +624,7 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
     let config = FlbConfig { sample_period, delay_aging, stamp, isolation: false, ties, ..Default::default() };
     let mut flows = Vec::new();
     for (start, are_first) in [(0, true), (50_000, false), (100_000, true)] {
-        // Pinned to one path, and not sampled.
+        // The packet in front is pinned to one path, and is not sampled.
         let via = |src, spine| FlowSpec { data_via: [8, spine, 9].map(NodeId).to_vec(), ..flow(src, 4, 1024, start) };
         flows.extend([via(0, 10), via(1, 11)].into_iter().filter(|_| are_first));
         flows.extend([flow(2, 6, 1024, start), flow(3, 7, 1024, start)]);
@@ -629,8 +637,8 @@ fn the_shortest_delay_is_that_of_the_idle_path() {
     }
 }
 
-/// A link between a spine and leaf 9 fails: after the reconvergence, no packet of a host of leaf 8
-/// takes that spine.
+/// A link between a spine and leaf 9 fails. After reconvergence, no packet from hosts of leaf 8
+/// passes that spine.
 #[test]
 fn a_path_without_route_is_left() {
     let mut spec = four_spines();
@@ -642,7 +650,7 @@ fn a_path_without_route_is_left() {
     let sent = |simulation: &Simulation| simulation.node(NodeId(8)).ports()[5].sent_wire_bytes();
     simulation.run_until(at_us(50), 1);
     assert!(sent(&simulation) > 0);
-    // The uplink's queue has drained by then.
+    // At 300 us, the uplink's queue has drained.
     simulation.run_until(at_us(300), 1);
     let known = sent(&simulation);
     drain(&mut simulation);

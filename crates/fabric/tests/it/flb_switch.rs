@@ -1,8 +1,10 @@
-//! FLB at one switch, by packet scripts: notices about flows, and an edge's own queues.
+//! Packet scripts of a switch with FLB: notices about flows, and isolation and rerouting for an
+//! edge switch's own queues.
 //!
-//! Hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, links of 100 Gb/s and 1 us.
-//! At 6 ports 0 to 2 lead to hosts, 3 and 4 to the spines. A data packet of 1,024 B is charged
-//! 1,086 B, the first of a flow 1,102 B, and takes 88.48 or 89.76 ns.
+//! The network has hosts 0 to 2 on switch 6, hosts 3 to 5 on switch 7, spines 8 and 9, and links of
+//! 100 Gb/s and 1 us. Ports 0 to 2 of switch 6 lead to hosts, ports 3 and 4 to spines. A data
+//! packet with 1,024 B of payload is charged 1,086 B and takes 88.48 ns. The first packet of a flow
+//! is charged 1,102 B and takes 89.76 ns.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::load_balance::flb::{
@@ -17,7 +19,7 @@ fn leaf_spine(config: FlbConfig) -> NetworkSpec {
     spec
 }
 
-/// Returns a static K of three packets of 1,086 B.
+/// Returns FLB with a static threshold K of three packets of 1,086 B.
 fn fixed() -> FlbConfig {
     let static_threshold = Some(Bytes(3 * 1086));
     FlbConfig { threshold: FlbThreshold::Static, static_threshold, ..Default::default() }
@@ -34,7 +36,8 @@ fn outward() -> Vec<FlowSpec> {
     (0..3).map(|host| flow(host, 3 + host, 1 << 20, 0)).collect()
 }
 
-/// Returns the switch with the threshold of Equation 4 for a bound of `xoff` bytes.
+/// Returns the switch with the adaptive threshold of Equation 4, bounded by a PFC threshold of
+/// `xoff` bytes.
 fn with_equation_4(xoff: u64) -> Script {
     let config = FlbConfig { threshold: FlbThreshold::Adaptive, ..Default::default() };
     Script::new(&with_bound(leaf_spine(config), xoff), inward(), 6)
@@ -49,14 +52,14 @@ fn with_bound(mut spec: NetworkSpec, xoff: u64) -> NetworkSpec {
 
 const NS: u64 = 1000;
 
-/// Returns time in ns, port, flow and flag of the notices that the switch sends before `until`, in
-/// ns.
+/// Returns time, port, flow and flag of the notices that the switch sends before `until`; times are
+/// in ns.
 fn notices(switch: &mut Script, until: u64) -> Vec<(u64, PortIx, u32, bool)> {
     let next = || switch.next_notice(until * NS).map(|(at, port, flow, flag)| (at / NS, port, flow, flag == 1));
     std::iter::from_fn(next).collect()
 }
 
-/// Returns a count of the switch's load balancer at `at`, in ns.
+/// Returns the value of a counter of the switch's load balancer at `at`, in ns.
 fn count(switch: &mut Script, at: u64, counted: &str) -> u64 {
     let mut found = 0;
     let now = Time::from_ps(at * NS);
@@ -67,17 +70,18 @@ fn count(switch: &mut Script, at: u64, counted: &str) -> u64 {
     found
 }
 
-/// Packets of these flows arrive together at `at`, in ns, alternately on the links to the spines;
-/// none is the first of its flow.
+/// Handles packets of these flows that arrive together at `at`, in ns, alternately from the two
+/// spines. None is the first packet of its flow.
 fn arrive(switch: &mut Script, at: u64, flows: &[u32]) {
     for (nth, flow) in (0..).zip(flows) {
         switch.arrive_data(at * NS, 3 + nth % 2, *flow, 1 + u32::from(nth));
     }
 }
 
-/// One packet is on the wire and three wait: that is K. The next one is above K. Its flow is
-/// notified, and again after a round trip (8.5 us with ACKs); the other flow is notified with its
-/// own next packet. Both are cleared when less than K remains, and notified again above K.
+/// One packet is on the wire, and three wait, which equals K. The next packet exceeds K, and the
+/// source of its flow is notified, and again after a round trip (8.5 us with ACKs). The other
+/// flow's source is notified when that flow's next packet arrives. Both sources get a clear notice
+/// when the queue is shorter than K, and a new notice when it exceeds K again.
 #[test]
 fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     let spec = leaf_spine(FlbConfig { notice_interval: Some(Duration::from_ns(300)), ..fixed() });
@@ -85,12 +89,12 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     arrive(&mut switch, 1000, &[0, 0, 0, 0]);
     assert_eq!(notices(&mut switch, 1001), []);
     arrive(&mut switch, 1001, &[0]);
-    // The notice leaves at once through the packet's ingress port.
+    // The notice leaves at once through the ingress port of the packet.
     assert_eq!(notices(&mut switch, 1002), [(1001, 3, 0, true)]);
     arrive(&mut switch, 1002, &[0, 1]);
     assert_eq!(notices(&mut switch, 1010), [(1002, 4, 1, true)]);
-    // At 1,353.92 ns the fifth of seven packets starts, and leaves two; the fourth has left three,
-    // which is K.
+    // At 1,353.92 ns the fifth of seven packets leaves and two remain. The departure of the fourth
+    // left three packets, which equals K.
     let cleared = notices(&mut switch, 2000);
     assert_eq!(
         cleared.iter().map(|(_, port, flow, flag)| (*port, *flow, *flag)).collect::<Vec<_>>(),
@@ -99,7 +103,7 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     assert!(cleared.iter().all(|(at, ..)| *at == 1353), "{cleared:?}");
     assert_eq!(switch.counted("cnms"), 2);
     assert_eq!(switch.counted("clear_cnms"), 2);
-    // Above K again, and after another 300 ns.
+    // The queue exceeds K again, first with these packets, then with those 250 ns later.
     arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
     arrive(&mut switch, 3250, &[0, 0, 0, 0]);
     arrive(&mut switch, 3301, &[0]);
@@ -107,9 +111,9 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     assert_eq!(notified, [(3000, true), (3301, true)]);
 }
 
-/// 2 d C is 2 us x 100 Gb/s = 25 KB, so that the 24th packet behind the one on the wire is above K.
-/// A bound of 20 KB makes K half of it, and the 10th packet is above. K is at least two packets.
-/// With a configured d of 2 us, K is 50 KB, or 46 packets.
+/// K = 2 d C = 2 us x 100 Gb/s = 25 KB, so the 24th packet behind the packet on the wire exceeds K.
+/// With a bound of 20 KB, K is half of the bound, and the 10th packet exceeds K. K is at least two
+/// packets. With a configured d of 2 us, K is 50 KB, or 46 packets.
 #[test]
 fn k_is_two_link_delays_within_half_the_bound_and_two_packets() {
     let longer = Some(Duration::from_us(2));
@@ -125,7 +129,7 @@ fn k_is_two_link_delays_within_half_the_bound_and_two_packets() {
     }
 }
 
-/// The link to host 0 is paused: its queue counts only if `notify_while_paused` is set.
+/// The link to host 0 is paused, so its queue causes notices only if `notify_while_paused` is set.
 #[test]
 fn paused_queues_count_if_configured() {
     for notify_while_paused in [true, false] {
@@ -145,15 +149,15 @@ fn only_what_can_be_paused_counts() {
     assert_eq!(notices(&mut switch, 5000), []);
 }
 
-/// Flow 0 has no more packets while flow 1 keeps the queue above K: after the timeout of 2 us flow
-/// 0 is cleared.
+/// Flow 0 sends no more packets, while flow 1 keeps the queue above K. After the timeout of 2 us, a
+/// clear notice is sent for flow 0.
 #[test]
 fn flows_without_packets_are_cleared() {
     let config =
         FlbConfig { flow_timeout: Duration::from_us(2), notice_interval: Some(Duration::from_us(50)), ..fixed() };
     let mut switch = Script::new(&leaf_spine(config), inward(), 6);
     arrive(&mut switch, 1000, &[0, 0, 0, 0, 0, 0, 0, 0]);
-    // A packet arrives every 80 ns, faster than packets leave.
+    // A packet arrives every 80 ns, and one leaves every 88.48 ns.
     for nth in 0..60 {
         arrive(&mut switch, 1080 + 80 * nth, &[1]);
     }
@@ -169,9 +173,9 @@ fn flows_without_packets_are_cleared() {
     assert!(matches!(of_first[..], [(1000, true), (3000..5200, false)]), "{of_first:?}");
 }
 
-/// Flow 0 sends nothing after 1,000 ns and counts until its timeout at 3,000 ns. Flow 1, notified
-/// every 300 ns, is one of two before, and alone after. No packet leaves the queue, which would
-/// trigger a search for inactive flows.
+/// Flow 0 sends nothing after 1,000 ns and counts as active until its timeout at 3,000 ns. Notices
+/// for flow 1, sent every 300 ns, count two flows until then and one flow afterwards. No packet
+/// leaves the queue, because a departure would trigger a search for inactive flows.
 #[test]
 fn flows_without_packets_are_not_counted() {
     let (flow_timeout, interval) = (Duration::from_us(2), Some(Duration::from_ns(300)));
@@ -187,9 +191,9 @@ fn flows_without_packets_are_not_counted() {
     }
 }
 
-/// Flow 0 sends nothing after 1,000 ns. With an `n_timeout` of 2 us flow 1 is one of two until
-/// 3,000 ns and alone after, in notices and when the queue is clear. Flow 0 is cleared like flow 1,
-/// as its own entry lasts for `flow_timeout`.
+/// Flow 0 sends nothing after 1,000 ns. With an `n_timeout` of 2 us, notices count two flows until
+/// 3,000 ns and one flow afterwards, clear notices included. A clear notice is also sent for flow
+/// 0, because its entry lasts for `flow_timeout`.
 #[test]
 fn flows_count_in_n_for_a_time_of_their_own() {
     let (n_timeout, notice_interval) = (Some(Duration::from_us(2)), Some(Duration::from_ns(300)));
@@ -208,8 +212,8 @@ fn flows_count_in_n_for_a_time_of_their_own() {
     assert_eq!(words, [(0, 1), (0, 1)]);
 }
 
-/// Flow 0's notice counts one flow, flow 1's two; when the queue is short again both notices count
-/// two.
+/// Flow 0's notice counts one flow, and flow 1's notice counts two. When the queue is short again,
+/// both clear notices count two flows.
 #[test]
 fn clear_notices_count_the_flows() {
     let mut switch = Script::new(&leaf_spine(fixed()), inward(), 6);
@@ -219,8 +223,8 @@ fn clear_notices_count_the_flows() {
     assert_eq!(words, [(1, 1), (1, 2), (0, 2), (0, 2)]);
 }
 
-/// ACKs are in the class of the data, and K is 100 B. When the last data packet leaves, the two
-/// ACKs behind it exceed K. The clear notice follows when the first ACK leaves.
+/// ACKs have the class of data, and K is 100 B. When the last data packet leaves, the two ACKs
+/// behind it exceed K. The clear notice is sent when the first ACK leaves.
 #[test]
 fn acks_leave_congested_queues_as_well() {
     let mut spec = leaf_spine(FlbConfig { static_threshold: Some(Bytes(100)), ..fixed() });
@@ -235,14 +239,14 @@ fn acks_leave_congested_queues_as_well() {
     assert_eq!(notified.last(), Some(&(1176, false)));
 }
 
-/// Equation 4 reduces the bound of 100 KB by the growth in 2 N d. This is 2 us, since the script's
-/// packets have passed one link. In 177 ns, three or five packets arrive and two leave. The queue
-/// becomes congested within two packets of the reduced bound.
+/// Equation 4 reduces the bound of 100 KB by the queue's growth during 2 N d, which is 2 us, since
+/// the packets of the script have passed one link. In 177 ns, three or five packets arrive and two
+/// leave. The queue becomes congested at the reduced bound, with a tolerance of two packets.
 #[test]
 fn equation_4_includes_the_growth_of_the_queue() {
     let congested = |per_step: u32| {
         let mut switch = with_equation_4(100_000);
-        // Every 177 ns two packets leave.
+        // Two packets leave in 177 ns.
         for step in 0..200u64 {
             arrive(&mut switch, 1000 + 177 * step, &vec![0; per_step as usize]);
             let queued = switch.node.ports()[0].queued_bytes();
@@ -259,14 +263,15 @@ fn equation_4_includes_the_growth_of_the_queue() {
     }
 }
 
-/// Equation 4 divides the bound of 40 KB by the congested queues. One packet, 1,086 B, arrived in
-/// the last 2 us, and may arrive again in 2 N d: 38,914 B are 35 packets, and half the bound less
-/// one packet is 17.
+/// Equation 4 divides the bound of 40 KB by the number of congested queues. One packet of 1,086 B
+/// arrived in the last 2 us, so one more is expected within 2 N d. The remaining 38,914 B hold 35
+/// packets. Half the bound less one packet holds 17.
 #[test]
 fn equation_4_divides_by_the_congested_queues() {
     let congested = |beside: bool| {
         let mut switch = with_equation_4(40_000);
-        // Both queues are paused, so that they do not shrink, and do not grow for a while before.
+        // Both queues are paused, so that they do not shrink, and they do not grow for a while
+        // before the test.
         switch.arrive_pfc(100 * NS, 0, &[3], u16::MAX);
         switch.arrive_pfc(100 * NS, 1, &[3], u16::MAX);
         let packets_beside = if beside { 45 } else { 0 };
@@ -284,10 +289,11 @@ fn equation_4_divides_by_the_congested_queues() {
     assert_eq!([congested(false), congested(true)], [35, 17]);
 }
 
-/// One packet arrived in the last 2 us before 36 exceeded a bound of 40 KB, as above. From 4 us
-/// after that on one leaves every 86.88 ns, and 2 N d is 2 us: when packet n leaves, n - 1 packets
-/// of 1,086 B have left in 4 us and n - 1 times 86.88 ns. With n = 28, 8.43 more would leave in 2
-/// us, and 8 wait. With n = 27 it is 8.22, and 9 wait.
+/// As above, one packet arrived in the last 2 us before the 36th packet exceeded the bound of 40
+/// KB. From 4 us after that, one packet leaves every 86.88 ns, and 2 N d is 2 us. When packet n
+/// leaves, n - 1 packets of 1,086 B have left within 4 us + (n - 1) x 86.88 ns. At this average
+/// rate, 8.43 packets leave in 2 us when n = 28, and only 8 packets wait. When n = 27, 8.22 packets
+/// leave in 2 us, and 9 packets wait.
 #[test]
 fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
     let mut switch = with_equation_4(40_000);
@@ -302,10 +308,10 @@ fn equation_4_clears_a_queue_that_is_about_to_be_empty() {
     assert_eq!(switch.node.ports()[0].queued_bytes(), 8 * 1086);
 }
 
-/// Three flows of hosts 0 to 2 take one uplink, as the other one is down: its queue is above K. The
-/// flows are isolated, or only notified, or neither; the host is notified through its own port.
-/// When the other link recovers, this one fails: the congestion is over, though no packet leaves
-/// the queue.
+/// Three flows of hosts 0 to 2 take one uplink, because the other uplink is down, and the queue
+/// exceeds K. Depending on the options, flows are isolated, or hosts are only notified, or neither.
+/// A notice leaves through the host's port. When the other link recovers, this link fails. The
+/// congestion is then over, although no packet leaves the queue.
 #[test]
 fn an_edge_isolates_for_its_own_uplinks() {
     for (own_uplinks, isolated, notified) in
@@ -329,8 +335,8 @@ fn an_edge_isolates_for_its_own_uplinks() {
     }
 }
 
-/// Returns a leaf with three uplinks and six flows, two per host, from hosts 0 to 2 to hosts 3 to
-/// 5.
+/// Returns a leaf with three uplinks, and six flows from hosts 0 to 2 to hosts 3 to 5, two per
+/// host.
 fn three_uplinks(config: FlbConfig) -> Script {
     let mut spec = leaf_spine(config);
     spec.nodes = network(6, 5).nodes;
@@ -340,8 +346,8 @@ fn three_uplinks(config: FlbConfig) -> Script {
     Script::new(&spec, flows, 6)
 }
 
-/// Flow 0 keeps its first uplink. A new flow takes the same uplink: it was chosen longest ago,
-/// however many packets have used it since.
+/// Flow 0 keeps its first uplink. A new flow takes the same uplink, because no other uplink's last
+/// choice is longer ago; packets of flow 0 do not count as choices.
 #[test]
 fn flows_take_turns_and_not_packets() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -352,8 +358,9 @@ fn flows_take_turns_and_not_packets() {
     assert_eq!(uplink(6000, 3, 0), first);
 }
 
-/// The largest tables are counted: three flows, later four after these were forgotten; and one
-/// congested flow, though there were two, one after the other.
+/// The report counts the largest tables. The flow table has three flows, and four flows after these
+/// were forgotten. Two flows are congested one after the other, so the greatest number of congested
+/// flows is one.
 #[test]
 fn the_largest_tables_are_counted() {
     let mut edge = three_uplinks(FlbConfig { flow_timeout: Duration::from_us(10), ..FlbConfig::default() });
@@ -371,9 +378,9 @@ fn the_largest_tables_are_counted() {
     assert_eq!(["isolated_flows", "isolation_entries"].map(|name| edge.counted(name)), [2, 1]);
 }
 
-/// Flows 0 and 3 have an isolation path each. The flow table forgets them after 10 us of silence,
-/// the isolation table, which is checked every millisecond, does not: each flow returns to its own
-/// path.
+/// Flows 0 and 3 have an isolation path each. The flow table forgets both flows after 10 us without
+/// packets. The isolation table, which is checked every millisecond, does not, so each flow returns
+/// to its own path.
 #[test]
 fn a_congested_flow_comes_back_to_its_own_path() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_ms(1)));
@@ -389,9 +396,9 @@ fn a_congested_flow_comes_back_to_its_own_path() {
     }
 }
 
-/// The isolation path's link fails: the congested flow gets another path of its own at once, and
-/// all others the third. When that fails as well, no path is isolated: flow 0 shares its path with
-/// the others.
+/// When the link of the isolation path fails, the congested flow gets another path of its own at
+/// once, and all other flows take the third. When another link fails, no path is isolated any more,
+/// and flow 0 shares its path with the other flows.
 #[test]
 fn another_path_is_isolated_when_the_first_one_fails() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -410,13 +417,14 @@ fn another_path_is_isolated_when_the_first_one_fails() {
     assert_eq!([0, 1].map(|flow| uplink(&mut edge, flow, 3)), [second; 2]);
 }
 
-/// Returns the uplink of a packet that arrives at `at`, in ns.
+/// Returns the uplink that a packet which arrives at `at`, in ns, takes.
 fn uplink_at(edge: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
     edge.arrive_data(at * NS, (flow % 3) as PortIx, flow, psn);
     edge.next_data((at + 500) * NS).map(|(port, ..)| port).unwrap()
 }
 
-/// Returns the uplinks of packets that arrive 1 us apart, from 2 us on.
+/// Returns a function that handles packets which arrive 1 us apart, from 2 us on, and returns their
+/// uplinks.
 fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
     let mut at = 1000;
     move |edge, flow, psn| {
@@ -425,28 +433,28 @@ fn one_by_one() -> impl FnMut(&mut Script, u32, u32) -> PortIx {
     }
 }
 
-/// A PAUSE closes these uplinks.
+/// Closes these uplinks with PAUSE frames.
 fn stop(edge: &mut Script, at: u64, uplinks: &[PortIx]) {
     for uplink in uplinks {
         edge.arrive_pfc(at * NS, *uplink, &[3], u16::MAX);
     }
 }
 
-/// A RESUME opens the other uplinks of the leaf with three.
+/// Opens all other uplinks of the leaf with three uplinks by RESUME frames.
 fn open_all_but(edge: &mut Script, at: u64, stopped: PortIx) {
     for uplink in (3..6).filter(|uplink| *uplink != stopped) {
         edge.arrive_pfc(at * NS, uplink, &[3], 0);
     }
 }
 
-/// Returns the bytes queued at each uplink of that leaf.
+/// Returns the bytes queued at each of the leaf's three uplinks.
 fn waiting(edge: &Script) -> [u64; 3] {
     [3, 4, 5].map(|uplink| edge.node.ports()[uplink].queued_bytes())
 }
 
-/// Five packets of flow 0 arrive together. The last one has four before it, of which the first of
-/// the message, with 16 B more, is on the wire: 89.76 + 3 x 88.48 ns. The next packet changes its
-/// uplink if it follows at least these 355.2 ns later.
+/// Five packets of flow 0 arrive together. The last packet waits for four, of which the first has
+/// 16 B more and is on the wire, so the wait is 89.76 + 3 x 88.48 = 355.2 ns. The next packet
+/// changes its uplink if it follows at least 355.2 ns later.
 #[test]
 fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     for (stamp, gap, moves) in [
@@ -466,10 +474,11 @@ fn the_queue_at_the_uplink_counts_as_the_last_packet_found_it() {
     }
 }
 
-/// All uplinks have been paused for 500 ns when flow 0's last packet joins one of them. The pauses
-/// are expected to last another 500 ns. The packet's uplink opens after 250 ns, and 38.48 ns of the
-/// packet's wait remain. At the other uplinks the wait is 264.44 ns: less than the packet's
-/// expected wait, but more than its present wait.
+/// All uplinks have been paused for 500 ns when a packet of flow 0 joins the queue of its uplink.
+/// The pauses are expected to last another 500 ns. This uplink opens after 250 ns. When flow 0's
+/// next packet arrives, 38.48 ns of the first packet's wait remain. At the other uplinks, the next
+/// packet would wait 264.44 ns: less than the first packet's expected wait, but more than the wait
+/// at its own uplink.
 #[test]
 fn flows_do_not_move_to_a_longer_wait() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -486,9 +495,10 @@ fn flows_do_not_move_to_a_longer_wait() {
     assert_eq!(waiting(&edge)[usize::from(own) - 3], 1086);
 }
 
-/// Flow 0's first packet finds an idle uplink. Its second arrives 1,327,200 ps later, when a packet
-/// of flow 2 on that uplink's wire has 33,577 of its 89,760 ps left; the other uplink is idle. Only
-/// the rule that requires a delay below the 0 of the first packet keeps the flow there.
+/// Flow 0's first packet finds an idle uplink. The flow's second packet arrives 1,327,200 ps later.
+/// A packet of flow 2 then needs this uplink for another 33,577 of its 89,760 ps, and the other
+/// uplink is idle. Only the rule `FasterThanLast` keeps the flow at its uplink, because no delay is
+/// below the first packet's delay of 0.
 #[test]
 fn a_packet_leaves_a_path_that_has_become_slower() {
     let (first, second) = (1_000_000, 1_000_000 + 1_327_200);
@@ -513,8 +523,9 @@ fn a_packet_leaves_a_path_that_has_become_slower() {
 }
 
 /// All uplinks have been paused for 500 ns when a packet of flow 0 joins the empty queue of its
-/// own, which is expected to stay closed as long again. The others open. The next packet moves to
-/// one of them if it follows later than that; new flows take them at once.
+/// uplink. This uplink is expected to stay closed for another 500 ns. The other uplinks open. The
+/// flow's next packet moves to another uplink if it follows more than 500 ns later. New flows take
+/// the other uplinks at once.
 #[test]
 fn a_paused_uplink_counts_for_as_long_as_its_pause() {
     for (gap, moves) in [(500, 0), (501, 1)] {
@@ -532,11 +543,12 @@ fn a_paused_uplink_counts_for_as_long_as_its_pause() {
     }
 }
 
-/// Flows 0 and 3 share an uplink. All uplinks are paused for 300 ns; the others then open, and four
-/// packets of flow 3 arrive. Flow 0 becomes congested, so that its next packet makes the path its
-/// own. Flow 3 leaves the path at once, or when a packet follows the last one by that packet's
-/// wait: 3 x 88.48 + 300 ns, then, without a move, 5 x 88.48 + 865. Flow 1 becomes congested as
-/// well, and moves to that path in the same way.
+/// Flows 0 and 3 share an uplink. All uplinks are paused for 300 ns, four packets of flow 3 arrive,
+/// and the other uplinks open. Flow 0 becomes congested, so that its next packet isolates the path.
+/// Flow 3 leaves the path at once, or in order: when its next packet arrives later than the last
+/// packet's expected wait. This wait is 3 x 88.48 + 300 ns, and if the flow has not moved, later 5
+/// x 88.48 + 865 ns. Flow 1 also becomes congested, and moves to the isolated path by the same
+/// rule.
 #[test]
 fn flows_move_in_order_if_configured() {
     for (moves, stays) in [(Moves::AtOnce, 0), (Moves::InOrder, 1)] {
@@ -567,15 +579,15 @@ fn flows_move_in_order_if_configured() {
         assert_eq!([1, 2, 3].map(|psn| waits(&mut edge, other, 6100, 1, psn)), [1, 2, 3]);
         edge.arrive_pfc(6101 * NS, uplinks[2], &[3], 0);
         congested(&mut edge, 6200, 1);
-        // 2 x 88.48 + 100, then 3 x 88.48 + 360.
+        // Packets of flow 1 wait for 2 x 88.48 + 100 ns, then for 3 x 88.48 + 360 ns.
         assert_eq!(waits(&mut edge, other, 6360, 1, 4), 3 + stays, "{moves:?}");
         assert_eq!(waits(&mut edge, other, 6360 + 626, 1, 5), 3 + stays, "{moves:?}");
     }
 }
 
-/// Six flows take three uplinks in turn. Flows 0 and 3, which share one, are reported as the only
-/// congested ones of their ports: two paths are needed, and flow 3 opens another. The third is left
-/// to all others.
+/// Six flows take three uplinks in turn. Notices report flows 0 and 3, which share an uplink, as
+/// congested at two different ports. Two isolation paths are needed, so flow 3 gets a second path.
+/// The third path remains for all other flows.
 #[test]
 fn a_second_root_opens_a_second_path() {
     let mut edge = three_uplinks(FlbConfig::default());
@@ -591,8 +603,8 @@ fn a_second_root_opens_a_second_path() {
     assert_eq!([1, 2, 4, 5].map(|flow| uplink(&mut edge, flow, 1)), [12 - mine - other; 4]);
 }
 
-/// With `spread = "per-packet"` congested packets take any of the two isolation paths, each about
-/// as often, and never the third.
+/// With `spread = "per-packet"`, packets of congested flows take the two isolation paths about
+/// equally often, and never the third path.
 #[test]
 fn packets_take_any_isolation_path_if_configured() {
     let mut edge = three_uplinks(FlbConfig { spread: Spread::PerPacket, ..FlbConfig::default() });
@@ -605,13 +617,13 @@ fn packets_take_any_isolation_path_if_configured() {
     assert_ne!(mine, other);
     let taken: Vec<PortIx> = (2..402).map(|psn| uplink(&mut edge, 0, psn)).collect();
     let counts = [mine, other].map(|port| taken.iter().filter(|taken| **taken == port).count());
-    // 200 each, within five standard deviations.
+    // Each path has 200 of 400 packets on average. The tolerance is five standard deviations of 10.
     assert!(counts[0] + counts[1] == 400 && counts[0].abs_diff(200) < 50, "{counts:?}");
 }
 
-/// Flow 0 is reported congested, and never clear. Its last packet arrives at 2 us: the first check
-/// of the table more than 10 us later drops it, and its path. Checks are 4 us apart, from the
-/// notice at 1 us on.
+/// Flow 0 is reported as congested, but no clear notice arrives. Its last packet arrives at 2 us.
+/// The first check of the table more than 10 us later removes the flow and its isolation path.
+/// Checks are 4 us apart, from the notice at 1 us on.
 #[test]
 fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
     let (flow_timeout, check_period) = (Duration::from_us(10), Some(Duration::from_us(4)));
@@ -630,9 +642,10 @@ fn a_flow_whose_clear_notice_is_lost_is_forgotten() {
     }
 }
 
-/// Flows 0 and 2 share an uplink, flow 1 has the other one. Flow 0 is reported congested: with its
-/// next packet the path becomes its own, and flow 2 moves to the other uplink with its own next
-/// packet. When flow 0 is clear, others may use its path again: a new flow does.
+/// Flows 0 and 2 share an uplink, and flow 1 has the other uplink. A notice reports flow 0 as
+/// congested. The flow's next packet isolates the path, and the next packet of flow 2 moves to the
+/// other uplink. After a clear notice for flow 0, other flows may use its path again, and a new
+/// flow does.
 #[test]
 fn an_uncongested_flow_leaves_an_isolation_path() {
     let mut spec = leaf_spine(FlbConfig::default());
@@ -643,7 +656,7 @@ fn an_uncongested_flow_leaves_an_isolation_path() {
     let [mine, other, shared] = [0, 1, 2].map(|flow| uplink(&mut edge, flow, 0));
     assert!(mine == shared && mine != other);
     edge.arrive_notice(4500 * NS, other, 0, Protocol::named("flb"), [1, 4, 0, 0]);
-    // The notice is not forwarded: the host does not support it.
+    // The switch does not forward the notice, because the host does not support notices.
     assert_eq!(uplink(&mut edge, 2, 1), mine);
     assert_eq!(uplink(&mut edge, 0, 1), mine);
     assert_eq!([2, 1, 3].map(|flow| uplink(&mut edge, flow, 2)), [other; 3]);

@@ -1,9 +1,9 @@
-//! LetFlow and CONGA in a network: flowlets that stay and move, CONGA's feedback, paths of
-//! different rates, links that fail.
+//! LetFlow and CONGA in networks: flowlets that stay on a path or change it, CONGA's feedback,
+//! paths of different rates, and links that fail.
 //!
-//! Two leaves and two spines, links of 100 Gb/s and 1 us unless stated otherwise: a data packet of
-//! 1024 B takes 1,106 B or 88.48 ns, the first of a flow 1,122 B or 89.76 ns, an ACK 86 B or 6.88
-//! ns.
+//! Networks have two leaves and two spines, and links of 100 Gb/s and 1 us unless stated otherwise.
+//! A data packet with 1024 B of payload has 1,106 B on the wire and takes 88.48 ns. The first
+//! packet of a flow has 1,122 B and takes 89.76 ns, an ACK has 86 B and takes 6.88 ns.
 
 use crate::common::random::flowlets;
 use crate::prelude::*;
@@ -11,8 +11,9 @@ use backwater_fabric::frame::Direction;
 use backwater_fabric::mechanisms::load_balance::conga::{Conga, CongaConfig, LeafHeader};
 use proptest::prelude::*;
 
-/// Returns hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, and spines 10 and 11; the link from spine 11
-/// to leaf 9 has `slow` Gb/s. A leaf's ports 0 to 3 lead to hosts, 4 to spine 10 and 5 to spine 11.
+/// Returns a leaf-spine with hosts 0 to 3 on leaf 8, hosts 4 to 7 on leaf 9, and spines 10 and 11.
+/// The link from spine 11 to leaf 9 has `slow` Gb/s. Ports 0 to 3 of a leaf lead to hosts, port 4
+/// to spine 10 and port 5 to spine 11.
 fn leaf_spine(load_balance: LoadBalanceConfig, slow: u64) -> NetworkSpec {
     let mut spec = common::leaf_spine(2, 4, 2);
     spec.links[11].rate = Rate::from_gbps(slow);
@@ -35,9 +36,9 @@ fn sent_up(simulation: &Simulation) -> [u64; 2] {
 
 // ----------------------------------------------------------------------------------------- LetFlow
 
-/// A flow has 64 bursts of 8 packets. Packets of a burst are 50 us apart, and bursts 1 ps more. All
-/// packets of a burst take one path. The next burst takes either path, so about half of 63 bursts
-/// change the path, within five standard deviations of 4.
+/// A flow has 64 bursts of 8 packets. Packets of a burst are 50 us apart; the gap between two
+/// bursts is 1 ps longer. All packets of a burst take one path. Every burst draws one of two paths,
+/// so about half of 63 bursts change the path. The tolerance is five standard deviations of 4.
 #[test]
 fn a_burst_stays_on_its_path_and_the_next_may_take_another() {
     let mut leaf = Script::new(&leaf_spine(letflow(), 100), vec![flow(0, 4, 1 << 20, 0)], 8);
@@ -96,7 +97,7 @@ struct Seen {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Point {
-    /// Before and after the departure from a port.
+    /// Header before and after the departure from a port.
     Before(PortIx),
     After(PortIx),
     LastHop,
@@ -142,21 +143,23 @@ impl LoadBalance for WatchedConga {
     }
 }
 
-/// Returns CONGA for which a metric of 1 is 3,125 B at 100 Gb/s, and 312.5 B at 10 Gb/s.
+/// Returns CONGA with options under which a metric of 1 corresponds to 3,125 B at 100 Gb/s, and to
+/// 312.5 B at 10 Gb/s.
 fn sensitive() -> CongaConfig {
     CongaConfig { dre_period: Duration::from_us(1), alpha: 0.5, ..Default::default() }
 }
 
-/// Returns the network with 10 Gb/s from both spines to leaf 9.
+/// Returns the network with links of 10 Gb/s from both spines to leaf 9.
 fn slow_on_the_far_side(load_balance: LoadBalanceConfig) -> NetworkSpec {
     let mut spec = leaf_spine(load_balance, 10);
     spec.links[10].rate = Rate::from_gbps(10);
     spec
 }
 
-/// One packet from host 0 to host 4, and its ACK. The packet has 1,122 B: metric 0 to the spine, 3
-/// behind it. HPCC's telemetry adds 42 B to both, which return in the record of the acknowledged
-/// packet; the header must not.
+/// Host 0 sends one packet to host 4, which returns an ACK. The packet has 1,122 B, which is a
+/// metric of 0 on the link to the spine and of 3 on the link behind the spine. HPCC's telemetry
+/// adds 42 B to packet and ACK and returns in the ACK's record. CONGA's header must not return in
+/// this record.
 #[test]
 fn feedback_reaches_the_source_leaf_after_one_round_trip() {
     for with_telemetry in [false, true] {
@@ -169,8 +172,8 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
         assert!(outcomes[0].acknowledged.is_some());
         assert_eq!(simulation.audit(), []);
         let (data, ack) = if with_telemetry { (1164, 128) } else { (1122, 86) };
-        // Store and forward: 80 ps per byte on a link of 100 Gb/s, 800 on one of 10 Gb/s, and 1 us
-        // each.
+        // With store-and-forward, a byte takes 80 ps on a link of 100 Gb/s and 800 ps on a link of
+        // 10 Gb/s. Each link has a delay of 1 us.
         let fast = |bytes: u64| bytes * 80 + 1_000_000;
         let slow = |bytes: u64| bytes * 800 + 1_000_000;
         let at_leaf = fast(data);
@@ -216,9 +219,10 @@ fn feedback_reaches_the_source_leaf_after_one_round_trip() {
     }
 }
 
-/// Before the feedback arrives, a flow of another host takes either path; afterwards the other one.
-/// The first packet of a flow, 1,122 B, takes 1,089,760 ps from link to link of 100 Gb/s and
-/// 1,897,600 ps over one of 10 Gb/s, an ACK 1,006,880 ps and 1,068,800 ps.
+/// Before the feedback arrives, a flow of another host takes either path; afterwards it takes the
+/// path that the first flow does not use. The first packet of a flow, 1,122 B, passes a link of 100
+/// Gb/s in 1,089,760 ps and a link of 10 Gb/s in 1,897,600 ps. An ACK takes 1,006,880 ps and
+/// 1,068,800 ps.
 #[test]
 fn feedback_counts_from_its_arrival() {
     let path_taken = |seed, first_packet_at: u64| {
@@ -230,21 +234,21 @@ fn feedback_counts_from_its_arrival() {
         simulation.run_until(Time::from_ps(first_packet_at - 1000), 1);
         let before = sent_up(&simulation);
         drain(&mut simulation);
-        // Leaf 8 sends no ACKs up.
+        // Leaf 8 sends no ACKs to spines, so all bytes sent are data.
         (before[0] > 0) == (sent_up(&simulation)[0] > before[0])
     };
     let back = 2 * 1_089_760 + 1_897_600 + 1_089_760 + 1_006_880 + 1_068_800 + 1_006_880;
     let same = |at| (0..64).filter(|seed| path_taken(*seed, at)).count();
-    // About half of 64, within five standard deviations of 4.
+    // About half of 64 flows take the same path. The tolerance is five standard deviations of 4.
     assert!((12..=52).contains(&same(back - 1)));
     assert_eq!(same(back + 1), 0);
 }
 
 // ------------------------------------------------------------------------ paths of different rates
 
-/// Returns the share of bytes over the slow path, and the outcomes, of 50 Gb/s from four hosts in
-/// flows of 10 packets, 11,076 B: one flow every 1.77216 us, 2000 of them. Spine 10 has 100 Gb/s to
-/// leaf 9, spine 11 has 10 Gb/s.
+/// Returns the share of bytes that take the slow path, and the outcomes. Four hosts send 50 Gb/s:
+/// 2000 flows of 10 packets, 11,076 B, one every 1.77216 us. The link to leaf 9 has 100 Gb/s from
+/// spine 10 and 10 Gb/s from spine 11.
 fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     let flow = |i: u64| FlowSpec {
         start: Time::from_ps(i * 1_772_160),
@@ -259,13 +263,14 @@ fn many_flows(load_balance: LoadBalanceConfig) -> (f64, Vec<FlowOutcome>) {
     (slow as f64 / (fast + slow) as f64, outcomes)
 }
 
-/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s: a share of 1/11 over the slow path.
-/// Metrics have steps of an eighth: while that of the fast path is 3 or 4, its load 37.5 to 62.5
-/// Gb/s, the slow path may have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125; and somewhat more in
-/// the first round trip after its metric has aged. With an ageing of 10 ms, longer than the run,
-/// the path is not tried again once it has been busy: it gets flows until the first feedback, and a
-/// few when the fast path has become as busy. ECMP and LetFlow, with hardly any flow of more than
-/// one flowlet, send half over each path, within five standard deviations of 0.011.
+/// CONGA keeps x / 100 and y / 10 equal, where x + y = 50 Gb/s, so the slow path gets 1/11 of the
+/// bytes. Metrics have steps of an eighth. While the fast path's metric is 3 or 4, its load is 37.5
+/// to 62.5 Gb/s. The slow path may then have 3.75 to 6.25 Gb/s, a share of 0.075 to 0.125. The slow
+/// path gets somewhat more in the first round trip after its metric has aged. With an ageing time
+/// of 10 ms, longer than the run, flows avoid the slow path once it has been busy. It gets flows
+/// until the first feedback, and a few flows when the fast path has become as busy. Under ECMP and
+/// LetFlow half of the bytes take each path, with a tolerance of five standard deviations of 0.011:
+/// hardly any flow has more than one flowlet.
 #[test]
 fn conga_sends_most_flowlets_over_the_better_path() {
     let share = |load_balance| many_flows(load_balance).0;
@@ -279,8 +284,8 @@ fn conga_sends_most_flowlets_over_the_better_path() {
     assert!(slow > 0.0 && slow < 0.03, "{slow}");
 }
 
-/// The flows start within 3.54 ms. CONGA carries them on both paths; with LetFlow, the slow path
-/// needs 2.5 times as long.
+/// The flows start within 3.54 ms. CONGA keeps up with this load on both paths. With LetFlow, the
+/// slow path needs 2.5 times as long.
 #[test]
 fn conga_keeps_up_where_letflow_does_not() {
     let last = |load_balance| last_finish(&many_flows(load_balance).1).ps() / 1_000_000;
@@ -292,7 +297,7 @@ fn conga_keeps_up_where_letflow_does_not() {
 
 /// Four hosts send 4 MB each, which takes 350 us at line rate; after 100 us the link to spine 10
 /// fails for good. ACKs return over spine 11. With LetFlow and CONGA the other link carries all
-/// packets from then on, and all flows finish. ECMP's flows on the dead link wait for ever.
+/// packets after the failure, and all flows finish. ECMP's flows on the dead link wait for ever.
 #[test]
 fn flows_leave_a_link_that_fails() {
     let done = |load_balance| {
@@ -307,7 +312,7 @@ fn flows_leave_a_link_that_fails() {
         simulation.run_until(Time::ZERO + Duration::from_ms(20), 1);
         assert_eq!(simulation.audit(), []);
         let [after, _] = sent_up(&simulation);
-        // The frame in transmission when the link failed.
+        // The dead port finishes the frame whose transmission had started when the link failed.
         assert!(after - before <= 1106, "{before} {after}");
         simulation.outcomes().iter().filter(|outcome| outcome.acknowledged.is_some()).count()
     };
@@ -315,7 +320,7 @@ fn flows_leave_a_link_that_fails() {
     assert!((1..4).contains(&done(LoadBalanceConfig::Ecmp(Default::default()))));
 }
 
-/// ACKs, which are hashed, avoid a dead link as well.
+/// ACKs, whose path is hashed, also avoid a dead link.
 #[test]
 fn acks_leave_a_link_that_fails() {
     for load_balance in [letflow(), conga()] {
@@ -329,7 +334,7 @@ fn acks_leave_a_link_that_fails() {
     }
 }
 
-/// LetFlow's ageing only affects its memory, in a network as well.
+/// LetFlow's ageing affects only its memory use, not the results of a network.
 #[test]
 fn letflows_ageing_changes_nothing() {
     let trajectory = |aging| {
@@ -347,9 +352,9 @@ fn letflows_ageing_changes_nothing() {
 proptest! {
     #![proptest_config(common::cases(200))]
 
-    /// Every byte is delivered once, and identically on any number of shards. No packet is sent
-    /// twice if receivers tolerate reordering, or if flowlets are too far apart to overtake each
-    /// other.
+    /// Every byte is delivered once, and results do not depend on the number of shards. No packet
+    /// is sent twice if receivers tolerate reordering, or if flowlets are too far apart to overtake
+    /// each other.
     #[test]
     fn everything_is_delivered_once(
         Case { mut spec, flows } in lossless_at_common_rates(),

@@ -1,4 +1,5 @@
-//! The exact headroom: the construction of `docs/mechanisms/headroom.md`, and random traffic.
+//! The exact headroom, tested with the worst case constructed in `docs/mechanisms/headroom.md`, and
+//! with random traffic.
 
 use crate::prelude::*;
 use backwater_fabric::contract::need::{equation_1, exact_need, worst_case};
@@ -51,16 +52,16 @@ impl Setting {
         exact_need(&site, &site.ports[SENDER as usize])
     }
 
-    /// Returns the whole bytes that pass from the start of the frame behind the one that crosses
-    /// the threshold until the gate closes.
+    /// Returns the number of whole bytes that the sender transmits before its gate closes, counted
+    /// from the frame that follows the one that crosses the threshold.
     fn window_bytes(&self) -> u64 {
         let byte_ps = 8000 / self.gbps;
         let pause = u64::from(Framing::Rocev2.control().wire);
         (2 * self.delay_ps + self.response_ps) / byte_ps + self.wire() + pause
     }
 
-    /// Returns the wire sizes of the frames that fill the window: as few as possible, none too
-    /// small.
+    /// Returns the wire sizes of the frames that fill the window, with as few frames as possible
+    /// and no frame that is too small.
     fn filling(&self) -> Vec<u64> {
         self.filling_of(self.window_bytes())
     }
@@ -69,7 +70,7 @@ impl Setting {
         let wire = self.wire();
         let gap = wire - self.charge();
         let frames = bytes.div_ceil(wire);
-        // A last frame with fewer bytes than its gap is left out.
+        // A last frame with fewer bytes than the gap between frames is left out.
         if bytes - gap * frames <= bytes / wire * self.charge() {
             return vec![wire; (bytes / wire) as usize];
         }
@@ -88,9 +89,10 @@ impl Setting {
         self.wire() - self.mtu + 1
     }
 
-    /// Returns one flow per packet of the sender, so that sizes are free: the packet that crosses
-    /// the threshold, those that fill the window, one that starts just before the gate closes, and
-    /// more behind the gate. A reverse flow delays the PAUSE.
+    /// Returns one flow per packet of the sender, so that packets can have any sizes. These are the
+    /// packet that crosses the threshold, packets that fill the window, a packet that starts just
+    /// before the gate closes, and packets that wait behind the gate. A reverse flow delays the
+    /// PAUSE.
     fn flows(&self) -> Vec<FlowSpec> {
         let payload = |wire: u64| wire - (self.wire() - self.mtu);
         let mut sizes = vec![self.wire()];
@@ -122,13 +124,14 @@ fn settings() -> Vec<Setting> {
         (1024, 25, 1, 1229),
         (4096, 400, 777, 76),
         (2048, 10, 100, 5000),
-        // Whole frames leave 11 B of the window, less than the gap between two frames.
+        // Whole frames leave 11 B of the window unused, less than the gap between two frames.
         (1500, 100, 1659, 0),
     ]
     .map(|(mtu, gbps, delay_ns, response_ns)| Setting {
         mtu,
         gbps,
-        // One odd picosecond, so that no frame starts at the instant at which the gate closes.
+        // An additional picosecond ensures that no frame starts at the instant at which the gate
+        // closes.
         delay_ps: delay_ns * 1000 + 1,
         response_ps: response_ns * 1000,
     })
@@ -140,7 +143,8 @@ fn peak(simulation: &Simulation, node: NodeId, ingress: u32) -> u64 {
     (0..CLASSES as u8).map(|class| pipeline.peak_headroom(ingress as u16, Class(class))).max().unwrap()
 }
 
-/// The exact need loses no packet; one byte less, which has a best-effort guarantee, loses one.
+/// With the exact need no packet is lost. With one byte less, the guarantee is only best-effort and
+/// one packet is lost.
 #[test]
 fn the_worst_case_takes_every_byte_of_the_exact_need() {
     for setting in settings() {
@@ -162,13 +166,13 @@ fn the_worst_case_takes_every_byte_of_the_exact_need() {
     }
 }
 
-/// Several lossless classes: when class 1 crosses its threshold, the RESUMEs of all other classes
-/// are due and are sent before the PAUSE of class 1.
+/// With several lossless classes, the RESUMEs of all other classes are due when class 1 crosses its
+/// threshold, and are sent before the PAUSE of class 1.
 #[test]
 fn the_need_is_exact_behind_a_resume_of_every_other_class() {
     for others in 1..7u32 {
         for gbps in [25, 100, 400] {
-            // The delay is odd by more than the head start of reverse traffic.
+            // The delay exceeds 2 us by more than the 2 ps by which reverse traffic starts earlier.
             let setting = Setting { mtu: 1500, gbps, delay_ps: 2_000_003, response_ps: 0 };
             let (hosts, begin) = (3 + others, 100_000_000);
             let arrival = begin + setting.wire() * 8000 / gbps + setting.delay_ps;
@@ -178,15 +182,15 @@ fn the_need_is_exact_behind_a_resume_of_every_other_class() {
                 link.delay = Duration::from_ps(setting.delay_ps);
             }
             spec.switch.lossless = (1..=others as u8 + 1).map(Class).collect();
-            // A recovered link waits for the peer's PFC state.
+            // A link that recovers waits for the peer's PFC frame before it sends data.
             let pfc = u64::from(Framing::Rocev2.control().wire);
             let let_go = arrival - 1 - pfc * 8000 / gbps - setting.delay_ps;
             let at_ps = |ps| Time::ZERO + Duration::from_ps(ps);
             let down = |host: u32, up| LinkFault { link: host as usize, down: Time::ZERO, up };
             let others_up = (3..hosts).map(|host| down(host, at_ps(let_go)));
             spec.faults = others_up.chain([down(RECEIVER, Time::ZERO + MILLISECOND)]).collect();
-            // One packet of every other class is queued, and its class paused, before the others
-            // start.
+            // One packet of every other class is queued, and its class is paused, before the other
+            // flows start.
             let at = |start, class, flow| FlowSpec { start: at_ps(start), class: Class(class), ..flow };
             let held = (3..hosts).map(|host| at(0, host as u8 - 1, flow(SENDER, host, 1, 0)));
             let window = setting.filling_of(setting.window_bytes() + u64::from(others) * pfc);
@@ -223,8 +227,9 @@ fn the_worked_example_of_the_headroom_page() {
     assert_eq!(worst_case(&site, &site.ports[1]), 56_996);
 }
 
-/// Equation 1 has 3840 B for the packet that crosses the threshold, the PAUSE and its response
-/// time: too few for frames of 9000 B, and for a microsecond at 100 Gb/s.
+/// Equation 1 allows 3840 B for the packet that crosses the threshold, the PAUSE and its response
+/// time. This is too little for frames of 9000 B, and for a response time of a microsecond at 100
+/// Gb/s.
 #[test]
 fn the_default_headroom_is_equation_1_or_the_greater_need() {
     for (mtu, response_ps, is_enough) in [(1500, 0, true), (9000, 0, false), (1500, 1_000_000, false)] {
@@ -237,10 +242,11 @@ fn the_default_headroom_is_equation_1_or_the_greater_need() {
     }
 }
 
-/// Three classes. While a frame is on the wire, two classes fall below XON and the third becomes
-/// full: its PAUSE is the last of four frames. In frames of the HPCC simulator these take 80 ns and
-/// 3 times 3 ns, and the links 2 us, at 12.5 B/ns, or up to a third more where 4 ns are cut to 3;
-/// two frames of 1000 B are added.
+/// Three classes are lossless. While a frame is on the wire, two classes fall below XON and the
+/// third becomes full. The PAUSE of the third class is the last of four frames. With frames of the
+/// HPCC simulator, these take 80 ns and 3 times 3 ns, and the links take 2 us, in which 12.5 B/ns
+/// arrive. Where the clock cuts 4 ns to 3 ns, up to a third more arrives. Two frames of 1000 B are
+/// added.
 #[test]
 fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     const SWITCH: u32 = 4;
@@ -277,8 +283,8 @@ fn a_pause_may_wait_behind_a_frame_and_a_pfc_frame_of_every_other_class() {
     assert_eq!(exact_need(&site, &site.ports[0]), 2 * 1000 + (2_000_000 + 80_000 + 3 * 3_000) / 80 * 4 / 3);
 }
 
-/// In frames of the HPCC simulator 49 B take 3 ns at 100 Gb/s: a sender of many short flows sends
-/// 131 Gb/s, which fits into the default.
+/// On the clock of the HPCC simulator 49 B take 3 ns at 100 Gb/s, so a sender of many short flows
+/// sends 131 Gb/s. The default headroom is large enough for this rate.
 #[test]
 fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
     let setting = Setting { mtu: 952, gbps: 100, delay_ps: 1_000_001, response_ps: 0 };
@@ -296,8 +302,8 @@ fn short_frames_that_pass_faster_than_the_link_do_not_exceed_the_default() {
     assert!(lost(|default| default * 9 / 10) > 0);
 }
 
-/// A frame of 1122 B takes 9973 1/3 ps at 900 Gb/s, and 9973 ps on the clock: in 2 ms some seven
-/// frames more pass than the rate allows.
+/// At 900 Gb/s a frame of 1122 B should take 9973 1/3 ps, but takes 9973 ps on the clock. In 2 ms,
+/// some seven more frames pass than the rate allows.
 #[test]
 fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
     let setting = Setting { mtu: 1024, gbps: 900, delay_ps: 1_000_000_000, response_ps: 0 };
@@ -311,7 +317,7 @@ fn the_need_counts_frames_by_the_time_that_they_take_on_the_clock() {
     assert!(need >= frames * packet, "{need} for {frames} frames of {packet} B");
 }
 
-/// Under DSH the port's PFC frames and an earlier one of the class may precede a PAUSE as well.
+/// Under DSH, port-wide PFC frames and an earlier PFC frame of the class may also precede a PAUSE.
 #[test]
 fn the_need_of_dsh_allows_for_two_pfc_frames_more() {
     let need = |headroom| {
@@ -339,12 +345,12 @@ fn the_need_allows_for_the_response_of_the_peer() {
         exact_need(&site, &site.ports[1])
     };
     assert_eq!(with_response(0, 5000), with_response(5000, 5000));
-    // Some 62,500 B arrive in 5 us, gaps included.
+    // In 5 us at 100 Gb/s, 62,500 B arrive, including gaps between frames.
     assert!(with_response(0, 5000) > with_response(0, 0) + 60_000);
 }
 
-/// A chip reserves bytes for all its ports: a port without link counts as the port with the
-/// greatest need.
+/// A switch chip reserves headroom for all its ports. A port without a link counts like the port
+/// with the greatest need.
 #[test]
 fn ports_without_a_link_count_as_the_one_that_needs_most() {
     for headroom in HeadroomConfig::all() {
@@ -399,7 +405,8 @@ fn a_switch_reports_the_threshold_of_its_policy() {
     assert_eq!(node.switch().unwrap().threshold(0, Class(3)), Some(12_345));
 }
 
-/// Section III of DSH: a Trident2 with 32 ports of 40 Gb/s, 1.5 us of delay and MTU 1500.
+/// Section III of DSH considers a Trident2 with 32 ports of 40 Gb/s, a delay of 1.5 us and an MTU
+/// of 1500 B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let spec = star(2, 40, 1500);
@@ -412,7 +419,8 @@ fn equation_1_gives_the_figures_of_the_paper() {
     }
 }
 
-/// Returns `spec` with twice the default headroom of every port, so that the limit hides no excess.
+/// Returns `spec` with twice the default headroom at every port, so that a use above the default is
+/// visible.
 fn roomy(spec: &NetworkSpec) -> NetworkSpec {
     let fabric = Fabric::new(spec.clone()).unwrap();
     let switches = (0..spec.nodes.len() as u32).map(NodeId).filter(|node| fabric.is_switch(*node));
@@ -525,28 +533,28 @@ fn guarantees_are_per_switch_and_port() {
     let named = |name| all.iter().find(|config| config.name() == name).cloned();
     let kept = Guarantee::Lossless;
     assert_eq!(group(None, None), [kept; 4]);
-    // Neither BFC nor the absence of flow control obeys PFC; Pyrrha uses PFC with neighbours that
-    // do.
+    // Neither BFC nor `none` obeys PFC; Pyrrha uses PFC with neighbours that run PFC.
     assert_eq!(group(named("bfc"), None), [kept, BEST_EFFORT, BOUNDS_QUEUES, BOUNDS_QUEUES]);
     assert_eq!(group(named("none"), None), [kept, BEST_EFFORT, BEST_EFFORT, BEST_EFFORT]);
     assert_eq!(group(named("pyrrha"), None), [kept, kept, BOUNDS_QUEUES, BOUNDS_QUEUES]);
     let policy = HeadroomConfig::Oversubscribed(OversubscribedConfig::default());
     assert_eq!(group(None, Some(policy)), [kept, kept, BEST_EFFORT, BEST_EFFORT]);
-    // A link that corrupts frames spares PFC frames that are sent once, not repeated ones.
+    // A link that corrupts frames spares PFC frames that are sent once, but not PFC frames that are
+    // refreshed.
     let mut spec = chain(&[100, 100, 100], 1000);
     spec.links[2].error_rate = 0.01;
     assert_eq!(guarantees(&spec), [kept; 4]);
     spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause: PauseModel::Quanta, ..PfcConfig::default() });
     assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
-    // Headroom cannot hold frames that take no time: 49 B at 400 Gb/s, on a clock of whole
-    // nanoseconds.
+    // No headroom is enough for frames without transmission time, such as 49 B at 400 Gb/s on a
+    // clock of whole nanoseconds.
     let mut spec = chain(&[100, 200, 400], 1000);
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     assert_eq!(guarantees(&spec), [kept, kept, kept, BEST_EFFORT]);
 }
 
-/// Configured headroom: the exact need of a port is enough for the guarantee, and a byte less is
-/// not, port by port.
+/// At every port, configured headroom gives a lossless guarantee if it is the exact need, but not
+/// if it is one byte less.
 #[test]
 fn lossless_needs_the_exact_headroom_of_every_port() {
     let with = |config: &HeadroomConfig, headroom: u64| match config.clone() {
@@ -582,7 +590,7 @@ fn lossless_needs_the_exact_headroom_of_every_port() {
             spec.switch.headroom = with(&config, headroom);
             assert_eq!(guarantees(&spec), [slow, fast, fast, slow], "{} {headroom} of {needs:?}", config.name());
         }
-        // Without lossless classes no class needs headroom.
+        // Without lossless classes no headroom is needed.
         spec.switch.headroom = with(&config, 0);
         let mut lossy = spec.clone();
         lossy.switch.lossless = vec![];
@@ -590,7 +598,7 @@ fn lossless_needs_the_exact_headroom_of_every_port() {
     }
 }
 
-/// Returns an incast of seven into a buffer for a part of it.
+/// Returns an incast of seven hosts into a switch whose buffer holds only a part of the packets.
 fn incast(flow_control: FlowControlConfig, headroom: HeadroomConfig, lossless: &[Class]) -> Simulation {
     let mut spec = star(8, 100, 1000);
     spec.switch.flow_control = flow_control;
