@@ -1,4 +1,4 @@
-//! The reported memory of a simulation is its allocated memory.
+//! Compares the memory that a simulation reports with the allocated memory.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which prints what it counted")]
 
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
@@ -18,7 +18,7 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Returns 8 leaves of 16 hosts, and 8 spines.
+/// Returns 8 leaves with 16 hosts each, and 8 spines.
 fn leaf_spine() -> NetworkSpec {
     common::leaf_spine(8, 16, 8)
 }
@@ -47,10 +47,11 @@ fn compare(spec: NetworkSpec, flows: Vec<FlowSpec>, us: u64) -> (f64, f64) {
     (allocated - memory.reserved as f64, memory.total() as f64)
 }
 
-/// Bytes that are counted and not on the heap: the simulation itself.
+/// Reported bytes that are not on the heap: the simulation itself.
 const OUTSIDE: f64 = 11_974.0;
 
-/// One test, since the counter counts the whole process: no other test may run beside it.
+/// This file has only one test, because the counter counts allocations of the whole process and no
+/// other test may run at the same time.
 #[test]
 fn what_is_counted_is_what_is_allocated() {
     let all_to_one: Vec<FlowSpec> = (1..128).map(|host| flow(host, 0, FlowSpec::ENDLESS, 0)).collect();
@@ -74,7 +75,8 @@ fn what_is_counted_is_what_is_allocated() {
         (pcn, short.clone(), 50, exact),
         (mp_rdma(), short.clone(), 50, exact),
         (mp_rdma(), all_to_one.clone(), 200, exact),
-        // Hash maps count slots for entries, but neither control bytes nor the free share.
+        // Reports of hash maps include the slots of entries, but neither control bytes nor free
+        // slots.
         (balanced(LoadBalanceConfig::LetFlow(Default::default())), short.clone(), 50, of_maps),
         (balanced(LoadBalanceConfig::Conga(Default::default())), short, 50, of_maps),
         (unreliable, Vec::new(), 1, exact),

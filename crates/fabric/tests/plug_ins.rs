@@ -1,5 +1,5 @@
-//! Mechanisms of other crates that scenarios can name: registered, parsed, serialised and described
-//! like built-ins.
+//! Scenarios can name mechanisms of other crates, which are registered, parsed, serialised and
+//! described like built-in mechanisms.
 
 #[allow(dead_code, unused_macros, reason = "needs only some of the helpers")]
 mod common;
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for Registers {
     }
 }
 
-/// Returns the result of `ask`; fails if it takes 20 seconds.
+/// Returns the result of `ask`. Panics if `ask` takes 20 seconds.
 fn soon<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> T {
     let (answer, answers) = mpsc::channel();
     thread::spawn(move || answer.send(ask()));
@@ -249,7 +249,8 @@ fn options_may_contain_a_mechanism_of_their_own_slot() {
     assert!(error.starts_with("unknown variant `dcqnc`, expected one of `none`, "), "{error}");
 }
 
-/// Options may contain any built-in mechanism of the slot, and any that was registered earlier.
+/// Options may contain any built-in mechanism of the slot, and any mechanism that was registered
+/// earlier.
 #[test]
 fn the_schema_says_which_mechanisms_of_the_slot_options_may_contain() {
     soon(|| CongestionConfig::register::<Around>("around-first", "1")).unwrap();

@@ -103,7 +103,8 @@ fn flows_of_a_queue_above_k_are_notified_and_cleared() {
     assert!(cleared.iter().all(|(at, ..)| *at == 1353), "{cleared:?}");
     assert_eq!(switch.counted("cnms"), 2);
     assert_eq!(switch.counted("clear_cnms"), 2);
-    // The queue exceeds K again, first with these packets, then with those 250 ns later.
+    // A notice is sent when the queue exceeds K again, and another one with the first packet that
+    // arrives more than 300 ns later.
     arrive(&mut switch, 3000, &[0, 0, 0, 0, 0, 0]);
     arrive(&mut switch, 3250, &[0, 0, 0, 0]);
     arrive(&mut switch, 3301, &[0]);

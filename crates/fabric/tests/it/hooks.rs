@@ -1,4 +1,4 @@
-//! Order of the actions that a hook of a flow control requests, by packet scripts with a test
+//! Order of the actions that a hook of a flow control requests: packet scripts with a test
 //! mechanism.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload at 100 Gb/s: data frames take
@@ -10,11 +10,11 @@ use backwater_fabric::frame::Pfc;
 use backwater_fabric::frame::cause::Causes;
 
 /// Flow control that keeps every flow in a queue of its own, closed until a link-local frame
-/// arrives on the port. That frame opens all queues and is answered.
+/// arrives on the port. That frame opens all queues, and the flow control sends a frame back.
 #[derive(Debug)]
 struct ClosedQueues;
 
-/// Number of unused queues before those of flows, which are beyond the first 64.
+/// Number of unused queues before those of flows. Queues of flows therefore have indices above 64.
 const SPARE: QueueIx = 90;
 
 impl FlowControl for ClosedQueues {
@@ -56,7 +56,7 @@ fn a_frame_sent_by_a_hook_precedes_the_packets_it_releases() {
     expect_nothing!(s, before 1_000_000 ps);
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
     expect!(s, 1_000_000..1_003_000 ps, port 1, Resume(vec![3]));
-    // Then one packet of each flow in turn.
+    // After the frame, packets of both flows leave in turn.
     expect_each!(s, from 1_003_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 0), Data(3, 1)]);
     expect_nothing!(s, before 2_000_000 ps);
 }

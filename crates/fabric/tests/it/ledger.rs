@@ -1,4 +1,4 @@
-//! The ledger: attribution of a flow's time, to the picosecond, in any network with any mechanisms.
+//! The ledger attributes every picosecond of a flow's time, in any network with any mechanisms.
 
 use crate::common::random::lossy;
 use crate::prelude::*;
@@ -26,12 +26,12 @@ fn complaint(outcome: &FlowOutcome, now: Time) -> Option<String> {
     (!is_whole).then(|| format!("{explained} of {}: {outcome:#?}", end - outcome.spec.start))
 }
 
-/// Returns the path of the packet that completed a flow, if its outcome has one.
+/// Returns the path of the packet that completed the flow, if the outcome has a path.
 fn path(outcome: &FlowOutcome) -> Option<Vec<PortIx>> {
     Some(outcome.reception.way?.passed().collect())
 }
 
-/// Returns the ports through which the account's packet has left, for the same flows.
+/// Returns the ports at which the account has serialisation, for flows whose outcome has a path.
 fn wires(outcome: &FlowOutcome, simulation: &Simulation) -> Option<Vec<PortIx>> {
     outcome.reception.way?;
     let sent = outcome.account.iter().flat_map(|account| &account.completion);
@@ -39,7 +39,7 @@ fn wires(outcome: &FlowOutcome, simulation: &Simulation) -> Option<Vec<PortIx>> 
     Some(wires.map(|span| simulation.fabric().wiring.ports[span.port].ix).collect())
 }
 
-/// Draws BCubes whose servers need some time to relay, or none.
+/// Draws BCubes whose servers relay with or without a delay.
 fn relayed() -> impl Strategy<Value = Case> {
     let flows = prop::collection::vec((0u32..9, 1u32..9, 1u64..60_000, 0u64..20_000), 1..20);
     let relay = (0u64..1000, prop::option::of(50u64..400), 5_000u64..60_000, any::<u64>());
@@ -103,8 +103,8 @@ fn schemes() -> impl Strategy<Value = Case> {
 proptest! {
     #![proptest_config(common::cases(250))]
 
-    /// The time of every flow is explained in full, whatever its outcome, and the ledger changes no
-    /// behaviour.
+    /// The ledger explains the full time of every flow, finished or not, and does not change any
+    /// result.
     #[test]
     fn every_picosecond_is_explained(Case { spec, flows } in schemes(), shards in 1usize..4) {
         prop_assume!(Fabric::new(spec.clone()).is_ok());
@@ -145,12 +145,12 @@ fn with_early_failure() -> NetworkSpec {
     spec
 }
 
-/// Returns the terms of a packet's last way: from the sender's wire to the receiver.
+/// Returns the terms of a packet's last trip, from the sender's wire to the receiver.
 fn last_way(each: [u64; 2]) -> Vec<(Term, u64)> {
     vec![
         (Term::Serialisation, each[1]),
         (Term::Propagation, 1_000_000),
-        // The first packet is 16 B longer, and leaves the switch that much later.
+        // The first packet is 16 B longer, so the next packet waits for it at the switch.
         (Term::OwnQueue, each[0] - each[1]),
         (Term::Serialisation, each[1]),
         (Term::Propagation, 1_000_000),
@@ -161,8 +161,8 @@ fn go_back_n(timeout_us: u64) -> RecoveryConfig {
     RecoveryConfig::GoBackN(GoBackNConfig { timeout: Duration::from_us(timeout_us), ..Default::default() })
 }
 
-/// 49 B at 400 Gb/s take 980 ps, which the clock of HPCC's simulator cuts to 0: the packet still
-/// passes both wires.
+/// 49 B at 400 Gb/s take 980 ps, which the clock of the HPCC simulator cuts to 0. The path still
+/// contains both wires.
 #[test]
 fn a_wire_without_transmission_time_is_part_of_the_path() {
     let spec = NetworkSpec { framing: Framing::HpccNs3, ..star(2, 400, 1000) };
@@ -175,21 +175,21 @@ fn a_wire_without_transmission_time_is_part_of_the_path() {
     assert!(path(&outcomes[0]).is_some());
 }
 
-/// Both packets of a flow are lost on the first link, which is down from the start for 10 us. The
-/// sender has no more to send until its timer fires.
+/// Both packets of a flow are lost on the first link, which fails before they arrive. The sender
+/// has no packet to send until its timer fires.
 #[test]
 fn a_sender_waits_for_its_timer_without_packets_to_send() {
     let (_, outcomes) = watched(&with_early_failure(), vec![flow(0, 1, 2048, 0)], 1);
-    // 1122 and 1106 B on the wire, first and repeated. In between are 50 us from the start of the
-    // first packet, less the time of both.
+    // The packets have 1122 and 1106 B on the wire. The timer fires 50 us after the start of the
+    // first packet, and the sender waits for this time less both transmissions.
     let each = [1122 * 80, 1106 * 80];
     let unanswered = 50_000_000 - each[0] - each[1];
     let expected = [(Term::Sending, each[0] + each[1]), (Term::Resending, each[0]), (Term::Unanswered, unanswered)];
     assert_eq!(spans(&outcomes[0]), [&expected[..], &last_way(each)].concat());
 }
 
-/// The only packet of a flow is lost. When its timer fires, after 50 us, its port needs another
-/// 39.76 ns for a frame of another flow.
+/// The only packet of a flow is lost. When the timer fires after 50 us, the port is busy for
+/// another 39.76 ns with a frame of another flow.
 #[test]
 fn after_its_timer_a_sender_waits_for_the_wire() {
     let flows = vec![flow(0, 1, 1024, 0), flow(0, 1, 1024, 49_950)];
@@ -208,8 +208,8 @@ fn after_its_timer_a_sender_waits_for_the_wire() {
     assert_eq!(spans(first), expected);
 }
 
-/// Packets wait at a switch for a link that is down, and are dropped when routes change: later
-/// packets wait only for their own sake.
+/// Packets wait at a switch for a link that is down, and are dropped when routes change. The
+/// dropped packets are not part of the waiting time of later packets.
 #[test]
 fn packets_dropped_from_a_queue_delay_no_other() {
     let mut spec = pair(go_back_n(400));
@@ -228,8 +228,8 @@ fn packets_dropped_from_a_queue_delay_no_other() {
     assert_eq!(spans(&outcomes[0]), [&expected[..], &last_way(each)].concat());
 }
 
-/// Go-Back-N discards packets behind a gap: each of 40 packets is delivered once, however many
-/// arrive.
+/// Go-Back-N discards packets behind a gap. Each of 40 packets is delivered once, although some
+/// arrive several times.
 #[test]
 fn discarded_packets_are_not_delivered() {
     let mut spec = pair(go_back_n(50));
@@ -239,8 +239,9 @@ fn discarded_packets_are_not_delivered() {
     assert_eq!(outcomes[0].account.as_ref().unwrap().delivered, 40);
 }
 
-/// With too short a timer the only packet of a flow is sent three times before it arrives over a
-/// link of 30 us. The first copy will complete the flow.
+/// Because the timer is too short, the only packet of a flow is sent three times before the first
+/// copy arrives over a link of 30 us. The account explains the first copy, which will complete the
+/// flow.
 #[test]
 fn of_several_copies_the_first_is_explained() {
     let mut spec = pair(go_back_n(10));
@@ -249,6 +250,6 @@ fn of_several_copies_the_first_is_explained() {
     simulation.watch_flows();
     simulation.run_until(at_us(25), 1);
     let outcome = &simulation.unfinished()[0];
-    // The packet left at once, and is on the wire.
+    // The packet left at once, and is still on the wire.
     assert_eq!(spans(outcome), [(Term::Serialisation, 1122 * 80), (Term::Propagation, 25_000_000 - 1122 * 80)]);
 }

@@ -1,4 +1,4 @@
-//! A lossless fabric loses no packet, whatever the network, its thresholds and its traffic.
+//! A lossless fabric loses no packet in any network, with any thresholds and any traffic.
 
 use crate::prelude::*;
 use backwater_fabric::contract::Occupancy;
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(common::cases(400))]
 
-    /// No drop, every byte delivered once and in order, empty buffers, open gates, and a clean
-    /// audit.
+    /// No packet is dropped, and every byte is delivered once and in order. In the end all buffers
+    /// are empty, all gates are open, and the audit finds no error.
     #[test]
     fn every_byte_arrives_once_and_the_fabric_comes_to_rest(Case { spec, flows } in lossless()) {
         let (simulation, outcomes) = run(&spec, flows);
@@ -42,9 +42,9 @@ proptest! {
     }
 }
 
-/// Two flows share the link between two switches. The link to one receiver is down for 100 us,
-/// which pauses the shared link: many packets of the other flow wait behind its gate for the same
-/// PAUSE, which counts once for their flow.
+/// Two flows share the link between two switches. The link to one receiver is down for 100 us, so
+/// the shared link is paused. Many packets of the other flow wait behind the gate for this PAUSE,
+/// which counts once for the flow.
 #[test]
 fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let mut spec = linked(4, 2, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)]);
@@ -57,8 +57,8 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
     let pauses = simulation.take_pauses().into_iter().filter(|pause| pause.port == shared);
     let total: Duration = pauses.map(|pause| pause.closure.to - pause.closure.from).sum();
     let held_up = simulation.outcomes()[0].reception.paused;
-    // The last packet before the closure is delivered two links of 1 us and 89 ns later: until then
-    // the flow progresses.
+    // The last packet before the closure is delivered later by two links, each of which takes 1 us
+    // and 89 ns. The flow progresses until then.
     assert!(total > Duration::from_us(90), "{total}");
     assert!(held_up <= total && held_up + Duration::from_ns(2 * 1089) > total, "{held_up} of {total}");
 }
@@ -66,7 +66,8 @@ fn a_pause_that_holds_many_packets_counts_once_for_their_flow() {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// The audit passes at any instant, with frames on the wires and pauses about to take effect.
+    /// The audit finds no error at any instant, even with frames on the wires and pauses that are
+    /// about to take effect.
     #[test]
     fn the_audit_passes_at_every_instant(Case { spec, flows } in lossless(), step in 1u64..2_000_000) {
         let mut simulation = Simulation::new(spec, flows, 2).unwrap();
@@ -79,9 +80,8 @@ proptest! {
     }
 }
 
-/// The fabric of the README: three hosts send to h4 and a fourth to h5, whose packets share uplinks
-/// with the others'. The root of every pause is the port to h4, even if a packet for h5 made the
-/// queue full.
+/// In the fabric of the README, three hosts send to h4 and a fourth host sends to h5 over the same
+/// uplinks. The root of every pause is the port to h4, even if a packet for h5 made the queue full.
 #[test]
 fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
     let mut spec = network(8, 3);
@@ -101,7 +101,7 @@ fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
     let (busy, victim, spine) = (port(9, 4), port(2, 8), NodeId(10));
     assert!(pauses.iter().all(|pause| pause.closure.cause.root == busy.id));
     assert!(pauses.iter().any(|pause| pause.port == victim.id), "the host that sends to h5 is paused");
-    // Pauses by leaf 9 have no parent. All others have a parent among the pauses, which began
+    // Pauses that leaf 9 triggered have no parent. All other pauses have a parent that began
     // earlier.
     for PauseInterval { port, closure, .. } in &pauses {
         let by_leaf = fabric.wiring.peer(&fabric.wiring.ports[*port]) == NodeId(9);
@@ -120,7 +120,7 @@ fn the_port_to_the_busy_host_is_the_root_of_every_pause() {
     assert!(blocked[3] > 100_000_000 && blocked[..3].iter().all(|blocked| *blocked == 0), "{blocked:?}");
 }
 
-/// A RESUME takes effect after the response time: until then the fabric is not at rest, though no
+/// A RESUME takes effect after the response time. Until then the fabric is not quiet, though no
 /// frame is in flight.
 #[test]
 fn a_pending_resume_is_no_audit_error() {

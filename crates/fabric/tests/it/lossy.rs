@@ -1,4 +1,4 @@
-//! Fabrics that lose packets, and their recoveries.
+//! Loss recoveries in fabrics that lose packets.
 
 use crate::common::random::lossy;
 use crate::prelude::*;
@@ -32,8 +32,8 @@ fn retransmitted(outcomes: &[FlowOutcome]) -> u64 {
     outcomes.iter().map(|outcome| outcome.retransmitted).sum()
 }
 
-/// Two flows of 100 packets into one port, whose queue has room for 20: every lost packet is
-/// repeated once, and no other.
+/// Two flows of 100 packets share an egress port whose queue has room for 20 packets. Every lost
+/// packet is repeated once, and no other packet is repeated.
 #[test]
 fn irn_repeats_lost_packets_only() {
     let flows = || vec![flow(0, 2, 100 * 1024, 0), flow(1, 2, 100 * 1024, 0)];
@@ -54,8 +54,8 @@ fn irn_repeats_lost_packets_only() {
     assert!(last_finish(&theirs) > last_finish(&outcomes), "{:?} {:?}", last_finish(&theirs), last_finish(&outcomes));
 }
 
-/// The last packet of a flow is lost, and no later packet reveals it. One packet is in flight, so
-/// that RTO_low applies, from the last progress.
+/// The last packet of a flow is lost, and no later packet reveals the loss. Only one packet is in
+/// flight, so RTO_low applies, counted from the last progress.
 #[test]
 fn a_lost_tail_is_repeated_after_the_low_timeout() {
     // h1 fills the queue of one packet before the last packet of h0 arrives.
@@ -79,14 +79,15 @@ fn a_lost_tail_is_repeated_after_the_low_timeout() {
         assert!(outcomes.iter().all(|outcome| outcome.retransmitted == 0));
         outcomes_of_three[2].reception.finish.unwrap()
     };
-    // Sent at 20 ns and repeated 100 us later; two links of 1 us, and twice 1122 B.
+    // The packet is sent at 20 ns and repeated 100 us later. It then passes two links of 1 us, with
+    // 1122 B on each.
     let way = Duration::from_ps(2 * (1_000_000 + 1122 * 80));
     assert_eq!(finish(100), at_ns(20) + Duration::from_us(100) + way);
     assert_eq!(finish(250), at_ns(20) + Duration::from_us(250) + way);
 }
 
-/// More than three packets wait for longer than RTO_low in a long queue, and none is lost: no
-/// packet is repeated.
+/// More than three packets of a flow wait in a long queue for longer than RTO_low. No packet is
+/// lost, so no packet may be repeated.
 #[test]
 fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     let config = IrnConfig { rto_low: Duration::from_us(10), rto_high: Duration::from_ms(10), ..Default::default() };
@@ -98,8 +99,8 @@ fn while_many_packets_are_in_flight_the_high_timeout_counts() {
     assert_eq!((all_drops(&simulation), retransmitted(&outcomes)), (0, 0));
 }
 
-/// The sender never has more than the cap in flight: on an idle path of twice that BDP, it fills
-/// half of the line.
+/// The sender never has more packets in flight than the cap. On an idle path whose BDP is twice the
+/// cap, the flow uses half of the line rate.
 #[test]
 fn the_cap_bounds_what_is_in_flight() {
     let bytes = 10_000_000;
@@ -107,8 +108,8 @@ fn the_cap_bounds_what_is_in_flight() {
         let (_, outcomes) = run(&lossy_star(2, 1 << 20, irn(cap)), vec![flow(0, 1, bytes, 0)]);
         bytes as f64 * 8.0 / outcomes[0].reception.finish.unwrap().ps() as f64 * 1000.0
     };
-    // A round trip takes 4 us, and 2 x 1106 B and 2 x 86 B at 100 Gb/s: 4.19 us, in which the line
-    // carries 47.4 packets of 1106 B.
+    // A round trip takes 4 us on links, plus 2 x 1106 B and 2 x 86 B at 100 Gb/s. In these 4.19 us
+    // the line carries 47.4 packets of 1106 B.
     let round_trip = 4_000_000.0 + 2.0 * (1106.0 + 86.0) * 80.0;
     for packets in [12u64, 24] {
         let expected = packets as f64 * 8192.0 / round_trip * 1000.0;
@@ -118,8 +119,8 @@ fn the_cap_bounds_what_is_in_flight() {
     assert!(rate(60 * 1024) > 92.0);
 }
 
-/// Windows shrink to one packet while more packets are lost and count as in flight: the oldest
-/// packet is still repeated.
+/// Windows shrink to one packet, while more packets are lost and still count as in flight. The
+/// oldest packet is repeated nevertheless.
 #[test]
 fn a_full_window_does_not_keep_the_oldest_packet_back() {
     for congestion in [
@@ -131,15 +132,14 @@ fn a_full_window_does_not_keep_the_oldest_packet_back() {
         spec.congestion = congestion;
         let flows = (0..8).map(|host| flow(host, 8, 300 * 1024, 0)).collect();
         let (simulation, outcomes) = run(&spec, flows);
-        // All repeated packets but the oldest need a window: without, Swift would lose 1199
-        // packets, and here 563.
+        // Every repeated packet except the oldest needs space in the window. Without this rule 1199
+        // packets are lost under Swift, and with it 563.
         assert!(all_drops(&simulation) > 8 && (all_drops(&simulation) < 800 || spec.congestion.name() != "swift"));
         assert!(outcomes.len() == 8 && all_delivered(&outcomes), "{}", spec.congestion.name());
     }
 }
 
-/// Runs a flow of 10 MB over two links, each of which corrupts frames at this rate, ACKs and NACKs
-/// included.
+/// Runs a flow of 10 MB over two links that corrupt frames at this rate, including ACKs and NACKs.
 fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
     let mut spec = lossy_star(2, 1 << 20, recovery);
     set_error_rate(&mut spec, error_rate);
@@ -149,9 +149,9 @@ fn over_bad_links(error_rate: f64, recovery: RecoveryConfig) -> FlowOutcome {
     outcomes[0].clone()
 }
 
-/// Loss rates up to 5 % of frames: every byte is delivered. At 1 %, IRN repeats lost packets and
-/// keeps most of the line; Go-Back-N sends two thirds more than the flow, a round trip's worth per
-/// lost packet.
+/// Every byte is delivered at loss rates of up to 5 % of frames. At 1 %, IRN repeats only lost
+/// packets and uses most of the line rate. Go-Back-N repeats a round trip of packets per loss, in
+/// all two thirds of the flow.
 #[test]
 fn irn_keeps_its_rate_at_losses_that_stop_go_back_n() {
     let rate = |outcome: &FlowOutcome| 80_000.0 / (outcome.reception.finish.unwrap().ps() as f64 / 1e6);
@@ -163,7 +163,7 @@ fn irn_keeps_its_rate_at_losses_that_stop_go_back_n() {
     let lossless = over_bad_links(0.0, RecoveryConfig::Irn(Default::default()));
     let irn = over_bad_links(0.005, RecoveryConfig::Irn(Default::default()));
     let go_back_n = over_bad_links(0.005, network(1, 1).recovery);
-    // In Gb/s of payload: 92, 73 and 55.
+    // Payload rates are 92, 73 and 55 Gb/s.
     let [lossless, irn_rate, go_back_n_rate] = [&lossless, &irn, &go_back_n].map(rate);
     assert!(irn_rate > 0.75 * lossless && go_back_n_rate < 0.65 * lossless, "{lossless} {irn_rate} {go_back_n_rate}");
     assert!(irn.retransmitted < 150_000 && go_back_n.retransmitted > 5_000_000);
@@ -172,7 +172,7 @@ fn irn_keeps_its_rate_at_losses_that_stop_go_back_n() {
 proptest! {
     #![proptest_config(common::cases(200))]
 
-    /// However many packets are lost, every byte is delivered, once and in order, and no state is
+    /// However many packets are lost, every byte is delivered once and in order, and no state is
     /// left.
     #[test]
     fn everything_arrives_once_although_packets_are_lost(Case { spec, flows } in lossy(), shards in 1usize..4) {

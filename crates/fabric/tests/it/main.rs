@@ -1,5 +1,5 @@
-//! Tests of the model, its mechanisms and its driver through their public interface: one binary, a
-//! module per subject.
+//! Tests of the model, its mechanisms and its driver through their public interface: one binary
+//! with a module per subject.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,12 +1,13 @@
-//! MP-RDMA in whole networks: 2 leaves, hosts at 100 Gb/s, links of 1 us. A full packet has 1,106 B
-//! on the wire and carries 1,024 B.
+//! MP-RDMA in networks with 2 leaves, hosts at 100 Gb/s and links of 1 us. A full packet has 1,106
+//! B on the wire and carries 1,024 B.
 
 use crate::prelude::*;
 use backwater_fabric::contract::AnswerPath;
 use backwater_fabric::mechanisms::congestion::mp_rdma::{MarkConfig, MpRdmaConfig};
 use backwater_fabric::mechanisms::headroom::egress::EgressConfig;
 
-/// Returns two leaves with so many hosts each, and a spine for every rate of uplinks.
+/// Returns two leaves with `hosts` hosts each, and one spine per entry of `uplinks`, the rates of
+/// its links in Gb/s.
 fn leaf_spine(hosts: u32, uplinks: &[u64]) -> NetworkSpec {
     let mut spec = common::leaf_spine(2, hosts, uplinks.len() as u32);
     for (link, gbps) in spec.links.iter_mut().skip(2 * hosts as usize).zip(uplinks.iter().cycle()) {
@@ -24,7 +25,7 @@ fn endless(src: u32, dst: u32) -> FlowSpec {
     flow(src, dst, FlowSpec::ENDLESS, u64::from(src) * 700)
 }
 
-/// Measures between two instants, in Gb/s on the wire.
+/// Measures between two instants. Rates are in Gb/s on the wire.
 #[derive(Debug)]
 struct Measures {
     /// Rate of each flow at its receiver.
@@ -64,15 +65,15 @@ fn watch(spec: &NetworkSpec, flows: Vec<FlowSpec>, [from, to]: [u64; 2]) -> Meas
     }
 }
 
-/// Four uplinks of 40 Gb/s: three would be enough, and none is full.
+/// A flow uses four uplinks of 40 Gb/s. Three would be enough, and no uplink is full.
 #[test]
 fn a_flow_alone_fills_its_line_over_several_paths() {
     let spec = leaf_spine(1, &[40; 4]);
     let seen = watch(&spec, vec![endless(0, 1)], [1, 3]);
     assert!(seen.flows[0] > 99.0 && (seen.resent, seen.pauses) == (0, 0), "{seen:?}");
     assert!(seen.uplinks.iter().all(|rate| (10.0..40.0).contains(rate)), "{seen:?}");
-    // Every byte of a finite flow arrives once: 2 MB take 169 us, and the last of them 4.4 us from
-    // end to end.
+    // Every byte of a finite flow arrives once. 2 MB take 169 us, and the last byte takes 4.4 us
+    // from end to end.
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 2_000_000, 0)]);
     assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (2_000_000, 0));
     assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true));
@@ -80,7 +81,8 @@ fn a_flow_alone_fills_its_line_over_several_paths() {
     assert!((173..185).contains(&finish), "{finish} us");
 }
 
-/// All hosts send to one over four uplinks. Marks bound the queue before it, and no PAUSE is sent.
+/// All hosts send to one host over four uplinks. Marks bound the queue of that host's port, and no
+/// PAUSE is sent.
 #[test]
 fn congested_senders_share_fairly() {
     for senders in [2u32, 4] {
@@ -94,9 +96,10 @@ fn congested_senders_share_fairly() {
 }
 
 /// Two hosts send 125 Gb/s over uplinks of 100 and 25 Gb/s. With thresholds scaled by port rate,
-/// packets are delayed about equally on both. Otherwise a queue at the slow port delays them by
-/// another 14 us, and now and then they are too far behind the others. On a random path for every
-/// packet half of them are, and each removes a packet from the window.
+/// packets are delayed about equally on both. With equal thresholds, a queue at the slow port
+/// delays packets by another 14 us, and some packets arrive too late for the receiver's bitmap. If
+/// every packet takes a random path, half of the packets arrive too late, and each of these removes
+/// a packet from the window.
 #[test]
 fn a_slow_path_gets_its_share() {
     let watch = |rate, probing| {
@@ -113,8 +116,8 @@ fn a_slow_path_gets_its_share() {
     assert!(random[0] < 40.0 && random[1] < 25.0, "{random:?}");
 }
 
-/// h1's flow is pinned to the first of two spines: h0's flow yields there. ECMP cannot, if it
-/// selects the same spine.
+/// h1's flow is pinned to the first of two spines, and h0's flow yields on that path. A flow under
+/// ECMP cannot yield if its hash selects the same spine.
 #[test]
 fn a_flow_yields_to_a_pinned_flow() {
     let spec = leaf_spine(2, &[100; 2]);
@@ -123,7 +126,7 @@ fn a_flow_yields_to_a_pinned_flow() {
     assert!(seen.flows[0] > 95.0 && seen.flows[1] > 95.0 && seen.pauses == 0, "{seen:?}");
 }
 
-/// Eight flows over eight spines all finish about when each would alone: 2 MB with headers take 173
+/// Eight flows over eight spines take about as long as each flow alone. 2 MB with headers take 173
 /// us.
 #[test]
 fn flows_share_the_spines_evenly() {
@@ -133,8 +136,8 @@ fn flows_share_the_spines_evenly() {
     assert!(last < 225, "{last} us");
 }
 
-/// No flow control and a small buffer: every recovery repeats lost packets, and every byte is
-/// delivered.
+/// Without flow control and with a small buffer, packets are lost. Every recovery repeats lost
+/// packets, and every byte is delivered.
 #[test]
 fn every_flow_finishes_although_packets_are_lost() {
     for recovery in [
@@ -156,16 +159,16 @@ fn every_flow_finishes_although_packets_are_lost() {
         assert!(simulation.totals().drops.iter().sum::<u64>() > 100, "{name}");
         assert!(all_delivered(&outcomes), "{name}");
         assert_eq!((simulation.audit(), simulation.is_quiet()), (vec![], true), "{name}");
-        // With `in-any-order` and without selective repeat, a timeout repeats all early packets,
-        // and repeated packets are lost, too.
+        // With `in-any-order`, which has no selective repeat, a timeout also repeats all early
+        // packets, and repeated packets are lost again.
         let last = last_finish(&outcomes);
         assert!(last < Time::ZERO + Duration::from_ms(60) || name == "in-any-order", "{name}: {last}");
     }
 }
 
 /// One of four uplinks fails for 2 ms during a flow of 20 MB, and routes do not change. Packets on
-/// this uplink are lost, later only an occasional probe. The receiver requests lost packets, and
-/// the sender repeats them along another path.
+/// this uplink are lost; later only an occasional probe is lost. The receiver requests lost
+/// packets, and the sender repeats them along another path.
 #[test]
 fn a_flow_leaves_a_failed_path() {
     let finish = |is_broken: bool, config: MpRdmaConfig| {
@@ -191,8 +194,8 @@ fn a_flow_leaves_a_failed_path() {
 
 /// Four flows of 8 MB over four spines. The link between a leaf and a spine fails for 50 us. Routes
 /// avoid the link after 10 us, or never. A flow that loses all its ACKs stops until its timer fires
-/// after 8 ms. ACKs spread over the spines, so no flow loses all of them in these runs. With other
-/// seeds some flows do, if routes do not change: docs/mechanisms/mp-rdma.md.
+/// after 8 ms. ACKs spread over the spines, so no flow loses all its ACKs in these runs. With other
+/// seeds and unchanged routes some flows do, as docs/mechanisms/mp-rdma.md shows.
 #[test]
 fn a_failed_link_stops_no_flow_for_its_timeout() {
     for reconvergence in [None, Some(Duration::from_us(10))] {
@@ -227,8 +230,8 @@ fn a_flow_leaves_a_path_that_takes_too_long() {
     }
 }
 
-/// Two spines. On the reverse routes of the packets each spine carries as many ACKs as packets, to
-/// the packet; with the hash of the echoed path numbers differ, but each spine carries some.
+/// If ACKs take the reverse routes of packets, each of two spines carries exactly as many ACKs as
+/// packets. If the echoed path is hashed, the numbers differ, but each spine carries some ACKs.
 #[test]
 fn acks_take_the_path_of_their_packets() {
     for (ack_path, is_reverse) in [(AnswerPath::Echoed, false), (AnswerPath::Reverse, true)] {
@@ -237,7 +240,7 @@ fn acks_take_the_path_of_their_packets() {
         assert_eq!(outcomes[0].retransmitted, 0);
         let carried = |leaf: u32, spine: PortIx| simulation.node(NodeId(leaf)).ports()[1 + spine].sent_wire_bytes();
         for spine in [0, 1] {
-            // An ACK has 86 B; one packet is shorter, and one has 16 B more.
+            // An ACK has 86 B. One data packet is shorter than the others, and one has 16 B more.
             let (bytes, acks) = (carried(2, spine), carried(3, spine) / 86);
             assert!(acks > 500, "{ack_path:?}");
             assert_eq!((acks * 1106).abs_diff(bytes) < 1106, is_reverse, "{ack_path:?} {spine}: {bytes} {acks}");
@@ -245,7 +248,7 @@ fn acks_take_the_path_of_their_packets() {
     }
 }
 
-/// Both packets of a flow are lost: only the timer reveals it, after 8 ms.
+/// Both packets of a flow are lost. Only the timer, which fires after 8 ms, repeats them.
 #[test]
 fn a_lost_tail_is_repeated_after_the_timeout() {
     let mut spec = leaf_spine(1, &[100]);
@@ -257,8 +260,8 @@ fn a_lost_tail_is_repeated_after_the_timeout() {
         outcomes[0].reception.finish.unwrap()
     };
     let own = finish(RecoveryConfig::MpRdma(Default::default()));
-    // 8 ms after the start of the first packet, plus four links of 1 us, four times 1122 B, and the
-    // second packet of 1106 B.
+    // The flow finishes 8 ms after the start of the first packet, plus four links of 1 us with 1122
+    // B on each, plus the second packet of 1106 B.
     let path = Duration::from_ps(4 * (1_000_000 + 1122 * 80) + 1106 * 80);
     assert_eq!(own, Time::ZERO + Duration::from_ms(8) + path);
     let timeout = Duration::from_us(500);
@@ -266,8 +269,8 @@ fn a_lost_tail_is_repeated_after_the_timeout() {
     assert_eq!(other, Time::ZERO + timeout + path);
 }
 
-/// Hosts with two links, to a leaf each: a flow keeps its host's link, and spreads over the spines
-/// behind it.
+/// Each host has links to two leaves. A flow keeps one of its host's links, and spreads over the
+/// spines behind that link.
 #[test]
 fn a_flow_of_a_host_with_two_links_uses_one_of_them() {
     let mut spec = network(2, 4);

@@ -1,5 +1,5 @@
-//! All pairs of mechanisms of different slots run together: each pair, in as few schemes as
-//! possible, on two kinds of networks.
+//! Runs all pairs of mechanisms of different slots, in as few schemes as possible, on two kinds of
+//! networks.
 
 use crate::common::{covering, run_shards};
 use crate::prelude::*;
@@ -12,7 +12,8 @@ fn a_covering_holds_every_pair() {
         let found: BTreeSet<_> = rows.iter().map(|row| (row[a], row[b])).collect();
         assert_eq!(found.len(), sizes[a] * sizes[b]);
     }
-    // At least as many rows as the two largest slots have pairs, and far fewer than the product.
+    // The number of rows is at least the number of pairs of the two largest slots, and far below
+    // the number of all combinations.
     assert!((20..40).contains(&rows.len()), "{}", rows.len());
 }
 

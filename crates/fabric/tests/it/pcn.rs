@@ -1,8 +1,9 @@
-//! PCN at a switch, by scripts, and in whole networks.
+//! PCN at a switch (packet scripts) and in whole networks.
 //!
-//! Links are of 100 Gb/s and 1 us unless stated otherwise: a data frame of 1024 B of payload takes
-//! 1,106 B or 88.48 ns (the first of a flow 1,122 B or 89.76 ns) and is charged 1,086 B (1,102 B),
-//! an ACK takes 86 B or 6.88 ns, a CNP 98 B or 7.84 ns.
+//! Links have 100 Gb/s and a delay of 1 us unless stated otherwise. A data frame with 1024 B of
+//! payload has 1,106 B on the wire, takes 88.48 ns and is charged 1,086 B. The first frame of a
+//! flow has 1,122 B, takes 89.76 ns and is charged 1,102 B. An ACK has 86 B and takes 6.88 ns, a
+//! CNP has 98 B and takes 7.84 ns.
 
 use crate::prelude::*;
 use backwater_fabric::contract::Notification;
@@ -11,8 +12,8 @@ use backwater_fabric::mechanisms::recovery::irn::IrnConfig;
 
 // ------------------------------------------------------------------------------------- at a switch
 
-/// Returns a switch with PCN and four hosts. Flows 0 (class 3) and 1 (class 4) arrive on port 0 and
-/// leave through port 1, as do flow 2's ACKs, in class 3.
+/// Returns a switch with PCN and four hosts. Flow 0 (class 3), flow 1 (class 4) and the ACKs of
+/// flow 2 (class 3) arrive on port 0 and leave through port 1.
 fn script(threshold: u64) -> Script {
     let mut spec = star(4, 100, 1000);
     spec.congestion = CongestionConfig::Pcn(PcnConfig { threshold: Some(Bytes(threshold)), ..Default::default() });
@@ -23,7 +24,7 @@ fn script(threshold: u64) -> Script {
     Script::new(&spec, vec![flow(0, 1, 100_000, 0), of_class_4, flow(1, 0, 100_000, 0)], 4)
 }
 
-/// Packets of a flow arrive on port 0.
+/// Handles packets of a flow that arrive together on port 0.
 fn arrive(s: &mut Script, at: u64, flow: u32, psns: std::ops::Range<u32>) {
     s.arrive_each(at, 0, 0, flow, psns);
 }
@@ -33,8 +34,8 @@ fn marks(s: &mut Script, limit: u64) -> Vec<bool> {
     std::iter::from_fn(|| s.next_mark(limit)).collect()
 }
 
-/// Four packets wait behind a PAUSE, and four arrive after the RESUME. A packet that leaves three
-/// behind, 3,258 B, is marked; two, 2,172 B, do not exceed the threshold.
+/// Four packets wait behind a PAUSE, and four arrive after the RESUME. A departing packet is marked
+/// if three packets remain, 3,258 B. Two packets, 2,172 B, do not exceed the threshold.
 #[test]
 fn packets_that_waited_behind_a_pause_are_not_marked() {
     let mut s = script(2172);
@@ -43,13 +44,14 @@ fn packets_that_waited_behind_a_pause_are_not_marked() {
     arrive!(s, 2_000_000 ps, port 1, resume [3]);
     arrive(&mut s, 2_000_001, 0, 5..9);
     assert_eq!(marks(&mut s, 4_000_000), [false, false, false, false, true, false, false, false]);
-    // Without a PAUSE the length alone counts; the first of five leaves before the others arrive.
+    // Without a PAUSE only the queue length counts. The first of five packets leaves before the
+    // others arrive.
     arrive(&mut s, 4_000_000, 0, 9..14);
     assert_eq!(marks(&mut s, 6_000_000), [false, true, false, false, false]);
 }
 
-/// Three packets wait, one leaves, and the gate closes again: then one joins the two. Only the
-/// packets queued at the last RESUME leave unmarked.
+/// Three packets wait, one leaves, and the gate closes again. Then another packet joins the
+/// remaining two. Only the packets queued at the last RESUME leave unmarked.
 #[test]
 fn a_gate_that_closes_again_restarts_the_count() {
     let mut s = script(0);
@@ -64,7 +66,7 @@ fn a_gate_that_closes_again_restarts_the_count() {
     assert_eq!(marks(&mut s, 6_000_000), [false, false, false, true, true, false]);
 }
 
-/// One RESUME opens two queues. Class 4 has the first turn, since class 3 had the last.
+/// One RESUME opens two queues. Class 4 is first, because the last packet before was of class 3.
 #[test]
 fn packets_of_every_queue_that_a_resume_opens_stay_unmarked() {
     let mut s = script(0);
@@ -76,12 +78,13 @@ fn packets_of_every_queue_that_a_resume_opens_stay_unmarked() {
     arrive(&mut s, 3_000_001, 0, 4..6);
     arrive(&mut s, 3_000_001, 1, 3..5);
     assert_eq!(s.next_mark(2_000_000), Some(false));
-    // Classes in turn: 4, 3, 4, 3, then the later packets, of which the last of each class leaves
-    // none behind.
+    // Packets of classes 4 and 3 leave in turn, first the four that were paused, then the four
+    // later ones. The last packet of each class leaves an empty queue behind.
     assert_eq!(marks(&mut s, 5_000_000), [false, false, false, false, true, true, false, false]);
 }
 
-/// An ACK among the data counts as queued, and is not marked itself, since that would be a CNP.
+/// An ACK in the queue counts for the marks of data, but is not marked itself, because a marked ACK
+/// would be a CNP.
 #[test]
 fn answers_count_but_are_not_marked() {
     let mut s = script(0);
@@ -106,13 +109,14 @@ type Cnps = common::mechanisms::Log<(u64, Cnp)>;
 /// Events seen by receivers and senders.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// Data packets received, and marked ones, by the rate of the receiver's link.
+    /// Numbers of data packets received and of marked data packets, by the rate of the receiver's
+    /// link.
     marks: Arc<Mutex<BTreeMap<Rate, (u64, u64)>>>,
     /// CNPs that have arrived.
     cnps: Cnps,
 }
 
-/// A recorded congestion control whose senders react, or send at line rate.
+/// PCN that records these events. Its senders react, or send at line rate.
 #[derive(Clone, Debug)]
 struct Watched {
     control: CongestionConfig,
@@ -189,13 +193,15 @@ fn watched_star(flows: Vec<FlowSpec>, us: u64) -> (Simulation, Seen) {
     (simulation, log)
 }
 
-/// Two hosts start to send to a third at the same instant, and their packets alternate at its link.
+/// Two hosts start to send to a third host at the same instant, and their packets alternate on its
+/// link.
 ///
-/// At the receiver, packets of the first flow arrive at 2 x 89.76 ns + 2 us, 178.24 ns later (the
-/// first packet of the other flow is longer), and then every 176.96 ns; those of the other flow
-/// 89.76 ns behind the first, and then every 176.96 ns. In the first 50 us, the queue exceeds 100
-/// KB for 42 us: not congested. In the second, all 283 packets of 1,106 B are marked. Between two
-/// ACKs, CNPs depart at once, and take 2 x 7.84 ns + 2 us.
+/// The first packet of the first flow arrives at the receiver at 2 x 89.76 ns + 2 us, the second
+/// 178.24 ns later, and all others every 176.96 ns. The other flow's first packet arrives 89.76 ns
+/// after the first packet, and all others every 176.96 ns. In the first period of 50 us, the queue
+/// exceeds 100 KB for 42 us, so the flows do not count as congested. In the second period, all 283
+/// packets of 1,106 B are marked. CNPs depart at once between two ACKs, and take 2 x 7.84 ns + 2
+/// us.
 #[test]
 fn an_incast_of_two_gets_half_rates_in_the_second_period() {
     let flows = vec![flow(0, 2, FlowSpec::ENDLESS, 0), flow(1, 2, FlowSpec::ENDLESS, 0)];
@@ -209,8 +215,8 @@ fn an_incast_of_two_gets_half_rates_in_the_second_period() {
     assert_eq!(cnps, [expected[0][0], expected[1][0], expected[0][1], expected[1][1]]);
 }
 
-/// A flow of 20 packets takes 3.9 us and no CNP. One of 1,000 packets takes 88.5 us: one CNP at the
-/// end of the first period, none when the second ends.
+/// For a flow of 20 packets, which takes 3.9 us, no CNP is sent. A flow of 1,000 packets takes 88.5
+/// us: a CNP is sent at the end of the first period, but not at the end of the second.
 #[test]
 fn a_receivers_timer_ends_with_the_flow() {
     let flows = vec![flow(0, 2, 20 * 1024, 0), flow(1, 2, 1000 * 1024, 10)];
@@ -222,7 +228,8 @@ fn a_receivers_timer_ends_with_the_flow() {
     assert_eq!((count("cnps_received"), count("cnps_not_congested"), count("cnp_links")), (1, 1, 2));
 }
 
-/// A packet that was repeated before its ACK arrives after the end of the flow: no CNP is sent.
+/// A packet that was repeated before its ACK arrived reaches the receiver after the end of the
+/// flow. No CNP is sent for it.
 #[test]
 fn a_duplicate_does_not_restart_a_receivers_timer() {
     let mut spec = star(2, 100, 10_000);
@@ -232,13 +239,14 @@ fn a_duplicate_does_not_restart_a_receivers_timer() {
     let mut simulation = Simulation::new(spec, vec![flow(0, 1, 1024, 0)], 1).unwrap();
     simulation.run_until(Time::ZERO + Duration::from_ms(1), 1);
     assert!(simulation.outcomes()[0].reception.arrived > 1);
-    // The sender's state is released by then.
+    // The sender's state has been released, so it could not count a CNP as received.
     assert_eq!(simulation.counters().get("cnps_received"), None);
 }
 
 /// 24 hosts of one rack send to a host of another rack over 8 spines and links of 4 us, and one of
-/// them to its neighbour as well. At first they fill the buffer and are paused. Later, increases
-/// add 0.78 Gb/s per flow and period: too little to fill the buffer between two CNPs.
+/// them also sends to that host's neighbour. At first the flows fill the buffer and are paused.
+/// Later, increases add 0.78 Gb/s per flow and period: too little to fill the buffer between two
+/// CNPs.
 #[test]
 fn an_incast_of_24_over_long_links_pauses_nobody_after_its_first_periods() {
     let (mut spec, spines) = (network(48, 10), 50..58);
@@ -272,11 +280,11 @@ fn victim_network() -> NetworkSpec {
 /// Measures of a run of 3 ms.
 #[derive(Debug)]
 struct Measures {
-    /// Share of marked packets at h2, and at h3.
+    /// Shares of marked packets at h2 and at h3.
     marked: [f64; 2],
     /// h3's payload in Gb/s.
     victim: f64,
-    /// PAUSE frames in all, and those of the first millisecond.
+    /// Numbers of all PAUSE frames, and of those in the first millisecond.
     pauses: [u64; 2],
 }
 
@@ -301,8 +309,9 @@ fn watch(control: CongestionConfig, reacts: bool, buffer: u64) -> Measures {
     }
 }
 
-/// Equal thresholds, and senders that do not react: ECN marks packets that waited behind a PAUSE
-/// for a port that they do not pass, PCN does not. Both mark packets that pass the congested port.
+/// Thresholds are equal, and senders do not react. ECN marks packets that waited behind a PAUSE
+/// caused by a port that they do not pass; PCN does not. Both mark packets that pass the congested
+/// port.
 #[test]
 fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
     let pcn = watch(CongestionConfig::Pcn(PcnConfig::default()), false, 16_000_000);
@@ -314,8 +323,8 @@ fn a_victim_of_pauses_is_not_marked_where_ecn_marks_it() {
     assert!(dcqcn.marked[0] > 0.99 && dcqcn.marked[1] > 0.5, "{dcqcn:?}");
 }
 
-/// Marked senders fall to their share of the congested port: PAUSEs end, and the victim has its
-/// link, 92.6 Gb/s of payload.
+/// Marked senders reduce their rates to their shares of the congested port. PAUSEs then end, and
+/// the victim gets its full link rate, 92.6 Gb/s of payload.
 #[test]
 fn marked_senders_free_a_victim() {
     let none = watch(CongestionConfig::None(Default::default()), true, 4_000_000);

@@ -1,4 +1,4 @@
-//! Properties of per-hop flow control without headroom, in random fabrics: flows stay in order, no
+//! Properties of per-hop flow controls without headroom in random fabrics: flows stay in order, no
 //! packet is lost, and all state is released.
 
 use crate::common::random::pyrrha_configs;
@@ -16,7 +16,7 @@ fn faults(count: std::ops::Range<usize>) -> impl Strategy<Value = Faults> {
     prop::collection::vec((any::<prop::sample::Index>(), 0u64..60_000, 1u64..40_000), count)
 }
 
-/// Adds failures of links, each at most once.
+/// Adds failures of links, at most one per link.
 fn fail(spec: &mut NetworkSpec, faults: Faults, recovery: RecoveryConfig) {
     spec.recovery = recovery;
     for (link, down, length) in faults {
@@ -27,7 +27,8 @@ fn fail(spec: &mut NetworkSpec, faults: Faults, recovery: RecoveryConfig) {
     }
 }
 
-/// Returns a recovery without NACKs: lost packets are repeated long after all others have arrived.
+/// Returns a recovery without NACKs, whose timer repeats lost packets long after all other packets
+/// have arrived.
 fn nothing_in_vain() -> RecoveryConfig {
     RecoveryConfig::InAnyOrder(InAnyOrderConfig { timeout: Duration::from_ms(100), ..Default::default() })
 }
@@ -41,7 +42,7 @@ fn longer(flows: Vec<FlowSpec>, factor: u64) -> Vec<FlowSpec> {
 fn with_room(spec: &mut NetworkSpec, flow_control: FlowControlConfig) {
     spec.switch.flow_control = flow_control;
     spec.switch.lossless = Vec::new();
-    // With alpha = 0 no packet would be admitted.
+    // The drawn policy may have alpha = 0, with which no packet would be admitted.
     spec.switch.headroom = HeadroomConfig::Static(Default::default());
     spec.switch.buffer = Bytes(1 << 40);
 }
@@ -64,9 +65,9 @@ fn per_hop() -> impl Strategy<Value = FlowControlConfig> {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// Order and release of state in random fabrics: no packet of a flow overtakes another
-    /// (Go-Back-N would repeat it), all arrive, and no root, queue or count is left (see the
-    /// audit). With a queue for every root, no flow waits for a port that it does not pass.
+    /// In random fabrics no packet of a flow overtakes another (Go-Back-N would repeat it), and all
+    /// packets arrive. The audit finds no root, queue or count that is left. With a queue for every
+    /// root, no flow waits for a port that it does not pass.
     #[test]
     fn flows_stay_in_order_and_all_state_is_released(
         Case { spec, flows } in lossless_at_common_rates(),
@@ -75,7 +76,8 @@ proptest! {
     ) {
         let mut spec = spec.clone();
         let is_precise = match &flow_control {
-            // Sets of roots outnumber roots.
+            // The hierarchical organisation needs a queue per root, the other one a queue per set
+            // of roots.
             FlowControlConfig::Pyrrha(config) => {
                 let enough = if config.organisation == Organisation::Hierarchical { 7 } else { 100 };
                 config.isolation_queues >= enough && config.hosts == HostReaction::PerFlow
@@ -97,8 +99,8 @@ proptest! {
         prop_assert_eq!(sharded.counters(), simulation.counters());
     }
 
-    /// The path of sprayed packets is known from the last choice on: all flows still finish, and no
-    /// state is left.
+    /// With spraying, a switch knows a packet's path only behind the last choice of a port. All
+    /// flows still finish, and no state is left.
     #[test]
     fn sprayed_flows_leave_no_state(
         Case { mut spec, flows } in lossless_at_common_rates(),
@@ -122,9 +124,9 @@ proptest! {
         prop_assert_eq!(simulation.totals().drops, [0; 5]);
     }
 
-    /// Section IV-E: some switches run Pyrrha and the others PFC, which both sides of a border use.
-    /// No packet is lost except by links that fail, and no state is left. A host runs the flow
-    /// control of its first-hop switch, so that hosts with links to both kinds are excluded.
+    /// Section IV-E: some switches run Pyrrha and the others run PFC, and neighbours of different
+    /// kinds use PFC. Packets are lost only on links that fail, and no state is left. A host runs
+    /// the flow control of its first-hop switch, so hosts with links to both kinds are excluded.
     #[test]
     fn switches_with_pyrrha_and_with_pfc_work_together(
         Case { mut spec, flows } in lossless_at_common_rates(),
@@ -141,7 +143,8 @@ proptest! {
             links.map(|link| chosen.contains(&link.b)).collect::<BTreeSet<_>>().len() > 1
         };
         prop_assume!(!(0..spec.nodes.len() as u32).any(|node| spec.is_host(NodeId(node)) && is_between(node)));
-        // Switches with Pyrrha do not bound the packets of one ingress port.
+        // Switches with Pyrrha do not bound the packets of one ingress port, so PFC needs a large
+        // headroom.
         let headroom = HeadroomConfig::Static(StaticConfig { headroom: Some(Bytes(1 << 24)), ..Default::default() });
         spec.groups = vec![SwitchGroup {
             switches: chosen,
@@ -150,8 +153,9 @@ proptest! {
         }];
         spec.switch.buffer = Bytes(1 << 40);
         let flows = longer(flows, factor);
-        // With failures, retransmissions of hosts that are not paused would fill any buffer.
-        // Without, order is visible, as Go-Back-N would repeat packets.
+        // With failures, retransmissions of hosts that are not paused would fill any buffer, so
+        // packets are repeated late. Without failures, Go-Back-N remains and would repeat overtaken
+        // packets.
         if !faults.is_empty() {
             fail(&mut spec, faults, nothing_in_vain());
         }
@@ -168,8 +172,8 @@ proptest! {
         prop_assert_eq!(drops, [0; 5]);
     }
 
-    /// Links fail and recover: state exchanged between neighbours is void. All flows still finish,
-    /// and no state is left.
+    /// Links fail and recover, and neighbours forget the state that they exchanged before. All
+    /// flows still finish, and no state is left.
     #[test]
     fn link_failures_leave_no_flow_waiting(
         Case { mut spec, flows } in lossless_at_common_rates(),

@@ -1,4 +1,4 @@
-//! Packet scripts of PFC: one switch or NIC, to the picosecond.
+//! Packet scripts of a switch or NIC with PFC, to the picosecond.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, PFC frames
 //! 43 B, ACKs 60 B. At 100 Gb/s they take 80,000 ps, 3,000 ps and 4,000 ps (that simulator counts
@@ -50,7 +50,7 @@ fn a_full_ingress_queue_pauses_and_resumes_below_xon() {
     expect_nothing!(s, before 1_000_000 ps);
     arrive!(s, 1_000_000 ps, port 1, resume [3]);
     expect_each!(s, from 1_000_000 ps, 80_000 ps each, port 1, [Data(3, 0), Data(3, 1), Data(3, 2), Data(3, 3)]);
-    // The buffer is freed when the last packet starts on the wire.
+    // A packet frees its buffer when its transmission starts.
     expect!(s, 1_240_000..1_243_000 ps, port 0, Resume(vec![3]));
     expect_nothing!(s, before 1_000_000_000 ps);
 }
@@ -96,8 +96,8 @@ fn a_pause_overtakes_queued_frames_but_not_the_one_on_the_wire() {
     expect!(s, 342_999..422_999 ps, port 0, Data(3, 1));
 }
 
-/// A frame names the state of a class at its departure. A waiting frame that is out of date is not
-/// sent, and at most one frame per class waits.
+/// A PFC frame carries the state of a class at its departure. A waiting frame that is out of date
+/// is not sent, and at most one frame per class waits.
 #[test]
 fn a_waiting_pfc_frame_is_replaced_by_a_newer_one_of_its_class() {
     let mut spec = spec();
@@ -161,11 +161,12 @@ fn a_pause_takes_effect_after_the_response_time() {
     arrive!(s, 1 ps, port 1, pause [3]);
     expect!(s, 0..80_000 ps, port 1, Data(3, 0));
     expect!(s, 0..3_000 ps, port 0, Pause(vec![3]));
-    // The gate closes at 100,001 ps: a second packet has started at 80,000 ps, a third does not.
+    // The gate closes at 100,001 ps. The second packet started at 80,000 ps, and the third does not
+    // start.
     expect!(s, 80_000..160_000 ps, port 1, Data(3, 1));
     expect_nothing!(s, before 400_000 ps);
     assert_eq!(s.closed(1, 3), Some(Duration::from_ps(100_001)));
-    // Two frames are pending at once: each takes effect in its turn.
+    // Two PFC frames are within their response time at once. Each takes effect at its own time.
     arrive!(s, 400_000 ps, port 1, resume [3]);
     arrive!(s, 450_000 ps, port 1, pause [3]);
     expect!(s, 500_000..580_000 ps, port 1, Data(3, 2));
@@ -179,7 +180,7 @@ fn a_pause_expires_after_its_quanta_of_512_bits() {
     arrive!(s, 7 ps, port 1, pause [3], quanta 1000);
     arrive!(s, 100 ps, port 0, data of flow 0, psn 0);
     expect!(s, 5_120_007..5_200_007 ps, port 1, Data(3, 0));
-    // The frame's quanta count, not the receiver's own setting.
+    // The duration of the pause depends on the frame's quanta, not on the receiver's own setting.
     arrive!(s, 6_000_000 ps, port 1, pause [3], quanta 2);
     arrive!(s, 6_000_000 ps, port 0, data of flow 0, psn 1);
     expect!(s, 6_010_240..6_090_240 ps, port 1, Data(3, 1));
@@ -192,7 +193,7 @@ fn a_quantum_is_counted_at_the_rate_of_the_paused_port() {
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1)], SWITCH);
     arrive!(s, 0 ps, port 1, pause [3], quanta 10);
     arrive!(s, 0 ps, port 0, data of flow 0, psn 0);
-    // 10 x 512 bits at 25 ps per bit, then 1000 B at 200 ps.
+    // The pause lasts 10 x 512 bits at 25 ps per bit, then 1000 B take 200 ps each.
     expect!(s, 128_000..328_000 ps, port 1, Data(3, 0));
 }
 
@@ -227,8 +228,8 @@ fn a_pause_is_refreshed_at_half_its_time_until_the_queue_drains() {
     expect_nothing!(s, before 1_000_000_000 ps);
 }
 
-/// A class that fills later must not delay the refresh of one that was paused earlier: that pause
-/// would expire.
+/// A class that fills later must not delay the refresh of a class that was paused earlier, because
+/// that pause would expire.
 #[test]
 fn a_pause_of_another_class_does_not_delay_a_refresh() {
     let flows = vec![in_class(3, 0, 1), in_class(4, 0, 1), in_class(5, 0, 1)];
@@ -254,7 +255,7 @@ fn a_nic_obeys_a_pause_of_each_class_by_itself() {
     expect!(s, 240_000..320_000 ps, port 0, Data(3, 1));
     arrive!(s, 250_000 ps, port 0, pause [3, 5]);
     expect_nothing!(s, before 900_000 ps);
-    // The NIC sends data of class 5 as soon as that class is resumed.
+    // The NIC sends data of class 5 as soon as class 5 is resumed.
     arrive!(s, 900_000 ps, port 0, resume [5]);
     expect!(s, 900_000..980_000 ps, port 0, Data(5, 2));
 }
@@ -293,7 +294,7 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
         arrive!(s, 10 ps, port 2, data of flow 1, psn psn);
     }
     arrive!(s, 1_000_000 ps, port 1, resume [3, 5]);
-    // Two packets of 1000 B per turn.
+    // Each class sends two packets of 1000 B per turn.
     let order: Vec<_> = (0..8).map(|_| s.next_sent(u64::MAX).unwrap().content).collect();
     use common::script::Content::Data;
     let turns = [Data(3, 0), Data(3, 1), Data(5, 0), Data(5, 1), Data(3, 2), Data(3, 3), Data(5, 2), Data(5, 3)];
@@ -302,9 +303,9 @@ fn deficit_round_robin_gives_each_class_a_quantum_in_turn() {
 
 // ---------------------------------------------------------------------------- the cause of a PAUSE
 
-/// Returns port, causes and port ids of the PAUSE that the last packet triggers. Packets of class 3
-/// arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are paused because of the
-/// remote ports 77, 78 and 79.
+/// Returns the port and the causes of the PAUSE that the last packet triggers, and the ids of all
+/// ports. Packets of class 3 arrive on port 0 of a switch with four hosts. Egress ports 1 to 3 are
+/// paused because of the remote ports 77, 78 and 79.
 fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) {
     let destinations = vec![in_class(3, 0, 1), in_class(3, 0, 2), in_class(3, 0, 3)];
     let mut spec = spec();
@@ -322,9 +323,10 @@ fn pause_triggered_by(flows: &[u32]) -> (PortIx, Vec<(u8, Cause)>, Vec<PortId>) 
     (port, causes, s.node.ports().iter().map(|port| port.id).collect())
 }
 
-/// The cause is the egress port with most of the ingress queue, not that of the packet that made
-/// the queue full. Of equal ports it is the packet's port, otherwise the first. That port is paused
-/// itself, so the root is the cause of its pause, and its pause is the parent.
+/// The cause is the egress port that has most bytes of the ingress queue, not the port of the
+/// packet that made the queue full. Among equal ports, the cause is the packet's port, otherwise
+/// the first port. This port is paused itself, so its pause is the parent, and the root is the
+/// cause of that pause.
 #[test]
 fn the_cause_is_the_port_with_most_of_the_full_queue() {
     let cases = [
@@ -344,8 +346,8 @@ fn the_cause_is_the_port_with_most_of_the_full_queue() {
     }
 }
 
-/// Packets that have left do not count. Five packets left through port 1 before its PAUSE; then
-/// port 1 has as many as port 2, which takes the last packet.
+/// Departed packets do not count. Five packets left through port 1 before its PAUSE. Afterwards
+/// ports 1 and 2 have equally many packets, and the last packet is for port 2.
 #[test]
 fn departed_packets_are_no_part_of_the_cause() {
     let mut spec = spec();
@@ -374,7 +376,7 @@ fn a_port_that_is_open_is_the_root() {
     assert_eq!(s.next_pause(), (0, vec![(3, Cause { via: Some(id), hops: 1, ..id.into() })]));
 }
 
-/// A refresh repeats the cause of every class as of its PAUSE.
+/// A refresh repeats the cause that every class had in its first PAUSE.
 #[test]
 fn a_refresh_repeats_the_causes() {
     let mut s = Script::new(&quanta(1000), vec![in_class(3, 0, 1), in_class(5, 0, 2)], SWITCH);
@@ -385,16 +387,16 @@ fn a_refresh_repeats_the_causes() {
     let [(port, first), (_, second)] = [s.next_pause(), s.next_pause()];
     let (third, fifth) = (first[0].1, second[0].1);
     assert_eq!((port, third.via, fifth.via), (0, Some(s.node.ports()[1].id), Some(s.node.ports()[2].id)));
-    // The queue of class 3 is longer at port 2 by then, which changes nothing.
+    // Meanwhile port 2 has most packets of class 3, which does not change the cause.
     assert_eq!(s.next_pause(), (0, vec![(3, third), (5, fifth)]));
 }
 
-/// Returns a switch under DSH whose ingress port 0 is full: four packets of class 3 for port 1, the
-/// last of which crosses the threshold, and for port 2 three of class 5 and `of_class_6` of class
-/// 6. Port 1 and 2 are paused with a cause per class.
+/// Returns a switch under DSH whose ingress port 0 is full. Four packets of class 3 wait for port 1,
+/// and the last of them crosses the threshold. Three packets of class 5 and `of_class_6` packets of
+/// class 6 wait for port 2. Ports 1 and 2 are paused with a cause per class.
 fn full_port_under_dsh(of_class_6: u32) -> Script {
     let mut spec = spec();
-    // Nothing is shared: packets take the insurance, which pauses the port.
+    // Without a shared buffer packets use the insurance, which pauses the port.
     let dsh = DshConfig { alpha: 0.0, private: Bytes(3000), ..Default::default() };
     spec.switch.headroom = HeadroomConfig::Dsh(dsh);
     let mut s = Script::new(&spec, vec![in_class(3, 0, 1), in_class(5, 0, 2), in_class(6, 0, 2)], SWITCH);
@@ -409,9 +411,9 @@ fn full_port_under_dsh(of_class_6: u32) -> Script {
     s
 }
 
-/// A port-wide PAUSE names the egress port with most of the ingress port's packets, of whatever
-/// class. Each class has the root of that egress port's queue of its class, or of the fullest queue
-/// if that is empty.
+/// The cause of a port-wide PAUSE is the egress port with most of the ingress port's packets of all
+/// classes. The root of each class is that of the egress port's queue of this class, or of its
+/// fullest queue if the class has no packets there.
 #[test]
 fn a_port_wide_pause_has_one_cause_and_a_root_per_class() {
     let mut s = full_port_under_dsh(2);
@@ -432,8 +434,8 @@ fn the_first_of_equally_full_queues_is_the_cause_of_other_classes() {
     assert_eq!([5, 6, 3, 7].map(root), [72, 73, 72, 72].map(PortId));
 }
 
-/// Frames on the wire are lost, so both ends of a recovered link stop and announce their state
-/// anew.
+/// A failure loses frames on the wire. Both ends of a recovered link therefore stop and announce
+/// their state again.
 #[test]
 fn a_recovered_link_waits_for_the_peers_state() {
     let mut spec = spec();
@@ -455,7 +457,8 @@ fn a_recovered_link_waits_for_the_peers_state() {
     assert_eq!(s.closed(1, 3), None);
 }
 
-/// A RESUME that waited at the dead port is not sent after the recovery: both ends begin anew.
+/// A RESUME that waited at the dead port is not sent after the recovery, because both ends announce
+/// their state again.
 #[test]
 fn a_resume_that_waited_at_a_dead_port_is_not_sent() {
     let mut spec = spec();
@@ -481,8 +484,8 @@ fn a_pause_repeated_after_a_failure_repeats_its_causes() {
     assert_eq!(first, s.next_pause());
 }
 
-/// With quanta the wait ends when the peer's state must have expired: 1 us on the link, 2 us of
-/// response, and 5.12 us of a pause.
+/// With quanta, the wait ends when every pause by the peer must have expired: after 1 us on the
+/// link, a response time of 2 us, and a pause of 5.12 us.
 #[test]
 fn a_recovered_link_with_quanta_waits_a_finite_time() {
     let pfc =
@@ -515,7 +518,7 @@ fn a_resume_before_a_failure_takes_no_effect_after_it() {
     expect!(s, 2_100_000..2_180_000 ps, port 1, Data(3, 0));
 }
 
-/// The transmitter finishes its frame, though the receiver discards it.
+/// The transmitter finishes the frame, though the receiver discards it.
 #[test]
 fn a_link_that_recovers_within_a_frame_is_busy_until_its_end() {
     let mut spec = spec();
@@ -528,7 +531,7 @@ fn a_link_that_recovers_within_a_frame_is_busy_until_its_end() {
     expect!(s, 80_000..83_000 ps, port 1, Resume(vec![3]));
 }
 
-/// A PAUSE counts while a packet could have left without it, not while there is none to send.
+/// A flow counts as paused only while it has a packet that could leave without the PAUSE.
 #[test]
 fn a_flow_without_packets_to_send_is_not_paused() {
     let flow = FlowSpec { bytes: 2 * 952, ..in_class(3, 0, 1) };
@@ -536,8 +539,8 @@ fn a_flow_without_packets_to_send_is_not_paused() {
     assert_eq!([(); 2].map(|()| s.next_held_up(1_000_000)), [Some(Duration::ZERO); 2]);
     arrive!(s, 1_000_000 ps, port 0, pause [3]);
     arrive!(s, 2_000_000 ps, port 0, resume [3]);
-    // The second packet is lost and sent again, first with an open gate, then in the second half of
-    // a PAUSE.
+    // The second packet is lost and repeated twice: first while the gate is open, then in the
+    // second half of a PAUSE.
     arrive!(s, 3_000_000 ps, port 0, nack of flow 0, expected 1);
     assert_eq!(s.next_held_up(4_000_000), Some(Duration::ZERO));
     arrive!(s, 4_000_000 ps, port 0, pause [3]);
@@ -546,7 +549,7 @@ fn a_flow_without_packets_to_send_is_not_paused() {
     assert_eq!(s.next_held_up(6_000_000), Some(Duration::from_ns(500)));
 }
 
-/// PFC counts by pairs of ports, and SRCC keeps the time of the last packet of each pair.
+/// PFC counts packets per pair of ports, and SRCC keeps the time of the last packet of each pair.
 #[test]
 fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     let refusal = |spec: &NetworkSpec| {
@@ -568,8 +571,8 @@ fn state_per_pair_of_ports_limits_the_ports_of_a_node() {
     assert_eq!(refusal(&spec), [""; 0]);
     spec.congestion = CongestionConfig::Srcc(Default::default());
     assert_eq!(refusal(&spec), [of("congestion_control", "srcc")]);
-    // Pyrrha uses PFC with neighbours that do: here with hosts, as in the paper's case without
-    // isolation at hosts.
+    // Pyrrha uses PFC with neighbours that run PFC. Here these are hosts, as in the paper's case
+    // without isolation at hosts.
     spec.congestion = CongestionConfig::None(Default::default());
     spec.switch.flow_control = FlowControlConfig::Pyrrha(PyrrhaConfig::default());
     assert_eq!(refusal(&spec), [""; 0]);

@@ -1,4 +1,5 @@
-//! PFC*: each switch raises a packet's lossless class, so that no cycle of waits can close.
+//! PFC*: each switch raises the lossless class of a packet, so that no cycle of waiting queues can
+//! form.
 
 use crate::common::bcube_of;
 use crate::prelude::*;
@@ -18,7 +19,7 @@ fn sent(s: &mut Script, limit: u64) -> Vec<(u16, Content)> {
 }
 
 /// A server of BCube(2, 1) relays packets of class 3 in class 4. Its PAUSE names the class of
-/// arrival, and its own packets wait for class 4.
+/// arrival, 3, and the relayed packets wait for class 4 of the next link.
 #[test]
 fn a_server_relays_in_the_next_class_and_pauses_the_class_of_arrival() {
     let mut s = Script::new(&pfc_star(bcube(2, 100, 1000), 2, 2000), vec![flow(0, 3, 1 << 20, 0)], 1);
@@ -35,8 +36,9 @@ fn a_server_relays_in_the_next_class_and_pauses_the_class_of_arrival() {
     assert_eq!(s.next_pause(), (0, vec![(3, cause)]));
 }
 
-/// A chain h0 - s0 - s1 - s2 - h1: class 3 at the first switch, 4 at the second, 5 at the third;
-/// one class fewer is refused. A packet already in the last class, on a detour, keeps it.
+/// In a chain h0 - s0 - s1 - s2 - h1, a packet has class 3 at the first switch, 4 at the second and
+/// 5 at the third. A configuration with one class fewer is refused. A packet on a detour that
+/// already has the last class keeps this class.
 #[test]
 fn a_switch_raises_what_comes_from_another_switch() {
     let chain = || chain(&[100; 4], 1000);
@@ -67,8 +69,8 @@ fn a_pause_takes_effect_after_the_response_time() {
     assert_eq!(sent(&mut s, 2_000_000), [(1, Content::Data(4, 0))]);
 }
 
-/// Three switches in a ring with a host each. Configured routes send packets for one host back and
-/// forth between the other two switches.
+/// Three switches with a host each form a ring. Configured routes send packets for one host back
+/// and forth between the other two switches.
 #[test]
 fn routing_loops_are_refused() {
     let ends = (0..3).map(|host| (host, 3 + host)).chain((0..3).map(|switch| (3 + switch, 3 + (switch + 1) % 3)));
@@ -79,7 +81,7 @@ fn routing_loops_are_refused() {
     assert!(Fabric::new(looped).unwrap_err().iter().any(|error| error.to_string().contains("in all")));
 }
 
-/// Far more switches in a row than packets can pass.
+/// The chain has far more switches than a packet can pass.
 #[test]
 fn a_chain_of_60000_switches_is_refused() {
     let mut spec = network(2, 60_000);
@@ -108,13 +110,14 @@ fn goes_through(flows: Vec<FlowSpec>) {
     assert!(simulation.totals().pause_frames > 0);
 }
 
-/// The case of PortFC's figure 5, in which PFC has a deadlock if servers forward PAUSEs.
+/// In the case of PortFC's figure 5, PFC has a deadlock if servers forward PAUSEs, and PFC* has
+/// none.
 #[test]
 fn two_flows_and_a_burst_finish() {
     goes_through(common::two_flows_and_a_burst());
 }
 
-/// PFC has a deadlock there (`relays.rs`).
+/// PFC has a deadlock with these flows (`relays.rs`), and PFC* has none.
 #[test]
 fn four_flows_round_four_servers_finish() {
     goes_through(common::four_flows_and_bursts());
@@ -134,7 +137,7 @@ fn networks() -> impl Strategy<Value = NetworkSpec> {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// With a class for every switch on the path there is no loss and no deadlock.
+    /// With a class for every switch on a path no packet is lost, and there is no deadlock.
     #[test]
     fn no_network_deadlocks(
         spec in networks(),

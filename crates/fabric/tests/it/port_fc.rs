@@ -18,18 +18,18 @@ fn network(n: u32, k: u32, config: PortFcConfig) -> NetworkSpec {
     spec
 }
 
-/// Returns thresholds in bytes for both types: one-hop BDPs are 25 KB.
+/// Returns PortFC with these thresholds in bytes for both types of queues; a one-hop BDP is 25 KB.
 fn thresholds(xoff: u32, xon: u32) -> PortFcConfig {
     PortFcConfig { xoff: f64::from(xoff) / 25e3, xon: f64::from(xon) / 25e3, ..Default::default() }
 }
 
-/// Returns the queues, by the paper's numbers, that a packet of `flow` leaves on its path through
-/// BCube(4, 1), the first at its own server.
+/// Returns the queues, numbered as in the paper, that a packet of `flow` passes in BCube(4, 1). The
+/// first queue is at its source.
 fn queues(flow: FlowSpec) -> Vec<QueueIx> {
     queues_in(network(4, 1, Default::default()), flow)
 }
 
-/// Returns the queues that a packet of `flow` leaves on its path through a network.
+/// Returns the queues that a packet of `flow` passes in this network.
 fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     let mut simulation = Simulation::new(spec, vec![flow], 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
@@ -44,27 +44,29 @@ fn queues_in(spec: NetworkSpec, flow: FlowSpec) -> Vec<QueueIx> {
     sent.map(|queue| QueueIx::from(queue) - CLASSES as QueueIx).collect()
 }
 
-/// Figure 6 of the paper. Servers are 0 to 15, switches 16 to 19 in layer 0 and 20 to 23 in layer
-/// 1; switch 19 has servers 12 to 15, switch 23 has 3, 7, 11 and 15.
+/// Figure 6 of the paper. Servers are nodes 0 to 15, switches of layer 0 are nodes 16 to 19, and
+/// switches of layer 1 are nodes 20 to 23. Switch 19 connects servers 12 to 15, and switch 23
+/// connects servers 3, 7, 11 and 15.
 #[test]
 fn packets_are_in_the_queues_of_the_papers_examples() {
-    // At the port of switch 23 to server 15: Q0 to Q2 by the port of switch 19, Q3 for server 15
-    // itself.
+    // The port of switch 23 to server 15 has Q0 to Q2, one per next port of switch 19, and Q3 for
+    // packets that end at server 15.
     let at_switch = |src, dst| match dst {
         15 => queues(via(src, &[23], 15, 1000))[1],
         _ => queues(via(src, &[23, 15, 19], dst, 1000))[1],
     };
     let of_11 = [15, 12, 13, 14].map(|dst| at_switch(11, dst));
     assert_eq!((of_11, at_switch(3, 14), at_switch(7, 15)), ([3, 0, 1, 2], 2, 3));
-    // At the port of server 15 to switch 19: F1 to F4 continue behind servers 12, 13, 14 and 12; F6
-    // to F8 end at 12 to 14; F9 and F10 only pass.
+    // At the port of server 15 to switch 19, F1 to F4 continue behind servers 12, 13, 14 and 12. F6
+    // to F8 end at servers 12 to 14. F9 and F10 are relayed.
     let own = |through: u32, dst| queues(via(15, &[19, through, 8 + through], dst, 1000))[0];
     assert_eq!([own(12, 0), own(13, 1), own(14, 2), own(12, 4)], [0, 1, 2, 0]);
     assert_eq!([12, 13, 14].map(|dst| queues(via(15, &[19], dst, 1000))[0]), [3, 4, 5]);
     assert_eq!([(11, 12), (3, 14)].map(|(src, dst)| queues(via(src, &[23, 15, 19], dst, 1000))[2]), [6, 6]);
 }
 
-/// Server 5 is at port 1 of switch 17 and of switch 21: the ports behind these move up by one.
+/// Server 5 is at port 1 of switch 17 and of switch 21. That port has no queue, so the queue
+/// numbers of later ports are lower by one.
 #[test]
 fn the_ingress_port_has_no_queue() {
     let own = [4, 6, 7].map(|dst| queues(via(5, &[17], dst, 1000))[0]);
@@ -72,15 +74,15 @@ fn the_ingress_port_has_no_queue() {
         [(4, 20, 8), (6, 22, 10), (7, 23, 11)].map(|(next, by, dst)| queues(via(5, &[17, next, by], dst, 1000))[0]);
     assert_eq!((own, own_on), ([3, 4, 5], [0, 1, 2]));
     assert_eq!([4, 6, 7].map(|dst| queues(via(1, &[21, 5, 17], dst, 1000))[1]), [0, 1, 2]);
-    // By the other port, of layer 1.
+    // These packets leave through the other port, to layer 1.
     assert_eq!([1, 9, 13].map(|dst| queues(via(5, &[21], dst, 1000))[0]), [3, 4, 5]);
     // Packets pinned back to that port wait in the first A queue.
     assert_eq!(queues(via(0, &[16, 1, 16], 2, 1000))[1], 0);
 }
 
-/// BCube(4, 1) with two more hosts. Host 24 does not relay, and has a link to switch 20 and a
-/// faster one to switch 21; host 25 relays, and has a link to switch 20 alone. Packets to host 24
-/// have one queue; the host forwards no frames and slows nobody down.
+/// BCube(4, 1) with two more hosts. Host 24 does not relay. It has a link to switch 20 and a faster
+/// link to switch 21. Host 25 relays, but has only a link to switch 20. Packets to host 24 have one
+/// queue. Host 24 forwards no frames and does not restrict other hosts.
 #[test]
 fn hosts_that_do_not_relay_are_only_destinations() {
     let mut spec = network(4, 1, Default::default());
@@ -88,8 +90,9 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     spec.nodes.extend([NodeKind::Host, NodeKind::Relay].map(|kind| NodeSpec { name: format!("{kind:?}"), kind }));
     spec.links.extend([link(24, 20, 100, 1000), link(24, 21, 400, 1000), link(25, 20, 100, 1000)]);
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
-    // At server 0: five queues of the other ports of switch 20 for longer paths, although host 25
-    // has one link, and the fourth for packets that end there.
+    // Server 0 has five queues for longer paths through the other ports of switch 20, including
+    // host 25 with its single link. Queue 8 is the fourth of the queues for packets that end behind
+    // switch 20.
     assert_eq!(queues_in(spec.clone(), via(0, &[20], 24, 1000)), [8, 0]);
     let mut s = Script::new(&spec, vec![], 24);
     let to_0 = s.fabric.wiring.ports_of(NodeId(20))[0].id;
@@ -97,9 +100,9 @@ fn hosts_that_do_not_relay_are_only_destinations() {
     assert_eq!((frames_sent(&mut s, 1_000_000), s.node.flow_control().upstream_pauses()), (vec![], vec![]));
 }
 
-/// A packet over six links in BCube(2, 2): 6-hop queues precede those of four, then those of two,
-/// then the relay queue. At switches the ports of the lower layer behind the server come first (one
-/// port each).
+/// A packet passes six links in BCube(2, 2). A server's queues for paths of six hops come first,
+/// then those for four hops, for two hops, and the relay queue. At switches, the queues for the
+/// lower layer behind the server come first (one port each).
 #[test]
 fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     let mut simulation = Simulation::new(network(2, 2, Default::default()), vec![flow(0, 7, 1000, 0)], 1).unwrap();
@@ -133,7 +136,7 @@ fn with_three_layers_there_are_queues_for_each_length_and_layer() {
     );
 }
 
-/// Queue counts of section 3.2, including the high-priority queue, which is that of the control
+/// Queue counts of section 3.2, including the high-priority queue, here the queue of the control
 /// class.
 #[test]
 fn ports_have_as_many_queues_as_the_paper_counts() {
@@ -153,14 +156,14 @@ const RESUME: u16 = 0x41;
 const A: u32 = 0;
 const B: u32 = 1;
 
-/// Returns a frame about the queues of a type at a port.
+/// Returns a frame about the queues of this type at a port.
 fn frame(opcode: u16, of: u32, port: PortId) -> Control {
     let signal = if opcode == PAUSE { Signal::Pause } else { Signal::Resume };
     Control::Custom { protocol: Protocol::named("port-fc"), opcode, signal, reliable: true, words: [port.0, of, 0] }
 }
 
-/// Returns time, port, opcode, type and congested port of the frames that a node sends before
-/// `limit`, without data.
+/// Returns time, port, opcode, type and congested port of the flow-control frames that a node sends
+/// before `limit`.
 fn frames_sent(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> {
     let mut frames = Vec::new();
     while let Some((at, port, control)) = s.next_custom(limit) {
@@ -170,15 +173,15 @@ fn frames_sent(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, u16, u32, u32)> 
     frames
 }
 
-/// Charge of a full packet that is not the first of its flow.
+/// Bytes charged for a full packet that is not the first of its flow.
 const CHARGE: u32 = 1086;
 /// Transmission time of a frame with 1024 B of payload at 100 Gb/s.
 const FRAME: u64 = 1106 * 80;
 /// Transmission time of a frame of flow control.
 const CONTROL: u64 = 84 * 80;
 
-/// Switch 23 of BCube(4, 1). Of five packets for server 15 the first leaves at once; with four in
-/// the queue all other servers are paused, and with two left they are resumed.
+/// At switch 23 of BCube(4, 1), the first of five packets for server 15 leaves at once. With four
+/// packets in the queue, all other servers are paused, and with two they are resumed.
 #[test]
 fn a_full_queue_of_type_b_pauses_all_other_servers() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
@@ -188,14 +191,14 @@ fn a_full_queue_of_type_b_pauses_all_other_servers() {
     assert_eq!(frames_sent(&mut s, 1), []);
     s.arrive_data(1, 2, 0, 5);
     assert_eq!(frames_sent(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, B, id)));
-    // Four remain: one leaves at FRAME, the next at twice that.
+    // Four packets remain. One leaves at `FRAME`, and the next at 2 x `FRAME`.
     s.arrive_data(2, 2, 0, 6);
     assert_eq!(frames_sent(&mut s, 3 * FRAME), []);
     assert_eq!(frames_sent(&mut s, 3 * FRAME + 1), [0, 1, 2].map(|port| (3 * FRAME, port, RESUME, B, id)));
 }
 
-/// The A queues of a port count together, and apart from its B queue: two packets for server 12 and
-/// two for 13 pause, though a B queue of three does not.
+/// The A queues of a port count together, and the B queue counts separately. Two packets for server
+/// 12 and two for server 13 trigger a PAUSE, but three packets in the B queue do not.
 #[test]
 fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     let spec = network(4, 1, thresholds(4 * CHARGE, 2 * CHARGE));
@@ -209,14 +212,14 @@ fn the_queues_of_type_a_count_together_and_apart_from_type_b() {
     assert_eq!(frames_sent(&mut s, 1), []);
     s.arrive_data(1, 2, 2, 9);
     assert_eq!(frames_sent(&mut s, 2), [0, 1, 2].map(|port| (1, port, PAUSE, A, id)));
-    // Type B has a frame of its own, sent as soon as the frames about type A have left: two frames
-    // per port.
+    // The frames about type B leave as soon as the frames about type A have left, so each port
+    // sends two frames.
     s.arrive_data(2, 2, 0, 9);
     assert_eq!(frames_sent(&mut s, 10_000), [0, 1, 2].map(|port| (1 + CONTROL, port, PAUSE, B, id)));
 }
 
 /// Type B may have thresholds of its own. With `Bdp::Path`, thresholds are multiples of the longest
-/// path's BDP: some 8.4 us with frames of 1106 B and ACKs of 86 B.
+/// path's BDP, whose round trip takes some 8.4 us with frames of 1106 B and ACKs of 86 B.
 #[test]
 fn thresholds_are_bdps_as_configured() {
     use backwater_fabric::mechanisms::flow_control::port_fc::Bdp;
@@ -228,14 +231,14 @@ fn thresholds_are_bdps_as_configured() {
         })
     };
     let first_pause = |config| first_pause_in(network(4, 1, config));
-    // The first packet leaves at once; the queue is counted with the packet that joins it.
+    // The first packet leaves at once. The queue length includes the packet that joins the queue.
     let packets = |bytes: u64| Some(bytes.div_ceil(u64::from(CHARGE)) as u32);
     assert_eq!(first_pause(PortFcConfig::default()), packets(150_000));
     assert_eq!(
         first_pause(PortFcConfig { last_xoff: Some(3.0), last_xon: Some(2.0), ..Default::default() }),
         packets(75_000)
     );
-    // PAUSEs use the other links: the delay to server 15 does not matter.
+    // PAUSEs are sent on the other links, so the delay of the link to server 15 does not matter.
     let mut uneven = network(4, 1, Default::default());
     uneven.links[16 + 15].delay = Duration::from_us(4);
     assert_eq!(first_pause_in(uneven), packets(150_000));
@@ -244,8 +247,8 @@ fn thresholds_are_bdps_as_configured() {
     assert_eq!(path, packets(6 * rtt_bytes));
 }
 
-/// Returns server 15 of BCube(4, 1), which sends to server 12, by server 12 to server 0, and to
-/// server 13.
+/// Returns server 15 of BCube(4, 1), which sends to server 12, to server 0 (relayed by server 12),
+/// and to server 13.
 fn server_15() -> (Script, [PortId; 2]) {
     let flows = vec![via(15, &[19], 12, 1 << 30), via(15, &[19, 12, 20], 0, 1 << 30), via(15, &[19], 13, 1 << 30)];
     let s = Script::new(&network(4, 1, Default::default()), flows, 15);
@@ -266,7 +269,8 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
     let us = 1_000_000;
     let (mut s, [to_12, _]) = server_15();
     assert_eq!(flows_sent(&mut s, us), [0, 1, 2]);
-    // Type A: packets that pass the next server. Type B: packets that end there.
+    // Type A stops packets that the next server relays. Type B stops packets that end at the next
+    // server.
     s.arrive_control(us, 0, frame(PAUSE, A, to_12));
     assert_eq!((flows_sent(&mut s, us + 1).len(), flows_sent(&mut s, 2 * us)), (0, vec![0, 2]));
     s.arrive_control(2 * us, 0, frame(PAUSE, B, to_12));
@@ -277,8 +281,8 @@ fn a_server_stops_its_own_data_for_the_congested_port_alone() {
     assert_eq!(flows_sent(&mut s, 5 * us), [0, 1, 2]);
 }
 
-/// The other port forwards frames about type B; frames about type A end here. A repeated state is
-/// not forwarded.
+/// The server forwards frames about type B through its other port, but not frames about type A. A
+/// repeated state is not forwarded.
 #[test]
 fn a_server_forwards_frames_about_type_b() {
     let us = 1_000_000;
@@ -293,8 +297,8 @@ fn a_server_forwards_frames_about_type_b() {
     assert_eq!(s.counted("relayed_frames"), 2);
 }
 
-/// Server 15 tells switch 23 that the B queue of switch 19's port to server 12 is full: the A queue
-/// for that port stops, and no other.
+/// Server 15 notifies switch 23 that the B queue of switch 19's port to server 12 is full. Switch
+/// 23 stops only the A queue for that port.
 #[test]
 fn a_switch_stops_the_queue_of_the_congested_port() {
     let us = 1_000_000;
@@ -310,9 +314,9 @@ fn a_switch_stops_the_queue_of_the_congested_port() {
     assert_eq!(flows_sent(&mut s, 2 * us), [1]);
 }
 
-/// Both ends name a pause alike, for audits and the deadlock search. A server names the closed
-/// queue of its own data, and the ports to which it forwarded the pause. A switch names its full
-/// port, except to the server behind that port.
+/// Both ends use the same names for a pause, which audits and the deadlock search compare. A server
+/// names the closed queue of its own data, and the ports through which it forwarded the pause. A
+/// switch names its full port, but not to the server behind that port.
 #[test]
 fn both_ends_name_a_pause_alike() {
     let stopped = |s: &Script| -> Vec<_> {
@@ -337,8 +341,9 @@ fn both_ends_name_a_pause_alike() {
     assert_eq!(s.node.flow_control().upstream_pauses(), [0, 1, 2].map(|port| (port, scope(B, to_15))));
 }
 
-/// A link recovers: the switch opens the queues that the server had paused, and announces its full
-/// queues again. The server does the same, also for the port behind it.
+/// When a link recovers, the switch opens the queues that the server had paused, and announces its
+/// full queues again. The server does the same, also for pauses that it had forwarded through its
+/// other port.
 #[test]
 fn both_ends_start_anew_when_a_link_recovers() {
     let us = 1_000_000;
@@ -353,8 +358,8 @@ fn both_ends_start_anew_when_a_link_recovers() {
     let mut first = frames_sent(&mut s, 10_000);
     first.sort_by_key(|(at, port, ..)| (*port, *at));
     assert_eq!(first, [0, 1, 2].map(|port| both(1, port)).concat());
-    // Server 15 gets no frame about the port that leads to it, and continues with packets for
-    // server 12.
+    // Server 15 receives no frame about the port that leads to server 15, and sends packets for
+    // server 12 again.
     s.link_change(20_000, 3, false);
     s.link_change(20_001, 3, true);
     assert_eq!(frames_sent(&mut s, 20_002), []);
@@ -377,7 +382,7 @@ fn both_ends_start_anew_when_a_link_recovers() {
     assert_eq!(flows_sent(&mut s, 3 * us), [0, 1, 2]);
 }
 
-/// The case of figure 5: PortFC has no deadlock where PFC has one.
+/// In the case of figure 5, PFC has a deadlock, but PortFC has none.
 #[test]
 fn two_flows_and_a_burst_finish() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
@@ -388,7 +393,8 @@ fn two_flows_and_a_burst_finish() {
     assert!(simulation.totals().pause_frames > 0);
 }
 
-/// Returns BCube(4, 1) in which switch 16 has no links: its servers are reached by layer 1 alone.
+/// Returns BCube(4, 1) in which switch 16 has no links, so its servers can be reached only through
+/// layer 1.
 fn without_switch_16() -> NetworkSpec {
     let mut spec = network(4, 1, Default::default());
     spec.links.retain(|link| link.b != NodeId(16));
@@ -427,38 +433,39 @@ fn no_guarantee_where_the_papers_argument_fails() {
     assert_eq!(guarantee(&spec, &[]), (true, String::new()));
     let mut star = network(8, 0, Default::default());
     assert!(guarantee(&star, &[]).0);
-    // Links fail and corrupt frames where no server relays: PAUSEs are spared, and no packet makes
-    // a detour.
+    // Where no server relays, the guarantee holds although links fail and corrupt frames, because
+    // PAUSEs are not lost and no packet takes a detour.
     star.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     set_error_rate(&mut star, 1e-3);
     assert!(guarantee(&star, &[]).0);
-    // Three layers, and a detour by three switches.
+    // Three layers, and a detour over three switches, break the guarantee.
     assert!(guarantee(&network(2, 2, Default::default()), &[]).1.contains("up to 3 switches"));
     let detour = via(0, &[16, 1, 21, 5, 17], 4, 1000);
     assert!(guarantee(&spec, &[detour]).1.contains("up to 3 switches"));
-    // ACKs in a lossless class, which no PAUSE stops.
+    // ACKs in a lossless class break it, because no PAUSE stops them.
     let mut acks = spec.clone();
     acks.host.ack_class = Class(3);
     assert!(guarantee(&acks, &[]).1.contains("stops no ACKs"));
-    // Servers that do not send relayed packets first.
+    // Servers must send relayed packets first.
     let mut fair = spec.clone();
     fair.host.scheduler = HostScheduler::Fair {};
     assert!(guarantee(&fair, &[]).1.contains("do not send first"));
-    // Layer 1 is faster than layer 0: its packets pile up at the servers.
+    // If layer 1 is faster than layer 0, packets from layer 1 queue up at servers.
     let mut uneven = spec.clone();
     for link in &mut uneven.links[16..] {
         link.rate = Rate::from_gbps(400);
     }
     assert!(guarantee(&uneven, &[]).1.contains("faster link"));
-    // A buffer too small for thresholds and frames in flight. Eight thresholds; twelve pairs of
-    // ports, and half as many. A PAUSE waits for eight others and a frame, and its receiver
-    // finishes one frame, or three by a server.
+    // The buffer must hold thresholds and frames in flight: eight thresholds, twelve pairs of ports
+    // over one hop, and half as many over a server. A PAUSE waits for eight other frames of flow
+    // control and a data frame. Its receiver finishes one frame, or with a relaying server three
+    // frames in all.
     let mut small = spec.clone();
     let (hop, way) = (25_000 + 8 * 84 + 2 * 1122, 25_000 + 8 * 84 + 3 * 1122);
     let bound = 8 * 150_000 + 12 * hop + 6 * (hop + way);
     small.switch.buffer = Bytes(bound);
     assert_eq!(guarantee(&small, &[]), (true, String::new()));
-    // Packets that arrive while servers forward need room as well.
+    // Packets that arrive during the forwarding time of servers also need room.
     let mut later = small.clone();
     later.host.relay.delay = Duration::from_us(1);
     assert_eq!((guarantee(&later, &[]).0, need(&later)), (false, bound + 6 * 12_500));
@@ -469,11 +476,12 @@ fn no_guarantee_where_the_papers_argument_fails() {
     );
     let endless = PortFcConfig { xoff: 1e6, xon: 0.0, ..Default::default() };
     assert!(!guarantee(&network(8, 1, endless), &[]).0);
-    // Links that fail, with new routes or without.
+    // Links that fail break the guarantee, with new routes or without.
     let mut faults = spec.clone();
     faults.faults = vec![LinkFault { link: 0, down: Time::from_ps(1), up: Time::from_ps(2) }];
     assert!(guarantee(&faults, &[]).1.contains("links fail"));
-    // Servers that forward too slowly; a divided buffer; switches with another flow control.
+    // So do servers that forward too slowly, a divided buffer, and switches with another flow
+    // control.
     let mut slow = spec.clone();
     slow.host.relay.rate = Some(Rate::from_gbps(50));
     assert!(guarantee(&slow, &[]).1.contains("as fast as it comes"));
@@ -484,16 +492,16 @@ fn no_guarantee_where_the_papers_argument_fails() {
     let flow_control = Some(common::no_flow_control());
     mixed.groups = vec![SwitchGroup { switches: vec![NodeId(20)], flow_control, headroom: None }];
     assert!(guarantee(&mixed, &[]).1.contains("another flow control"));
-    // A switch without links from the start: packets to its servers pass three switches.
+    // If a switch has no links from the start, packets to its servers pass three switches.
     assert!(guarantee(&without_switch_16(), &[]).1.contains("up to 3 switches"));
-    // Two links of BCube(3, 1) are missing, those of server 0 to switch 9 and of server 1 to switch
-    // 13: the longest paths connect single servers.
+    // Two links of BCube(3, 1) are missing, from server 0 to switch 9 and from server 1 to switch
+    // 13. Only paths between these servers are longer.
     let mut two_links = network(3, 1, Default::default());
     two_links.links.retain(|link| ![(0, 9), (1, 13)].contains(&(link.a.0, link.b.0)));
     assert!(guarantee(&two_links, &[]).1.contains("up to 4 switches"));
 }
 
-/// XON may equal XOFF, and not exceed it; servers may not be linked to each other.
+/// XON may be at most XOFF. Servers may not be linked to each other.
 #[test]
 fn thresholds_may_be_equal_and_servers_have_links_to_switches_only() {
     let is_sound = |xon| {
@@ -556,9 +564,9 @@ fn cases() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
 proptest! {
     #![proptest_config(common::cases(100))]
 
-    /// On shortest paths in BCubes of up to two layers, with the buffer that the guarantee needs:
-    /// no drop, no deadlock, no PAUSE over more than three links, every byte in order and once, and
-    /// all gates open in the end.
+    /// In BCubes of up to two layers, with shortest paths and the buffer that the guarantee needs,
+    /// no packet is dropped and there is no deadlock. No PAUSE crosses more than three links, every
+    /// byte is delivered once and in order, and all gates are open in the end.
     #[test]
     fn bcubes_lose_nothing_and_never_deadlock((spec, flows) in cases(), shards in 1usize..4) {
         let (alone, _) = run(&spec, flows.clone());
@@ -579,9 +587,9 @@ proptest! {
     }
 }
 
-/// An incast into server 5 of BCube(4, 1) fills its B queues. Packets that pass other servers wait
-/// in A queues of switches until these are full, and then at their own servers: pauses span one,
-/// two and three links. Servers forwarded those of two links.
+/// An incast into server 5 of BCube(4, 1) fills its B queues. Relayed packets wait in A queues of
+/// switches until these are full, and then at their sources. Pauses therefore cross one, two and
+/// three links. Servers forwarded the pauses that crossed two links.
 #[test]
 fn a_pause_crosses_three_links_at_most() {
     let spec = network(4, 1, thresholds(30_000, 20_000));
@@ -594,20 +602,20 @@ fn a_pause_crosses_three_links_at_most() {
     for pause in &pauses {
         let (facts, Cause { root, via, parent, hops, .. }) = (&fabric.wiring.ports[pause.port], pause.closure.cause);
         seen.insert((hops, fabric.is_switch(facts.node)));
-        // Port 1 of switch 17 and of switch 21 leads to server 5. Ports to other servers are full
-        // for their own packets, and cause no PAUSE further away.
+        // Port 1 of switch 17 and of switch 21 leads to server 5. Ports to other servers cause only
+        // pauses over one link.
         let is_last = |switch: u32| fabric.wiring.ports_of(NodeId(switch))[1].id == root;
         assert!(hops == 1 || is_last(17) || is_last(21));
         let parent = parent.map(|parent| (via.unwrap(), parent.queue, parent.since));
         let found = |key| pauses.iter().find(|other| (other.port, other.queue, other.closure.from) == key);
-        // The parent spans one link less; a pause without parent is the first.
+        // A pause crosses one link more than its parent. A pause without a parent crosses one link.
         assert_eq!(parent.map_or(0, |key| found(key).unwrap().closure.cause.hops) + 1, hops);
     }
     assert_eq!(Vec::from_iter(seen), [(1, false), (2, true), (3, false)]);
 }
 
-/// Checks that packets are lost at the second of three switches, where servers share its port, with
-/// other packets to the same server.
+/// Checks that packets are lost at the second of three switches. Several servers share its port,
+/// and other flows end at the server that relays behind it.
 fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], beside: &[u32], second: u32) {
     let last = |path: &[u32; 5]| path[4];
     let passing = paths.iter().map(|(src, path)| via(*src, path, 0, 4_000_000));
@@ -621,8 +629,8 @@ fn lost_behind_three_switches(spec: NetworkSpec, paths: &[(u32, [u32; 5])], besi
 }
 
 /// In BCube(3, 2), packets for server 0 reach switch 39 by servers 12 and 15 and leave it for
-/// server 9. The A queue there is fed at twice the link rate and paused half of the time, and
-/// nobody pauses the switches before. The analysis names that queue.
+/// server 9. Packets arrive at that A queue at twice the link rate, the queue is paused half of the
+/// time, and no PAUSE stops the switches before it. The analysis names this queue.
 #[test]
 fn with_three_layers_packets_are_lost_at_the_second_switch() {
     let paths =
@@ -630,16 +638,16 @@ fn with_three_layers_packets_are_lost_at_the_second_switch() {
     lost_behind_three_switches(network(3, 2, Default::default()), &paths, &[18], 39);
 }
 
-/// A detour in BCube(4, 1): packets reach server 0 by layers 0, 1 and 0, as if its link to layer 1
-/// had failed.
+/// Packets take a detour in BCube(4, 1): they reach server 0 through layers 0, 1 and 0, as if its
+/// link to layer 1 had failed.
 #[test]
 fn on_detours_packets_are_lost_at_the_second_switch() {
     let paths = [(4, 17, 5), (6, 17, 5), (8, 18, 9), (10, 18, 9)].map(|(src, by, relay)| (src, [by, relay, 21, 1, 16]));
     lost_behind_three_switches(network(4, 1, Default::default()), &paths, &[2], 21);
 }
 
-/// A link fails for good, and routes avoid it. The server withdraws all pauses received by that
-/// link, so that no packet waits for a port that is no longer used.
+/// A link fails for good, and routes avoid this link. The server withdraws all pauses received over
+/// the link, so that no packet waits for a port that is no longer used.
 #[test]
 fn pauses_received_by_a_failed_link_are_withdrawn() {
     let us = 1_000_000;
@@ -647,7 +655,8 @@ fn pauses_received_by_a_failed_link_are_withdrawn() {
     spec.reconvergence = Some(Duration::from_us(5));
     spec.faults = vec![LinkFault { link: 15, down: Time::from_ps(us), up: Time::NEVER }];
     spec.recovery = RecoveryConfig::Irn(Default::default());
-    // Server 15's link to switch 19, behind which server 12 receives more than its port carries.
+    // The link from server 15 to switch 19 fails. Behind that switch, server 12 receives more than
+    // its port carries.
     let incast = [13, 14, 15].map(|src| flow(src, 12, 4_000_000, 0)).into_iter();
     let passing = [3, 7, 11].map(|src| via(src, &[23, 15, 19], 12, 4_000_000)).into_iter();
     spec.faults[0].down = at_us(100);
@@ -662,7 +671,7 @@ fn pauses_received_by_a_failed_link_are_withdrawn() {
 #[test]
 fn link_failures_leave_no_state() {
     for reconvergence in [None, Some(Duration::from_us(40))] {
-        // Server 1's link to switch 16, and to switch 21; the first of switch 22.
+        // Links of server 1 to switches 16 and 21, and the first link of switch 22.
         for link in [1, 17, 18] {
             let mut spec = network(4, 1, thresholds(30_000, 20_000));
             spec.faults = vec![LinkFault { link, down: at_us(60), up: at_us(2_000) }];
@@ -678,8 +687,8 @@ fn link_failures_leave_no_state() {
     }
 }
 
-/// A server's own data takes half of its port, and relayed packets pile up: all fit, with
-/// thresholds of the switches far below.
+/// A server's own data takes half of its port's rate, so relayed packets queue up. The server holds
+/// all of them, although they exceed the switches' thresholds by far.
 #[test]
 fn a_server_without_thresholds_holds_all_packets() {
     let mut spec = network(4, 1, Default::default());

@@ -1,4 +1,5 @@
-//! The probe of ingress queues agrees with the switches' own counts, with any number of shards.
+//! The probe of ingress queues agrees with the counts that switches keep, with any number of
+//! shards.
 
 use crate::common::drain;
 use crate::common::random::under_dsh;
@@ -16,10 +17,11 @@ fn watched(case: &Case, shards: usize) -> (Simulation, Vec<Stop>, Vec<HeadroomPe
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let (simulation, stops, peaks) = watched(case, 1);
-    // On a slow link the counting window may outlast the run.
+    // On a slow link the counting window of a stop may last longer than the run.
     let open = simulation.open_stops();
     prop_assert!(open.iter().all(|stop| stop.to < Time::NEVER));
-    // A queue's peak headroom is the maximum over its stops; under DSH, its port's peak insurance.
+    // A queue's peak headroom is the maximum over its stops. Under DSH, the peak is that of the
+    // port's insurance.
     let is_dsh = matches!(case.spec.switch.headroom, HeadroomConfig::Dsh(_));
     let mut most: BTreeMap<_, u64> = BTreeMap::new();
     for stop in stops.iter().chain(&open) {
@@ -37,7 +39,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(most, simulation.node(facts.node).switch().unwrap().peak_headroom(facts.ix, class));
     }
     prop_assert!(peaks.iter().all(|peak| peak.headroom > 0 && simulation.fabric().is_switch(peak.node)));
-    // A queue that uses headroom has paused its upstream.
+    // If a queue has used headroom, its upstream has been paused, so there is a stop.
     prop_assert!(peaks.is_empty() || !stops.is_empty() || !open.is_empty());
     let (_, same_stops, same_peaks) = watched(case, 3);
     prop_assert_eq!((stops, peaks), (same_stops, same_peaks));
@@ -58,8 +60,8 @@ proptest! {
     }
 }
 
-/// One sender at line rate, a receiver whose link is down, and 20,000 B to share with alpha 1: the
-/// queue is full at 10,000 B, and all frames in flight enter its headroom.
+/// A sender transmits at line rate to a receiver whose link is down. With a shared buffer of 20,000
+/// B and alpha 1, the queue is full at 10,000 B, and all frames in flight enter its headroom.
 #[test]
 fn a_stop_counts_arrivals_and_departures() {
     let mut spec: NetworkSpec = star(3, 100, 1000);
@@ -74,11 +76,11 @@ fn a_stop_counts_arrivals_and_departures() {
     let peak = simulation.node(switch).switch().unwrap().peak_headroom(0, case.flows[0].class);
     let first = stops[0];
     assert_eq!((first.headroom, first.departed, first.stopped_at_port, first.stopped_at_switch), (peak, 0, 1, 1));
-    // The tenth packet crosses the threshold and is the first in headroom: the PAUSE is made after
-    // its arrival.
+    // The tenth packet crosses the threshold and is the first in headroom. Arrivals are counted
+    // from the PAUSE on, after this packet.
     assert_eq!(first.arrived + 1086, peak);
     assert!(first.from < up && first.to > up);
-    // 2 x 1 us and two full frames of 1102 B.
+    // The window is 2 x 1 us plus two full frames of 1102 B.
     assert_eq!(first.window, Duration::from_ps(2_176_320));
     assert_eq!(peaks[0].headroom, peak);
 }

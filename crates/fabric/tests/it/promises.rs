@@ -1,4 +1,5 @@
-//! Claims of each baseline's own paper that no other file tests. `docs/testing.md` lists them.
+//! Claims of the papers of baseline mechanisms that no other file tests. `docs/testing.md` lists
+//! these claims.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::hpcc::HpccConfig;
@@ -15,8 +16,8 @@ fn goodput(simulation: &mut Simulation, from: u64, to: u64) -> Vec<f64> {
 }
 
 /// DCQCN, section 6: flows that join one after the other converge to equal shares, the link stays
-/// full, and no PAUSE is needed. Four flows start 1 ms apart at 40 Gb/s; the measured window is 20
-/// to 40 ms.
+/// full, and no PAUSE is needed. Four flows share 40 Gb/s and start 1 ms apart. Rates are measured
+/// from 20 to 40 ms.
 #[test]
 fn dcqcn_flows_converge_to_equal_shares_without_pauses() {
     let mut spec = star(5, 40, 1000);
@@ -29,14 +30,14 @@ fn dcqcn_flows_converge_to_equal_shares_without_pauses() {
         let rates = goodput(&mut simulation, 20_000, 40_000);
         let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
         let jain = sum * sum / (4.0 * squares);
-        // 37.0 Gb/s of payload fill the link.
+        // The link carries at most 37.0 Gb/s of payload.
         assert!(sum > 0.9 * 37.0 && jain > 0.95, "seed {seed}: {rates:?}, Jain's index {jain}");
         assert_eq!(simulation.totals().pause_frames, 0);
     }
 }
 
-/// HPCC, section 5: the link is used to eta = 95 %, and its queue stays near zero, here below an
-/// eighth of the BDP at 4,000 instants. Eight flows share 100 Gb/s from 10 ms on.
+/// HPCC, section 5: the utilisation of the link is eta = 95 %, and the queue stays near zero. Eight
+/// flows share 100 Gb/s. From 10 ms on, the queue is below an eighth of the BDP at 4,000 instants.
 #[test]
 fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
     let mut spec = star(9, 100, 1000);
@@ -56,9 +57,9 @@ fn hpcc_fills_the_link_to_eta_with_next_to_no_queue() {
     assert!((0.92..0.98).contains(&used) && longest < bdp / 8, "{used} {longest} {bdp}");
 }
 
-/// Two long flows from one rack to another over one link of 40 Gb/s, from 0 on: flow 0 from h0 to
-/// h2, flow 1 from h1 to h3. Hosts 4 to 17, beside h3, send it 16 flows of 64 KB each at 5 ms,
-/// 14.7 MB.
+/// Returns two long flows from one rack to another over one link of 40 Gb/s, and a burst. Flow 0
+/// goes from h0 to h2, flow 1 from h1 to h3. At 5 ms, hosts 4 to 17 in the rack of h3 send 16 flows
+/// of 64 KB each to h3, 14.7 MB in all.
 fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation {
     let mut spec: NetworkSpec = network(18, 2);
     spec.links = (0..18).map(|host| link(host, 18 + u32::from(host > 1), 40, 5000)).collect();
@@ -72,10 +73,10 @@ fn two_flows_and_a_burst(congestion: CongestionConfig, seed: u64) -> Simulation 
     Simulation::new(spec, flows, 1).unwrap()
 }
 
-/// PCN, sections 2 and 6: flow 0 shares a PAUSEd link with flow 1, but not its congestion. DCQCN
-/// takes the marks of a PAUSE for congestion and slows flow 0 down for long after the burst; PCN
-/// does not. Over seeds 1 to 3, flow 0 gets more than 1.3 times the payload that it gets under
-/// DCQCN in the 5 ms from the burst on, and flow 1 gives way: less than half of flow 0.
+/// PCN, sections 2 and 6: flow 0 shares a paused link with flow 1, but not its congested port.
+/// DCQCN takes marks caused by a PAUSE for congestion and slows flow 0 down long after the burst;
+/// PCN does not. With seeds 1 to 3, flow 0 gets more than 1.3 times the payload that it gets under
+/// DCQCN in the 5 ms from the burst on. Flow 1 gets less than half of flow 0's payload.
 #[test]
 fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
     for seed in 1..=3 {
@@ -88,9 +89,9 @@ fn pcn_slows_the_culprit_of_a_burst_and_not_its_victim() {
 }
 
 /// LetFlow, section 3: flowlets are elastic, so that more bytes take the path with more bandwidth,
-/// though every choice is random. Twelve windowed flows of 5 MB over paths of 100 and 25 Gb/s,
-/// seeds 1 to 5: LetFlow sends 75 to 85 % over the faster path, where capacity has 80 %. ECMP
-/// sends the share of its flows, 25 to 75 %.
+/// though every choice is random. Twelve windowed flows of 5 MB take paths of 100 and 25 Gb/s, with
+/// seeds 1 to 5: LetFlow sends 75 to 85 % of the bytes over the faster path, which has 80 % of the
+/// capacity. ECMP sends the share of its flows, 25 to 75 %.
 #[test]
 fn letflow_sends_more_over_the_path_with_more_bandwidth() {
     let flowlets = LetFlowConfig { flowlet_timeout: Duration::from_us(5), ..Default::default() };

@@ -1,8 +1,8 @@
-//! Proteus at a switch and in a network: paused paths, probes, packet headers, path choice,
+//! Proteus at a switch and in networks: paused paths, probes, packet headers, choice of paths, and
 //! measured delays.
 //!
-//! Hosts 0 to 3 on leaf 8, 4 to 7 on leaf 9, spines 10 and 11, links of 100 Gb/s and 1 us. At a
-//! leaf ports 0 to 3 lead to hosts, 4 and 5 to the spines.
+//! The network has hosts 0 to 3 on leaf 8, hosts 4 to 7 on leaf 9, spines 10 and 11, and links of
+//! 100 Gb/s and 1 us. Ports 0 to 3 of a leaf lead to hosts, ports 4 and 5 to spines.
 
 use crate::prelude::*;
 use backwater_fabric::contract::PathState;
@@ -18,16 +18,16 @@ fn leaf_spine(config: ProteusConfig) -> NetworkSpec {
 
 const US: u64 = 1_000_000;
 
-/// Returns the uplink that packet `psn` of flow 0, which arrives at leaf 8 at `us`, takes before
-/// `until`; `None` if it waits.
+/// Returns the uplink through which packet `psn` of flow 0, which arrives at leaf 8 at `us`, leaves
+/// before `until`; `None` if the packet waits.
 fn uplink(leaf: &mut Script, us: u64, psn: u32, until: u64) -> Option<PortIx> {
     leaf.arrive_data(us * US, 0, 0, psn);
     leaf.next_data(until * US).map(|(port, ..)| port)
 }
 
-/// A packet behind a PAUSE stays if no packet waits before it: the other path is no faster than the
-/// queue's drain. The next one leaves, and overtakes it. Within a round trip the flow does not move
-/// again; after it, it does.
+/// The first packet behind a PAUSE stays at its uplink, because with an empty queue the other path
+/// is no faster. The next packet takes the other uplink and overtakes the first packet. The flow
+/// does not move again within `move_interval`, but it does afterwards.
 #[test]
 fn a_flow_leaves_a_paused_path() {
     let spec = leaf_spine(ProteusConfig { move_interval: Some(Duration::from_us(20)), ..Default::default() });
@@ -39,7 +39,7 @@ fn a_flow_leaves_a_paused_path() {
     assert_eq!(uplink(&mut leaf, 4, 2, 5), Some(other));
     assert_eq!(leaf.counted("reroutes"), 1);
     assert_eq!(uplink(&mut leaf, 5, 3, 6), Some(other));
-    // The other one is paused as well: too soon to move again.
+    // The other uplink is also paused, but the flow may not move again yet.
     leaf.arrive_pfc(6 * US, other, &[3], u16::MAX);
     leaf.arrive_pfc(7 * US, first, &[3], 0);
     assert_eq!(leaf.next_data(8 * US), Some((first, 0, 1)));
@@ -68,8 +68,8 @@ fn new_flows_avoid_a_paused_uplink() {
     assert!((20..40).any(|flow| new(&mut leaf, flow) == Some(first)));
 }
 
-/// Of two equal paths, flows take the path that was not just chosen: a chosen path counts as 1 us
-/// longer.
+/// Of two equal paths, a flow takes the path that was not chosen last, because a chosen path counts
+/// as 1 us longer.
 #[test]
 fn a_path_that_was_chosen_counts_as_longer() {
     for (burden, both) in [(Duration::from_us(1), true), (Duration::ZERO, false)] {
@@ -88,8 +88,8 @@ fn a_path_that_was_chosen_counts_as_longer() {
     }
 }
 
-/// Every 10 us each path to the edges of current flows gets a probe, in the flows' class, which
-/// ends at that edge. Probes end with the flows.
+/// Every 10 us, a probe in the class of the flows is sent along each path to the edge switch of
+/// current flows, and ends at that edge switch. After the flows no more probes are sent.
 #[test]
 fn paths_are_probed_while_flows_use_them() {
     let config = ProteusConfig {
@@ -105,8 +105,8 @@ fn paths_are_probed_while_flows_use_them() {
     assert_eq!(leaf.counted("probes"), 4);
 }
 
-/// Probes have the class of the last packet to their edge: at 11 us that of flow 1, and at 21 us
-/// that of flow 0, whose second packet arrives at 12 us.
+/// Probes have the class of the last packet to their edge switch. At 11 us this is the class of
+/// flow 1, and at 21 us that of flow 0, whose second packet arrives at 12 us.
 #[test]
 fn probes_have_the_class_of_the_last_packet() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
@@ -128,16 +128,16 @@ fn half(path: u32, ps: u64, busy: u8) -> [u32; 3] {
     [path | 1 << 31, ps as u32, ((ps >> 32) as u32) << 8 | u32::from(busy)]
 }
 
-/// Returns the header of a packet from this leaf: a stamp, and a report.
+/// Returns the header of a packet from leaf `from`, with a stamp and a report.
 fn header(from: u32, [a, b, c]: [u32; 3], [d, e, f]: [u32; 3]) -> PathHeader {
     [from, a, b, c, d, e, f]
 }
 
 const NOTHING: [u32; 3] = [0; 3];
 
-/// Two packets with stamps for path 1 arrive from leaf 9, after 1 us and after 6: the report is of
-/// 5 us. The packet that returns the report to leaf 9 is the first on its path, so that it is
-/// stamped as well, unless there are probes.
+/// Two packets with stamps for path 1 arrive from leaf 9, one after 1 us and one after 6 us, so the
+/// report is a delay of 5 us. The packet that returns the report to leaf 9 is the first on its
+/// path. It is therefore stamped, too, unless probes measure the paths.
 #[test]
 fn a_packet_carries_a_stamp_and_a_report() {
     for probe_period in [None, Some(Duration::from_us(100))] {
@@ -154,8 +154,8 @@ fn a_packet_carries_a_stamp_and_a_report() {
     }
 }
 
-/// A probe cannot carry a route with a port above 255: packets are stamped instead. Hosts 0 to 255
-/// on leaf 260, 256 to 259 on leaf 261.
+/// A probe cannot carry a route with a port above 255, so packets are stamped instead. Hosts 0 to
+/// 255 are on leaf 260, and hosts 256 to 259 on leaf 261.
 #[test]
 fn paths_that_cannot_be_probed_are_measured_with_packets() {
     let config = ProteusConfig { probe_period: Some(Duration::from_us(10)), ..Default::default() };
@@ -172,9 +172,9 @@ fn paths_that_cannot_be_probed_are_measured_with_packets() {
     assert_eq!(leaf.counted("probes"), 0);
 }
 
-/// A metric of 256 is 12,500 B within 1 us: a packet of 1,106 B at a spine with an idle link counts
-/// as 22, and a notice of 84 B behind it, 1,190 B in all, as 24. A stamp and a probe that passed a
-/// busier link keep their value.
+/// A metric of 256 corresponds to 12,500 B within 1 us. At a spine with an idle link, a packet of
+/// 1,106 B gives a load of 22, and a notice of 84 B behind it, 1,190 B in all, gives 24. A stamp or
+/// probe that passed a link with a higher load keeps that value.
 #[test]
 fn the_busiest_link_counts() {
     let config = ProteusConfig { dre_period: Duration::from_us(1), alpha: 1.0, ..Default::default() };
@@ -191,23 +191,25 @@ fn the_busiest_link_counts() {
 
 // ------------------------------------------------------------------------------------- path choice
 
-/// A gain above any difference of paths: flows never leave paused paths.
+/// Gain that exceeds any difference of delays, so that flows never leave paused paths.
 const NEVER: Duration = Duration::from_ms(1000);
 
-/// Returns `config` with reports that do not age, no burden of choices, and flows that never leave
+/// Returns `config` with reports that do not age and choices that do not count. Flows never leave
 /// paused paths.
 fn steady(config: ProteusConfig) -> ProteusConfig {
     ProteusConfig { delay_aging: Some(Duration::from_ms(100)), burden: Duration::ZERO, gain: NEVER, ..config }
 }
 
-/// Returns the leaf with flows of host 0, and the uplink by which flow 0's first packet has left.
+/// Returns the leaf with flows of host 0, and the uplink through which flow 0's first packet has
+/// left.
 fn begun(spec: &NetworkSpec, flows: usize) -> (Script, PortIx) {
     let mut leaf = Script::new(spec, vec![flow(0, 4, 1 << 20, 0); flows], 8);
     let first = uplink(&mut leaf, 1, 0, 2).unwrap();
     (leaf, first)
 }
 
-/// An ACK of flow 0 reports the delay, in ps, and the load of the path through `port` at `at`.
+/// Handles an ACK of flow 0 at `at` that reports the delay, in ps, and the load of the path through
+/// `port`.
 fn report(leaf: &mut Script, at: u64, port: PortIx, ps: u64, busy: u8) {
     leaf.arrive_ack_with(at, 4, 0, header(9, NOTHING, half(u32::from(port) - 4, ps, busy)));
 }
@@ -220,8 +222,9 @@ fn taken(leaf: &mut Script, at: u64, flow: u32, psn: u32) -> PortIx {
 
 /// A path without queues takes half a base round-trip time. The base round-trip time consists of 2
 /// x 4 links of 1 us, 4 x 88.48 ns for the packet and 4 x 6.88 ns for its ACK, 8,381.44 ns in all.
-/// With `low_delay = 1.5` the extra delay may be a quarter of that, 2,095,360 ps. An idle path
-/// below this limit is preferred to a path with some load. An idle path at the limit is not.
+/// With `low_delay = 1.5`, a delay is low if the extra delay is below a quarter of the round trip,
+/// 2,095,360 ps. An idle path below this limit is preferred to a path with some load. An idle path
+/// at the limit is not.
 #[test]
 fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
     let spec = leaf_spine(steady(ProteusConfig { low_delay: 1.5, ..Default::default() }));
@@ -234,9 +237,9 @@ fn a_delay_is_low_below_a_share_of_half_a_round_trip() {
 }
 
 /// Of four paths the first is the longest, and the last the shortest. Of two drawn paths the
-/// shorter one is the last in 3 of 6 cases, the third in 2, the second in 1. One drawn path is any;
-/// of all four it is always the last. The tolerance for 600 flows is five standard deviations of
-/// 12.2.
+/// shorter one is the last in 3 of 6 cases, the third in 2, the second in 1. A single drawn path is
+/// any of the four. If all four are drawn, the last path is always taken. The tolerance for 600
+/// flows is five standard deviations of 12.2.
 #[test]
 fn the_best_of_some_paths_is_taken() {
     for (candidates, expected) in [(1, [150; 4]), (2, [0, 100, 200, 300]), (0, [0, 0, 0, 600])] {
@@ -256,9 +259,9 @@ fn the_best_of_some_paths_is_taken() {
     }
 }
 
-/// The path through uplink 4 adds 30 us, the path through uplink 5 adds 15 us and has the lower
-/// load. Neither delay is low, so the path with the higher load is taken. A path that adds more
-/// than `sojourn` is excluded, unless both do.
+/// The path through uplink 4 adds a delay of 30 us. The path through uplink 5 adds 15 us and has
+/// the lower load. Neither delay is low, so the path with the higher load is taken. A path that
+/// adds more than `sojourn` is excluded, unless both paths do.
 #[test]
 fn a_late_path_is_excluded() {
     for (sojourn, best) in [(None, 4), (Some(30 * US), 4), (Some(30 * US - 1), 5), (Some(15 * US - 1), 4)] {
@@ -290,8 +293,8 @@ fn a_flow_leaves_a_late_path() {
 }
 
 /// The flow's path adds 20 us, the other path nothing. The flow moves if the difference exceeds
-/// `gain` and if more than 20 us have passed since its last packet, which arrived at 1 us. The next
-/// packet then overtakes no packet.
+/// `gain` and if more than 20 us have passed since its last packet, which arrived at 1 us. After
+/// such a gap, the next packet overtakes no other packet.
 #[test]
 fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     let gains = [
@@ -310,8 +313,8 @@ fn a_flow_moves_for_a_gain_that_keeps_its_order() {
     }
 }
 
-/// A path that is faster by 20 us, 10 us against 30 us, is not taken if it is in a worse class: its
-/// links are busy, and those of the present path are not.
+/// A path of 10 us is not taken instead of a path of 30 us if it is in a worse class, because its
+/// links are busy and those of the present path are not.
 #[test]
 fn a_flow_moves_to_no_path_of_a_worse_class() {
     for (busy, moves) in [(152, true), (153, false)] {
@@ -323,16 +326,16 @@ fn a_flow_moves_to_no_path_of_a_worse_class() {
     }
 }
 
-/// Packets of flow 1 arrive together at the uplink of flow 0, whose next packet arrives 1 ns later,
-/// 2,001 ns behind its last: n - 1 packets of 1,086 B wait. Flow 0 moves to the idle uplink if they
-/// take more than 1 us, and less than the gap.
+/// n packets of flow 1 arrive together at the uplink of flow 0, and n - 1 packets of 1,086 B wait.
+/// The next packet of flow 0 arrives 1 ns later, 2,001 ns after its last packet. Flow 0 moves to
+/// the idle uplink if the waiting packets take more than 1 us and less than this gap.
 #[test]
 fn the_queue_of_the_uplink_counts() {
     for (packets, moves) in [(12, false), (13, true), (24, true), (25, false)] {
         let config = ProteusConfig { gain: Duration::from_us(1), ..steady(ProteusConfig::default()) };
         let (mut leaf, first) = begun(&leaf_spine(config), 2);
         let other = 9 - first;
-        // Flow 1 takes the uplink of flow 0, as the other path is longer then.
+        // Flow 1 takes the uplink of flow 0, because the other path is longer at this time.
         report(&mut leaf, 2 * US, other, 5 * US, 0);
         leaf.arrive_each(3 * US, 0, 0, 1, 0..packets);
         report(&mut leaf, 3 * US, other, 0, 0);
@@ -343,7 +346,8 @@ fn the_queue_of_the_uplink_counts() {
     }
 }
 
-/// Stamps and probes have the time of departure from a paused uplink, not of arrival at the edge.
+/// Stamps and probes carry the time of departure from a paused uplink, not the time of arrival at
+/// the edge.
 #[test]
 fn delays_are_measured_behind_the_uplink() {
     let (mut leaf, first) = begun(&leaf_spine(ProteusConfig::default()), 1);
@@ -362,7 +366,7 @@ fn delays_are_measured_behind_the_uplink() {
 
 // ------------------------------------------------------------------------------------ in a network
 
-/// Returns leaf 8's delays of its paths.
+/// Returns the delays that leaf 8 has measured for its paths.
 fn delays(simulation: &Simulation) -> Vec<Duration> {
     let mut delays = Vec::new();
     let pipeline = simulation.node(NodeId(8)).switch().unwrap();
@@ -374,8 +378,8 @@ fn delays(simulation: &Simulation) -> Vec<Duration> {
     delays
 }
 
-/// 22 hosts of 5 Gb/s send to as many over uplinks of 80 and 40 Gb/s under DCQCN, which avoids
-/// PAUSEs: flows leave the queue of the slower uplink, and overtake no packet.
+/// 22 hosts of 5 Gb/s send to 22 other hosts over uplinks of 80 and 40 Gb/s under DCQCN, which
+/// avoids PAUSEs. Flows leave the queue of the slower uplink without reordering.
 #[test]
 fn flows_fill_unequal_uplinks_without_a_pause() {
     for seed in 1..5 {
@@ -401,7 +405,8 @@ fn flows_fill_unequal_uplinks_without_a_pause() {
     }
 }
 
-/// Spine 10 has a slow link to leaf 9: with stamps and with probes alike, leaf 8 detects the queue.
+/// Spine 10 has a slow link to leaf 9. Leaf 8 detects the queue at this link by stamps and by
+/// probes.
 #[test]
 fn queues_are_detected_by_stamps_and_by_probes() {
     for probe_period in [None, Some(Duration::from_us(5))] {

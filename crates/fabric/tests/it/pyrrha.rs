@@ -1,8 +1,8 @@
-//! Pyrrha: packet scripts of one switch or host, to the picosecond.
+//! Packet scripts of one switch or host with Pyrrha, to the picosecond.
 //!
 //! Frames are those of the HPCC simulator with 952 B of payload: data frames are 1000 B, control
-//! frames 43 B. At 100 Gb/s they take 80,000 ps and 3,000 ps. Links are 600 ns long: a one-hop BDP
-//! is 15,000 B at 100 Gb/s and 60,000 B at 400 Gb/s.
+//! frames 43 B. At 100 Gb/s they take 80,000 ps and 3,000 ps. Links have a delay of 600 ns, so a
+//! one-hop BDP is 15,000 B at 100 Gb/s and 60,000 B at 400 Gb/s.
 
 use crate::prelude::*;
 use backwater_fabric::contract::PauseScope;
@@ -14,7 +14,7 @@ use backwater_fabric::mechanisms::flow_control::pyrrha::{
 
 pub(crate) const DELAY_NS: u64 = 600;
 
-/// Returns `spec` with Pyrrha, and all of the buffer shared.
+/// Returns `spec` with Pyrrha and a fully shared buffer.
 pub(crate) fn pyrrha(mut spec: NetworkSpec, config: PyrrhaConfig) -> NetworkSpec {
     (spec.framing, spec.mtu) = (Framing::HpccNs3, Bytes(952));
     spec.switch.lossless = Vec::new();
@@ -52,14 +52,14 @@ pub(crate) fn resume(root: PortId) -> PyrrhaFrame {
 // -------------------------------------------------------------------------------------- thresholds
 
 /// Returns a switch with three hosts, two of which send to the third at `gbps`. Packets arrive in
-/// pairs, so that the queue of port 2 grows by one packet in 80 ns.
+/// pairs, so the queue of port 2 grows by one packet per 80 ns.
 fn two_to_one(gbps: u64, config: PyrrhaConfig) -> Script {
     let mut spec = star(3, 100, DELAY_NS);
     spec.links[2] = link(2, 3, gbps, DELAY_NS);
     Script::new(&pyrrha(spec, config), vec![packets(0, 2, 100_000), packets(1, 2, 100_000)], 3)
 }
 
-/// Returns all frames but data that the node sends until `limit`.
+/// Returns all frames except data that the node sends until `limit`.
 pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content)> {
     let sent = std::iter::from_fn(|| s.next_sent(limit));
     sent.filter(|sent| !matches!(sent.content, Content::Data(..)))
@@ -67,15 +67,15 @@ pub(crate) fn signals(s: &mut Script, limit: u64) -> Vec<(u64, PortIx, Content)>
         .collect()
 }
 
-/// A port nominates itself when a packet makes the ordinary queue longer than two one-hop BDPs, not
-/// at two. Each ingress port gets one PAUSE per episode. The RESUMEs follow the first departure
-/// that leaves less than one BDP.
+/// A port nominates itself as a root when a packet makes its ordinary queue longer than two one-hop
+/// BDPs; exactly two are not enough. Each ingress port gets one PAUSE per episode. The RESUMEs
+/// follow the first departure that leaves less than one BDP.
 #[test]
 fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
     for (gbps, pause_at, resume_below) in [(100, 30_000, 15_000), (400, 120_000, 60_000)] {
         let mut s = two_to_one(gbps, PyrrhaConfig::default());
         let root = s.node.ports()[2].id;
-        // The port's link is down while the queue grows, so that every packet counts.
+        // The port's link is down while the queue grows, so that no packet leaves.
         s.link_change(0, 2, false);
         let psn = (pause_at / 1000) as u32;
         s.arrive_each(0, 80_000, 0, 0, 0..psn);
@@ -90,7 +90,7 @@ fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
         let (begin, packet) = (now + 1_000_000, 80_000 * 100 / gbps);
         let waiting = s.node.ports()[2].queue_bytes(3) / 1000;
         s.link_change(begin, 2, true);
-        // The first packet leaves at once, and packet n, counted from 0, n packet times later.
+        // Packet n, counted from 0, leaves n packet times after the first one.
         let leaves = waiting - resume_below / 1000;
         let at = begin + leaves * packet;
         let content = Content::Pyrrha(resume(root));
@@ -105,9 +105,9 @@ fn a_port_nominates_itself_above_two_hop_bdps_and_resumes_below_one() {
 
 // ---------------------------------------------------------------- isolation, on a line of switches
 
-/// Returns hosts 0 to 2 on switch 7, hosts 5 and 6 on switch 8, hosts 3 and 4 on switch 9, and the
-/// switches in a line. Switch 7 reaches the others through its port 3 (P7 of Figure 5). Roots are
-/// ports 2 and 3 of switch 8 (to switch 9 and to host 5) and ports of switch 9.
+/// Returns three switches in a line, with hosts 0 to 2 on switch 7, hosts 5 and 6 on switch 8, and
+/// hosts 3 and 4 on switch 9. Switch 7 reaches the other switches through its port 3 (P7 of Figure
+/// 5). Roots are ports 2 and 3 of switch 8 (to switch 9 and to host 5) and ports of switch 9.
 pub(crate) fn line(config: PyrrhaConfig) -> NetworkSpec {
     let ends = [(0, 7), (1, 7), (2, 7), (7, 8), (5, 8), (6, 8), (8, 9), (3, 9), (4, 9)];
     pyrrha(with_delay(linked(7, 3, ends)), config)
@@ -151,24 +151,24 @@ impl Line {
         Line { s, p6, p5, p4, psn: [0; 4] }
     }
 
-    /// The next packet of `flow` arrives at `at`.
+    /// Handles the next packet of `flow`, which arrives at `at`.
     pub(crate) fn packet(&mut self, at: u64, flow: u32) {
         self.packets(at, 0, flow, 1);
     }
 
-    /// The next `count` packets of `flow` arrive, the first at `at`, the others `gap` apart.
+    /// Handles the next `count` packets of `flow`, which arrive `gap` apart, the first at `at`.
     pub(crate) fn packets(&mut self, at: u64, gap: u64, flow: u32, count: u32) {
         let psn = &mut self.psn[flow as usize];
         self.s.arrive_each(at, gap, 0, flow, *psn..*psn + count);
         *psn += count;
     }
 
-    /// A frame of Pyrrha arrives on P7 at `at`.
+    /// Handles a frame of Pyrrha that arrives on P7 at `at`.
     pub(crate) fn frame(&mut self, at: u64, frame: PyrrhaFrame) {
         self.s.arrive_pyrrha(at, P7, frame);
     }
 
-    /// Roots and states of the isolation queues of P7.
+    /// Returns roots and states of the isolation queues of P7.
     pub(crate) fn queues(&self) -> Vec<(PortId, State)> {
         at_port(&self.s.node, P7)
     }
@@ -185,8 +185,8 @@ impl Line {
     }
 }
 
-/// Tests all four states of the two gates. A packet that waits for P5 alone has left the queue of
-/// P6.
+/// Tests all four combinations of paused and open roots. A packet that waits only for P5 is no
+/// longer in the queue of P6.
 #[test]
 fn a_packet_waits_for_every_root_on_its_path_and_no_other() {
     let states = [(false, false), (true, false), (false, true), (true, true)];
@@ -208,8 +208,8 @@ fn a_packet_waits_for_every_root_on_its_path_and_no_other() {
         let ran = |flow| left.iter().filter(|(other, _)| *other == flow).count();
         let runs = |runs| if runs { 3 } else { 0 };
         assert_eq!([ran(X), ran(Y), ran(W)], [runs(!p6_paused && !p5_paused), runs(!p6_paused), 3]);
-        // Opening P6 moves X to the queue of P5, where X still waits; opening both releases all
-        // packets.
+        // When P6 opens, X moves to the queue of P5 and still waits. When both are open, all
+        // packets leave.
         if p6_paused && p5_paused {
             let bytes =
                 |line: &Line, root| isolated(&line.s.node).iter().find(|queue| queue.root == root).unwrap().bytes;
@@ -224,10 +224,11 @@ fn a_packet_waits_for_every_root_on_its_path_and_no_other() {
     }
 }
 
-/// 31 packets from one neighbour and 20 from another arrive in turn. Two one-hop BDPs are 30
-/// packets, one is 15. By the queue, the 31st packet of all pauses, and the 37th departure resumes.
-/// By ingress, the first neighbour's 31st packet pauses, and its 17th departure resumes, after 16
-/// of the other.
+/// 31 packets from one neighbour and 20 packets from another arrive in turn. Two one-hop BDPs are
+/// 30 packets, and one is 15 packets. If the whole queue counts, its 31st packet triggers PAUSEs,
+/// and the 37th departure triggers RESUMEs. If only the neighbour's own packets count, the first
+/// neighbour's 31st packet triggers the PAUSE. The departure of its 17th packet, after 16 packets
+/// of the other neighbour, triggers the RESUME.
 #[test]
 fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
     for (relay_metric, paused, longest, resumed, keepers) in [
@@ -257,7 +258,8 @@ fn neighbours_are_paused_for_the_queue_or_for_their_own_packets() {
     }
 }
 
-/// A packet that joins the queue of a closed root at 100 ns waits for a PAUSE until the root opens.
+/// A packet joins the queue of a closed root at 100 ns. It counts as delayed by a PAUSE until the
+/// root opens.
 #[test]
 fn time_in_a_closed_isolation_queue_is_logged() {
     let mut line = Line::new(PyrrhaConfig::default());
@@ -267,8 +269,8 @@ fn time_in_a_closed_isolation_queue_is_logged() {
     assert_eq!(line.s.next_held_up(2_000_000), Some(Duration::from_ns(1000)));
 }
 
-/// T13: an empty queue remains while it is paused, and later packets wait in it. After the RESUME
-/// it is removed with its last packet, and the neighbour is notified.
+/// T13: an empty queue remains while it is paused, and later packets wait in it. After the RESUME,
+/// the queue is removed with its last packet, and the neighbour is notified.
 #[test]
 fn an_empty_queue_stays_while_it_is_paused() {
     let mut line = Line::new(PyrrhaConfig::default());
@@ -293,24 +295,25 @@ fn an_empty_queue_stays_while_it_is_paused() {
     assert_eq!(isolated(&line.s.node), []);
 }
 
-/// Reactions of an upstream switch whose "unassigned" has crossed a PAUSE or a MERGE.
+/// Reactions of switches when an "unassigned" frame and a PAUSE or MERGE cross on a link.
 #[test]
 fn frames_that_cross_on_a_link_do_no_harm() {
     let mut line = Line::new(PyrrhaConfig::default());
     let (p6, p5) = (line.p6, line.p5);
-    // Upstream: the switch has just sent "unassigned" for P6 when a PAUSE for P6 arrives.
+    // Upstream: a PAUSE for P6 arrives just after the switch has sent "unassigned" for P6.
     line.frame(0, pause(p6, 1));
     line.frame(1_000_000, resume(p6));
     line.frame(1_000_000, pause(p6, 1));
     assert_eq!(line.queues(), [(p6, State::Paused)]);
-    // A MERGE of a root without queue: the switch takes the new root, open.
+    // A MERGE arrives whose old root has no queue. The switch assigns an open queue to the new
+    // root.
     line.frame(2_000_000, resume(p6));
     signals(&mut line.s, 2_900_000);
     line.frame(3_000_000, merge(p6, p5));
     assert_eq!(signals(&mut line.s, 4_000_000), []);
     assert_eq!(line.queues(), [(p5, State::Resumed)]);
-    // Downstream: an "unassigned" that has crossed a PAUSE is out of date; the neighbour stays
-    // paused.
+    // Downstream: the switch ignores an "unassigned" that has crossed a PAUSE, so the neighbour
+    // stays paused.
     let mut s = two_to_one(100, PyrrhaConfig::default());
     let root = s.node.ports()[2].id;
     s.link_change(0, 2, false);
@@ -324,8 +327,8 @@ pub(crate) fn merge(old: PortId, new: PortId) -> PyrrhaFrame {
     PyrrhaFrame::Merge { old, new, distance: 2 }
 }
 
-/// An empty queue made by a MERGE whose root is a leaf is kept until its first packet has left, a
-/// RESUME of its root finds it empty, or a grace time is over.
+/// A MERGE may create an empty queue for a root. The queue is kept until its first packet has left,
+/// until a RESUME of the root arrives while the queue is empty, or until a grace time is over.
 #[test]
 fn a_queue_made_by_a_merge_is_kept_for_a_while() {
     let unassigned = |at, root| (at, P7, Content::Pyrrha(PyrrhaFrame::Unassigned { root }));
@@ -338,36 +341,38 @@ fn a_queue_made_by_a_merge_is_kept_for_a_while() {
         assert_eq!(line.queues(), [(p5, State::Resumed)]);
         (line, p6, p5)
     };
-    // Without packets, the queue is released when the time is over, to the picosecond.
+    // Without packets, the queue is released exactly at the end of the grace time.
     let (mut line, _, p5) = made();
     assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(21_000_000, p5)]);
     line.assert_released();
-    // A packet passes the root: the queue is removed with that packet, then the neighbour is
-    // notified, and no state is left at the end of the time.
+    // A packet passes through the queue. The queue is removed with that packet, then the neighbour
+    // is notified, and no state is left at the end of the grace time.
     let (mut line, _, p5) = made();
     line.packet(5_000_000, X);
     assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(5_080_000, p5)]);
-    // A PAUSE ends the time as well: the paused queue remains.
+    // A PAUSE also ends the grace time, and the paused queue remains.
     let (mut line, _, p5) = made();
     line.frame(5_000_000, pause(p5, 2));
     assert_eq!(signals(&mut line.s, 100_000_000), []);
     assert_eq!(line.queues(), [(p5, State::Paused)]);
     line.frame(100_000_000, resume(p5));
     assert_eq!(signals(&mut line.s, 200_000_000), [unassigned(100_000_000, p5)]);
-    // Another MERGE for the same root restarts the time; one that names it as the old root ends the
-    // time.
+    // Another MERGE for the same new root restarts the grace time. A MERGE that names this root as
+    // the old root ends the grace time.
     let (mut line, p6, p5) = made();
     line.frame(15_000_000, merge(p6, p5));
     assert_eq!(signals(&mut line.s, 34_999_999), []);
     line.frame(35_000_000, merge(p5, p6));
     assert_eq!(line.queues(), [(p6, State::Resumed)]);
     assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(55_000_000, p6)]);
-    // A MERGE for another root at the very end of the time does not postpone it.
+    // A MERGE for another root just before the end of the grace time does not extend the grace
+    // time.
     let (mut line, p6, p5) = made();
     let other = PortId(0);
     line.frame(21_000_000, merge(p6, other));
     assert_eq!(signals(&mut line.s, 100_000_000), [unassigned(21_000_000, p5), unassigned(41_000_000, other)]);
-    // Without a grace time the queue is released at once; the default is 200 base round-trip times.
+    // If the grace time is 0, the queue is released at once. The default is 200 base round-trip
+    // times.
     let mut line = Line::new(PyrrhaConfig { merge_grace: Some(Duration::ZERO), ..Default::default() });
     let (p6, p5) = (line.p6, line.p5);
     line.frame(1_000_000, merge(p6, p5));
@@ -379,8 +384,8 @@ fn a_queue_made_by_a_merge_is_kept_for_a_while() {
 }
 
 /// A port that is a root itself receives a MERGE and then a PAUSE of the new root. While the new
-/// root's queue is kept, that PAUSE is no news, and the port does not give up. Without the grace
-/// time it does.
+/// root's queue is kept, the PAUSE announces no new root, so the port does not give up. Without the
+/// grace time the port gives up.
 #[test]
 fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
     for (merge_grace, gives_up) in [(None, false), (Some(Duration::ZERO), true)] {
@@ -402,8 +407,8 @@ fn a_pause_for_a_kept_queue_makes_no_root_give_up() {
     }
 }
 
-/// There are two queues and three roots. The third root shares a queue: pausing either of the two
-/// stops both, and the root with its own queue continues.
+/// Three roots have two queues, so the third root shares a queue. A PAUSE for either of the two
+/// roots stops packets of both. Packets of the root with its own queue continue.
 #[test]
 fn roots_share_queues_when_there_are_not_enough() {
     let flows = vec![packets(0, 4, 10_000), packets(0, 5, 10_000), packets(0, 6, 10_000)];
@@ -436,8 +441,8 @@ fn roots_share_queues_when_there_are_not_enough() {
     assert_eq!((s.node.flow_control().most_queues_used(), s.node.ports()[P7].most_filled_queues()), (2, 2));
 }
 
-/// One queue for two roots: after the RESUME of the first it stays closed for the other, which is
-/// the cause from then on.
+/// Two roots share a queue. After the RESUME of the first root the queue stays closed for the
+/// second root, which is then the cause of the pause.
 #[test]
 fn a_shared_queue_is_closed_for_one_root_after_the_other() {
     let mut line = Line::new(PyrrhaConfig { isolation_queues: 1, ..Default::default() });
@@ -455,8 +460,8 @@ fn a_shared_queue_is_closed_for_one_root_after_the_other() {
     assert_eq!(line.leave(4_000_000), [(X, 0)]);
 }
 
-/// T14: an ACK in a data class waits for the roots on its path like data; one in the control class
-/// never waits.
+/// T14: an ACK in a data class waits for the roots on its path like data. An ACK in the control
+/// class never waits.
 #[test]
 fn acks_are_isolated_in_a_data_class_only() {
     for (ack_class, waits) in [(Class(3), true), (Class::CONTROL, false)] {
@@ -473,9 +478,9 @@ fn acks_are_isolated_in_a_data_class_only() {
     }
 }
 
-/// Options for an ACK in a data class under BFC: it waits in its flow's queue, or it also counts
-/// for that queue's PAUSE, or neither. An ACK from a host, where ACKs have no queue of their own,
-/// pauses no flow.
+/// Options for ACKs in a data class under BFC: ACKs wait in their flow's queue, or also count for
+/// that queue's PAUSE, or neither. ACKs from a host never trigger a PAUSE, because a host has no
+/// queues for ACKs of single flows.
 #[test]
 fn acks_under_bfc_wait_or_count_or_do_neither() {
     for (acks, waits, counts) in [(Acks::Wait, true, false), (Acks::Count, true, true), (Acks::Apart, false, false)] {
@@ -511,7 +516,7 @@ fn isolation_queues_feed_the_ordinary_one_at_the_rate_of_data() {
             arrive!(s, 2_000_000 ps, port 0, ack of flow 1, expected 1);
         }
         s.arrive_pyrrha(2_001_000, P7, resume(p6));
-        // All ACKs have left, and the first packet is on the wire.
+        // By 2,060,000 ps all ACKs have left, and the first packet is on the wire.
         let sent = s.sent_until(2_060_000, P7);
         assert_eq!(sent.iter().filter(|(_, content)| matches!(content, Content::Ack(_))).count(), 5);
         assert_eq!((sent.len(), s.node.ports()[P7].queue_bytes(3)), (6, 0), "{feed:?}");
@@ -524,8 +529,8 @@ fn sent(s: &mut Script, limit: u64) -> BTreeSet<u32> {
     s.flows_sent(limit).into_iter().collect()
 }
 
-/// T15: a host stops the flows that pass a paused root, later flows included, and no others; a
-/// MERGE reopens them.
+/// T15: a host stops exactly the flows that pass a paused root, including flows that start later. A
+/// MERGE lets these flows continue.
 #[test]
 fn a_host_stops_the_flows_that_pass_a_paused_root() {
     for (hosts, obeys) in [(HostReaction::PerFlow, true), (HostReaction::None, false)] {
@@ -541,15 +546,15 @@ fn a_host_stops_the_flows_that_pass_a_paused_root() {
         assert_eq!(sent(&mut s, 5_000_000), if obeys { BTreeSet::from([1]) } else { all.clone() });
         s.arrive_pyrrha(5_000_000, 0, PyrrhaFrame::Merge { old: p6, new: third, distance: 2 });
         assert_eq!(sent(&mut s, 8_000_000), all);
-        // Flows 0 and 2 have waited for P6 longer than a MERGE is in flight.
+        // Flows 0 and 2 have waited for P6 for longer than the flight time of a MERGE.
         assert_eq!(s.given_up(), Duration::from_ns(if obeys { 2 * DELAY_NS } else { 0 }));
         s.arrive_pyrrha(8_000_000, 0, resume(other));
         assert_eq!(s.node.flow_control().leftover(), None);
     }
 }
 
-/// Hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, spines 6 and 7. The spine is chosen per
-/// packet: a host knows only the last port.
+/// The network has hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, and spines 6 and 7. The leaf
+/// chooses a spine per packet, so a host knows only the last port of a packet's path.
 #[test]
 fn with_spraying_a_host_stops_for_the_last_port_only() {
     let mut spec = with_delay(leaf_spine(2, 2, 2));

@@ -1,5 +1,5 @@
-//! Pyrrha, when a root gives up for another one: packet scripts of one switch, to the picosecond,
-//! and the order of packets.
+//! Pyrrha when a root gives up in favour of another root: packet scripts of one switch, to the
+//! picosecond, and the order of packets.
 
 use crate::common::random::pyrrha_configs;
 use crate::prelude::*;
@@ -39,19 +39,19 @@ fn a_root_gives_up_for_one_further_down_once() {
         assert!(frames.contains(&(port, merge.clone())), "{frames:?}");
     }
     assert_eq!(s.counted("merge_frames"), 3);
-    // No second MERGE is sent: the root is known.
+    // No second MERGE is sent, because the new root is known.
     s.arrive_pyrrha(2_000_000, 3, resume(p5));
     s.arrive_pyrrha(2_100_000, 3, pause(p5, 1));
     assert!(signals(&mut s, 2_500_000).iter().all(|(.., content)| *content != merge));
-    // With the default policy only ports towards hosts give up; switch 9 is no nearer to hosts than
-    // switch 8.
+    // With the default policy, only a port that leads closer to hosts gives up. Switch 9 is no
+    // closer to hosts than switch 8.
     let (mut s, p1, p5) = false_positive(PyrrhaConfig::default());
     s.arrive_pyrrha(1_000_000, 3, pause(p5, 1));
     assert_eq!((signals(&mut s, 1_500_000), own_roots(&s.node)), (vec![], vec![p1]));
 }
 
-/// A child receives a MERGE: packets that pass the new root wait for it, all others continue, and
-/// the old root's queue is released.
+/// An upstream switch receives a MERGE. Packets that pass the new root wait for it, all other
+/// packets continue, and the old root's queue is released.
 #[test]
 fn a_merge_separates_packets_that_pass_the_new_root() {
     for soft_merge in [SoftMerge::Flush, SoftMerge::Drain] {
@@ -79,8 +79,8 @@ fn a_merge_separates_packets_that_pass_the_new_root() {
     }
 }
 
-/// A root gives up a second time, for another root, while its packets still leave: the empty queue
-/// of the first successor is released at once.
+/// While packets of a root that has given up still leave, a second MERGE names another successor.
+/// The empty queue of the first successor is released at once.
 #[test]
 fn a_second_merge_releases_the_first_successors_queue() {
     let mut line = Line::new(PyrrhaConfig {
@@ -99,8 +99,8 @@ fn a_second_merge_releases_the_first_successors_queue() {
     line.assert_released();
 }
 
-/// Packets that pass a root that has given up are no longer controlled: however many arrive, they
-/// pause no neighbour.
+/// Packets that pass a root that has given up are no longer controlled. They trigger no PAUSE,
+/// however many arrive.
 #[test]
 fn a_queue_whose_root_has_given_up_pauses_nobody() {
     for gives_up in [false, true] {
@@ -111,7 +111,7 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
         if gives_up {
             line.frame(1_000_000, merge(p6, p5));
         }
-        // The queue exceeds two one-hop BDPs, 30,000 B.
+        // The queue would exceed two one-hop BDPs, 30,000 B.
         line.packets(1_000_000, 0, Y, 20);
         let bytes = isolated(&line.s.node).iter().find(|queue| queue.root == p6).unwrap().bytes;
         assert!(bytes > 35_000, "{bytes}");
@@ -120,8 +120,8 @@ fn a_queue_whose_root_has_given_up_pauses_nobody() {
     }
 }
 
-/// The own-root rule for a MERGE whose new root is a port of this switch: the switch makes no queue
-/// and answers "unassigned" at once.
+/// The own-root rule applies to a MERGE whose new root is a port of this switch: the switch creates
+/// no queue and returns "unassigned" at once.
 #[test]
 fn a_merge_for_an_own_port_is_declined() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
@@ -135,9 +135,9 @@ fn a_merge_for_an_own_port_is_declined() {
     line.assert_released();
 }
 
-/// A link recovers while a frame is still on the wire. Packets isolated behind the link are no
-/// longer controlled: the neighbour paused for their sake is resumed at once, before any of them
-/// has left.
+/// A link recovers while a frame is still on the wire. Packets isolated for roots behind the link
+/// are no longer controlled. The neighbour that was paused because of these packets is resumed at
+/// once, before any of them has left.
 #[test]
 fn a_recovered_link_resumes_neighbours_paused_for_its_queues() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
@@ -145,15 +145,15 @@ fn a_recovered_link_resumes_neighbours_paused_for_its_queues() {
     line.frame(0, pause(p6, 1));
     line.packets(100_000, 0, Y, 31);
     assert_eq!(line.s.sent_until(500_000, 0), [(100_000, Content::Pyrrha(pause(p6, 2)))]);
-    // On the wire until 1,080,000 ps.
+    // The packet of W is on the wire until 1,080,000 ps.
     line.packet(1_000_000, W);
     line.s.link_change(1_010_000, P7, false);
     line.s.link_change(1_020_000, P7, true);
     assert_eq!(line.s.sent_until(2_000_000, 0), [(1_020_000, Content::Pyrrha(resume(p6)))]);
 }
 
-/// From the instant at which a root gives up until its MERGE arrives, its packets still wait: for
-/// one delay of the link, or less if the PAUSE is more recent.
+/// Packets still wait from the instant at which a root gives up until its MERGE arrives. This time
+/// is one link delay, or less if the PAUSE arrived later.
 #[test]
 fn time_around_a_merge_is_counted() {
     for organisation in [Organisation::Hierarchical, Organisation::SingleTier] {
@@ -168,8 +168,8 @@ fn time_around_a_merge_is_counted() {
     }
 }
 
-/// The link fails while the queue of a root that has given up still drains, and the queue of its
-/// successor is kept only for that one.
+/// The link fails while the queue of a root that has given up still drains. The queue of its
+/// successor exists only until then.
 #[test]
 fn a_link_that_recovers_during_a_merge_releases_both_queues() {
     let mut line = Line::new(PyrrhaConfig { soft_merge: SoftMerge::Drain, ..Default::default() });
@@ -192,7 +192,7 @@ enum Event {
     Packet(u32),
     Pause(usize),
     Resume(usize),
-    /// The first root gives up for another one.
+    /// The first root gives up in favour of this root.
     Merge(usize),
 }
 
@@ -206,7 +206,8 @@ fn events() -> impl Strategy<Value = Vec<(Event, u64)>> {
     prop::collection::vec((one, 1u64..200_000), 1..300)
 }
 
-/// The first PAUSE and RESUME of the root end the grace time of a queue made by a MERGE.
+/// The first PAUSE and RESUME of a root end the grace time of the root's queue, which a MERGE
+/// created.
 #[test]
 fn a_pause_and_resume_within_the_grace_time_release_the_queue() {
     let unassigned = |at, root| (at, P7, Content::Pyrrha(PyrrhaFrame::Unassigned { root }));
@@ -239,8 +240,8 @@ fn the_most_queues_filled_is_a_peak() {
 proptest! {
     #![proptest_config(common::cases(1000))]
 
-    /// Packets of a flow leave in order of arrival, and all leave in the end, for all frames and
-    /// times of arrival.
+    /// Whatever frames arrive at whatever times, the packets of a flow leave in order of arrival,
+    /// and all packets leave in the end.
     #[test]
     fn no_packet_of_a_flow_overtakes_another_in_a_switch(
         events in events(), config in pyrrha_configs(), queues in 1u16..4,

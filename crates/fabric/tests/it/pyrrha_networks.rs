@@ -1,5 +1,5 @@
-//! Pyrrha in small networks: figures of its paper that can be computed by hand, and rings in which
-//! other flow controls deadlock.
+//! Pyrrha in small networks: figures of the paper that can be computed by hand, and rings in which
+//! other flow controls have deadlocks.
 
 use crate::prelude::*;
 use crate::pyrrha::{DELAY_NS, with_delay};
@@ -7,8 +7,8 @@ use backwater_fabric::mechanisms::flow_control::AnyFlowControl;
 use backwater_fabric::mechanisms::flow_control::pyrrha::{Feed, MergePolicy};
 use backwater_fabric::mechanisms::recovery::RecoveryConfig::GoBackN;
 
-/// Returns a network with per-hop flow control and all of the buffer shared, or with PFC and its
-/// thresholds.
+/// Returns a network with PFC and its thresholds, or with per-hop flow control and a fully shared
+/// buffer.
 fn with(mut spec: NetworkSpec, flow_control: FlowControlConfig) -> NetworkSpec {
     spec.mtu = Bytes(1460);
     spec.switch.buffer = Bytes(20 << 20);
@@ -91,9 +91,9 @@ fn switches(simulation: &Simulation) -> impl Iterator<Item = &Node> {
 
 // --------------------------------------------------------------------------------------- Figure 10
 
-/// Returns three ToRs (6, 7, 8) and two cores (9, 10), two hosts per ToR, all at 100 Gb/s. S1 (0)
-/// sends to R1 (4) through core 9. S2 (2) sends to R1 and VS (3) to VR (5) through core 10, whose
-/// port to ToR 8 they share.
+/// Returns three ToRs (6, 7, 8) with two hosts each, and two cores (9, 10), with 100 Gb/s on all
+/// links. S1 (0) sends to R1 (4) through core 9. S2 (2) sends to R1, and VS (3) sends to VR (5),
+/// both through core 10 and its port to ToR 8.
 fn testbed(flow_control: FlowControlConfig) -> Simulation {
     let spec = with_delay(leaf_spine(3, 2, 2));
     let via = |core: u32, from: u32| vec![NodeId(from), NodeId(core), NodeId(8)];
@@ -103,7 +103,7 @@ fn testbed(flow_control: FlowControlConfig) -> Simulation {
     Simulation::new(with(spec, flow_control), flows.to_vec(), 1).expect("the network is valid")
 }
 
-/// Returns the rates of S1, S2 and VS while all send.
+/// Returns the rates of S1, S2 and VS while all three send.
 fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
     let rates = wire_rates(&mut testbed(flow_control), 1000, 3000);
     [rates[&0], rates[&2], rates[&3]]
@@ -112,9 +112,9 @@ fn testbed_rates(flow_control: FlowControlConfig) -> [f64; 3] {
 #[test]
 fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() {
     let config = |organisation, feed| PyrrhaConfig { organisation, feed, ..Default::default() };
-    // With two tiers, packets that leave isolation queues are queued again, and both flows get the
-    // same rate. If all queues share the wire equally, as in the switch of the paper's testbed, the
-    // vulnerable flow gets twice as much, as in Figure 10 (66.7 Gb/s).
+    // In the hierarchical organisation, packets that leave isolation queues join the ordinary
+    // queue, and both flows get the same rate. If all queues share the wire equally, as in the
+    // switch of the paper's testbed, VS gets twice the rate of S2, as in Figure 10 (66.7 Gb/s).
     for (config, expected) in [
         (config(Organisation::Hierarchical, Feed::LineRate), 47.0..52.0),
         (config(Organisation::Hierarchical, Feed::EveryQueue), 47.0..52.0),
@@ -134,7 +134,7 @@ fn in_the_testbed_the_incast_keeps_its_link_and_the_vulnerable_flow_its_share() 
 
 /// Returns S1 and S2 (0, 1) and VS (5) on switch 8, S3 (2) on switch 9, and S4 and S5 (3, 4) on
 /// switch 10. Each switch has one link, P1 to P3, to switch 11, where R1 (6) and VR (7) are. P5 is
-/// the port to R1. All links have 100 Gb/s but that of VS, 25 Gb/s. The first three senders have
+/// the port to R1. The link of VS has 25 Gb/s, all other links have 100 Gb/s. S1, S2 and S3 send
 /// `bytes` each.
 fn tree(bytes: u64) -> Simulation {
     let ends = [(0, 8), (1, 8), (5, 8), (2, 9), (3, 10), (4, 10), (8, 11), (9, 11), (10, 11), (6, 11), (7, 11)];
@@ -159,8 +159,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
         roots.extend(own_roots(&simulation));
         queues.extend(isolated(&simulation));
     }
-    // P3 carries S4 and S5, which exceed its link: besides P5 it is a root of its own, at the
-    // switch of those two.
+    // P3 carries the traffic of S4 and S5, which exceeds its link. P3 is therefore a root, too,
+    // besides P5.
     assert!(roots.contains(&p5) && !roots.contains(&p1) && !roots.contains(&p2));
     assert!(queues.is_superset(&BTreeSet::from([(p1, p5), (p2, p5), (p3, p5)])));
     let rates = wire_rates(&mut simulation, 1000, 2000);
@@ -169,8 +169,8 @@ fn a_congestion_tree_has_one_root_and_spares_the_vulnerable_flow() {
     assert!(incast > 98.0, "R1's link is full: {incast}");
 }
 
-/// When the first three flows are done, the traffic of S4 and S5 exceeds the link of P3, no longer
-/// that of P5. The root moves, and no packet of a flow is overtaken meanwhile.
+/// When the first three flows are done, the traffic of S4 and S5 exceeds the link of P3, but no
+/// longer that of P5. The root moves to P3, and no packet of a flow is overtaken.
 #[test]
 fn the_root_moves_with_the_traffic() {
     let mut simulation = tree(500_000);
@@ -223,15 +223,15 @@ const A: u32 = 6;
 const B: u32 = 7;
 const C: u32 = 8;
 
-/// Returns three switches in a ring, A to B to C, with a sender (0, 1, 2) and a receiver (3, 4, 5)
-/// at each.
+/// Returns a ring of three switches A, B and C, with a sender (0, 1, 2) and a receiver (3, 4, 5) at
+/// each switch.
 fn ring() -> NetworkSpec {
     let hosts = (0..6).map(|host| (host, A + host % 3));
     with_delay(linked(6, 3, hosts.chain([(A, B), (B, C), (C, A)])))
 }
 
-/// Figure 13: F1 passes ports A1, B1, C2, F2 passes B1, C1, A2 and F3 passes C1, A1, B2. C1 is
-/// congested first.
+/// Returns the flows of Figure 13: F1 passes ports A1, B1 and C2, F2 passes B1, C1 and A2, and F3
+/// passes C1, A1 and B2. C1 is congested first.
 fn three_flows(flow_control: FlowControlConfig) -> Simulation {
     let flows = [(1, 3, [B, C, A], 0), (2, 4, [C, A, B], 0), (0, 5, [A, B, C], 20_000)];
     let flows = flows.map(|(src, dst, way, start)| FlowSpec {
@@ -242,8 +242,8 @@ fn three_flows(flow_control: FlowControlConfig) -> Simulation {
     Simulation::new(with(ring(), flow_control), flows.to_vec(), 1).expect("the network is valid")
 }
 
-/// Figure 12: a routing loop sends packets from host 0 to host 3 round A1, B1, C1, A1... The link
-/// from C to A is the slowest, so that C1 is congested first.
+/// Returns the flow of Figure 12: a routing loop sends packets from host 0 to host 3 round A1, B1,
+/// C1, A1 and so on. The link from C to A is the slowest, so C1 is congested first.
 fn one_flow(flow_control: FlowControlConfig, bytes: u64) -> Simulation {
     let mut spec = with(ring(), flow_control);
     spec.links[8].rate = Rate::from_gbps(40);
@@ -279,16 +279,16 @@ fn a_routing_loop_deadlocks_pfc_bfc_and_per_flow_queues_but_not_pyrrha() {
     let mut simulation = one_flow(pyrrha(PyrrhaConfig::default()), 10_000_000);
     let [a1, b1, c1] = ring_ports(&simulation);
     assert_eq!(search(&mut simulation), None);
-    // Packets are isolated for C1 at B1 and at A1, never at C1 itself; C1 always sends at full
-    // rate.
+    // Packets are isolated for root C1 at B1 and at A1, but not at C1 itself, which always sends at
+    // full rate.
     assert_eq!(isolated(&simulation), BTreeSet::from([(a1, c1), (b1, c1)]));
     let sent = |simulation: &Simulation| simulation.node(NodeId(C)).ports()[3].sent_wire_bytes();
     let before = sent(&simulation);
     simulation.run_until(at_us(1990), 1);
     let gbps = (sent(&simulation) - before) as f64 * 8.0 / 1e6;
     assert!(gbps > 39.0, "{gbps}");
-    // Packets live for 64 switches. When the source is done, the network drains and no state of the
-    // root is left.
+    // A packet is dropped after 64 switches. When the source is done, the network drains, and no
+    // state of the root is left.
     drain(&mut simulation);
     assert!(simulation.is_quiet());
     assert_eq!(simulation.audit(), []);
@@ -311,15 +311,15 @@ fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrh
         let expected = ring_ports(&simulation).into_iter().collect();
         assert_eq!(cycle(&mut simulation), Some(expected), "{}", flow_control.name());
     }
-    // A fair share is 50 Gb/s.
+    // The fair share of each flow is 50 Gb/s.
     for (flow_control, least) in [(bfc(32), 10.0), (per_flow(), 10.0), (pyrrha(PyrrhaConfig::default()), 40.0)] {
         let mut simulation = three_flows(flow_control.clone());
         assert_eq!(search(&mut simulation), None, "{}", flow_control.name());
         let rates = wire_rates(&mut simulation, 1000, 3000);
         assert!(rates.values().all(|rate| *rate >= least), "{}: {rates:?}", flow_control.name());
     }
-    // Steady state of Figure 13(c): besides the ordinary queue, one isolation queue at each port of
-    // the ring.
+    // In the steady state of Figure 13(c), each port of the ring has one isolation queue besides
+    // the ordinary queue.
     let mut simulation = three_flows(pyrrha(PyrrhaConfig::default()));
     let [a1, b1, c1] = ring_ports(&simulation);
     simulation.run_until(at_us(1000), 1);
@@ -329,8 +329,8 @@ fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrh
         seen.extend(isolated(&simulation));
     }
     assert_eq!(seen, BTreeSet::from([(a1, b1), (b1, c1), (c1, a1)]));
-    // If every root gives up at first contact, and queues made by a MERGE are not kept, merges
-    // circulate in the ring: no deadlock, but a low rate.
+    // If every root gives up when it learns of another root, and queues created by a MERGE are not
+    // kept, merges circulate in the ring. There is no deadlock, but the rate is low.
     for (merge_grace, expected) in [(Some(Duration::ZERO), 0.5..10.0), (None, 40.0..50.0)] {
         let config = PyrrhaConfig { merge: MergePolicy::Any, merge_grace, ..Default::default() };
         let mut simulation = three_flows(pyrrha(config));
@@ -340,9 +340,10 @@ fn three_flows_in_a_ring_deadlock_pfc_and_bfc_with_hash_collisions_but_not_pyrrh
     }
 }
 
-/// A leaf with PFC, a spine and a leaf with Pyrrha. Three hosts send to h4 and a fourth to h5. The
-/// spine's packets are isolated for the port to h4 and stopped by it: that port is the cause of the
-/// PAUSEs that the leaf with PFC receives, and the victim behind it is blocked.
+/// A leaf runs PFC, and the spine and the other leaf run Pyrrha. Three hosts send to h4 and a
+/// fourth host sends to h5. The spine isolates packets for the port to h4, which pauses them. That
+/// port is therefore the cause of the PAUSEs that the leaf with PFC receives, and these PAUSEs
+/// block the victim.
 #[test]
 fn a_pause_at_the_border_has_the_cause_of_the_isolation_queue_behind_it() {
     let mut spec = network(8, 3);

@@ -1,4 +1,4 @@
-//! A flow control for hosts that relay: relayed packets leave in another class, and relayed frames
+//! Flow controls for hosts that relay: relayed packets leave in another class, and relayed frames
 //! count hops.
 
 use crate::prelude::*;
@@ -64,8 +64,8 @@ fn hop_counting(n: u32) -> (Log<(NodeId, u32)>, NetworkSpec) {
     (received, spec)
 }
 
-/// A packet from h0 by h1 to h3 of BCube(2, 1) arrives in class 3 and leaves in class 4. The buffer
-/// is charged in the class of arrival.
+/// In BCube(2, 1), h1 relays a packet from h0 to h3. The packet arrives at h1 in class 3 and leaves
+/// in class 4. The buffer is charged in the class of arrival.
 #[test]
 fn relayed_packets_leave_in_another_class() {
     let (_, spec) = hop_counting(2);
@@ -91,8 +91,8 @@ fn frames_are_relayed_with_one_hop_more() {
     assert_eq!(received.take(), [(NodeId(1), 6)]);
 }
 
-/// The next link is down: relayed packets wait at h1, and the audit finds them in their class of
-/// arrival.
+/// The next link is down, so relayed packets wait at h1. The audit finds them charged in their
+/// class of arrival.
 #[test]
 fn the_audit_passes_while_relayed_packets_wait() {
     let (_, mut spec) = hop_counting(2);
@@ -106,9 +106,8 @@ fn the_audit_passes_while_relayed_packets_wait() {
     assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (10_000, vec![]));
 }
 
-/// All-to-all traffic in BCube(3, 1). Packets that end two links further were counted in two
-/// classes, the audit finds no error at any node, and frames are received two links from their
-/// origin.
+/// All servers of BCube(3, 1) send to each other. Relayed packets are counted in two classes, the
+/// audit finds no error at any node, and frames of flow control arrive two links from their origin.
 #[test]
 fn a_network_with_relayed_classes_and_frames_passes_the_audit() {
     let (received, spec) = hop_counting(3);
@@ -118,8 +117,8 @@ fn a_network_with_relayed_classes_and_frames_passes_the_audit() {
     assert!(outcomes.iter().all(|outcome| outcome.reception.delivered == 40_000 && outcome.retransmitted == 0));
     assert_eq!((simulation.audit(), simulation.totals().drops), (vec![], [0; 5]));
     let received = received.take();
-    // A server receives frames from its own switches; a switch receives relayed ones and does not
-    // forward them.
+    // A server receives frames from its own switches. A switch receives relayed frames and does not
+    // forward these.
     assert!(received.iter().any(|(node, hops)| node.0 < 9 && *hops == 0));
     assert!(received.iter().any(|(node, hops)| node.0 >= 9 && *hops == 1));
     assert!(received.iter().all(|(_, hops)| *hops <= 1));

@@ -1,4 +1,4 @@
-//! Hosts that relay: servers of BCube, which forward packets of others.
+//! Hosts that relay: servers of BCube, which forward packets of other servers.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::flow_control::pfc::Relaying;
@@ -26,8 +26,8 @@ fn pfc(relays: Relaying) -> FlowControlConfig {
     FlowControlConfig::Pfc(PfcConfig { relays, ..Default::default() })
 }
 
-/// Four links, two switches and one server between them. Each stores and forwards, and the server
-/// takes another 700 ns.
+/// The path has four links, two switches and a server between them. All three store and forward,
+/// and the server takes another 700 ns.
 #[test]
 fn a_packet_with_two_digits_to_correct_passes_one_server() {
     for delay in [0, 700_000] {
@@ -36,14 +36,13 @@ fn a_packet_with_two_digits_to_correct_passes_one_server() {
         let (simulation, outcomes) = run(&spec, vec![flow(0, 3, 1024, 0)]);
         let finish = outcomes[0].reception.finish.unwrap();
         assert_eq!(finish.ps(), 4 * (1122 * 80 + LINK) + delay);
-        // The ACK takes as long as 86 B do, and passes a server as well.
+        // The ACK has 86 B, and also passes a server.
         assert_eq!(outcomes[0].acknowledged.unwrap().ps() - finish.ps(), 4 * (86 * 80 + LINK) + delay);
         assert_eq!(simulation.audit(), []);
     }
 }
 
-/// h1 relays a packet of h0 and its ACK. The two ACKs that h1 sends itself are not counted as
-/// relayed.
+/// h1 relays a packet of h0 and its ACK. The two ACKs that h1 itself sends do not count as relayed.
 #[test]
 fn own_packets_of_a_host_do_not_count_as_relayed() {
     let flows = vec![via(0, &[4, 1, 7], 3, 1024), flow(0, 1, 1024, 0), flow(3, 1, 1024, 0)];
@@ -55,10 +54,11 @@ fn own_packets_of_a_host_do_not_count_as_relayed() {
     );
 }
 
-/// The audit passes at any instant while packets are between two ports of a server.
+/// The audit finds no error at any instant while a server forwards packets from one port to
+/// another.
 #[test]
 fn the_audit_passes_while_packets_are_forwarded() {
-    // Packets of HPCC have a record, which they keep while they are forwarded.
+    // Packets of HPCC have a telemetry record, which must be kept during forwarding.
     for congestion in [CongestionConfig::None(Default::default()), CongestionConfig::Hpcc(Default::default())] {
         let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
         spec.host.relay.delay = Duration::from_us(20);
@@ -72,8 +72,8 @@ fn the_audit_passes_while_packets_are_forwarded() {
 }
 
 /// h1's next link is ten times slower than the previous one. Packets are charged on arrival,
-/// however long their forwarding takes: arrivals until the PAUSE takes effect fit, and are no more
-/// than without forwarding time.
+/// however long the forwarding takes. Packets that arrive until the PAUSE takes effect fit into the
+/// headroom, and their number does not depend on the forwarding time.
 #[test]
 fn headroom_holds_packets_that_are_being_forwarded() {
     for delay_ns in [0, 100, 500, 1000, 5000, 50_000] {
@@ -86,15 +86,17 @@ fn headroom_holds_packets_that_are_being_forwarded() {
         assert_eq!((simulation.totals().drops, simulation.violations()), ([0; 5], vec![]));
         assert_eq!((outcomes[0].reception.delivered, outcomes[0].retransmitted), (4_000_000, 0));
         assert!(simulation.totals().pause_frames > 0);
-        // The headroom takes little more than the arrivals in 2 us on links.
+        // The headroom holds little more than the packets that arrive within 2 us, the delay of two
+        // links.
         let peak = simulation.node(NodeId(1)).switch().unwrap().peak_headroom(0, Class(3));
         assert!(peak > 20_000 && peak < 30_000, "{delay_ns} ns: {peak} B");
     }
 }
 
 /// A server forwards at 40 Gb/s and receives at 100 Gb/s. Without flow control, packets that wait
-/// for forwarding fill the server's buffer by the difference, while its port has one packet at a
-/// time. Under PFC the threshold bounds them, and the flow runs at 40 Gb/s.
+/// for forwarding fill the server's buffer at the difference of these rates, while the queue of its
+/// port holds one packet at a time. Under PFC the threshold bounds them, and the flow runs at 40
+/// Gb/s.
 #[test]
 fn a_server_forwards_at_its_configured_rate() {
     let run = |flow_control| {
@@ -117,8 +119,8 @@ fn a_server_forwards_at_its_configured_rate() {
         let (before, after) = (at(200), at(1200));
         (after.0 - before.0, after.1 as i64 - before.1 as i64, after.1)
     };
-    // In 1 ms at 40 Gb/s 5 MB of charged bytes pass, of which 1024 in 1086 are payload. On the wire
-    // 12.5 MB arrive, of which 1086 in 1106 are charged.
+    // In 1 ms the server forwards 5 MB of charged bytes at 40 Gb/s, of which 1024 in 1086 are
+    // payload. On the wire 12.5 MB arrive, of which 1086 in 1106 are charged.
     let (delivered, growth, _) = run(common::no_flow_control());
     assert!((delivered as f64 - 5e6 * 1024.0 / 1086.0).abs() < 3000.0, "{delivered}");
     assert!((growth as f64 - (12.5e6 * 1086.0 / 1106.0 - 5e6)).abs() < 3000.0, "{growth}");
@@ -127,7 +129,7 @@ fn a_server_forwards_at_its_configured_rate() {
     assert!(held < 20_000 + 30_000, "{held}");
 }
 
-/// Packets that are being forwarded when routes change are dropped if their port is dead.
+/// When routes change, packets that are being forwarded to a dead port are dropped.
 #[test]
 fn packets_being_forwarded_to_a_dead_port_are_dropped() {
     // One of the two servers between h0 and h3 relays the flow, and its next link fails.
@@ -147,8 +149,8 @@ fn packets_being_forwarded_to_a_dead_port_are_dropped() {
     assert!(lost.iter().any(|lost| *lost > 0), "{lost:?}");
 }
 
-/// h1 relays more than its port carries. DCQCN marks packets there only if servers are congestion
-/// points.
+/// h1 relays more packets than its port carries. DCQCN marks packets at h1 only if servers are
+/// congestion points.
 #[test]
 fn servers_mark_packets_only_if_configured() {
     let is_slowed = |congestion_point| {
@@ -172,8 +174,8 @@ fn a_packet_with_one_digit_to_correct_passes_a_switch_alone() {
     }
 }
 
-/// A server of BCube(2, 1): port 0 is paused and resumed, and port 1 sends the same frames and no
-/// others.
+/// When port 0 of a server of BCube(2, 1) is paused and resumed, port 1 sends the same PFC frames
+/// and no others.
 #[test]
 fn a_pause_is_forwarded_to_the_other_ports() {
     let mut spec = bcube(2, 100, 1000);
@@ -192,13 +194,13 @@ fn a_pause_is_forwarded_to_the_other_ports() {
     assert_eq!(sent_by(&mut s, 5_000_000), [(4_000_000, 0, Content::Resume(vec![3]), 4_000_000 + frame)]);
 }
 
-/// Servers that count their ingress queues send PAUSEs of their own, and forward none.
+/// Servers that count their ingress queues send PAUSEs of their own, but forward no PAUSEs.
 #[test]
 fn a_server_that_counts_ingress_queues_sends_its_own_pauses() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Ingress);
     spec.host.relay.headroom = Some(thresholds(2000));
-    // Flow from h0 by h1 to h3. Two packets are queued at h1's port 1, which is closed.
+    // h1 relays a flow from h0 to h3. Two packets are queued at h1's port 1, whose gate is closed.
     let mut s = Script::new(&spec, vec![via(0, &[4, 1, 7], 3, 10_000)], 1);
     s.arrive_pfc(100, 1, &[3], 65_535);
     s.arrive_data(1_000_000, 0, 0, 0);
@@ -208,8 +210,8 @@ fn a_server_that_counts_ingress_queues_sends_its_own_pauses() {
     assert_eq!(paused, [(2_000_000, 0, Content::Pause(vec![3]), 2_000_000 + 84 * 80)]);
 }
 
-/// Returns BCube(4, 1), in which h0, h1, h5, h4 and the switches between them form a ring of eight,
-/// its shortest cycle.
+/// Returns BCube(4, 1), in which h0, h1, h5, h4 and the switches between them form a ring of eight
+/// nodes, the shortest cycle.
 fn ring_of_eight(relays: Relaying) -> NetworkSpec {
     let mut spec = bcube(4, 100, 1000);
     spec.switch.flow_control = pfc(relays);
@@ -217,9 +219,9 @@ fn ring_of_eight(relays: Relaying) -> NetworkSpec {
     spec
 }
 
-/// Servers that forward PAUSEs close the ring through both ends of the flows, though no packet is
-/// queued there: eight ports wait for each other. A server's third port with packets to send does
-/// not help.
+/// Servers that forward PAUSEs close the ring at the ends of both flows, though no packet is queued
+/// there. Eight ports wait for each other. The deadlock also arises if a server has a third port
+/// with packets to send.
 #[test]
 fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     let mut spec = ring_of_eight(Relaying::Forward);
@@ -227,12 +229,12 @@ fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     spec.links.extend([1, 5].map(|server| link(server, 24, 100, 1000)));
     let mut simulation = Simulation::new(spec, common::two_flows_and_a_burst(), 1).unwrap();
     find_deadlock(&mut simulation, 1, 1000).unwrap();
-    // All frames in flight at that instant arrive.
+    // All frames in flight arrive within 100 us.
     simulation.run_until(simulation.now() + Duration::from_us(100), 1);
     let deadlock = simulation.find_deadlock().unwrap();
     let names: Vec<String> = deadlock.cycle.iter().map(|(port, _)| simulation.fabric().port_name(*port)).collect();
-    // A switch's ports are in the order of its servers; s0 is node 16. Servers have port 0 to layer
-    // 0 and port 1 to layer 1.
+    // Ports of a switch are in the order of its servers, and s0 is node 16. Port 0 of a server
+    // leads to layer 0 and port 1 to layer 1.
     let ring = ["h0:0", "s0:1", "h1:1", "s5:1", "h5:0", "s1:0", "h4:1", "s4:0"];
     let start = names.iter().position(|name| name == ring[0]).unwrap();
     let turned: Vec<&str> = names[start..].iter().chain(&names[..start]).map(String::as_str).collect();
@@ -246,8 +248,8 @@ fn two_flows_and_a_burst_deadlock_if_pauses_are_forwarded() {
     assert!(simulation.is_still_dead(&deadlock));
 }
 
-/// The traffic above finishes if servers count relayed packets: packets that end at a server pause
-/// nobody.
+/// The same traffic finishes if servers count relayed packets, because packets that end at a server
+/// trigger no PAUSE.
 #[test]
 fn two_flows_and_a_burst_finish_if_servers_count() {
     let mut simulation = Simulation::new(ring_of_eight(Relaying::Ingress), common::two_flows_and_a_burst(), 1).unwrap();
@@ -271,8 +273,8 @@ fn four_flows_round_four_servers_deadlock_if_servers_count() {
     assert!(simulation.is_still_dead(&deadlock));
 }
 
-/// Returns the bytes delivered after `us` of h0's flow, which h1 relays at line rate, and of h1's
-/// own flow through the same port.
+/// Returns the bytes delivered after `us` of h0's flow, whose packets reach h1 at line rate, and of
+/// h1's own flow through the same port.
 fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
     let mut spec = bcube(2, 100, 1000);
     spec.host.scheduler = scheduler;
@@ -287,14 +289,13 @@ fn shares(scheduler: HostScheduler, us: u64) -> (u64, u64) {
 
 #[test]
 fn a_port_is_shared_as_the_host_scheduler_says() {
-    // With `relay-first`, own data is sent until relayed packets arrive, after two links, and never
-    // again.
+    // With `relay-first`, own data is sent only until relayed packets arrive after two links.
     let (relayed, own) = shares(HostScheduler::RelayFirst {}, 1000);
     let start = 2 * LINK + 2 * 1122 * 80;
     assert!((start / FRAME..=start / FRAME + 2).contains(&(own / 1024)), "{own}");
     assert!(relayed > 10_000_000);
-    // Relayed and own traffic have half of the link each, by packets and by bytes. The relayed flow
-    // arrives later, by the delay of four links.
+    // Relayed and own traffic get half of the link each, whether packets or bytes are shared
+    // equally. The relayed flow arrives later by the delay of four links.
     for scheduler in [HostScheduler::Fair {}, HostScheduler::Dwrr { quantum: Bytes(1600) }] {
         let (relayed, own) = shares(scheduler, 1000);
         let ratio = relayed as f64 / own as f64;
@@ -311,8 +312,8 @@ congestion_control!(
     FixedRate: |_options, sender| FixedRate(Rate::from_bps(sender.line_rate.bps() / 2))
 );
 
-/// Returns h1 of BCube(2, 1) with a fair port. Flow 0 passes h1, flow 1 starts there, and ACKs of
-/// flow 2 leave it, all by port 1.
+/// Returns h1 of BCube(2, 1) with a fair scheduler. h1 relays flow 0, and sends data of flow 1 and
+/// ACKs of flow 2, all through port 1.
 fn fair_port(congestion: CongestionConfig) -> Script {
     let mut spec = NetworkSpec { congestion, ..bcube(2, 100, 1000) };
     spec.host.scheduler = HostScheduler::Fair {};
@@ -325,8 +326,8 @@ fn fair_port(congestion: CongestionConfig) -> Script {
 const FIRST: u64 = 1122 * 80;
 const ACK: u64 = 86 * 80;
 
-/// Own data leaves at 0, and may leave again two packet times later. Then the relayed packet that
-/// arrived meanwhile has just left, and another one waits.
+/// Own data leaves at 0, and may leave again two packet times later. At that time a relayed packet
+/// has just left, and another relayed packet waits.
 #[test]
 fn own_data_takes_its_turn_at_its_departure_time() {
     let mut s = fair_port(CongestionConfig::custom(HalfRate));
@@ -342,12 +343,12 @@ fn own_data_takes_its_turn_at_its_departure_time() {
     assert_eq!(sent_by(&mut s, own + FRAME), expected);
 }
 
-/// Own data is next, but a forwarded PAUSE and an ACK are sent before it.
+/// It is the turn of own data, but a forwarded PAUSE and an ACK are sent first.
 #[test]
 fn control_frames_precede_own_data_in_its_turn() {
     let mut s = fair_port(CongestionConfig::None(Default::default()));
     s.arrive_data(FIRST / 2, 0, 0, 0);
-    // The relayed packet leaves from FIRST to 2 FIRST.
+    // The relayed packet is on the wire from `FIRST` to 2 x `FIRST`.
     s.arrive_data(FIRST + 1, 1, 2, 0);
     s.arrive_pfc(FIRST + 2, 0, &[3], 65_535);
     let (pause, ack) = (2 * FIRST + 84 * 80, 2 * FIRST + 84 * 80 + ACK);
@@ -361,7 +362,7 @@ fn control_frames_precede_own_data_in_its_turn() {
     assert_eq!(sent_by(&mut s, ack + FRAME), expected);
 }
 
-/// After own data an ACK is sent first, and the relayed packet is still next.
+/// After own data an ACK is sent, and then it is still the turn of the relayed packet.
 #[test]
 fn an_ack_of_the_control_class_does_not_change_the_turn() {
     let mut s = fair_port(CongestionConfig::None(Default::default()));
@@ -377,8 +378,8 @@ fn an_ack_of_the_control_class_does_not_change_the_turn() {
     assert_eq!(sent_by(&mut s, ack + 2 * FRAME), expected);
 }
 
-/// Packets relayed at line rate arrive twice as fast as a fair port sends them: the queue grows at
-/// half the link's rate.
+/// Relayed packets arrive at line rate, but a fair scheduler sends them at half of that rate. The
+/// queue therefore grows at half of the line rate.
 #[test]
 fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
     let mut spec = bcube(2, 100, 1000);
@@ -390,16 +391,17 @@ fn behind_a_fair_port_the_relay_queue_grows_at_half_the_line_rate() {
         simulation.node(NodeId(1)).ports()[1].queue_bytes(3)
     };
     let (before, after) = (queued(&mut simulation, 100), queued(&mut simulation, 1100));
-    // In 1 ms at 50 Gb/s 6.25 MB pass on the wire, of which 1086 of 1106 B are charged.
+    // In 1 ms the queue grows by 6.25 MB on the wire at 50 Gb/s, of which 1086 of 1106 B are
+    // charged.
     let expected = 6_250_000.0 * 1086.0 / 1106.0;
     assert!(((after - before) as f64 - expected).abs() < 2.0 * 1086.0, "{} of {expected}", after - before);
-    // A server's buffer is unbounded, and reports its peak.
+    // The buffer of a server is unbounded, and reports its peak occupancy.
     let peak = simulation.node(NodeId(1)).switch().unwrap().occupancy().peak;
     assert!((after..after + 2 * 1086).contains(&peak), "{peak}");
 }
 
-/// A server's buffer that is too small for the frames in flight when a PAUSE is forwarded drops
-/// packets at the server. The guarantee is best effort.
+/// When a server forwards a PAUSE and its buffer is too small for the frames in flight, it drops
+/// packets. The guarantee is only best-effort.
 #[test]
 fn a_relay_buffer_that_is_too_small_loses_packets_there() {
     let lost = |buffer: u64| {
@@ -426,14 +428,14 @@ fn a_relay_buffer_that_is_too_small_loses_packets_there() {
     assert!(lost(peak - 1).0 > 0);
 }
 
-/// A server that forwards PAUSEs and pauses nobody itself has a best-effort guarantee if its buffer
-/// policy bounds queues, however large the buffer.
+/// A server that only forwards PAUSEs has a best-effort guarantee if its buffer policy bounds
+/// queues, however large the buffer is.
 #[test]
 fn with_forwarded_pauses_a_bounded_queue_is_best_effort() {
     let mut spec = bcube(2, 100, 1000);
     spec.switch.flow_control = pfc(Relaying::Forward);
     spec.host.relay.headroom = Some(thresholds(5_000));
-    // Go-Back-N would never finish.
+    // With Go-Back-N the flow would never finish.
     spec.recovery = RecoveryConfig::Irn(Default::default());
     let behind = spec.links.iter().position(|link| [link.a, link.b] == [NodeId(1), NodeId(7)]);
     spec.links[behind.unwrap()].rate = Rate::from_gbps(10);
@@ -458,7 +460,7 @@ fn servers_that_forward_pauses_are_lossless_with_unbounded_buffers() {
     assert_eq!((guarantee(None), bounded), (Guarantee::Lossless, Guarantee::BestEffort { any_class: false }));
 }
 
-/// Draws a BCube with any kind of PFC, schedulers and thresholds, and its flows.
+/// Draws a BCube with any kind of PFC, any schedulers and thresholds, and flows.
 fn bcubes() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
     let kinds = (select(vec![Relaying::Ingress, Relaying::Forward]), any::<bool>(), 0u64..2000);
     let scheduler = prop_oneof![
@@ -478,7 +480,8 @@ fn bcubes() -> impl Strategy<Value = (NetworkSpec, Vec<FlowSpec>)> {
         let response = Duration::from_ns(response);
         spec.switch.flow_control = FlowControlConfig::Pfc(PfcConfig { pause, relays, response, ..Default::default() });
         spec.switch.headroom = thresholds(xoff);
-        // With forwarded PAUSEs, a bounded queue is best effort.
+        // With forwarded PAUSEs, a server that bounds its queues gives only a best-effort
+        // guarantee.
         let unbounded = HeadroomConfig::Sih(Default::default());
         spec.host.relay.headroom = Some(if relays == Relaying::Forward { unbounded } else { thresholds(at_relays) });
         spec.host.relay.delay = Duration::from_ns(delay);
@@ -492,8 +495,8 @@ proptest! {
     #![proptest_config(common::cases(200))]
 
     /// Servers drop no packet, every byte arrives once, and no state remains. The only other
-    /// outcome is a deadlock, which PFC in a BCube allows: it is found unless pauses expire, and
-    /// the audit passes even then.
+    /// outcome is a deadlock, which is possible with PFC in a BCube. The search finds the deadlock
+    /// unless pauses expire, and the audit finds no error.
     #[test]
     fn servers_that_relay_lose_nothing((spec, flows) in bcubes(), shards in 1usize..4) {
         let is_refreshed =
@@ -505,7 +508,7 @@ proptest! {
             return Ok(());
         }
         if is_refreshed && !simulation.unfinished().is_empty() {
-            // Deadlock: no packet moves, only PAUSEs are repeated.
+            // In a deadlock no packet moves, and only PAUSEs are repeated.
             let hops_of_data = |simulation: &mut Simulation, ms| {
                 simulation.run_until(Time::ZERO + Duration::from_ms(ms), 1);
                 let totals = simulation.totals();

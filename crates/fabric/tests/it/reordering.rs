@@ -1,4 +1,5 @@
-//! Packets of one flow on several paths: 2 leaves of 8 hosts, 8 spines, links of 100 Gb/s and 1 us.
+//! Packets of one flow take several paths in a network of 2 leaves with 8 hosts each and 8 spines.
+//! Links have 100 Gb/s and a delay of 1 us.
 
 use crate::prelude::*;
 
@@ -12,7 +13,7 @@ fn in_any_order() -> RecoveryConfig {
     RecoveryConfig::InAnyOrder(Default::default())
 }
 
-/// Returns a flow of 2 MB from every host of the first rack to one of the second.
+/// Returns a flow of 2 MB from every host of the first rack to a host of the second rack.
 fn across() -> Vec<FlowSpec> {
     (0..RACK).map(|host| flow(host, RACK + host, 2_000_000, 0)).collect()
 }
@@ -43,8 +44,8 @@ fn a_receiver_that_tolerates_reordering_requests_no_packet_in_flight() {
     }
 }
 
-/// Eight flows on eight paths: ECMP puts several flows on one path, spraying is even but for
-/// chance, and DRILL chooses short queues.
+/// Eight flows share eight paths. ECMP hashes several flows to one path, spraying loads all paths
+/// equally on average, and DRILL chooses short queues.
 #[test]
 fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
     let slowdown = |load_balance| {
@@ -56,8 +57,8 @@ fn drill_spreads_better_than_spraying_and_spraying_better_than_ecmp() {
     assert!(ecmp > 1.9 && spray < 1.3 && drill < spray && drill < 1.1, "{ecmp} {spray} {drill}");
 }
 
-/// A link that fails for a microsecond loses the frames on it. They are repeated after the timeout,
-/// or earlier if the receiver sends NACKs.
+/// A link that fails for a microsecond loses the frames on it. These are repeated after the
+/// timeout, or earlier if the receiver sends NACKs.
 #[test]
 fn lost_packets_are_repeated() {
     let longest = |allowance| {
@@ -75,7 +76,7 @@ fn lost_packets_are_repeated() {
     assert!(waiting > 500 && asking < 300, "{waiting} us, {asking} us");
 }
 
-/// All senders of a rack send to one host. PAUSEs delay packets on some paths while others pass,
+/// All senders of a rack send to one host. PAUSEs delay packets on some paths but not on others,
 /// and no packet is lost.
 #[test]
 fn pauses_reorder_and_lose_nothing() {
@@ -114,12 +115,13 @@ fn over_two_paths(recovery: RecoveryConfig, packets: u64, shards: usize) -> Flow
     outcomes.remove(0)
 }
 
-/// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 and 5, of which the first takes 4.5 packet
-/// times longer. Packets 1, 3, 5... arrive at these packet times, and 0, 2, 4... at 4.5, 6.5,
-/// 8.5...: 1 and 3 arrive before 0, 5 when 2 is expected, and 7 when 4 is.
+/// Returns h0 on leaf 2, h1 on leaf 3, and spines 4 and 5. The path over spine 4 takes 4.5 packet
+/// times longer. Packets 1, 3, 5... arrive at packet times 1, 3, 5..., and packets 0, 2, 4... at
+/// 4.5, 6.5, 8.5... Packets 1 and 3 arrive before packet 0, packet 5 arrives when 2 is expected,
+/// and packet 7 when 4 is expected.
 fn two_paths(recovery: RecoveryConfig) -> NetworkSpec {
     let mut spec = common::leaf_spine(2, 1, 2);
-    // A packet of 1024 B takes 1122 B.
+    // The first packet of a flow, with 1024 B of payload, has 1122 B on the wire.
     spec.links[4].delay = Duration::from_ps(1_000_000 + 1122 * 80 * 9 / 2);
     (spec.load_balance, spec.recovery) = (LoadBalanceConfig::custom(OddEven), recovery);
     spec
@@ -142,7 +144,7 @@ fn the_degree_of_a_packet_is_its_number_minus_the_expected_one() {
     }
 }
 
-/// The receiver table gives the place of a finished flow to the next one.
+/// The receiver table gives the slot of a finished flow to the next flow.
 #[test]
 fn a_flow_that_takes_the_place_of_another_begins_in_order() {
     let flows = vec![flow(0, 1, 100 * 1024, 0), flow(0, 1, 1024, 100_000)];
@@ -153,8 +155,8 @@ fn a_flow_that_takes_the_place_of_another_begins_in_order() {
     );
 }
 
-/// Go-Back-N discards early packets: 1 and 3 arrive before 0, and 2 before 1. Of the repeated
-/// packets 1, 2 and 3, packet 3 arrives before 2, and again after the timeout.
+/// Go-Back-N discards early packets. Packets 1 and 3 arrive before 0, and 2 before 1. Of the
+/// repeated packets 1, 2 and 3, packet 3 arrives before 2, and is repeated again after the timeout.
 #[test]
 fn repeated_packets_count_and_may_be_early_again() {
     let outcome = over_two_paths(network(1, 1).recovery, 4, 1);
@@ -162,7 +164,7 @@ fn repeated_packets_count_and_may_be_early_again() {
     assert_eq!(outcome.reception.disorder.degrees().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
 }
 
-/// If all packets of a flow take one path, none is early.
+/// If all packets of a flow take one path, no packet is early.
 #[test]
 fn packets_in_order_have_no_degree() {
     let (simulation, outcomes) =

@@ -1,4 +1,4 @@
-//! Links that fail, and routes that are recomputed some time later.
+//! Links fail, and routes are recomputed some time later.
 
 use crate::prelude::*;
 use backwater_fabric::contract::StartingFlow;
@@ -20,13 +20,14 @@ fn two_spines(reconvergence_us: Option<u64>, up_us: Option<u64>) -> (NetworkSpec
     (spec, flow, uplink)
 }
 
-/// Returns the bytes that leaf 2 sent by a port.
+/// Returns the bytes that leaf 2 has sent through a port.
 fn by_uplink(simulation: &Simulation, port: PortIx) -> u64 {
     simulation.node(NodeId(2)).ports()[port].sent_wire_bytes()
 }
 
-/// Without reconvergence packets wait for the link for ever. With it, packets take the other path
-/// from that instant on; packets at the dead port are dropped, counted, and sent again.
+/// Without reconvergence, packets wait for the link for ever. With reconvergence, packets take the
+/// other path as soon as routes change. Packets at the dead port are dropped, counted, and
+/// retransmitted.
 #[test]
 fn routes_change_after_the_reconvergence_time() {
     let (spec, flow, _) = two_spines(None, None);
@@ -50,7 +51,8 @@ fn routes_change_after_the_reconvergence_time() {
         assert!(queued > 10, "{queued} packets wait at the dead port");
         drain(&mut simulation);
         let dropped = drops(&simulation, DropCause::LinkDown) - waiting;
-        // Packets queued at the spine and at the leaf, and packets on the wires of the old route.
+        // Dropped are the packets queued at the spine and at the leaf, and fewer than 40 packets on
+        // the wires of the old route.
         assert!((queued + behind..queued + behind + 40).contains(&dropped), "{dropped} of {queued} and {behind}");
         assert!(by_uplink(&simulation, other) > 2_000_000);
         let outcome = &simulation.outcomes()[0];
@@ -76,7 +78,7 @@ fn routes_are_restored_after_the_links_recovery() {
     assert_eq!((delivered(&simulation), simulation.audit()), (vec![4_000_000; 2], vec![]));
 }
 
-/// No path is left: packets are dropped until the link recovers, and no mechanism fails.
+/// If no path is left, packets are dropped until the link recovers, and all mechanisms work on.
 #[test]
 fn without_a_path_packets_are_dropped_until_recovery() {
     for load_balance in LoadBalanceConfig::all() {
@@ -90,7 +92,8 @@ fn without_a_path_packets_are_dropped_until_recovery() {
     }
 }
 
-/// A server of BCube(2, 1) loses a link: its flow uses the other port, through another relay.
+/// When the link of a server of BCube(2, 1) fails, the server's flow uses the other port and
+/// another relay.
 #[test]
 fn a_flow_leaves_its_host_by_another_port_when_its_link_fails() {
     let mut spec = bcube(2, 100, 1000);
@@ -121,7 +124,7 @@ fn a_flow_continues_at_once_at_another_port_of_its_host() {
     assert!(sent(&simulation) > 10_000, "a microsecond at 100 Gb/s is 12.5 kB");
 }
 
-/// ACKs leave the receiver by another port when their link fails.
+/// When the link that ACKs take fails, the receiver sends ACKs through another port.
 #[test]
 fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let mut spec = bcube(2, 100, 1000);
@@ -129,8 +132,8 @@ fn acks_leave_the_receiver_by_another_port_when_their_link_fails() {
     let fabric = Fabric::new(spec.clone()).unwrap();
     let answers_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Ack)[0];
     let data_by = |flow: &u32| fabric.path(FlowId(*flow), &flows[0], Direction::Data)[0];
-    // Data from a port of h0 reaches h3 through the switch of the other layer: neither end of the
-    // flow's data is at the dead link.
+    // Data that leaves h0 in one layer reaches h3 in the other layer, so neither end of the flow's
+    // data is at the dead link.
     let apart = (0..16)
         .find(|flow| answers_by(flow) == data_by(flow))
         .expect("some of 16 flows have ACKs on a path of their own");
@@ -163,7 +166,8 @@ impl FlowControl for FlowLog {
 
 flow_control!(FlowLog, FlowLog: |options, _site| options.clone());
 
-/// Flow control is notified that a flow has left a port before it is notified of the other port.
+/// Flow control is first notified that a flow has left a port, and then that the flow uses another
+/// port.
 #[test]
 fn flow_control_is_notified_when_a_flow_changes_its_port() {
     let (mut spec, flow, log) = (bcube(2, 100, 1000), flow(0, 3, 1_000_000, 0), FlowLog::default());
@@ -178,8 +182,8 @@ fn flow_control_is_notified_when_a_flow_changes_its_port() {
     assert_eq!(log.0.take(), changes);
 }
 
-/// Returns hosts h0 to h5 with a link each to switches 8 and 9. These lead to switch 10 and, by
-/// slower links, to h6 and h7.
+/// Returns hosts h0 to h5 with links to both switches 8 and 9. These switches have links to switch
+/// 10, and slower links to h6 and h7.
 fn two_links_each() -> NetworkSpec {
     let access = (0..6).flat_map(|host| [(host, 8), (host, 9)]);
     let mut spec = linked(8, 3, access.chain([(8, 10), (9, 10), (10, 6), (10, 7)]));
@@ -189,12 +193,12 @@ fn two_links_each() -> NetworkSpec {
     spec
 }
 
-/// All state about flows and queues is released, at hosts that change their ports and at switches
+/// All state about flows and queues is released at hosts whose flows change ports and at switches
 /// that drop waiting packets.
 #[test]
 fn every_flow_control_releases_the_state_of_a_dead_port() {
     for flow_control in FlowControlConfig::all() {
-        // A host's link, and a link between switches.
+        // Link 0 belongs to a host, and link 12 connects two switches.
         for link in [0, 12] {
             let name = flow_control.name();
             let mut spec = two_links_each();
@@ -217,9 +221,10 @@ fn every_flow_control_releases_the_state_of_a_dead_port() {
     }
 }
 
-/// Three leaves of three hosts and two spines under Pyrrha. The link between the third leaf and the
-/// second spine is down from 100 us to 300 us. Its isolation queues then hold packets, some behind
-/// others that leave first. All are dropped, and every table is empty in the end.
+/// Three leaves with three hosts each and two spines run Pyrrha. The link between the third leaf
+/// and the second spine is down from 100 us to 300 us. Isolation queues for this link then hold
+/// packets, some of which wait for other queues. All these packets are dropped, and every table is
+/// empty in the end.
 #[test]
 fn pyrrha_drops_the_packets_of_a_dead_port_in_all_its_queues() {
     let strategy = prop::collection::vec((0u32..9, 0u32..9, 10_000u64..400_000, 0u64..100_000), 40);
@@ -238,7 +243,7 @@ fn pyrrha_drops_the_packets_of_a_dead_port_in_all_its_queues() {
     }
 }
 
-/// A frame on the wire is lost when its link fails, the second time as well as the first.
+/// Frames on the wire are lost at the second failure of a link as well as at the first.
 #[test]
 fn a_link_that_fails_again_loses_frames_on_the_wire() {
     let mut spec = chain(&[100, 100], 5000);
@@ -250,8 +255,8 @@ fn a_link_that_fails_again_loses_frames_on_the_wire() {
         let before = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
         simulation.run_until(at_us(down + 9), 1);
         let (now, delivered) = (lost(&simulation), simulation.outcomes()[0].reception.delivered);
-        // In 5 us at 100 Gb/s 62.5 kB pass, in packets of 1024 B and headers, and as many ACKs if
-        // packets arrive in order.
+        // In 5 us, 62.5 kB pass at 100 Gb/s: packets with 1024 B of payload and headers, and as
+        // many ACKs if packets arrive in order.
         assert!((50..120).contains(&(now - before.0)) && delivered == before.1, "{down} us: {now} {before:?}");
     }
 }
@@ -266,8 +271,8 @@ fn all_to_all(bytes: u64, reconvergence: Duration) -> (NetworkSpec, Vec<FlowSpec
     (spec, pairs.map(|(src, dst)| flow(src, dst, bytes, 0)).collect())
 }
 
-/// Packets and PAUSEs that nodes send when routes change arrive on time, in whatever shard the
-/// neighbour is.
+/// Packets and PAUSEs that nodes send when routes change arrive on time, even if the neighbour is
+/// in another shard.
 #[test]
 fn new_routes_are_the_same_with_any_number_of_shards() {
     for reconvergence_ns in [0, 500, 20_000] {
@@ -298,9 +303,9 @@ fn paced_flows_change_their_ports() {
     }
 }
 
-/// h0 on leaf 2, h1 on leaf 3, spines 4 to 6. A flow is pinned to spine 5, whose link to leaf 2 is
-/// down from 100 to 120 us. Packets wait for that link even if another link fails: routes change 50
-/// us after each failure, and this failure is over by then.
+/// The network has h0 on leaf 2, h1 on leaf 3, and spines 4 to 6. A flow is pinned to spine 5,
+/// whose link to leaf 2 is down from 100 to 120 us. Packets wait for that link even if another link
+/// fails. Routes change 50 us after each failure, and by then the first link has recovered.
 #[test]
 fn packets_wait_for_their_link_despite_another_links_failure() {
     let lost = |other: Option<u64>| {
@@ -318,14 +323,14 @@ fn packets_wait_for_their_link_despite_another_links_failure() {
         assert_eq!((simulation.outcomes()[0].reception.delivered, simulation.audit()), (4_000_000, vec![]));
         drops
     };
-    // Frames on the wire are lost.
+    // Only frames on the wire are lost.
     let alone = lost(None);
     assert!((1..20).contains(&alone), "{alone}");
     assert_eq!([lost(Some(20)), lost(Some(60))], [alone; 2]);
 }
 
-/// Flow control is notified of a flow that takes another path behind the same port: its state about
-/// ports ahead belongs to the old path.
+/// Flow control is notified when a flow takes another path behind the same port, because its state
+/// about later ports belongs to the old path.
 #[test]
 fn flow_control_is_notified_when_a_path_changes_behind_the_same_port() {
     let log = FlowLog::default();
@@ -336,8 +341,8 @@ fn flow_control_is_notified_when_a_path_changes_behind_the_same_port() {
     assert_eq!(log.0.take(), [("start", 0, 3), ("end", 0, 3), ("start", 0, 3), ("end", 0, 3)]);
 }
 
-/// Packets at a dead port are reported lost at their ingress port, like refused packets. At the
-/// spine that is port 0, to leaf 2.
+/// Packets dropped at a dead port are reported as lost at their ingress port, like packets that are
+/// not admitted. At the spine this is port 0, to leaf 2.
 #[test]
 fn packets_at_a_dead_port_are_reported_lost_at_their_ingress_port() {
     let (spec, flow, uplink) = two_spines(Some(100), None);
@@ -361,9 +366,9 @@ fn packets_at_a_dead_port_are_reported_lost_at_their_ingress_port() {
     assert_eq!(lost, vec![ingress; waiting]);
 }
 
-/// h0 and h1 with a link each to switches 2 and 3. Data is pinned to switch 2 and ACKs to switch 3,
-/// whose link to h1 fails at 10 us. Routes change at 20 us: h1's ACK for that port is dropped and
-/// does not wait until 300 us.
+/// h0 and h1 have links to both switches 2 and 3. Data is pinned to switch 2 and ACKs to switch 3,
+/// whose link to h1 fails at 10 us. When routes change at 20 us, h1's ACK for that port is dropped.
+/// It does not wait until 300 us.
 #[test]
 fn an_ack_for_a_dead_port_is_dropped() {
     let mut spec = linked(2, 2, [(0, 2), (0, 3), (1, 2), (1, 3)]);
@@ -371,14 +376,14 @@ fn an_ack_for_a_dead_port_is_dropped() {
     spec.faults = vec![LinkFault { link: 3, down: at_us(10), up: at_us(300) }];
     let pinned = FlowSpec { data_via: vec![NodeId(2)], ack_via: vec![NodeId(3)], ..flow(0, 1, 1024, 100_000) };
     let mut simulation = Simulation::new(spec, vec![pinned], 1).unwrap();
-    // Two links of 1 us, with frames of 1122 B forward and 86 B back.
+    // Both ways pass two links of 1 us, with a frame of 1122 B forward and of 86 B back.
     let (there, back) = (2 * (1_000_000 + 1122 * 80), 2 * (1_000_000 + 86 * 80));
     simulation.run_until(at_us(200), 1);
     assert_eq!(simulation.outcomes()[0].reception.finish, Some(at_us(100) + Duration::from_ps(there)));
     let lost = |simulation: &Simulation| simulation.node(NodeId(1)).losses().frames[DropCause::LinkDown as usize];
     assert_eq!((lost(&simulation), simulation.node(NodeId(1)).ports()[1].is_empty()), (1, true));
     drain(&mut simulation);
-    // The sender's timer of 4 ms repeats the packet, and the second ACK passes the link.
+    // The sender's timer of 4 ms repeats the packet, and the second ACK passes the recovered link.
     assert_eq!(simulation.outcomes()[0].acknowledged, Some(at_us(4100) + Duration::from_ps(there + back)));
     assert_eq!((lost(&simulation), simulation.audit()), (1, vec![]));
 }
@@ -410,8 +415,8 @@ impl FlowControl for ClosedGateAt {
     }
 }
 
-/// A flow starts at 55 us at a port whose link is down and moves to the other port at 80 us. That
-/// port's gate, closed until 70 us, delayed no packet of the flow.
+/// A flow starts at 55 us at a port whose link is down, and moves to the other port at 80 us. The
+/// gate of the other port was closed until 70 us, so it delayed no packet of the flow.
 #[test]
 fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
     let (mut spec, flow) = (bcube(2, 100, 1000), flow(0, 3, 100_000, 55_000));
@@ -422,7 +427,7 @@ fn a_gate_closed_before_a_flows_arrival_did_not_delay_it() {
     let (mut simulation, outcomes) = run(&spec, vec![flow]);
     let reception = &outcomes[0].reception;
     assert_eq!((reception.delivered, reception.paused, simulation.audit()), (100_000, Duration::ZERO, vec![]));
-    // The gate was closed, and all packets left through its port.
+    // The gate was closed from 60 to 70 us, and all packets left through its port.
     let closures: Vec<_> = simulation.take_pauses().into_iter().map(|pause| pause.closure).collect();
     assert_eq!(closures.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(at_us(60), at_us(70))]);
     assert!(simulation.node(NodeId(0)).ports()[1 - port].sent_wire_bytes() > 100_000);
@@ -434,7 +439,7 @@ fn four_spines() -> NetworkSpec {
 }
 
 /// Returns leaf, port and time of packets that joined the queue of a leaf's dead uplink while
-/// another uplink was up. Notices are left out: they return along their packet's path.
+/// another uplink was up. Notices do not count, because they return along the path of their packet.
 fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeId, PortIx, Time)> {
     let mut simulation = Simulation::new(spec.clone(), flows, 1).unwrap();
     simulation.watch_trace(&TraceSpec::ALL);
@@ -461,7 +466,7 @@ fn put_behind_dead_links(spec: &NetworkSpec, flows: Vec<FlowSpec>) -> Vec<(NodeI
     trace.into_iter().filter_map(misplaced).collect()
 }
 
-/// ECMP's flows wait for their link; all other load balancers use another port.
+/// Flows under ECMP wait for their link; all other load balancers use another port.
 #[test]
 fn only_ecmp_enqueues_packets_at_a_dead_uplink() {
     for load_balance in LoadBalanceConfig::all() {
@@ -477,7 +482,7 @@ fn only_ecmp_enqueues_packets_at_a_dead_uplink() {
 proptest! {
     #![proptest_config(common::cases(60))]
 
-    /// Links fail and recover at random.
+    /// Links fail and recover at random times.
     #[test]
     fn no_packet_is_enqueued_at_a_dead_uplink_while_another_is_up(
         load_balance in prop::sample::select(LoadBalanceConfig::all()),

@@ -1,5 +1,4 @@
-//! Abilities of sender mechanisms that no built-in mechanism uses yet, each tested with a mechanism
-//! that needs it.
+//! Hooks of sender mechanisms that no built-in mechanism uses yet. A test mechanism uses each hook.
 
 use crate::prelude::*;
 use backwater_fabric::contract::{Answer, Entropy, PathChoice, Progress, RecoveryOptions, RecoverySender};
@@ -16,7 +15,8 @@ fn four_spines() -> NetworkSpec {
 // -------------------------------------------------------------------------------------------- path
 // choice at the host
 
-/// Load balancer that cycles through sixteen paths at the sender and records the answers by path.
+/// Load balancer that cycles through sixteen paths at the sender and records ACKs and NACKs by
+/// path.
 #[derive(Clone, Debug, Default)]
 struct PathCycling(Log<(Entropy, bool)>);
 
@@ -67,7 +67,7 @@ fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
     assert!((4..8).all(|spine| sent(spine) > 0 && sent(spine) % 10 == 0), "{:?}", [4, 5, 6, 7].map(sent));
     let answered = paths.0.take();
     let all = (0..16).flat_map(|path| [(Entropy(path), false); 10]).collect::<Vec<_>>();
-    // The last ACK ends the flow.
+    // The last ACK ends the flow, so it is not recorded.
     assert_eq!(answered.len(), all.len() - 1);
     assert!(answered.iter().all(|path| all.contains(path)));
 }
@@ -75,8 +75,8 @@ fn a_host_chooses_the_path_of_every_packet_and_receives_every_answer() {
 // ------------------------------------------------------------------ a congestion control that also
 // chooses paths
 
-/// Congestion control whose packets take the path of the last answer, and paths of their own before
-/// the first answer.
+/// Congestion control whose packets take the path of the last ACK or NACK. Before the first one,
+/// every packet takes a path of its own.
 #[derive(Clone, Debug, Default)]
 struct AckClocked {
     taken: Log<(Psn, Entropy)>,
@@ -127,13 +127,13 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 200 * 1024, 0)]);
     assert_eq!((outcomes[0].reception.delivered, simulation.audit()), (200 * 1024, vec![]));
     let taken = control.taken.take();
-    // The first answer returns after eight links of 1 us, four data frames and four ACKs: 8.4 us,
-    // in which 95 packets are sent.
+    // The first ACK returns after eight links of 1 us, four data frames and four ACKs, which take
+    // 8.4 us. In this time 95 packets are sent.
     let own = taken.iter().take_while(|(psn, path)| u32::from(path.0) == *psn).count();
     assert!((94..=97).contains(&own), "{own}");
     assert!(taken[own..].iter().all(|(psn, path)| u32::from(path.0) < *psn));
     assert_eq!(taken[own].1, Entropy(0));
-    // Packets take the congestion control's paths, not the load balancer's.
+    // Packets take the paths of the congestion control, not those of the load balancer.
     let answered: Vec<Entropy> = balancer.0.take().iter().map(|(path, _)| *path).collect();
     assert_eq!(answered, taken[..answered.len()].iter().map(|(_, path)| *path).collect::<Vec<_>>());
     assert!(answered.len() > 150);
@@ -142,7 +142,7 @@ fn a_congestion_control_chooses_paths_by_the_answers_that_come() {
 // -------------------------------------------------------------------- loss recovery that knows the
 // path of each packet
 
-/// Recovery in any order that records answers by packet and path.
+/// Recovery that accepts any order and records ACKs and NACKs by packet and path.
 #[derive(Clone, Debug, Default)]
 struct RecordingRecovery(Log<(Option<Psn>, Option<Entropy>)>);
 
@@ -182,7 +182,7 @@ impl RecoverySender for RecordingSender {
     }
 }
 
-/// MP-RDMA's recovery and rate control need packet number and path of every answer.
+/// Like MP-RDMA's, recovery and rate control need packet number and path of every ACK and NACK.
 #[test]
 fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     let (recovery, control) = (RecordingRecovery::default(), AckClocked::default());
@@ -192,8 +192,8 @@ fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
     run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
     let in_cycle = |psn: Psn| (Some(psn), Some(Entropy((psn % 16) as u16)));
     assert_eq!(recovery.0.take_sorted(), (0..60).map(in_cycle).collect::<Vec<_>>());
-    // The congestion control uses paths of the packets' own numbers until the first answer, which
-    // arrives after all 60 packets were sent.
+    // Until the first ACK, the congestion control uses the packet number as the path. All 60
+    // packets are sent before that.
     spec.congestion = CongestionConfig::custom(control.clone());
     run(&spec, vec![flow(0, 1, 60 * 1024, 0)]);
     let own = |psn: Psn| (psn, Entropy(psn as u16));
@@ -202,12 +202,12 @@ fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
         (0..60).map(own).map(|(psn, path)| (Some(psn), Some(path))).collect::<Vec<_>>()
     );
     let answered = control.answered.take_sorted();
-    // The last answer ends the flow.
+    // The last ACK ends the flow, so it is not recorded.
     assert_eq!(answered.len(), 59);
     assert!(
         answered.iter().all(|(psn, path)| path.is_some_and(|path| psn.map(own) == Some((u32::from(path.0), path))))
     );
-    // Neither mechanism requests paths: answers have none.
+    // If neither mechanism requests paths, ACKs carry no path.
     spec = four_spines();
     spec.recovery = RecoveryConfig::custom(recovery.clone());
     run(&spec, vec![flow(0, 1, 1024, 0)]);
@@ -219,7 +219,7 @@ fn recovery_and_rate_control_get_packet_and_path_of_every_answer() {
 
 const TOY: Protocol = Protocol::named("toy-rate");
 
-/// Congestion control around a base control: a switch sends a rate to the sender of every packet
+/// Congestion control around a base control. A switch sends a rate to the sender of every packet
 /// that joins a queue of 50 KB or more. Otherwise the base control sets the rate.
 #[derive(Clone, Debug)]
 struct NotifiedRate {
@@ -299,9 +299,9 @@ impl ReactionPoint for NotifiedRateSender {
     }
 }
 
-/// Eight hosts send to one. At an eighth of the line rate each, they keep the queue short, which
-/// the base control alone does not. The base control continues from that rate: it does not return
-/// to line rate soon.
+/// Eight hosts send to one host. The notified rate, an eighth of the line rate, keeps the queue
+/// short; the base control alone does not. The base control continues from that rate and does not
+/// return to line rate soon.
 #[test]
 fn a_base_control_continues_from_the_rate_set() {
     let peak = |congestion| {
@@ -357,7 +357,8 @@ impl ReactionPoint for DelayedWindowSender {
     }
 }
 
-/// Two links of 1 us, and one frame on each.
+/// The first flow's packet leaves at 50 us and passes two links of 1 us, with one transmission on
+/// each.
 #[test]
 fn a_timer_of_a_reaction_point_opens_the_window() {
     let mut spec = star(3, 100, 1000);
@@ -366,8 +367,8 @@ fn a_timer_of_a_reaction_point_opens_the_window() {
         run(&spec, vec![flow(0, 2, 1024, 0), flow(1, 2, 1024, 10_000), flow(1, 2, 1024, 70_000)]);
     let way = 2 * (1_000_000 + 1122 * 80);
     let finish: Vec<u64> = outcomes.iter().map(|outcome| outcome.reception.finish.unwrap().ps()).collect();
-    // The second flow waits for the first at the switch; the third starts when its time is over
-    // already.
+    // The second flow waits for the first flow at the switch. The third flow starts at 70 us, so
+    // its window is open from the start.
     assert_eq!(finish, [50_000_000 + way, 50_000_000 + way + 1122 * 80, 70_000_000 + way]);
     assert_eq!(simulation.audit(), []);
 }

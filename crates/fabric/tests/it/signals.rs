@@ -1,14 +1,14 @@
-//! Congestion signals: an account's signals equal those of the trace, port by port.
+//! Checks that the congestion signals of accounts equal those of the trace, port by port.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::flb_rc::FlbRcConfig;
 use backwater_fabric::model::ledger::{SignalKind, Signals};
 
-/// Signals of one kind by flow and port: count, first and last time.
+/// Signals of one kind: count, first and last time by flow and port.
 type SignalsByPort = BTreeMap<(FlowId, PortId), (u64, Time, Time)>;
 
-/// Returns two leaves and a spine. Three hosts of the first leaf send to one of the second, and one
-/// to the other. PAUSEs spread the congestion to several ports.
+/// Returns two leaves and a spine, in which three hosts of the first leaf send to one host of the
+/// second leaf, and one sends to the other host. PAUSEs spread the congestion to several ports.
 fn incast(congestion: CongestionConfig) -> NetworkSpec {
     let mut spec = network(6, 3);
     let gbps = |b| if b == 8 { 400 } else { 100 };
@@ -48,8 +48,8 @@ fn add(signals: &mut SignalsByPort, key: (FlowId, PortId), at: Time) {
     (*first, *last) = ((*first).min(at), (*last).max(at));
 }
 
-/// DCQCN marks at several ports: a flow has each mark at the port that set it, with any number of
-/// shards.
+/// Under DCQCN several ports mark packets. With any number of shards, each mark of a flow counts
+/// for the port that set it.
 #[test]
 fn marks_of_a_flow_are_those_of_the_trace() {
     let ecn = EcnOptions { kmin: Some(Bytes(5_000)), kmax: Some(Bytes(20_000)), ..Default::default() };
@@ -69,8 +69,8 @@ fn marks_of_a_flow_are_those_of_the_trace() {
     }
 }
 
-/// SRCC: notices that reached a sender count for the port of their queue, which is a port of the
-/// switch that sent them.
+/// Under SRCC, a notice that reached a sender counts for the port whose queue caused the notice, a
+/// port of the switch that sent it.
 #[test]
 fn notices_of_a_flow_are_those_that_reached_its_sender() {
     let mut simulation = ran(CongestionConfig::Srcc(SrccConfig::default()), 1);
@@ -101,13 +101,14 @@ fn notices_of_a_flow_are_those_that_reached_its_sender() {
         *counted.entry(*flow).or_default() += count;
     }
     for (flow, count) in &counted {
-        // One notice may be on the last link when the flow is done.
+        // A notice may be on the last link when the flow is done, and is then not counted.
         assert!((count..=&(count + 1)).contains(&&done[flow]), "{flow:?}: {count} of {}", done[flow]);
     }
     assert_eq!(counted.len(), done.values().filter(|count| **count > 0).count());
 }
 
-/// FLB also notifies senders of the end of a congestion; such notices reduce no rate.
+/// FLB also notifies senders of the end of congestion. These notices reduce no rate, so they do not
+/// count.
 #[test]
 fn notices_that_end_a_congestion_are_no_signals() {
     let mut spec = incast(CongestionConfig::FlbRc(FlbRcConfig::default()));

@@ -1,7 +1,8 @@
-//! SRCC in whole networks: notified flows, arrival of notices, and convergence of rates.
+//! SRCC in networks: notified flows, arrival of notices, and convergence of rates.
 //!
-//! Links are of 100 Gb/s and 1 us unless stated otherwise: a data frame of 1024 B of payload takes
-//! 1,106 B or 88.48 ns (the first of a flow 1,122 B or 89.76 ns), a notice 84 B or 6.72 ns.
+//! Links have 100 Gb/s and a delay of 1 us unless stated otherwise. A data frame with 1024 B of
+//! payload has 1,106 B on the wire and takes 88.48 ns. The first frame of a flow has 1,122 B and
+//! takes 89.76 ns, a notice has 84 B and takes 6.72 ns.
 
 use crate::common::random::srcc;
 use crate::prelude::*;
@@ -56,8 +57,8 @@ fn notified(trace: &[Traced], flows: u32) -> Vec<u32> {
 
 // ----------------------------------------------------------------------- figure 4: who is notified
 
-/// Returns the notified flows for two congested flows, h0 and h1 to h4, and an uncongested one to
-/// h5, from h2 or from h0. In the latter case both flows of h0 have half its rate.
+/// Returns the notified flows. Two flows, from h0 and h1 to h4, are congested; a third flow, from
+/// h2 or h0 to h5, is not. If it starts at h0, both flows of h0 have half of the line rate.
 fn figure_4(config: SrccConfig, uncongested_from: u32) -> Vec<u32> {
     let flows = vec![flow(0, 4, 1_000_000, 0), flow(1, 4, 1_000_000, 0), flow(uncongested_from, 5, 1_000_000, 0)];
     notified(&traced(&under(config, star(6, 100, 1000)), flows).1, 3)
@@ -74,7 +75,7 @@ fn a_congested_flow_with_a_shared_ingress_port_gets_notices() {
     assert_eq!(figure_4(fixed(50_000), 1), [1]);
 }
 
-/// By the printed text a port is shared if no uncongested packet has arrived for long.
+/// According to the paper's text, a port is shared if no uncongested packet has arrived for long.
 #[test]
 fn the_printed_test_notifies_the_others() {
     let printed = SrccConfig { window_test: WindowTest::Beyond, ..fixed(50_000) };
@@ -82,7 +83,8 @@ fn the_printed_test_notifies_the_others() {
     assert_eq!(figure_4(printed, 0), [1]);
 }
 
-/// A flow's packets before its queue was long count if packets to the same port do.
+/// If packets to the same port count as uncongested, a flow's packets that arrived before its queue
+/// was long count, too.
 #[test]
 fn flows_to_the_same_port_can_count_as_uncongested() {
     let any = SrccConfig { uncongested: Uncongested::AnyPort, ..fixed(50_000) };
@@ -91,7 +93,8 @@ fn flows_to_the_same_port_can_count_as_uncongested() {
 
 // --------------------------------------------------------------------------- the notice on its way
 
-/// Returns h0, h1 - s0 - s1 - s2 - h2, h3. The bottleneck is s2's port to h2.
+/// Returns the chain s0 - s1 - s2, with h0 and h1 at s0, and h2 and h3 at s2. The bottleneck is
+/// s2's port to h2.
 fn three_hops() -> NetworkSpec {
     let mut spec = network(4, 3);
     spec.links = vec![
@@ -105,9 +108,9 @@ fn three_hops() -> NetworkSpec {
     spec
 }
 
-/// A notice passes three links of 1, 2 and 3 us, with 84 B at 200, 200 and 100 Gb/s. It leaves when
-/// its packet arrives, and the sender continues at half its rate with the packet after the one on
-/// its wire.
+/// A notice of 84 B passes three links of 1, 2 and 3 us with 200, 200 and 100 Gb/s. The notice is
+/// sent as soon as its packet arrives. The sender finishes the packet on the wire and continues at
+/// half of its rate.
 #[test]
 fn a_notice_takes_exactly_the_time_of_its_hops() {
     let flows = vec![flow(0, 2, 2_000_000, 0), flow(1, 2, 2_000_000, 0), flow(0, 3, 20_000, 0), flow(1, 3, 20_000, 0)];
@@ -129,13 +132,14 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
     let before = rates(Time::ZERO).into_iter().filter(|(at, _)| *at < arrival);
     assert!(before.map(|(_, rate)| rate).all(|rate| rate == line));
     assert_eq!(rates(arrival)[0].1, Rate::from_gbps(50));
-    // The next notice about the same flow follows after at least 3 x 3 us: the delay of the
-    // packet's link, for three of them.
+    // The next notice about the same flow follows after at least 3 x 3 us: three links count, each
+    // with the delay of the packet's ingress link.
     let made: Vec<Time> = of_flow.iter().filter(|(_, node)| node.0 == 6).map(|(at, _)| *at).collect();
     let gaps = made.windows(2).map(|pair| pair[1].since(pair[0]));
     let shortest = gaps.min().unwrap();
     assert!((Duration::from_us(9)..Duration::from_ns(9200)).contains(&shortest), "{shortest}");
-    // Links and delay of all notices: each takes as long, for none waits.
+    // The counters sum links and delays of all notices. All notices take the same time, because
+    // none waits.
     let counters = simulation.counters();
     assert_eq!(counters["notices"], counters["notices_received"]);
     assert_eq!(counters["notice_links"], 3 * counters["notices"]);
@@ -144,15 +148,15 @@ fn a_notice_takes_exactly_the_time_of_its_hops() {
 
 // ----------------------------------------------------------------------------- how far queues grow
 
-/// Returns the longest queue at the port to h4. Two flows at line rate join there by Equation 6
-/// with Q_PFC / M = 50 KB, and both ingress ports are shared.
+/// Returns the longest queue at the port to h4, where two flows arrive at line rate. The threshold
+/// is that of Equation 6 with Q_PFC / M = 50 KB, and both ingress ports are shared.
 fn longest_queue(two_way: bool) -> u64 {
     let config = SrccConfig {
         base: alone(),
         threshold: SrccThreshold::Eq6,
         q_pfc: Some(Bytes(100_000)),
         two_way,
-        // Rates do not grow again.
+        // Rates practically do not grow after a notice.
         additive_increase: Some(Rate::from_bps(1)),
         ..Default::default()
     };
@@ -166,9 +170,10 @@ fn longest_queue(two_way: bool) -> u64 {
     lengths.max().unwrap()
 }
 
-/// With m = 2 a queue grows by one link's rate. In N d, 1 us, that is 12.5 KB: once while the
-/// notice is in flight, and again by data sent before it arrives; Equation 6 allows for the first.
-/// Frames add a little: the notice and the frame before it, and one in transmission at each host.
+/// With m = 2 ingress ports, a queue grows at the rate of one link, by 12.5 KB in N d = 1 us. It
+/// grows by this amount while the notice is in flight, and again by data sent before the notice
+/// arrives. Equation 6 allows only for one of these. Frames in transmission add a little: the
+/// notice and the frame before it, and one frame at each host.
 #[test]
 fn equation_6_ignores_the_notices_delay_unless_two_way() {
     let (one, both) = (longest_queue(false), longest_queue(true));
@@ -178,8 +183,8 @@ fn equation_6_ignores_the_notices_delay_unless_two_way() {
 
 // ------------------------------------------------------------------------------------- fair shares
 
-/// Returns n flows into h`n` through one port. Every host also sends a packet to one of four others
-/// every 8 us, so that its ingress port is shared.
+/// Returns n flows to h`n` through one port. Every host also sends a packet to one of four other
+/// hosts every 8 us, so that its ingress port is shared.
 fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<FlowSpec> {
     let long = (0..n).map(|host| flow(host, n, sizes(host), 0));
     let thin = (0..until_us / 8)
@@ -187,7 +192,7 @@ fn through_one_port(n: u32, sizes: impl Fn(u32) -> u64, until_us: u64) -> Vec<Fl
     long.chain(thin).collect()
 }
 
-/// A simulation, and the bytes delivered of its long flows.
+/// A simulation with counts of the delivered bytes of its long flows.
 struct Watched {
     simulation: Simulation,
     delivered: Vec<u64>,
@@ -205,7 +210,7 @@ impl Watched {
         delivered.clone()
     }
 
-    /// Returns payload rates of the long flows between two instants, as shares of the line.
+    /// Returns payload rates of the long flows between two instants, as shares of the line rate.
     fn rates(&mut self, from_us: u64, to_us: u64) -> Vec<f64> {
         let line = 12_500.0 * 1024.0 / 1106.0 * (to_us - from_us) as f64;
         let (before, after) = (self.run_until(from_us), self.run_until(to_us));
@@ -213,7 +218,7 @@ impl Watched {
     }
 }
 
-/// Returns n flows in progress at 2 ms; half of them end at about 4 ms.
+/// Returns a simulation of n flows at 2 ms. Half of the flows end at about 4 ms.
 fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     let spec = under(SrccConfig { base, ..Default::default() }, star(n + 5, 100, 1000));
     let of_4_ms = 4000 * 12_500 / u64::from(n) * 1024 / 1106;
@@ -221,8 +226,8 @@ fn half_leave(base: Base, n: u32, until_us: u64) -> Watched {
     Watched { simulation: Simulation::new(spec, flows, 1).unwrap(), delivered: vec![0; n as usize] }
 }
 
-/// Checks that all flows have C / n up to `tolerance`, with the link busy to more than 95 %, from
-/// `settled` until 3.5 ms. The remaining flows take over its rate from `busy_again` on.
+/// Checks that from `settled` until 3.5 ms all flows have C / n up to `tolerance`, and that the
+/// link's utilisation is above 95 %. From `busy_again` on, the remaining flows use the full rate.
 fn settles(base: &Base, n: u32, settled: u64, tolerance: f64, busy_again: u64) {
     let mut watched = half_leave(base.clone(), n, busy_again + 1000);
     let shares = watched.rates(settled, 3500);
@@ -243,8 +248,8 @@ fn flows_converge_to_equal_shares_and_take_over_free_rate() {
     }
 }
 
-/// DCQCN grows by 200 Mb/s in 300 us at most: n / 2 flows need 150 ms / n for half of 100 Gb/s,
-/// after the first steps.
+/// A rate under DCQCN grows by 200 Mb/s in at most 300 us. After the first steps, n / 2 flows
+/// therefore need 150 ms / n to take over half of 100 Gb/s.
 #[test]
 fn over_dcqcn_rates_grow_as_slowly_as_dcqcn() {
     for n in [2, 3, 8, 16, 33, 64] {
@@ -254,8 +259,8 @@ fn over_dcqcn_rates_grow_as_slowly_as_dcqcn() {
 
 // ------------------------------------------------------------------------------ notices on the way
 
-/// h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3: packets are sprayed, so that a notice may
-/// return through either of two switches behind the first.
+/// Packets are sprayed over the network h0, h1 - s4 = (s5, s6) = (s7, s8) = s9 - h2, h3. A notice
+/// could return through either of two switches in each tier.
 #[test]
 fn notices_return_along_the_path_of_their_packet() {
     let ends = [(0, 4), (1, 4), (4, 5), (4, 6), (5, 7), (5, 8), (6, 7), (6, 8), (7, 9), (8, 9), (9, 2), (9, 3)];
@@ -265,7 +270,7 @@ fn notices_return_along_the_path_of_their_packet() {
     let flows = vec![flow(0, 2, 400_000, 0), flow(1, 2, 400_000, 0), flow(0, 3, 400_000, 0)];
     let (simulation, trace) = traced(&spec, flows);
     let wiring = &simulation.fabric().wiring;
-    // Packets sent: start, sender, receiver and arrival.
+    // Transmissions of packets: start, sender, receiver and arrival.
     let sent: Vec<_> = trace
         .iter()
         .filter_map(|traced| match &traced.what {
@@ -281,7 +286,7 @@ fn notices_return_along_the_path_of_their_packet() {
     for (at, _, back, arrival, notice) in
         sent.iter().filter(|(_, node, .., packet)| *node == 9 && packet.kind == PacketKind::Notice)
     {
-        // The packet that arrived at that instant, and its previous node.
+        // The packet that arrived at the instant of the notice, and its previous node.
         let is_it = |packet: &Packet| packet.kind == PacketKind::Data && packet.flow == notice.flow;
         let (.., packet) =
             sent.iter().find(|(_, by, to, when, packet)| (by, *to, when) == (back, 9, at) && is_it(packet)).unwrap();
@@ -299,9 +304,9 @@ fn notices_return_along_the_path_of_their_packet() {
     assert_eq!(seen.len(), 4, "{seen:?}");
 }
 
-/// Servers that relay are congestion points if configured: h1 of BCube(2, 1) sends more through its
-/// port to s3 than that carries, and notifies h0, whose packets it relays. Its own packets cause no
-/// notices there.
+/// Servers that relay are congestion points if configured. h1 of BCube(2, 1) has more packets for
+/// its port to s3 than this port carries, and notifies h0, whose packets it relays. h1's own
+/// packets cause no notices at h1.
 #[test]
 fn servers_that_relay_send_notices_if_configured() {
     let notified = |congestion_point| {
@@ -319,7 +324,7 @@ fn servers_that_relay_send_notices_if_configured() {
 
 // ---------------------------------------------------------------------------------- under the base
 
-/// Returns an incast and other flows in a leaf-spine.
+/// Returns a leaf-spine with an incast and other flows.
 fn busy() -> (NetworkSpec, Vec<FlowSpec>) {
     let flows = (0..24).map(|i| {
         flow(i % 7, if i % 3 == 0 { 7 } else { (i + 3) % 7 }, 100_000 * u64::from(1 + i % 5), u64::from(i) * 3000)
@@ -327,7 +332,7 @@ fn busy() -> (NetworkSpec, Vec<FlowSpec>) {
     (leaf_spine(2, 4, 2), flows.filter(|flow| flow.src != flow.dst).collect())
 }
 
-/// Returns every control, by itself and as the base of SRCC.
+/// Returns every congestion control, both alone and as a base of SRCC.
 fn bases() -> Vec<(CongestionConfig, Base)> {
     let profiles = [DcqcnProfile::HpccNs3, DcqcnProfile::Paper, DcqcnProfile::Firmware];
     let dcqcn = profiles.map(|profile| DcqcnConfig { profile, ..Default::default() });
@@ -344,8 +349,8 @@ fn bases() -> Vec<(CongestionConfig, Base)> {
     dcqcn.into_iter().chain(others).collect()
 }
 
-/// Checks that the trajectory is that of the base control if no queue is too long, frame by frame,
-/// and another one with notices.
+/// Checks that frame by frame the run equals that of the base control if no queue exceeds its
+/// threshold, and differs if there are notices.
 fn assert_governed(spec: &NetworkSpec, flows: &[FlowSpec]) {
     for (control, base) in bases() {
         let run = |congestion| {
@@ -379,8 +384,8 @@ fn the_base_control_acts_on_losses() {
 proptest! {
     #![proptest_config(common::cases(150))]
 
-    /// PFC and SRCC over each base: no loss, no reordering, every flow finishes, no notice is lost,
-    /// no sender exceeds its line rate, and shards make no difference.
+    /// With PFC and SRCC over each base, no packet is lost or overtaken, every flow finishes, no
+    /// notice is lost, and no sender exceeds its line rate. Results do not depend on shards.
     #[test]
     fn random_fabrics_lose_nothing_and_starve_no_flow(
         Case { spec, flows } in lossless_at_common_rates(),
@@ -393,7 +398,7 @@ proptest! {
             let mut spec = spec.clone();
             spec.congestion = CongestionConfig::Srcc(config);
             spec.host.ack_every = 1;
-            // Headers for telemetry need more headroom.
+            // Telemetry headers increase the required headroom.
             spec.switch.buffer = Bytes(reserved(&spec) + room);
             let mut simulation = Simulation::new(spec.clone(), flows.clone(), 1).unwrap();
             simulation.watch_trace(&TraceSpec::ALL);

@@ -1,9 +1,9 @@
-//! SRCC at a switch, by packet scripts.
+//! Packet scripts of a switch with SRCC.
 //!
-//! Six hosts at links of 100 Gb/s and 1 us. The port to h4 is paused, so that its queue grows by
-//! every packet, which is charged 1,086 B. Flows by number: 0, 1 and 2 from h0, h1 and h2 to h4; 3
-//! from h0 to h5; 4 from h1 to h4; 5 from h0 to h5 in class 4, which is not lossless; 6 from h5 to
-//! h0; 7 from h0 to h4.
+//! The switch has six hosts on links of 100 Gb/s and 1 us. The port to h4 is paused, so every
+//! packet makes its queue longer by 1,086 B. Flows 0, 1 and 2 go from h0, h1 and h2 to h4, flow 3
+//! from h0 to h5, and flow 4 from h1 to h4. Flow 5 goes from h0 to h5 in class 4, which is not
+//! lossless. Flow 6 goes from h5 to h0, and flow 7 from h0 to h4.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::srcc::{
@@ -36,13 +36,13 @@ fn script_of(config: SrccConfig, mut spec: NetworkSpec, lossless: &[Class], of_c
     s
 }
 
-/// A packet of a flow arrives on the port of its host.
+/// Handles a packet of a flow that arrives from the flow's source.
 fn packet(s: &mut Script, at: u64, flow: u32) {
     let port = [0, 1, 2, 0, 1, 0, 5][flow as usize];
     s.arrive_data(at, port, flow, 1);
 }
 
-/// `count` packets of a flow arrive `gap` ps apart.
+/// Handles `count` packets of a flow that arrive `gap` ps apart.
 fn packets(s: &mut Script, at: u64, gap: u64, flow: u32, count: u64) {
     for nth in 0..count {
         packet(s, at + nth * gap, flow);
@@ -55,7 +55,7 @@ fn notices(s: &mut Script) -> Vec<(u64, PortIx, u32, u32)> {
     notices.map(|(at, port, flow, kbps)| (at, port, flow, kbps / 1_000_000)).collect()
 }
 
-/// Returns a static threshold of so many packets.
+/// Returns SRCC with a static threshold of this number of packets.
 fn fixed(packets: u64) -> SrccConfig {
     SrccConfig {
         threshold: SrccThreshold::Static,
@@ -66,7 +66,8 @@ fn fixed(packets: u64) -> SrccConfig {
 }
 
 /// Returns the number of packets at the port to h4 when the first notice, about flow 0, is sent.
-/// Packets of flow 0 arrive `gap` ps apart from 2 us on, after one of flow 3 and those of `before`.
+/// Packets of flow 0 arrive `gap` ps apart from 2 us on, after a packet of flow 3 and one packet of
+/// each flow in `before`.
 fn packets_until_notice(config: SrccConfig, before: &[u32], gap: u64) -> usize {
     let mut s = script(SrccConfig { window: Some(Duration::from_us(100)), ..config });
     packet(&mut s, US, 3);
@@ -81,14 +82,15 @@ fn packets_until_notice(config: SrccConfig, before: &[u32], gap: u64) -> usize {
 
 // --------------------------------------------------------------------------------- who is notified
 
-/// The first packet that makes the queue longer than four triggers a notice, and from then on one
-/// per link delay at most. With two flows the rate is half.
+/// The first packet that makes the queue longer than four packets triggers a notice. Further
+/// notices follow at most once per link delay. With two flows the notified rate is half of the line
+/// rate.
 #[test]
 fn a_notice_is_sent_at_once_and_again_after_the_feedback_delay() {
     let mut s = script(fixed(4));
     packet(&mut s, US, 3);
     packets(&mut s, 2 * US, 1, 0, 6);
-    // Flow 1 has an ingress port of its own.
+    // No other flow uses the ingress port of flow 1, so flow 1 gets no notice.
     packets(&mut s, 2 * US + 10, 1, 1, 6);
     for at in [3 * US + 3, 3 * US + 4, 4 * US + 3, 4 * US + 4] {
         packet(&mut s, at, 0);
@@ -101,7 +103,7 @@ fn a_notice_is_sent_at_once_and_again_after_the_feedback_delay() {
     assert_eq!(notices(&mut s).len(), 8);
 }
 
-/// T is 10 us: a packet of an uncongested flow counts for less than that.
+/// T is 10 us, so a packet of an uncongested flow counts for less than 10 us.
 #[test]
 fn sharing_ends_with_the_window() {
     for (gap, is_shared) in [(0, true), (10 * US - 1, true), (10 * US, false), (20 * US, false)] {
@@ -117,7 +119,7 @@ fn sharing_ends_with_the_window() {
     }
 }
 
-/// Neither ACKs nor packets of a class that cannot be paused are victims, and their flows get no
+/// ACKs and packets of a class that cannot be paused are no victims, and their flows get no
 /// notices.
 #[test]
 fn only_data_that_can_be_paused_counts() {
@@ -134,8 +136,8 @@ fn only_data_that_can_be_paused_counts() {
     assert_eq!(s.counted("flow_entries"), 1);
 }
 
-/// Packets to the same port make a port shared only with `any-port`; the last packet to another
-/// port is remembered as well.
+/// With `any-port`, packets to the same egress port also make an ingress port shared. The last
+/// packet to another egress port is remembered, too.
 #[test]
 fn packets_to_the_same_port_count_if_configured() {
     for (before, which, is_shared) in [
@@ -154,14 +156,14 @@ fn packets_to_the_same_port_count_if_configured() {
     }
 }
 
-/// Packets of flow 3 with more than one packet in their queue are congested themselves, and no
-/// reason for notices to flow 0.
+/// Packets of flow 3 that find more than one packet in their queue are congested themselves, so
+/// they cause no notices to flow 0.
 #[test]
 fn only_uncongested_packets_make_a_port_shared() {
     let mut s = script(fixed(1));
     packet(&mut s, US, 1);
-    // The first packet leaves, the second waits, and the others queue behind it, after the first
-    // two have been forgotten.
+    // The first packet leaves and the second waits. The others join the queue when the window of
+    // the first two is over.
     arrive!(s, 1_000_000 ps, port 5, pause [3]);
     packet(&mut s, US, 3);
     packets(&mut s, 11 * US, US, 3, 4);
@@ -169,13 +171,13 @@ fn only_uncongested_packets_make_a_port_shared() {
     assert_eq!(notices(&mut s), []);
 }
 
-/// A paused queue is not congested then: its packets are victims, for whose sake other flows are
-/// notified.
+/// With this option a paused queue is not congested. Its packets are then victims, because of which
+/// other flows are notified.
 #[test]
 fn paused_queues_count_if_configured() {
     for (notify_while_paused, told) in [(true, vec![0, 3]), (false, vec![3])] {
         let mut s = script(SrccConfig { notify_while_paused, ..fixed(2) });
-        // Of the four packets to h5 the first leaves, and the last has two before it.
+        // The first of four packets to h5 leaves, and the last finds two packets in the queue.
         packet(&mut s, US, 3);
         packets(&mut s, 2 * US, 0, 0, 3);
         packets(&mut s, 2 * US, 0, 3, 4);
@@ -185,7 +187,8 @@ fn paused_queues_count_if_configured() {
 
 // ----------------------------------------------------------------------------------- the threshold
 
-/// Returns Equation 6 with Q_PFC of 20 packets and a link that holds two: 20 / M - 2 (m - 1).
+/// Returns SRCC with the threshold of Equation 6. Q_PFC is 20 packets and a link holds 2 packets,
+/// so the threshold is 20 / M - 2 (m - 1) packets.
 fn eq6() -> SrccConfig {
     SrccConfig {
         threshold: SrccThreshold::Eq6,
@@ -199,28 +202,29 @@ fn eq6() -> SrccConfig {
 
 #[test]
 fn equation_6_counts_egress_ports_flows_and_links() {
-    // M = 2, and m = 1, 2, 3; four flows from three ports.
+    // With M = 2 and one to four flows, thresholds are 10, 8, 6 and 4 packets. If ingress ports
+    // count, four flows from three ports have a threshold of 6 packets.
     assert_eq!(packets_until_notice(eq6(), &[], 1), 11);
     assert_eq!(packets_until_notice(eq6(), &[1], 1), 9);
     assert_eq!(packets_until_notice(eq6(), &[1, 2], 1), 7);
     assert_eq!(packets_until_notice(eq6(), &[1, 2, 4], 1), 5);
     let of_ports = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
     assert_eq!(packets_until_notice(of_ports, &[1, 2, 4], 1), 7);
-    // Both directions: 4 packets for each flow but one.
+    // With both directions, the threshold is 10 - 4 (m - 1) = 6 packets.
     assert_eq!(packets_until_notice(SrccConfig { two_way: true, ..eq6() }, &[1], 1), 7);
-    // M = 5.
+    // With all egress ports, M = 5 and the threshold is 4 packets.
     assert_eq!(packets_until_notice(SrccConfig { egress_ports: EgressPorts::All, ..eq6() }, &[], 1), 5);
-    // The minimum threshold.
+    // The minimum threshold is 8 packets.
     let floored = SrccConfig { floor: Some(Bytes(8 * PACKET)), ..eq6() };
     assert_eq!(packets_until_notice(floored.clone(), &[1, 2], 1), 9);
     assert_eq!(packets_until_notice(floored, &[1], 1), 9);
-    // Q_PFC of the buffer policy, also 20 packets, and another value.
+    // Q_PFC is that of the buffer policy, also 20 packets, and then 30 packets.
     assert_eq!(packets_until_notice(SrccConfig { q_pfc: None, ..eq6() }, &[1], 1), 9);
     assert_eq!(packets_until_notice(SrccConfig { q_pfc: Some(Bytes(30 * PACKET)), ..eq6() }, &[1], 1), 14);
 }
 
-/// Notices whose threshold was the floor are counted. 20 / 2 - 2 (m - 1) is 10 and 8 with one and
-/// two flows, and 6 with three.
+/// Notices whose threshold was the minimum are counted. The threshold 20 / 2 - 2 (m - 1) is 10, 8
+/// and 6 packets with one, two and three flows.
 #[test]
 fn notices_at_the_floor_are_counted() {
     for (before, floored) in [(&[][..], 0), (&[1], 0), (&[1, 2], 1)] {
@@ -235,9 +239,10 @@ fn notices_at_the_floor_are_counted() {
     }
 }
 
-/// T_c is 400 ns, and dQ/dt is measured over 1 us at least. Packets 100 ns apart make the queue
-/// longer by 0.4 k packets in T_c when it holds k: 10 - 0.4 k. Packets 1 us apart make it longer by
-/// two in 1 to 2 us: 10 - 0.8.
+/// T_c is 400 ns, and dQ/dt is measured over at least 1 us. If packets arrive 100 ns apart, a queue
+/// of k packets has grown by k packets in that interval, or 0.4 k packets in T_c, so the threshold
+/// is 10 - 0.4 k. If packets arrive 1 us apart, the queue grows by two packets in 1 to 2 us, so the
+/// threshold is 10 - 0.8.
 #[test]
 fn equation_5_includes_the_growth_of_the_queue() {
     let eq5 = SrccConfig {
@@ -261,8 +266,8 @@ fn equation_5_includes_the_growth_of_the_queue() {
 
 // -------------------------------------------------------------------------------------- the target
 
-/// Flows of two classes through one port: each class has its own queue and its own victims, and all
-/// share the rate. Flow 1 is of class 5, which is lossless as well.
+/// Flows of two classes pass one port. Each class has its own queue and its own victims, and all
+/// flows share the rate. Flow 1 is in class 5, which is also lossless.
 #[test]
 fn classes_have_victims_of_their_own_and_share_the_rate() {
     let mut s = script_of(fixed(2), star(6, 100, 1000), &[Class(3), Class(5)], &[1, 7]);
@@ -294,24 +299,24 @@ fn the_target_is_the_average_of_recent_flows() {
     assert_eq!(target(counted(3 * US)), 100);
 }
 
-/// The target is the flow's share, here one of four packets, if that is less than the average.
-/// Packets two windows ago or earlier do not count.
+/// The target is the flow's share of packets, here one of four, if this is less than the average.
+/// Packets from before the previous window do not count.
 #[test]
 fn the_target_can_be_a_flows_own_share() {
     let mut s = script(SrccConfig { target: Target::Share, ..fixed(3) });
     packet(&mut s, US, 3);
     packets(&mut s, 2 * US, US, 1, 3);
     packet(&mut s, 5 * US, 0);
-    // Three of six, in this window of 10 us and the previous one.
+    // At the notice, flow 0 has two of five packets in this window of 10 us and the previous one.
     packet(&mut s, 8 * US, 3);
     packet(&mut s, 14 * US, 0);
     packet(&mut s, 14 * US, 0);
-    // Two windows later: one of one.
+    // Two windows later, flow 0 has the only packet to h4.
     packet(&mut s, 34 * US, 3);
     packet(&mut s, 34 * US, 0);
     let rates: Vec<u32> = notices(&mut s).into_iter().map(|(_, _, _, gbps)| gbps).collect();
     assert_eq!(rates, [25, 40, 100]);
-    // Three of four exceed the average.
+    // Flow 0 has three of four packets, more than the average.
     let mut s = script(SrccConfig { target: Target::Share, ..fixed(3) });
     for flow in [3, 1, 0, 0, 0] {
         packet(&mut s, US, flow);
@@ -321,15 +326,15 @@ fn the_target_can_be_a_flows_own_share() {
 
 // ------------------------------------------------------------------------------ windows that count
 
-/// Returns the number of packets of flow 0 at the port to h4 when the first notice is sent; 40
-/// arrive `gap` ps apart.
+/// Returns the number of packets at the port to h4 when the first notice is sent. 40 packets of
+/// flow 0 arrive `gap` ps apart.
 fn burst(s: &mut Script, from: u64, gap: u64) -> u64 {
     packets(s, from, gap, 0, 40);
     (notices(s)[0].0 - from) / gap + 1
 }
 
-/// A packet to h5 makes M 2 for T, which is 10 us here, then 1. (By the printed test the port is
-/// shared only then.)
+/// After a packet to h5, M is 2 for T, here 10 us, and then 1. (By the printed rule the port is
+/// shared only afterwards.)
 #[test]
 fn egress_ports_count_within_the_window() {
     let after = |gap, window_test| {
@@ -342,7 +347,8 @@ fn egress_ports_count_within_the_window() {
     assert_eq!(after(10 * US, WindowTest::Beyond), 11);
 }
 
-/// m counts ingress ports of any lossless class: two, though one has sent packets of both.
+/// m counts ingress ports of all lossless classes. It is two, although packets of both classes
+/// arrived on one of the ports.
 #[test]
 fn ingress_ports_count_once_for_all_classes() {
     let config = SrccConfig { arrivals: ArrivalCount::IngressPorts, ..eq6() };
@@ -353,7 +359,7 @@ fn ingress_ports_count_once_for_all_classes() {
     assert_eq!(burst(&mut s, 2 * US, 1), 9);
 }
 
-/// A packet from h1 makes m 2 for T, then 1.
+/// After a packet from h1, m is 2 for T, and then 1.
 #[test]
 fn ingress_ports_count_within_the_window() {
     let after = |gap| {

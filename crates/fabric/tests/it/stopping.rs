@@ -1,5 +1,5 @@
-//! A simulation stops soon after a request, in any phase. `determinism.rs` shows that it then
-//! continues as if uninterrupted.
+//! A simulation stops soon after a request, in any phase. `determinism.rs` shows that interruptions
+//! do not change results.
 
 use crate::prelude::*;
 
@@ -32,7 +32,7 @@ fn a_run_checks_for_a_stop_every_n_events() {
     assert_eq!(simulation.totals().events, 50 * 20);
 }
 
-/// Links of 1 us are cut: a window is 1 us.
+/// Links between shards have a delay of 1 us, so a window is 1 us.
 #[test]
 fn several_shards_stop_after_a_window() {
     for threads in [1, 2] {
@@ -47,7 +47,7 @@ fn several_shards_stop_after_a_window() {
     }
 }
 
-/// No link is cut: only the number of its events ends a window.
+/// No link connects the shards, so only the number of events ends a window.
 #[test]
 fn several_shards_stop_after_n_events() {
     let mut spec = network(4, 2);

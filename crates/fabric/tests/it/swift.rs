@@ -1,5 +1,5 @@
-//! Swift in whole networks. A full packet has 1,106 B on the wire, 88.48 ns at 100 Gb/s, and is
-//! charged 1,086 B; an ACK has 86 B.
+//! Swift in networks. A full packet has 1,106 B on the wire, takes 88.48 ns at 100 Gb/s, and is
+//! charged 1,086 B. An ACK has 86 B.
 
 use crate::prelude::*;
 use backwater_fabric::mechanisms::congestion::swift::SwiftConfig;
@@ -14,8 +14,8 @@ fn completion(spec: &NetworkSpec, flow: FlowSpec) -> Duration {
     run(spec, vec![flow]).1[0].acknowledged.unwrap() - start
 }
 
-/// Returns h0 and h1 on s0, and h2 behind s1 and s2; links between switches differ in length from
-/// those of hosts.
+/// Returns h0 and h1 on s0, and h2 behind s1 and s2. Links of hosts and links between switches have
+/// different delays.
 fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
     let mut spec = network(3, 3);
     let at_hosts = [(0, 3), (1, 3), (2, 5)].map(|(a, b)| link(a, b, 100, host_ns));
@@ -24,8 +24,9 @@ fn near_and_far(host_ns: u64, switch_ns: u64) -> NetworkSpec {
     spec
 }
 
-/// Without queues no packet is late, over the longest path and over a short one, and the window
-/// covers a round trip: the flow is as fast as without congestion control, to the picosecond.
+/// Without queues, no packet exceeds the target delay, on the longest path or on a short one, and
+/// the window covers a round trip. The flow is as fast as without congestion control, to the
+/// picosecond.
 #[test]
 fn a_flow_alone_is_as_fast_as_without_congestion_control() {
     for spec in [near_and_far(1000, 1000), near_and_far(300, 5000), near_and_far(5000, 300), star(3, 100, 500)] {
@@ -37,8 +38,8 @@ fn a_flow_alone_is_as_fast_as_without_congestion_control() {
     }
 }
 
-/// A target below the fabric's round-trip time: 15 us, where a round trip takes 16 us over the
-/// longest path and 8 us over a short one.
+/// The target is 15 us, but a round trip takes 16 us over the longest path and 8 us over a short
+/// path.
 #[test]
 fn a_target_below_the_base_round_trip_time_starves_a_flow() {
     let spec = near_and_far(2000, 2000);
@@ -51,14 +52,14 @@ fn a_target_below_the_base_round_trip_time_starves_a_flow() {
     assert_eq!(completion(&swift, near.clone()), completion(&spec, near));
 }
 
-/// Measures from 3 ms to 6 ms of many senders at 100 Gb/s, over links of 1 us, to one receiver.
+/// Measures from 3 ms to 6 ms. Many senders at 100 Gb/s send to one receiver over links of 1 us.
 #[derive(Debug)]
 struct Measures {
     /// Shortest, longest and mean queue at the receiver's port, in packets.
     queue: [f64; 3],
-    /// Smallest and largest share of a flow, as parts of a fair one.
+    /// Smallest and largest share of a flow, in multiples of the fair share.
     shares: [f64; 2],
-    /// Used share of the receiver's link.
+    /// Utilisation of the receiver's link.
     load: f64,
     pauses: u64,
 }
@@ -105,7 +106,7 @@ fn windows_hold_the_queue_where_the_delay_is_the_target() {
 }
 
 /// 64 senders send to a receiver at 10 Gb/s. One packet takes 884.8 ns, and one packet of each
-/// sender 56.6 us. The windows are smaller than a packet, and fair.
+/// sender takes 56.6 us in all. Windows are smaller than a packet, and shares are fair.
 ///
 /// The base round-trip time is 5.05 us. With a range of 65.3 us, flow scaling adds 21.3 us /
 /// sqrt(w) - 2.13 us. The windows take 56.6 us x w, and the target is 13.05 us plus flow scaling.
@@ -123,8 +124,8 @@ fn many_flows_share_a_link_with_windows_below_a_packet() {
     assert!(unscaled.shares[0] < 0.3 && unscaled.shares[1] > 2.0, "{unscaled:?}");
 }
 
-/// A window of half a packet: the next packet leaves after twice the round-trip time since the
-/// last, to the picosecond.
+/// With a window of half a packet, the next packet leaves two round-trip times after the last one,
+/// to the picosecond.
 #[test]
 fn a_window_below_a_packet_is_paced() {
     let mut spec = star(2, 100, 1000);
@@ -142,9 +143,10 @@ fn a_window_below_a_packet_is_paced() {
     expect!(s, 0..89_760 ps, port 0, Data(3, 0));
     arrive!(s, 5_000_000 ps, port 0, ack of flow 0, expected 1);
     expect!(s, 10_144_665..10_233_145 ps, port 0, Data(3, 1));
-    // The script's ACKs are for packets sent at 0: 16 us, and 32 us behind the second packet.
+    // ACKs of the script are for packets sent at time 0, so this one shows a round trip of 16 us.
+    // The third packet leaves 32 us after the second one.
     arrive!(s, 16_000_000 ps, port 0, ack of flow 0, expected 2);
     expect!(s, 42_144_665..42_233_145 ps, port 0, Data(3, 2));
-    // Without an ACK no packet leaves: less than one may be in flight.
+    // Without an ACK no packet leaves, because less than one packet may be in flight.
     expect_nothing!(s, before 1_000_000_000 ps);
 }

@@ -1,8 +1,8 @@
-//! Abilities of switch mechanisms that no built-in mechanism uses yet, each tested with a mechanism
-//! that needs it.
+//! Hooks of switch mechanisms that no built-in mechanism uses yet. A test mechanism uses each hook.
 //!
-//! Links are of 100 Gb/s and 1 us unless stated otherwise: a data frame of 1024 B of payload takes
-//! 1,106 B or 88.48 ns (the first of a flow 1,122 B), a notice 84 B or 6.72 ns.
+//! Links have 100 Gb/s and a delay of 1 us unless stated otherwise. A data frame with 1024 B of
+//! payload has 1,106 B on the wire and takes 88.48 ns. The first frame of a flow has 1,122 B, a
+//! notice has 84 B and takes 6.72 ns.
 
 use crate::prelude::*;
 use backwater_fabric::contract::{LossSignal, NoticeAction, OutgoingNotice, Paths};
@@ -12,8 +12,8 @@ const TOY: Protocol = Protocol::named("toy");
 
 // ----------------------------------------------------------------- a congestion control by notices
 
-/// Congestion control by notices: a switch notifies the sender of every packet that joins a queue
-/// of 10 KB or more, and the sender halves its rate, down to a tenth of its line rate.
+/// Congestion control by notices. A switch notifies the sender of every packet that joins a queue
+/// of 10 KB or more. The sender then halves its rate, down to a tenth of its line rate.
 #[derive(Clone, Debug, Default)]
 struct Halving {
     sent: Log<(Time, NodeId)>,
@@ -75,7 +75,7 @@ impl ReactionPoint for HalvingSender {
     }
 }
 
-/// Returns three switches with a slow link behind the last one.
+/// Returns a chain of three switches with a slow link behind the last switch.
 fn slow_chain() -> NetworkSpec {
     let mut spec = chain(&[100, 100, 100, 10], 1000);
     spec.host.ack_every = 1_000_000;
@@ -91,7 +91,7 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     assert!(outcomes[0].acknowledged.is_some());
     assert_eq!((simulation.audit(), simulation.violations()), (vec![], vec![]));
     let (sent, received) = (halving.sent.take(), halving.received.take());
-    // The bottleneck is the third switch, s2: three links, and no queue on the notice's path.
+    // The bottleneck is the third switch, s2. A notice passes three links without queues.
     let way = Duration::from_ps(3 * (84 * 80 + 1_000_000));
     assert_eq!(sent[0].1, NodeId(4));
     assert_eq!(received[0].0, sent[0].0 + way);
@@ -99,8 +99,8 @@ fn a_notice_travels_back_hop_by_hop_and_sets_the_rate() {
     let port = simulation.fabric().wiring.ports_of(NodeId(4))[1].id;
     let expected = Notice { protocol: TOY, from: port, flow: FlowId(0), to: NodeId(0), words: received[0].1.words };
     assert_eq!(received[0].1, expected);
-    // 200 packets at about a tenth of the line rate: without notices they arrive eight times as
-    // fast as they depart.
+    // With notices, the 200 packets arrive at about a tenth of the line rate. Without notices, they
+    // arrive eight times as fast as they depart.
     let alone = run(&slow_chain(), vec![flow(0, 1, 200_000, 0)]).0;
     let peak = |simulation: &Simulation| simulation.node(NodeId(4)).switch().unwrap().occupancy().peak;
     assert!(peak(&simulation) < peak(&alone) / 2, "{} {}", peak(&simulation), peak(&alone));
@@ -133,9 +133,9 @@ fn a_notice_takes_the_reverse_path_of_its_packet() {
     let (simulation, _) = run(&spec, vec![flow(0, 1, 200_000, 0)]);
     let received = halving.received.take();
     assert!(received.len() > 40, "{received:?}");
-    // Each packet has two choices, at the edge and at the first aggregation switch. The core sends
-    // as many notices to that aggregation switch as the sender received about packets of that path;
-    // one path also carries the only ACK.
+    // Each packet has two choices, at the edge and at the first aggregation switch. Over each path,
+    // the core sends as many notices to the aggregation switch as the sender received about packets
+    // of this path. One path also carries the only ACK.
     let mut acks = 0;
     for (aggregation, core) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let back = simulation.node(NodeId(5 + core)).ports()[aggregation].sent_wire_bytes() / 84;
@@ -169,8 +169,8 @@ impl ReactionPoint for LossLogSender {
     }
 }
 
-/// Three packets. The receiver requests the second, which is never answered: the retransmission
-/// timer fires 4 ms later, and again.
+/// A flow has three packets. The receiver requests the second packet, which is never acknowledged.
+/// The retransmission timer fires 4 ms later, and then again.
 #[test]
 fn a_reaction_point_is_notified_of_losses_and_their_signal() {
     let losses = LossLog::default();
@@ -188,9 +188,9 @@ fn a_reaction_point_is_notified_of_losses_and_their_signal() {
 // ------------------------------------------------------------------------------ a load balancer of
 // whole routes and its probes
 
-/// Load balancer that gives every packet at an edge switch the next of all routes in turn. Every 10
-/// us the first edge switch sends a probe to the other one along the last of its routes, in a data
-/// class.
+/// Load balancer that assigns all routes in turn to packets at an edge switch. Every 10 us the
+/// first edge switch sends a probe in a data class to the other edge switch, along the last of its
+/// routes.
 #[derive(Clone, Debug, Default)]
 struct RouteCycling {
     probed: Log<Time>,
@@ -239,7 +239,7 @@ impl PipelineHooks for RouteCycler {
     fn on_wake(&mut self, view: &mut View<'_>) {
         let other = NodeId(9);
         let all = all_paths(self.node, NodeId(1), view.paths);
-        // The last hop would lead to the host behind the other edge switch.
+        // The probe's route omits the last hop, to the host behind the other edge switch.
         let path = &all[all.len() - 1][..all[0].len() - 1];
         let route = Route::fixed(path).unwrap().after_first();
         let notice =
@@ -265,8 +265,8 @@ impl LoadBalance for RouteCycler {
     }
 }
 
-/// Returns h0 on edge 2, h1 on edge 9, aggregation switches 3, 4 and 7, 8, and cores 5 and 6. Each
-/// aggregation switch has a link to both cores.
+/// Returns h0 on edge 2, h1 on edge 9, aggregation switches 3 and 4 for edge 2 and 7 and 8 for edge
+/// 9, and cores 5 and 6. Each aggregation switch has links to both cores.
 fn three_tiers() -> NetworkSpec {
     let ends = [
         (0, 2),
@@ -294,11 +294,11 @@ fn a_load_balancer_sets_whole_routes() {
     let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 64 * 1024, 0)]);
     assert!(outcomes[0].acknowledged.is_some() && outcomes[0].retransmitted == 0);
     assert_eq!(simulation.audit(), []);
-    // Two aggregation switches, two cores, two aggregation switches: eight paths, each of which
-    // carries 8 of 64 packets.
+    // Two aggregation switches, two cores and two more aggregation switches give eight paths, each
+    // of which carries 8 of 64 packets.
     let sent = |node: u32, port: PortIx| simulation.node(NodeId(node)).ports()[port].sent_wire_bytes();
-    // Every link between these tiers carries a quarter of 64 packets, of 1,106 B and the first of
-    // 1,122 B. No ACK takes this direction, but three probes do.
+    // Every link between these tiers carries a quarter of 64 packets. Packets have 1,106 B, and the
+    // first has 1,122 B. In this direction there are no ACKs, but three probes.
     let ports = [(3, 1), (3, 2), (4, 1), (4, 2), (5, 2), (5, 3), (6, 2), (6, 3)];
     let share = |(node, port): &(u32, PortIx)| {
         sent(*node, *port) - if [(4, 2), (6, 3)].contains(&(*node, *port)) { 3 * 84 } else { 0 }
@@ -310,8 +310,8 @@ fn a_load_balancer_sets_whole_routes() {
     );
 }
 
-/// A probe passes five links, is charged to no buffer, and is delivered to every switch on its path
-/// and at its end.
+/// A probe passes five links and is charged to no buffer. Every switch on its path handles the
+/// probe.
 #[test]
 fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
     let balancer = RouteCycling::default();
@@ -326,7 +326,8 @@ fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
         let of_probe = received.iter().filter(|(.., notice)| notice.words[0] == number);
         let seen: Vec<_> = of_probe.map(|(at, node, _)| (at.ps() - start.ps(), node.0)).collect();
         let hop = 84 * 80 + 1_000_000;
-        // The last path: aggregation 4, core 6, aggregation 8, and the other edge.
+        // The last route passes aggregation switch 4, core 6, aggregation switch 8, and the other
+        // edge switch.
         assert_eq!(seen, [(hop, 4), (2 * hop, 6), (3 * hop, 8), (4 * hop, 9)]);
     }
 }
@@ -334,8 +335,8 @@ fn a_switch_originates_packets_in_any_class_along_a_chosen_path() {
 // -------------------------------------------------------------------------------- notices to hosts
 // other than the sender
 
-/// Congestion control whose switches notify host 2 of every data packet of flow 1, and record
-/// occupancy and threshold of the packet's ingress queue.
+/// Congestion control whose switches send host 2 a notice about every data packet of flow 1, and
+/// record occupancy and threshold of the packet's ingress queue.
 #[derive(Clone, Debug, Default)]
 struct NotifyHost2 {
     received: Log<FlowId>,
@@ -387,8 +388,8 @@ impl ReactionPoint for NotifiedSender {
     }
 }
 
-/// Flow 1 goes from h0 to h2. It is in no table of h2, which runs another flow, has run one, or
-/// never runs one.
+/// Flow 1 goes from h0 to h2, so it is in no table of senders at h2. h2 sends another flow, has
+/// sent a flow, or never sends a flow.
 #[test]
 fn a_notice_at_a_receiver_reaches_no_reaction_point() {
     for (src, bytes) in [(2, 400_000), (2, 1), (1, 1)] {
@@ -402,8 +403,8 @@ fn a_notice_at_a_receiver_reaches_no_reaction_point() {
     }
 }
 
-/// Static threshold of 30 KB. The queue contains the packet that has just arrived; a packet on the
-/// wire is no longer charged.
+/// The static threshold is 30 KB. The occupancy includes the packet that has just arrived, but not
+/// the packet on the wire.
 #[test]
 fn a_congestion_point_can_read_occupancy_and_threshold_of_an_ingress_queue() {
     let control = NotifyHost2::default();
@@ -420,7 +421,7 @@ fn a_congestion_point_can_read_occupancy_and_threshold_of_an_ingress_queue() {
     );
 }
 
-/// A notice to a server is delivered to the congestion point of the server's relay: h0 and h2 of
+/// A notice to a server that relays is delivered to the server's congestion point. h0 and h2 of
 /// BCube(2, 1) share a switch.
 #[test]
 fn a_notice_to_a_relay_is_delivered_there() {

@@ -1,5 +1,5 @@
-//! Shards on threads: limits, and a panic on one of them. `determinism.rs` shows that shards do not
-//! change results.
+//! Shards on threads: limits, and a panic on one of the threads. `determinism.rs` shows that shards
+//! do not change results.
 
 use crate::prelude::*;
 use backwater_fabric::driver::partition::Partition;
@@ -24,8 +24,8 @@ flow_control!(Panic, Panic: |options, site| Panic {
     ..*options
 });
 
-/// Hosts 0 and 1 on switch 4, hosts 2 and 3 on switch 5; each switch is in a shard and on a thread
-/// of its own.
+/// Hosts 0 and 1 are on switch 4, hosts 2 and 3 on switch 5. Each switch has its own shard and
+/// thread.
 #[test]
 fn a_panic_on_any_thread_reaches_the_caller_with_its_message() {
     for (switch, packets) in [(4, 0), (5, 0), (4, 100), (5, 100)] {
@@ -56,7 +56,7 @@ fn there_are_never_more_shards_than_nodes() {
     }
 }
 
-/// A window would be empty.
+/// If a link between shards has no delay, windows would be empty.
 #[test]
 fn links_without_delay_are_refused() {
     let mut spec = star(2, 100, 1000);
@@ -68,7 +68,7 @@ fn links_without_delay_are_refused() {
     assert_eq!(errors, ["error: topology: link h1 - s0: its delay must be longer than 0 s"]);
 }
 
-/// No link limits a window.
+/// Without links between shards, no link limits a window.
 #[test]
 fn shards_without_a_link_between_them_run_on() {
     let mut spec = network(4, 2);

@@ -1,7 +1,8 @@
-//! Timers of mechanisms: those of one switch, which is also notified of its links, and of reaction
+//! Timers of the mechanisms of one switch, which is also notified of its links, and of the reaction
 //! points of one host.
 //!
-//! Links are of 100 Gb/s and 1 us: the first data frame of a flow takes 1,122 B or 89.76 ns.
+//! Links have 100 Gb/s and a delay of 1 us. The first data frame of a flow has 1,122 B and takes
+//! 89.76 ns.
 
 use crate::prelude::*;
 
@@ -14,7 +15,8 @@ enum Call {
     Link(PortIx, bool),
 }
 
-/// Timer that is set at the first packet at one node and fires `after` that. Calls are recorded.
+/// Timer that a mechanism sets when the first packet arrives at one node, and that fires `after`
+/// this instant. Hook calls are recorded.
 #[derive(Clone, Debug)]
 struct TestTimer {
     log: Log<(Time, Call)>,
@@ -102,8 +104,8 @@ impl LoadBalance for TimedBalancer {
     }
 }
 
-/// h0 on leaf 2, h1 on leaf 3, spines 4 and 5. The timer of each mechanism of leaf 2 fires on time,
-/// in whatever order the timers were set.
+/// The network has h0 on leaf 2, h1 on leaf 3, and spines 4 and 5. The timer of each mechanism of
+/// leaf 2 fires on time, in whatever order the timers were set.
 #[test]
 fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
     for [flow_control, congestion, balancer] in [[10, 20, 30], [30, 20, 10], [20, 10, 30], [10, 10, 10]] {
@@ -120,7 +122,7 @@ fn the_timers_of_all_mechanisms_of_a_switch_fire_on_time() {
         let (simulation, outcomes) = run(&spec, vec![flow(0, 1, 1024, 0)]);
         assert!(outcomes[0].acknowledged.is_some());
         assert_eq!(simulation.audit(), []);
-        // The packet arrives after a link of 1 us and 89.76 ns.
+        // The packet arrives after its transmission of 89.76 ns and a link of 1 us.
         let first = Duration::from_ps(1_089_760);
         let at = |us| at_us(us) + first;
         let mut expected = vec![
@@ -192,7 +194,7 @@ fn fired(moved_us: Option<u64>, flows: Vec<FlowSpec>) -> Vec<(u64, u32)> {
     timer.log.take().iter().map(|(at, flow)| (at.ps(), flow.0)).collect()
 }
 
-/// A flow of 160 us, whose first ACK arrives after less than 5 us.
+/// The flow takes 160 us, and its first ACK arrives after less than 5 us.
 #[test]
 fn a_moved_timer_does_not_fire_at_its_old_time() {
     for (moved_us, at) in [(None, 50_000_000), (Some(20), 20_000_000), (Some(80), 80_000_000)] {
@@ -200,8 +202,8 @@ fn a_moved_timer_does_not_fire_at_its_old_time() {
     }
 }
 
-/// The first flow is done long before its timer. The third flow takes the first one's place among
-/// the queue pairs, but its timer fires after that of the second.
+/// The first flow is done long before its timer would fire. The third flow reuses the first flow's
+/// queue pair, but its timer fires after that of the second flow.
 #[test]
 fn timers_of_reaction_points_fire_in_the_order_of_flows() {
     let flows = vec![flow(0, 1, 1024, 0), flow(0, 1, 2_000_000, 1000), flow(0, 1, 2_000_000, 20_000)];

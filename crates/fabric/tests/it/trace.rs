@@ -1,10 +1,10 @@
-//! The trace: all actions of nodes, once and in order, with any number of shards.
+//! The trace contains all actions of nodes, once and in order, with any number of shards.
 
 use crate::prelude::*;
 use backwater_fabric::driver::trace::TraceScope;
 
-/// Returns two leaves and a spine. Three hosts of the first leaf send to the one of the second,
-/// with queues, marks and pauses.
+/// Returns two leaves and a spine. Three hosts of the first leaf send to the only host of the
+/// second leaf, which causes queues, marks and pauses.
 fn incast() -> NetworkSpec {
     let mut spec = linked(4, 3, [(0, 4), (1, 4), (2, 4), (3, 5), (4, 6), (5, 6)]);
     spec.switch.headroom = HeadroomConfig::Static(StaticConfig { xoff: Bytes(20_000), ..Default::default() });
@@ -45,7 +45,7 @@ fn the_trace_agrees_with_the_totals() {
     let totals = simulation.totals();
     let sent = trace.iter().filter(|traced| matches!(traced.what, TracedAction::Sent { .. })).count() as u64;
     assert_eq!(sent, totals.packet_hops);
-    // A packet is enqueued and dequeued at each of its three switches; an ACK at its host as well.
+    // A packet is enqueued and dequeued at each of three switches, and an ACK also at its host.
     let made = |is_it: fn(PacketKind) -> bool| {
         let by_hosts = trace.iter().filter(|traced| match &traced.what {
             TracedAction::Sent { frame, .. } => {
@@ -91,7 +91,7 @@ fn the_trace_agrees_with_the_totals() {
 fn the_trace_is_in_order_and_does_not_depend_on_shards() {
     let words = |trace: Vec<Traced>| trace.iter().map(|traced| format!("{traced:?}")).collect::<Vec<_>>();
     let without_records = |words: Vec<String>| -> Vec<String> {
-        // The place of a frame's side record depends on the shard.
+        // The index of a frame's side record depends on the shard.
         words.into_iter().map(|word| word.split(", record: ").next().unwrap_or_default().to_owned()).collect()
     };
     let one = traced(&incast(), 1).1;
@@ -99,7 +99,7 @@ fn the_trace_is_in_order_and_does_not_depend_on_shards() {
     assert_eq!(without_records(words(traced(&incast(), 3).1)), without_records(words(one)));
 }
 
-/// A dropped packet is traced; without a request nothing is traced.
+/// A dropped packet is traced. If no trace was requested, nothing is traced.
 #[test]
 fn a_loss_is_traced_where_it_happens() {
     let mut spec = incast();
@@ -119,8 +119,8 @@ fn a_loss_is_traced_where_it_happens() {
     assert!(silent.take_trace().is_empty());
 }
 
-/// The link to h3 fails, and routes change before it recovers: packets queued for it are dequeued
-/// and dropped.
+/// The link to h3 fails, and routes change before the link recovers. Packets queued for this link
+/// are dequeued and dropped.
 #[test]
 fn packets_dropped_from_a_queue_are_dequeued() {
     let mut spec = incast();
@@ -135,12 +135,12 @@ fn packets_dropped_from_a_queue_are_dequeued() {
     assert_eq!(count(|report| matches!(report, Report::Dequeued { .. })), lost);
 }
 
-/// A time window, and one node, port or flow: the trace has exactly that part of the whole trace.
+/// For a time window and a node, port or flow, the trace is exactly that part of the whole trace.
 #[test]
 fn a_trace_has_exactly_its_scope() {
     let whole = traced(&incast(), 1).1;
     let at = |traced: &Traced| (traced.at, traced.node, traced.port);
-    // Both ends of the window are instants with events.
+    // Both ends of the time window are instants with events.
     let (from, until) = (whole[whole.len() / 3].at, whole[whole.len() / 2].at);
     let port = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(5))[0].id;
     let of_flow = |traced: &Traced| match &traced.what {
@@ -173,7 +173,7 @@ fn a_trace_has_exactly_its_scope() {
     }
 }
 
-/// The completion of a flow has no port: it is traced with the ports of its node.
+/// The completion of a flow has no port, so it is traced with every port of its node.
 #[test]
 fn a_trace_of_ports_has_the_actions_of_their_nodes() {
     let receiver = Simulation::new(incast(), vec![], 1).unwrap().fabric().wiring.ports_of(NodeId(3))[0].id;
@@ -207,8 +207,8 @@ fn a_trace_of_a_flow_has_its_losses() {
     assert_eq!(drops, lost(PacketKind::Data) + lost(PacketKind::Ack) + lost(PacketKind::Nack) + lost(PacketKind::Cnp));
 }
 
-/// The trace taken at every stop, with three shards some of which are ahead of others, equals the
-/// trace taken once.
+/// Pieces of the trace, taken at every stop while some of three shards are ahead of others,
+/// together equal the trace taken at the end.
 #[test]
 fn a_trace_taken_piece_by_piece_is_complete() {
     let at = |traced: &Traced| (traced.at, traced.node, traced.port);
