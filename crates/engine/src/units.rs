@@ -268,8 +268,8 @@ pub enum UnitError {
     TooLarge(String),
 }
 
-/// Writes `value` exactly: in the unit with the fewest digits, at most three of them decimals. Ties
-/// go to the shortest unit name.
+/// Writes `value` exactly: in the unit with the fewest digits, at most three of them decimals. Of
+/// several such units, the one with the shortest name is used.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &Units) -> fmt::Result {
     let in_unit = |&(name, scale): &(&str, u64)| {
         let thousandths = u128::from(value) * 1000;

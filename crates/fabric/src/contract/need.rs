@@ -43,7 +43,7 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     let (wire, charge) = (u64::from(site.sizes.largest().wire), site.sizes.largest_charge());
     let byte_time = framing.byte_time(port.rate);
     let (frame_time, pause_time) = (byte_time.times(wire as u32), byte_time.times(framing.control().wire.into()));
-    // The PFC frame of every other class may precede this one. With port-wide PAUSEs, a PAUSE of
+    // The PFC frame of every other class may precede this PAUSE. With port-wide PAUSEs, a PAUSE of
     // the port and an earlier frame of this class may also precede it.
     let of_port = if site.headroom.has_port_thresholds { 2 } else { 0 };
     let pauses = pause_time * (site.lossless_classes().max(1) + of_port);
@@ -53,7 +53,7 @@ pub fn exact_need_at(site: &Site<'_>, port: &PortFacts, delay: Duration) -> u64 
     let response = site.flow_control.response().max(site.neighbours[port.ix].flow_control.response());
     let window = delay * 2 + frame_time + pauses + response;
     // If times are rounded down to a clock, frames may be faster than the link's rate: full frames
-    // a little, short ones a lot.
+    // by a little, short frames by a lot.
     let bytes = (u128::from(window.ps()) * u128::from(wire) / u128::from(frame_time.ps().max(1))) as u64;
     let [fast, slow] = framing.rate_excess(port.rate, telemetry).unwrap_or([1, 1]);
     let bytes = bytes.max(port.rate.bytes_in(window) * fast / slow);

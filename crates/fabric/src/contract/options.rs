@@ -11,8 +11,8 @@ use std::fmt::Debug;
 
 /// Options of a mechanism of any slot.
 pub trait Options: Debug + Send + Sync {
-    /// Checks relations that a schema cannot express: between options, and to the other mechanisms
-    /// of the scheme.
+    /// Checks relations that a schema cannot express: between options, and with the other
+    /// mechanisms of the scheme.
     fn check(&self, _beside: &SchemeContext<'_>, _findings: &mut Diagnostics) {}
 
     /// Checks that the mechanism supports a network of this shape.

@@ -48,7 +48,8 @@ impl QueuedPacket {
     }
 }
 
-/// A packet at one point of a node's pipeline: its place there, its frame, and its side record.
+/// A packet at one point of a node's pipeline: its egress port and queue, its frame, and its side
+/// record.
 pub struct PacketContext<'a> {
     /// The packet as it is queued.
     pub packet: &'a mut QueuedPacket,

@@ -54,8 +54,8 @@ pub struct RemainingHops<'a> {
 }
 
 impl<'a> RemainingHops<'a> {
-    /// Maximum number of ports ahead: enough for every up-and-down path, and an end for routing
-    /// loops.
+    /// Maximum number of ports ahead. It suffices for every up-and-down path, and ends the walk
+    /// along a routing loop.
     pub const MOST: u8 = 8;
 
     /// Returns the ports that a packet of `flow` passes after `egress`, where `route` is the rest

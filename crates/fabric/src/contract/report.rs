@@ -81,8 +81,8 @@ pub enum Report {
         /// Interval and cause of the closure.
         closure: Closure,
     },
-    /// A PAUSE was generated because an ingress queue is full: the share of one egress port in its
-    /// bytes.
+    /// A PAUSE was generated because an ingress queue is full. The report gives the bytes of the
+    /// queue that wait at one egress port.
     Full {
         /// Ingress port.
         port: PortId,

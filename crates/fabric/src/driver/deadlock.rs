@@ -103,7 +103,8 @@ fn find_deadlock(simulation: &Simulation) -> Option<Deadlock> {
             waits.remove(&waiting);
         }
     }
-    // Every dead queue has a dead successor, so following the first of each leads into a cycle.
+    // Every dead queue has a dead successor, so following the first successor of each leads into a
+    // cycle.
     let mut path = vec![*waits.first_key_value()?.0];
     let cycle = loop {
         let next = waits[path.last()?][0];

@@ -177,9 +177,9 @@ impl Simulation {
         probes.flat_map(|probe| probe.open_stops(self.now)).collect()
     }
 
-    /// Takes the flows that have been forgotten since the last call: their senders are done, and no
-    /// packet of theirs is in the network. They are ordered by the time of the last ACK, except for
-    /// flows with retransmissions.
+    /// Takes the flows that have been forgotten since the last call: their senders are done, and
+    /// none of their packets is in the network. They are ordered by the time of the last ACK,
+    /// except for flows with retransmissions.
     pub fn take_finished(&mut self) -> Vec<FlowOutcome> {
         std::mem::take(&mut self.finished)
     }

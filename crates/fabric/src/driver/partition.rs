@@ -23,8 +23,8 @@ pub(crate) const SAMPLE: usize = 10_000;
 /// Cap on the packets of a flow, which endless flows reach.
 const LONG_FLOW: u32 = 1 << 20;
 
-/// Returns the predicted load of every node: the packets of `flows`, the first of the run, that
-/// pass it, plus one per port, which spreads idle nodes.
+/// Returns the predicted load of every node: the number of its ports, so that idle nodes are
+/// spread, plus the packets that pass it. `flows` are the first flows of the run.
 pub fn expected_load(fabric: &Fabric, flows: &[FlowSpec]) -> IndexVec<NodeId, u64> {
     let mut loads: IndexVec<NodeId, u64> =
         nodes(fabric).map(|node| fabric.wiring.ports_of(node).len() as u64).collect();
@@ -134,8 +134,8 @@ fn tiers(fabric: &Fabric) -> IndexVec<NodeId, u32> {
     tiers
 }
 
-/// Returns, per node, the first node that it is connected to through nodes that are `within`; else
-/// the node itself.
+/// Returns a label per node: the first node to which it is connected through nodes that are
+/// `within`, or else the node itself.
 fn components(fabric: &Fabric, within: impl Fn(NodeId) -> bool) -> IndexVec<NodeId, NodeId> {
     let mut labels = IndexVec::<NodeId, Option<NodeId>>::from(vec![None; fabric.spec.nodes.len()]);
     for first in nodes(fabric) {

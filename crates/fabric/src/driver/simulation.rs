@@ -54,7 +54,7 @@ pub struct Simulation {
     pub(super) down: BTreeSet<usize>,
     /// Paths at start of live flows that started before the last change of routes.
     pub(super) first_paths: BTreeMap<FlowId, PortPath>,
-    /// Flows whose sender is done, while packets of theirs may be in the network.
+    /// Flows whose sender is done, while some of their packets may be in the network.
     pub(super) settling: Vec<Acknowledged>,
     /// Lost packets of live flows.
     pub(super) lost: BTreeMap<FlowId, u64>,
@@ -174,7 +174,7 @@ impl Simulation {
     /// Handles all events before `limit`, on up to `threads` threads.
     ///
     /// # Panics
-    /// If a mechanism panics, on whichever thread. The simulation is then unusable.
+    /// If a mechanism panics, on any thread. The simulation is then unusable.
     pub fn run_until(&mut self, limit: Time, threads: usize) {
         while !self.advance(limit, threads, u64::MAX, &mut || false) {}
     }

@@ -27,7 +27,7 @@ pub enum TraceScope {
     All,
     /// Actions of these nodes.
     Nodes(BTreeSet<NodeId>),
-    /// Actions at these ports, and those of their nodes that belong to no port.
+    /// Actions at these ports, and actions of the ports' nodes that belong to no port.
     Ports(BTreeSet<PortId>),
     /// Actions on these flows: data, answers and senders.
     Flows(BTreeSet<FlowId>),

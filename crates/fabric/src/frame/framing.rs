@@ -19,7 +19,7 @@ pub enum Framing {
     /// in these simulators.
     HpccNs3,
     /// Sizes of the simulator of Pyrrha's authors: 76 B of headers on data, 84 B ACKs and 70 B
-    /// PAUSEs, preamble and gap included. Buffers are charged as much.
+    /// PAUSEs, preamble and gap included. Buffers are charged the same bytes.
     PyrrhaNs3,
 }
 

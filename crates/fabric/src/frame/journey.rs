@@ -5,8 +5,8 @@ use crate::ids::{CLASSES, Class, PortId, QueueIx};
 use backwater_engine::memory::HeapBytes;
 use backwater_engine::{Duration, Time};
 
-/// Reason for which time passes. Of several reasons to wait, the first that holds counts, in the
-/// order of the queue's reasons or of the source's.
+/// Reason for which time passes. If several reasons to wait hold at once, only the first one
+/// counts. A queue and a source check reasons in their own orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
     /// The packet is being transmitted.

@@ -24,8 +24,8 @@ pub type Psn = u32;
 
 /// A frame on a link or in a queue, passed by value.
 ///
-/// Runs move millions of frames per second and hold thousands, so frames are small. Rare fields are
-/// in side records, others are looked up.
+/// A run moves millions of frames per second and holds thousands at a time, so frames are small.
+/// Rare fields are in side records, others are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Packet or control frame.
@@ -52,7 +52,7 @@ pub enum Body {
 pub enum Direction {
     /// From source to destination: data.
     Data,
-    /// From destination to source: ACK, NACK and CNP. Also all notices, in whatever direction.
+    /// From destination to source: ACK, NACK and CNP. Also all notices, in any direction.
     Ack,
 }
 

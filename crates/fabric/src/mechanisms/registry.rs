@@ -158,7 +158,7 @@ macro_rules! instances {
         #[delegate($trait, inline = "always")]
         $(#[delegate($accounts)])*
         #[allow(missing_docs, clippy::large_enum_variant, reason = "state is kept inline, not boxed")]
-        // A separate tag is read with one instruction.
+        // With `repr(u8)`, the tag is separate and can be read with one instruction.
         #[repr(u8)]
         pub enum $any {
             $($variant(<$mechanism as $options>::$instance),)+

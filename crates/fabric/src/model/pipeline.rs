@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The buffer is freed, and packets are marked and stamped, when a packet starts on the wire. The
-//! control class is never charged. A host has the second half of the pipeline: its packets begin at
-//! [`SwitchPipeline::enqueue_own`], and those of its queue pairs at [`SwitchPipeline::schedule`].
+//! control class is never charged. A host has the second half of the pipeline: packets that it
+//! makes enter at [`SwitchPipeline::enqueue_own`], and packets of its queue pairs at
+//! [`SwitchPipeline::schedule`].
 
 use crate::contract::packet::NO_PORT;
 use crate::contract::packet::QueuedPacket;
@@ -345,7 +346,7 @@ impl<'n, 'e, S: Sink> SwitchPipeline<'n, 'e, S> {
 
     /// Gives the inner queues of `egress` one turn: each open queue passes a packet on, until a
     /// packet has reached a queue that feeds the wire. Repeats the turn while nothing can leave.
-    /// Does nothing while a control frame goes first.
+    /// Does nothing while a control frame has precedence.
     #[inline(never)]
     fn advance_inner_queues(mut self, egress: PortIx) {
         let port = &self.node.io.ports[egress];

@@ -208,7 +208,7 @@ pub struct SwitchConfig {
     /// Packet buffer shared by all ports. Default 16 MiB (Broadcom Tomahawk; DSH section V).
     pub buffer: Bytes,
     /// Number of ports of the chip. Ports without a link also get private buffer and headroom, as
-    /// much as the port that needs most. Default: the number of links of the switch.
+    /// much as the port that needs the most. Default: the number of links of the switch.
     pub ports: Option<u16>,
     /// Lossless traffic classes. They have private buffer and headroom, and flow control protects
     /// them.

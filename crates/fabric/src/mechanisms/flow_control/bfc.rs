@@ -33,7 +33,7 @@ pub struct BfcConfig {
     pub queues: u16,
     /// Queues per port of a host: flows share queues only if there are more flows than queues.
     /// Default 240, as many as the field in packets can name (the paper's network cards have one
-    /// per flow).
+    /// queue per flow).
     #[schemars(range(min = 1, max = 240))]
     pub host_queues: u16,
     /// Time that a flow without packets at the port keeps its queue, in round trips over the

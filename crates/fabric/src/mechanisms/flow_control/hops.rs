@@ -12,7 +12,7 @@ pub(super) struct PerHop<T> {
 }
 
 impl<T: Copy> PerHop<T> {
-    /// Returns values computed from the one-hop BDP in bytes: what the egress port sends during a
+    /// Returns values computed from the one-hop BDP: the bytes that the egress port sends during a
     /// round trip over the ingress link.
     pub(super) fn new(site: &Site<'_>, value: impl Fn(u64) -> T) -> PerHop<T> {
         let bdp = |egress: &PortFacts, ingress: &PortFacts| egress.rate.bytes_in(ingress.delay * 2);

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!((fill(&mut even, 0), fill(&mut even, 1), fill(&mut even, 2)), (50, 25, 13));
         let mut small = policy(0.25, 100_000);
         assert_eq!((fill(&mut small, 0), fill(&mut small, 1)), (20, 16));
-        // Departed packets free space for as many others, in any queue.
+        // Departed packets free space for equally many other packets, in any queue.
         small.release(&packet(0, 0), Time::ZERO);
         assert_eq!(fill(&mut small, 0), 0, "the other queue has lowered the threshold");
         assert_eq!(fill(&mut small, 1), 0, "1000 B free more raise it by 250 B");

@@ -26,7 +26,7 @@ pub struct SihConfig {
     /// Default 1/16 (DSH section V-A).
     #[schemars(range(min = 0.0, max = 64.0))]
     pub alpha: f64,
-    /// Port rate for which alpha holds: it grows in proportion to a port's rate (the rule of the
+    /// Port rate for which alpha holds: the alpha of a port scales with its rate (the rule of the
     /// HPCC simulator). Default: none.
     pub alpha_rate: Option<Rate>,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
@@ -105,7 +105,7 @@ impl Sih {
         self.threshold.of(ingress, self.pools.free_shared())
     }
 
-    /// Returns the pressure of a class whose queue has these bytes.
+    /// Returns the pressure of a class whose queue has this usage.
     #[inline(always)]
     fn pressure_of(&self, PoolUsage { shared, headroom }: PoolUsage, ingress: PortIx, class: Class) -> Pressure {
         if !self.pools.is_lossless(class) {

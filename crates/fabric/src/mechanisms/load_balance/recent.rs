@@ -1,7 +1,8 @@
 //! Table of recently used entries.
 //!
 //! Two generations of entries alternate, so that ageing needs neither a timer nor a search: an
-//! entry that is not used for a whole period is in the older generation when that is dropped.
+//! entry that is not used for a whole period is in the older generation when that generation is
+//! dropped.
 
 use backwater_engine::{Duration, Time};
 use get_size2::GetSize;

@@ -74,8 +74,8 @@ impl Options for IrnConfig {
 }
 
 impl IrnConfig {
-    /// Returns the most packets from the oldest unacknowledged one to the newest sent, on a line of
-    /// `facts`.
+    /// Returns the maximum number of packets from the oldest unacknowledged one to the newest sent,
+    /// for a sender with `facts`.
     fn cap(&self, facts: &SenderFacts) -> Psn {
         let mtu = u64::from(facts.sizes.mtu);
         let packets = self.bdp_cap.map_or(facts.bdp(), Bytes::get).div_ceil(mtu).max(1);

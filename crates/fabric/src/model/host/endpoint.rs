@@ -320,8 +320,8 @@ impl Endpoint {
         lanes.live -= 1;
     }
 
-    /// The gate of a queue closed. Queue pairs behind an added queue stop; those behind a class are
-    /// skipped when a packet is chosen.
+    /// The gate of a queue closed. Queue pairs behind an added queue stop; queue pairs behind a
+    /// class queue are skipped when a packet is chosen.
     pub(crate) fn close(&mut self, port: PortIx, queue: QueueIx) {
         if usize::from(queue) < CLASSES {
             return;

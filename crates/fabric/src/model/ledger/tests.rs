@@ -136,8 +136,8 @@ fn facts(next: Option<u32>, in_flight: u64, departure: u64) -> PairFacts {
 fn a_sender_waits_for_the_first_reason_that_holds() {
     let mut ledger = ledger();
     ledger.update_pair(Slot(2), facts(Some(0), 0, 0), at(0));
-    // A data frame of its class, one of another class, an ACK, a CNP and a link-local frame take 1,
-    // 2, 3, 4 and 5.
+    // A data frame of the sender's class, a data frame of another class, an ACK, a CNP and a
+    // link-local frame take 1, 2, 3, 4 and 5.
     ledger.start(PORT, packet(PacketKind::Data, 3), None, &[], at(1), at(0));
     ledger.start(PORT, packet(PacketKind::Data, 4), Some(4), &[], at(3), at(1));
     ledger.start(PORT, packet(PacketKind::Nack, 3), Some(3), &[], at(6), at(3));

@@ -29,19 +29,19 @@ use backwater_engine::units::ByteTime;
 use backwater_engine::{Duration, Rate, Time};
 use std::mem::offset_of;
 
-/// Queue of the control class, which goes first.
+/// Queue of the control class, which has precedence.
 const CONTROL_QUEUE: QueueIx = Class::CONTROL.0 as QueueIx;
 
-/// Queues that a flow control adds to those of the classes.
+/// Queues that a flow control adds to the class queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     /// None.
     None,
     /// None, but packets may change to the queue of another class.
     ChangesClass,
-    /// Queues that feed the wire, as those of the classes do.
+    /// Queues that feed the wire, as the class queues do.
     FeedsWire,
-    /// Inner queues: they feed other queues, and in the end those of the classes.
+    /// Inner queues: they feed other queues, and in the end the class queues.
     FeedsQueues,
 }
 

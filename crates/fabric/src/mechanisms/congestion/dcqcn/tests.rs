@@ -209,7 +209,7 @@ fn cut_rate_recovers_as_after_a_cnp() {
 }
 
 /// Steps of either clock count, even if the rate was not queried since. A cut below the lowest rate
-/// ends there, and the timer restarts.
+/// ends at the lowest rate, and the timer restarts.
 #[test]
 fn a_cut_includes_pending_clock_steps() {
     let config = DcqcnConfig { profile: DcqcnProfile::Paper, clamp_target: Some(false), ..Default::default() };

@@ -87,7 +87,7 @@ fn three_acks_by_hand() {
     assert_eq!(point.stage, 1);
 }
 
-/// After `max_stage` additive steps, a multiplicative one follows, whatever U is.
+/// After `max_stage` additive steps, a multiplicative step follows at any U.
 #[test]
 fn stages_are_counted_per_commit() {
     let mut point = reaction_point(HpccConfig { max_stage: 2, ..Default::default() });

@@ -109,7 +109,7 @@ fn an_ack_too_far_behind_does_not_release_its_path() {
     assert_eq!(released(&point), [2, 1]);
     point.cwnd = 1.5;
     assert_eq!(ack(&mut point, 5, 3, true), 1.0);
-    // Late means behind the highest packet, not the last.
+    // A packet is late if it is far behind the highest acknowledged packet, not the last one.
     assert_eq!((point.highest, ack(&mut point, 41, 4, true)), (40, 1.0));
     assert_eq!(released(&point), [4]);
 }
@@ -151,7 +151,7 @@ fn the_first_window_is_a_bdp_on_random_paths() {
         let count = paths.iter().filter(|path| path.0 / 8192 == part).count();
         assert!(count.abs_diff(125) < 53, "{part}: {count}");
     }
-    // Another flow has other paths, and the same flow the same.
+    // Another flow takes other paths. The same flow takes the same paths again.
     let first = |flow| {
         let facts = SenderFacts { flow, ..sender() };
         let mut point = MpRdma::new(&config, &facts);

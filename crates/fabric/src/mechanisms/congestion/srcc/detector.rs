@@ -1,5 +1,5 @@
-//! Congestion point: finds the congested flows, and those that share an ingress port with other
-//! flows (sections III-B to III-D).
+//! Congestion point: finds congested flows that share an ingress port with other flows (sections
+//! III-B to III-D).
 
 use super::flows::{Place, RecentFlows};
 use super::notice::words_of;
@@ -33,7 +33,7 @@ pub(super) struct Detector {
     /// Arrival of the last packet, by lane, ingress and egress port; [`Time::NEVER`] if none has
     /// arrived. Empty if no option needs it.
     last: Vec<Time>,
-    /// Flows in all tables, now and at most so far.
+    /// Number of flows in all tables: at present, and the peak so far.
     flows: usize,
     most_flows: usize,
 }

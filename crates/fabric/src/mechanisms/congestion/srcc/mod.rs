@@ -115,7 +115,7 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, GetSize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjustment {
-    /// A faster sender adopts the rate, and its base continues from there.
+    /// A faster sender adopts the rate, and its base continues from that rate.
     #[default]
     Lower,
     /// As `lower`, but DCQCN as base recovers to its previous rate, as after a CNP.

@@ -319,7 +319,8 @@ fn warns_of_a_target_not_above_the_base_rtt() {
     assert_eq!(late(&config(1, 2), &sender()), [""; 0]);
     assert_eq!(late(&config(0, 2), &sender()), [message(4, 8, 8)]);
     assert_eq!(late(&config(4, 1), &sender()), [message(4, 8, 8)]);
-    // Long links at the hosts, short ones between switches: 7 us over two links, and 8 over four.
+    // With long links at the hosts and short links between switches, the base round-trip time is 7
+    // us over two links and 8 us over four.
     let edge = SenderFacts { hop_rtt: Duration::from_ns(500), ..sender() };
     assert_eq!(late(&config(1, 2), &edge), [message(2, 5, 7)]);
     assert_eq!(late(&SwiftConfig::default(), &edge), [""; 0]);

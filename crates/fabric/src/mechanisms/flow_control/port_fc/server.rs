@@ -134,7 +134,7 @@ impl PortFcServer {
         Some(Message { pauses: true, of, port }.scope())
     }
 
-    /// Returns the closed queues of other ports that keep `scope` stopped behind `ingress`.
+    /// Returns the closed queues of other ports that keep `scope` stopped upstream of `ingress`.
     pub(super) fn relayed_pauses(&self, ingress: PortIx, scope: PauseScope) -> Vec<(PortIx, QueueIx)> {
         let PauseScope::Port(exit, _) = scope else { return Vec::new() };
         let queues =

@@ -87,8 +87,8 @@ pub enum Organisation {
     /// One queue per root: a packet passes the queues of the roots on its way, from near to far,
     /// and then the ordinary queue.
     Hierarchical,
-    /// One queue per set of roots: a packet joins the queue of all the roots on its way, and leaves
-    /// it straight onto the wire.
+    /// One queue per set of roots: a packet joins the queue of all the roots on its way, and goes
+    /// straight from this queue to the wire.
     SingleTier,
 }
 
@@ -120,8 +120,9 @@ pub enum RelayMetric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MergePolicy {
-    /// Ports towards hosts. Only a part of an uplink's packets pass any one root behind it, so a
-    /// congested uplink remains a root beside that root (as in the public simulator).
+    /// Ports towards hosts. Only a part of an uplink's packets pass any single root further
+    /// downstream. A congested uplink therefore remains a root in addition to that root (as in the
+    /// public simulator).
     Down,
     /// All ports (section IV-A).
     Any,

@@ -26,13 +26,14 @@ pub enum State {
 pub(super) struct Isolation {
     pub(super) root: PortId,
     pub(super) state: State,
-    /// Queue at the port: the root's own, or shared with others if there are too few (section
-    /// IV-E). `None` in a single tier, where the root uses a queue for every set that contains it.
+    /// Queue at the port: the root's own queue, or a queue shared with other roots if there are too
+    /// few queues (section IV-E). `None` in a single tier, where the root uses a queue for every
+    /// set that contains it.
     pub(super) queue: Option<QueueIx>,
     /// Charged bytes of isolated packets.
     pub(super) bytes: u64,
-    /// Root that replaced this one, which has given up. The heir's queue is kept until this one is
-    /// empty.
+    /// Root that replaced this root, which has given up. The heir's queue is kept until this root's
+    /// queue is empty.
     pub(super) heir: Option<PortId>,
     /// Time until which the queue is kept though it is empty: for a queue that a MERGE made and
     /// that no packet, PAUSE or RESUME has reached.
@@ -259,8 +260,9 @@ impl EgressQueues {
 
     /// Calls `flush` for the queues of `roots`, which have just given up, in an order in which
     /// their packets can be moved on. Skips queues shared with other roots, since flushing would
-    /// reorder the others' packets. In a single tier, skips all if a moved packet could overtake an
-    /// earlier one: if sets share queues, or if other roots that have given up still have queues.
+    /// reorder the others' packets. In a single tier, skips all queues if a moved packet could
+    /// overtake an earlier one: if sets share queues, or if other roots that have given up still
+    /// have queues.
     pub(super) fn flush(&self, roots: &[PortId], mut flush: impl FnMut(QueueIx)) {
         let Some(sets) = &self.sets else {
             let isolations = roots.iter().filter_map(|root| self.get(*root)).filter(|isolation| isolation.bytes > 0);

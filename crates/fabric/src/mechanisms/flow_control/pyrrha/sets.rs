@@ -1,10 +1,10 @@
 //! Single-tier variant: a queue per set of roots (sections IV-C and VI-C). All queues lead to the
 //! wire. A queue is closed while any root of its sets is paused.
 //!
-//! Order: when a port learns of a root, later packets of a flow join another queue than earlier
-//! ones, that of a larger set. A new set therefore waits until all packets in queues of smaller
-//! sets, the ordinary queue among them, have left. This delays no packet needlessly: a smaller set
-//! is closed only because of roots that the larger set also contains.
+//! Order: when a port learns of a root, later packets of a flow join the queue of a larger set than
+//! earlier packets. A new set therefore waits until all packets in queues of smaller sets, the
+//! ordinary queue among them, have left. This delays no packet needlessly: a smaller set is closed
+//! only because of roots that the larger set also contains.
 
 use super::queues::QueuePool;
 use crate::contract::RemainingHops;

@@ -408,7 +408,7 @@ impl PyrrhaSwitch {
     }
 
     /// Returns true if frames about `root` are ignored: the root is a port of this switch, so
-    /// holding back its packets behind this switch is pointless (sections IV-D and VII).
+    /// holding back packets on the way to it is pointless (sections IV-D and VII).
     fn ignores(&self, root: PortId) -> bool {
         self.config.own_root_rule && self.ports.iter().any(|port| port.id == root)
     }

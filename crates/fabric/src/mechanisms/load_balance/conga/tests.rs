@@ -251,8 +251,8 @@ fn equal_paths_are_taken_equally_and_not_left_for_each_other() {
     let better = if first == 3 { 4 } else { 3 };
     UPLINKS.into_iter().filter(|port| *port != better).for_each(|port| leaf.feed_back(port, 1, at(99)));
     assert_eq!([99, 101].map(|us| leaf.choose(1, at(us))), [first, better]);
-    // After 100 us, the other two are equal again: the flow's last path counts until the flow is
-    // removed.
+    // After 100 us, the other two uplinks are equal again: the flow's last path counts until the
+    // flow is removed.
     assert!((0..40).all(|flowlet| leaf.choose(1, at(201 + 2 * flowlet)) == better));
     let anew: Vec<_> = (0..40).map(|i| leaf.choose(1, Time::from_ps(1_000_000_000 + i * 100_000_001))).collect();
     assert!(UPLINKS.iter().all(|port| anew.contains(port)));

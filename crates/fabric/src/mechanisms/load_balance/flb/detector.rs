@@ -125,7 +125,7 @@ impl Detector {
     }
 
     /// Processes a data packet that joins its queue, which holds `length` bytes including the
-    /// packet. Returns true if the packet is congested there.
+    /// packet. Returns true if the packet is congested in that queue.
     pub(super) fn finds_congested(&mut self, packet: &PacketContext<'_>, length: u64, view: &View<'_>) -> bool {
         if self.threshold == FlbThreshold::Adaptive && self.lossless.has(packet.ingress_class()) {
             let lengths = self.lengths.entry((packet.egress, packet.queue)).or_default();

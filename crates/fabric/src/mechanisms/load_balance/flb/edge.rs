@@ -74,8 +74,8 @@ impl Present {
         if rule == Rerouting::FasterThanLast { self.now.min(self.met) } else { self.now }
     }
 
-    /// Returns true if a path of this `delay` is faster by less than the gap, so that by `rule` the
-    /// packet overtakes no packet of its flow there.
+    /// Returns true if, by `rule`, the packet overtakes no packet of its flow on a path of this
+    /// `delay`: the path is faster by less than the gap.
     fn keeps_order(&self, rule: Rerouting, delay: Duration) -> bool {
         let from = if rule == Rerouting::AsPrinted { self.now } else { self.met };
         from.saturating_sub(delay) < self.gap
@@ -272,7 +272,7 @@ struct Delays<'a, 'v> {
 
 impl Delays<'_, '_> {
     /// Returns the packet's wait at the uplink of a path: the time for the bytes on the wire and in
-    /// its queue. A PAUSE is assumed to last as long again as it has lasted.
+    /// its queue. A PAUSE is assumed to last for as long again as it has already lasted.
     #[inline]
     fn at_uplink(&self, path: &Path) -> Duration {
         if !self.counts_queues {

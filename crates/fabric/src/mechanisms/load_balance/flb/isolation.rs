@@ -16,7 +16,7 @@ pub(super) struct Isolation {
     roots: BTreeMap<PortId, Root>,
     /// Isolation paths, in the order of their creation.
     paths: Vec<IsolationPath>,
-    /// Number of isolation paths that are allowed, without extra ones.
+    /// Number of isolation paths that are allowed, extra paths excluded.
     wanted: usize,
 }
 

@@ -145,7 +145,7 @@ fn only_links_that_are_up_are_candidates() {
     }
 }
 
-/// Packets sent by hash take ECMP's port, and only those whose link is down take another.
+/// Packets sent by hash take ECMP's port, and only packets whose link is down take another port.
 #[test]
 fn a_hash_avoids_links_that_are_down() {
     let (fabric, hash) = (fabric(star(2)), FlowHash::new(Seed(1), NodeId(5)));

@@ -96,7 +96,8 @@ fn only_lost_packets_are_retransmitted_once() {
 }
 
 /// Packets 0 to 7 are all lost. The oldest is retransmitted at the timeout. Its answer allows a new
-/// packet, whose answer reports the others as lost, except those that arrive.
+/// packet. The answer to the new packet reports the other packets as lost, except packets that
+/// arrive.
 #[test]
 fn after_a_timeout_the_oldest_is_lost_and_others_by_later_answers() {
     let (mut sender, mut progress) = (sender(), Progress::default());
@@ -184,7 +185,7 @@ fn receiver_keeps_early_packets_and_every_answer_is_a_nack() {
     assert_eq!(on_data(5, 1), Verdict::Ignore);
     assert_eq!(on_data(1, 1), Verdict::Deliver { packets: 3 });
     assert_eq!(on_data(2, 4), Verdict::Duplicate);
-    // Delivered packets free their places: 6 and 7 use those of 2 and 3.
+    // Delivered packets free their places: packets 6 and 7 use the places of packets 2 and 3.
     assert_eq!([on_data(4, 4), on_data(5, 5)], [Verdict::Deliver { packets: 1 }; 2]);
 }
 
