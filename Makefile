@@ -10,7 +10,7 @@ OLD := bench-results/previous.json
 FUZZ_SECONDS ?= 600
 # Built page of the viewer.
 PAGE := viewer/dist/index.html
-# LONG=1 runs all tests, and properties with these numbers of random cases.
+# LONG=1 runs all tests, and sets the number of random cases per property.
 PYTEST := $(BIN)/pytest $(if $(LONG),-m 'long or not long')
 ifdef LONG
 export BACKWATER_CASES ?= 3000
@@ -20,7 +20,7 @@ endif
 # Folder of wheels and source distributions, and target of a wheel (default: this machine).
 DIST ?= dist
 TARGET ?= $(shell uname -m)-unknown-linux-gnu
-# Minimum Rust version: docs/decisions/0018-build-profiles.md.
+# Minimum Rust version (see docs/decisions/0018-build-profiles.md).
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Version of ruff that `make lint` requires.
 RUFF := $(shell sed -n 's/^ *"\(ruff[^"]*\)",/\1/p' pyproject.toml)

@@ -31,7 +31,8 @@ export function named({ topology }: Data, text: string): Hit[] {
     const detail = kind === "switch" ? `switch, ${portCount} ports` : kind === "relay" ? "relaying host" : "host";
     offer(rankOf(name), { kind: "node", text: name, detail, change: { view: "fabric", node: name } });
   }
-  // A host's name is a part of the names of ports that lead to it: these are no hits.
+  // Names of ports contain the name of their node. Search the ports only if the text is a whole
+  // name of a node, contains a colon, or matches no node.
   if (wanted.includes(":") || found.length === 0 || found.some(({ rank }) => rank === 0)) {
     for (const { name, index } of topology.ports) {
       const detail = portTitle(topology, index);

@@ -29,7 +29,7 @@ export interface State {
   order: VictimOrder;
 }
 
-/** End of the run, nodes and ports; an address that names others is corrected. */
+/** Known end, nodes and ports of the run. Unknown names in an address are corrected. */
 export interface Known {
   end: number;
   hasNode(name: string): boolean;

@@ -76,7 +76,7 @@ function foundAt(read: Columns, row: number): Found {
 
 const rowsOf = (read: Columns, count: number): Row[] => Array.from({ length: count }, (_, row) => rowAt(read, row));
 
-/** Returns the steps of the packet that completed a flow, or that the flow waits for. */
+/** Returns the steps of the packet that completed a flow, or of the packet that the flow awaits. */
 export async function stepsOf(waits: Table, { flow, waits: [start, end] }: Found, topology: Topology): Promise<Step[]> {
   if (start === end) return [];
   const read = await waits.read(start, end);

@@ -24,7 +24,7 @@ export interface EventIndex {
 
 /**
  * Returns the frames of some ports that are on wires between two times. Returns null if there are
- * more than `most`, or if too many events must be read.
+ * more than `most`, or if too many events would have to be read.
  */
 export async function framesOf(
   events: Table,

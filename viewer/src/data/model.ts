@@ -53,16 +53,16 @@ export interface Pause {
   start: number;
   /** End of the pause or of the run. */
   end: number;
-  /** True if the run ended first. */
+  /** True if the run ended before the pause. */
   isOpen: boolean;
   /** Congestion root: the port whose congestion is the cause. */
   cause: number;
-  /** The neighbour's port that held most of the bytes from here; null if only the root is known. */
+  /** Egress port of the peer that held most of the bytes from this port; null if unknown. */
   via: number | null;
   /** Pause of the port `via` that caused this one: queue and start; null if there was none. */
   parentQueue: number | null;
   parentStart: number | null;
-  /** Number of links that PAUSEs crossed from the cause to here. */
+  /** Number of links that PAUSEs crossed from the cause to the paused port. */
   hops: number | null;
 }
 
@@ -266,8 +266,8 @@ export interface PortSeries {
 export interface FlowDetail {
   flow: Flow;
   /**
-   * Steps of the packet that completed the flow, or that the flow waits for; empty without
-   * `probes.flows`.
+   * Steps of the packet that completed the flow, or of the packet that the flow waits for; empty
+   * without `probes.flows`.
    */
   steps: Step[];
   /** Congestion signals received by the flow; empty without `probes.flows`. */

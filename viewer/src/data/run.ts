@@ -104,7 +104,7 @@ export class Data {
     if (known) return known;
     const table = Table.open(this.files.buffer(`${name}.parquet`));
     this.#tables.set(name, table);
-    // A later attempt may succeed.
+    // Forget a failed attempt, because a later one may succeed.
     table.catch(() => this.#tables.delete(name));
     return table;
   }

@@ -53,7 +53,7 @@ export class Table {
   read(start: number, end: number, names = this.columns): Promise<Columns> {
     const key = `${start}-${end}:${names.join()}`;
     const known = this.#cache.get(key);
-    // The cache is in order of use.
+    // Move the entry to the end, since the cache is in order of use.
     if (known) this.#cache.delete(key);
     const columns = known ?? this.#decode(start, end, names);
     this.#cache.set(key, columns);

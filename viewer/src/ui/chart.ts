@@ -128,7 +128,7 @@ export class TimeChart {
     this.#plot?.destroy();
     this.#clock = null;
     this.#plot = null;
-    // The element is hidden; the chart is built when it has a size.
+    // The element is hidden. The chart is built when the element has a size.
     if (width <= 0) return;
     const plot = new uPlot(this.#setup(width), this.#data(), this.#plotted);
     this.#plot = plot;

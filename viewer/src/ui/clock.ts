@@ -132,6 +132,6 @@ export function bindClock(
   element.addEventListener("wheel", wheel, { passive: false });
   element.addEventListener("dblclick", () => store.whole());
   place();
-  // The listeners end with the element.
+  // The listeners need no removal: they end with the element.
   return { place, timeAt, destroy: store.on(["time", "from", "to"], place) };
 }

@@ -96,8 +96,8 @@ function bar(share: number): HTMLElement {
 }
 
 /**
- * Opens a flow from start to end, with the cursor in the middle of its longest wait behind
- * a PAUSE, if possible behind one of a port outside its path.
+ * Opens a flow from start to end, with the cursor in the middle of its longest wait behind a PAUSE.
+ * PAUSEs caused by ports outside the flow's path are preferred.
  */
 export async function openVictim(context: Context, victim: Victim): Promise<void> {
   const { data, store } = context;
@@ -119,7 +119,7 @@ async function longestWait({ data, store }: Context, id: number, start: number, 
   const foreign = waits.filter((step) => step.cause !== null && !path.has(step.cause));
   const step = longest(foreign.length > 0 ? foreign : waits, (step) => step.length);
   if (!step && detail.steps.length > 0) return null;
-  // Steps sum up the time per port and term; the port's pauses give the times.
+  // Steps have only the total time per port and term. The pauses of the port show when it passed.
   const ports = step ? [step.port] : detail.flow.path;
   const here = step ? detail.steps.filter((other) => other.port === step.port) : [];
   const from = here[0]?.start ?? start;

@@ -10,7 +10,7 @@ import { fillPath, halo, stroke } from "./paint";
 
 type Point = [x: number, y: number];
 
-/** An arrow to a paused port of a tree; one for all queues of the port. */
+/** An arrow to a paused port of a tree, for all paused queues of the port together. */
 interface Arrow {
   port: number;
   bytes: number;

@@ -136,7 +136,7 @@ export function ports(context: Context): View {
     stack.hidden = index === null;
     if (index === null) {
       fill(head, h("h2", {}, "Ports"));
-      // With two runs, one may lack the port.
+      // If two runs are shown, one of them may lack the port.
       if (store.state.port !== null) fill(empty, notice(`This run has no port ${store.state.port}.`));
       else chooser(context, empty);
     } else if (index !== shown) {
