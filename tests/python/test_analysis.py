@@ -152,13 +152,13 @@ def test_queues_that_overflow_are_named(tmp_path: Path) -> None:
     [overflow] = found["port-fc"].overflows
     assert isinstance(overflow, Overflow)
     assert overflow == Overflow(
-        EgressQueue("T:1", "the queue of relays to U:1"), EgressQueue("b:1", "the relay queue"), "flow 0 (a -> d)"
+        EgressQueue("T:1", "the queue of packets relayed to U:1"), EgressQueue("b:1", "the relay queue"), "flow 0 (a -> d)"
     )
     assert (found["pfc-star"].overflows, found["pfc-star"].classes, found["port-fc"].classes) == ((), 3, None)
     assert Analysis.from_json(analysis.to_json()) == analysis
     printed = command_line("analyze", file).stdout
     assert printed.rstrip().endswith("are not counted. pfc-star needs 3 classes.")
-    assert "no: the queue of relays to U:1 of T:1, fed by the relay queue of b:1 (flow 0 (a -> d))" in printed
+    assert "no: the queue of packets relayed to U:1 of T:1, fed by the relay queue of b:1 (flow 0 (a -> d))" in printed
 
 
 def test_all_errors_are_reported_at_once() -> None:
@@ -191,7 +191,7 @@ def test_analyze_finds_congested_ports(file: Path) -> None:
     outcome = command_line("analyze", file, "--json", "--flows", "2")
     document = json.loads(outcome.stdout)
     assert (document["flows"], document["congested"]) == (2, ["leaf1:0"])
-    assert document["notes"] == ["only the first 2 flows were considered; there are more"]
+    assert document["notes"] == ["analysed only 2 flows; the scenario has more"]
     assert "note: only the first 2 flows" in command_line("analyze", file, "--flows", "2").stderr
     # Without the limit, a third flow shares the uplink leaf0:4 with the first flow. A faster uplink
     # does not limit them.

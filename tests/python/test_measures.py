@@ -412,7 +412,7 @@ def test_patterns_name_nodes_as_scenarios_do() -> None:
     assert named("a.b", "odd[0") == ["a.b", "odd[0"]
     assert named("h", "a*c") == []
     for wrong in ("h[3", "h[5-3]", "h[a-b]"):
-        with pytest.raises(ValueError, match="is not a pattern of names"):
+        with pytest.raises(ValueError, match="is not a valid pattern"):
             named(wrong)
 
 

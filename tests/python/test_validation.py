@@ -42,7 +42,7 @@ MEASURES = [
     ('kind = "flows", tag = "incats"', '"incats"', 'did you mean "incast"?'),
     ('kind = "flows", src = ["h0", "h11"]', '"h11"', 'did you mean "h1"?'),
     ('kind = "flows", dst = "h[4-9]"', '"h[4-9]"', "unknown host"),
-    ('kind = "flows", dst = "h[4-"', '"h[4-"', "is not a pattern of names"),
+    ('kind = "flows", dst = "h[4-"', '"h[4-"', "is not a valid pattern"),
     ('kind = "throughput", ports = "s0:1", role = "incast"', "{", "without hosts, direction"),
     ('kind = "throughput", as = "share", role = "incast"', "{", "has no share of a link"),
     ('kind = "throughput", stat = "max", role = "incast"', "{", "stat is over ports"),
@@ -72,7 +72,7 @@ MEASURES = [
         'there is no node "h9"',
     ),
     ('kind = "queue", ports = "s0"', '"s0"', 'must be a port by node and number, as "s0:3"'),
-    ('kind = "queue", ports = "h[0->s0"', '"h[0->s0"', "is not a pattern of names"),
+    ('kind = "queue", ports = "h[0->s0"', '"h[0->s0"', "is not a valid pattern"),
     ('kind = "queue", ports = "s0->h11"', '"s0->h11"', 'did you mean "s0->h1"?'),
     ('kind = "queue", ports = ["s0:1", "s0:4"]', '"s0:4"', "unknown port"),
     ('kind = "settling", ports = "s0:1"', "{", "is missing"),
@@ -85,7 +85,7 @@ MEASURES = [
 EDITS = [
     ('title = "Tiny"', 'titel = "Tiny"', "titel", 'did you mean "title"?'),
     ('title = "Tiny"', "title = 3", "3", "must be text"),
-    ('title = "Tiny"', "title = ?", "?", "not TOML"),
+    ('title = "Tiny"', "title = ?", "?", "invalid TOML"),
     ("seeds = [1, 2]", "seeds = []", "[]", "must not be empty"),
     ("seeds = [1, 2]", "seeds = [1, -2]", "-2", "must be at least 0"),
     ("seeds = [1, 2]", "seeds = [1, 2, 1]", "1]", "is listed twice"),
@@ -110,7 +110,7 @@ EDITS = [
     ('kind = "star"', 'kind = "stat"', '"stat"', 'did you mean "star"?'),
     ('flow_control = { kind = "pfc" }', 'flow_control = { knd = "pfc" }', "{ knd", "kind"),
     ('"20".traffic.1.sizes', '"20".traffic.2.sizes', "2.sizes", 'a list of 2 has no entry "2"'),
-    ('"20".traffic.1.sizes', '"20".traffic.1.size', "size", 'it belongs to kind "incast"'),
+    ('"20".traffic.1.sizes', '"20".traffic.1.size', "size", 'this key belongs to kind "incast"'),
     ("seeds = [1, 2]", "seeds = [true]", "true", "= true: must be a whole number"),
     ('x = "bytes"', 'x = "byte"', '"byte"', 'did you mean "bytes"?'),
     ('series = "scheme"', "log = true", "[[charts]]", "does not use the axis scheme"),
@@ -208,7 +208,7 @@ def test_at_most_twenty_errors_of_a_file_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text("no toml\n" * 1000)
     outcome = command_line("sweep", path, code=2, error="the first 20 are shown")
-    assert outcome.stderr.count("not TOML") == 20
+    assert outcome.stderr.count("invalid TOML") == 20
 
 
 @pytest.mark.parametrize(

@@ -216,8 +216,10 @@ fn protocols(question: &Question, errors: &mut Vec<Diagnostic>) -> Vec<Box<dyn P
         match protocol::parse(name, question.own_root_rule) {
             Some(protocol) => protocols.push(protocol),
             None => {
-                let message =
-                    format!("must be one of {}; 32 may be replaced by another number", protocol::NAMES.join(", "));
+                let message = format!(
+                    "must be one of {}; bfc-32 stands for bfc-N with any number N of queues",
+                    protocol::NAMES.join(", ")
+                );
                 errors.push(error("protocol", message, name).did_you_mean(name, protocol::NAMES));
             }
         }
@@ -239,10 +241,8 @@ fn named_ports(fabric: &Fabric, question: &Question, errors: &mut Vec<Diagnostic
 fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !are_all {
-        notes.push(match case.flows().len() {
-            1 => "only the first flow was considered; there are more".into(),
-            flows => format!("only the first {flows} flows were considered; there are more"),
-        });
+        let plural = if case.flows().len() == 1 { "" } else { "s" };
+        notes.push(format!("analysed only {} flow{plural}; the scenario has more", case.flows().len()));
     }
     if case.congested().is_empty() {
         notes.push("no port is congested".into());
@@ -252,11 +252,11 @@ fn notes(fabric: &Fabric, case: &Case, are_all: bool) -> Vec<String> {
     let loops = case.flows().iter().filter(|flow| flow.path.closes_at().is_some()).count();
     match loops {
         0 => {}
-        1 => notes.push("1 flow returns to a port; the rest of its path is left out".into()),
-        _ => notes.push(format!("{loops} flows return to a port; the rest of their paths is left out")),
+        1 => notes.push("1 flow has a routing loop; its path is cut at the first repeated port".into()),
+        _ => notes.push(format!("{loops} flows have routing loops; their paths are cut at the first repeated port")),
     }
     if !fabric.spec.load_balance.is_static() || fabric.spec.congestion.chooses_paths() {
-        notes.push("packets of a flow take several paths; each flow was given the one of ECMP".into());
+        notes.push("packets of a flow may take several paths; the analysis uses the flow's ECMP path".into());
     }
     notes
 }

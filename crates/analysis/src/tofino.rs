@@ -71,7 +71,7 @@ pub struct Memory {
 
 /// An error: no fat-tree has this k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("k = {0}: a fat-tree has an even number of ports per switch, 2 to {MAX_K}")]
+#[error("k = {0}: the ports per switch of a fat-tree must be an even number from 2 to {MAX_K}")]
 pub struct NoFatTree(pub u64);
 
 /// Returns the tables of a switch in a fat-tree of switches with `k` ports.
@@ -95,7 +95,7 @@ pub fn memory(k: u64) -> Result<Memory, NoFatTree> {
     // enough (section IV-B).
     let forwarding = (k / 2 + 1) * hosts;
     let tables = vec![
-        table("path calculation", "forwarding of aggregation switches and core", forwarding, NEXT_HOP_BITS),
+        table("path calculation", "forwarding of aggregation and core switches", forwarding, NEXT_HOP_BITS),
         table("root table", "congestion roots", roots, root),
         table("queue manager", "IsAssigned", k * roots, IS_ASSIGNED_BITS),
         table("queue manager", "QueueId record", k * roots, QUEUE_RECORD_BITS),

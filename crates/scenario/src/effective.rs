@@ -129,7 +129,7 @@ impl Derivation<'_> {
         }
         for (key, places) in options {
             let value = by_place(places, |(rate, delay)| format!("{rate}, {delay}"));
-            self.put(format!("{path}.{key}"), value, DEFAULT, "in proportion to the rate of a port");
+            self.put(format!("{path}.{key}"), value, DEFAULT, "scaled by port rate");
         }
     }
 
@@ -158,9 +158,9 @@ impl Derivation<'_> {
         for (key, places) in options {
             let origin = origin(&key);
             let made = if matches!(key.as_str(), "window" | "base.window") {
-                "rate x longest base RTT"
+                "link rate x longest base RTT"
             } else {
-                "at most the rate of the link"
+                "capped at the link rate"
             };
             let value = by_place(places, |rate| rate.to_string());
             self.put(format!("congestion_control.{key}"), value, &origin, made);
@@ -173,7 +173,7 @@ impl Derivation<'_> {
         }
         for (key, places) in at_switches {
             let value = by_place(places, |rate| rate.to_string());
-            let (origin, made) = (origin(&key), "in proportion to the rate of a port");
+            let (origin, made) = (origin(&key), "scaled by port rate");
             self.put(format!("congestion_control.{key}"), value, &origin, made);
         }
     }
@@ -198,7 +198,7 @@ impl Derivation<'_> {
             let common = part.common();
             self.put(format!("traffic[{i}].role"), common.role, DEFAULT, "");
             let stop = common.stop.map_or(scenario.run.until, |stop| stop.min(scenario.run.until));
-            self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "no later than `run.until`");
+            self.put(format!("traffic[{i}].stop"), stop, DEFAULT, "capped at `run.until`");
             for (key, value) in part.effective_values(graph) {
                 self.put(format!("traffic[{i}].{key}"), value, DEFAULT, "");
             }

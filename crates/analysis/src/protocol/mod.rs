@@ -81,19 +81,19 @@ impl Queue {
         match &self.id {
             QueueId::Class(class) => format!("the queue of class {}", class.0),
             QueueId::Number(number) => format!("queue {number}"),
-            QueueId::Destination(_) => "the queue of their destination".into(),
+            QueueId::Destination(_) => "the queue of the destination".into(),
             QueueId::Flow(flow) => format!("the queue of {}", case.flow(*flow).name),
-            QueueId::Roots(roots) if roots.is_empty() => "the OQ".into(),
+            QueueId::Roots(roots) if roots.is_empty() => "the output queue".into(),
             QueueId::Roots(roots) => {
                 let names: Vec<&str> = roots.iter().map(|root| case.port(*root).name.as_str()).collect();
-                format!("the IQ of {}", names.join(" and "))
+                format!("the isolation queue of {}", names.join(" and "))
             }
-            QueueId::Raised { class, times } => format!("the queue of class {}, raised {times} times", class.0),
-            QueueId::RelayedTo(port) => format!("the queue of relays to {}", case.port(*port).name),
-            QueueId::Arriving => "the queue of arrivals".into(),
+            QueueId::Raised { class, times } => format!("the queue of class {}, raised by {times}", class.0),
+            QueueId::RelayedTo(port) => format!("the queue of packets relayed to {}", case.port(*port).name),
+            QueueId::Arriving => "the queue of packets for the server".into(),
             QueueId::Own { switches, port } => {
                 let plural = if *switches == 1 { "" } else { "es" };
-                format!("the own queue to {}, {switches} switch{plural} to go", case.port(*port).name)
+                format!("the server's own queue towards {}, {switches} switch{plural} ahead", case.port(*port).name)
             }
             QueueId::Relay => "the relay queue".into(),
         }

@@ -72,5 +72,5 @@ impl Protocol for PfcStar {
 
 fn without_relays(fabric: &Fabric) -> Option<&'static str> {
     let any = fabric.spec.nodes.iter().any(|node| node.kind == NodeKind::Relay);
-    (!any).then_some("differs from pfc only with relaying servers, as in BCube, and this network has none")
+    (!any).then_some("requires relaying hosts, as in BCube; without them, it equals pfc")
 }

@@ -26,7 +26,7 @@ impl Protocol for PortFc {
         let relays = nodes().any(|node| node.kind == NodeKind::Relay);
         let is_fit = fabric.spec.links.iter().all(joins)
             && (relays || nodes().filter(|node| node.kind == NodeKind::Switch).count() == 1);
-        (!is_fit).then_some("needs relaying servers, and links only between switches and servers, as in BCube")
+        (!is_fit).then_some("requires relaying hosts, and links only between switches and hosts, as in BCube")
     }
 
     fn queue(&self, case: &Case, flow: FlowId, hop: usize) -> QueueId {

@@ -154,7 +154,7 @@ fn what_holds_in_bcube_n_2() {
         let ports_of =
             |kind: char| fabric.wiring.ports.iter().filter(|port| fabric.port_name(port.id).starts_with(kind)).count();
         assert_eq!(relay.len(), ports_of('h'));
-        assert!(relay.iter().all(|[_, feeder]| feeder.contains("the queue of relays to s")));
+        assert!(relay.iter().all(|[_, feeder]| feeder.contains("the queue of packets relayed to s")));
         // Every switch port has 2(n-1) queues of class A, each possibly fed by a relay.
         assert_eq!(class_a.len(), ports_of('s') * 2 * (n as usize - 1));
         assert!(class_a.iter().all(|[_, feeder]| feeder.ends_with("the relay queue")));
@@ -214,12 +214,22 @@ fn port_fc_can_block_innocently() {
     let example = found.counterexample.unwrap();
     assert_eq!((example.innocent.as_str(), example.culprit.as_str()), ("flow 1 (h0 -> h5)", "flow 0 (h0 -> h8)"));
     assert_eq!((example.queue.port.as_str(), example.cause.as_str()), ("h0:0", "s5:2"));
-    assert_eq!(example.queue.queue, "the own queue to s0:2, 2 switches to go");
+    assert_eq!(example.queue.queue, "the server's own queue towards s0:2, 2 switches ahead");
     // h1 sends nothing through the congested port, but is paused.
     let paused = found.causes[0].paused.as_ref().unwrap();
     let queues: Vec<String> = paused.queues.iter().map(|queue| format!("{}: {}", queue.port, queue.queue)).collect();
-    let own = "the own queue to s0:2, 2 switches to go";
-    assert_eq!(queues, ["s0:2: the queue of relays to s5:2".into(), format!("h0:0: {own}"), format!("h1:0: {own}")]);
+    let own = "the server's own queue towards s0:2, 2 switches ahead";
+    assert_eq!(
+        queues,
+        [
+            "s0:2: the queue of packets relayed to s5:2".into(),
+            format!("h0:0: {own}"),
+            format!(
+                "h1:0: \
+        {own}"
+            )
+        ]
+    );
     assert_eq!((found.causes[0].paused_flows, found.causes[0].innocent_flows), (3, 2));
     assert!(found.deadlock_free && found.overflows.is_empty());
 }
@@ -256,7 +266,7 @@ fn pauses_are_not_passed_back() {
 #[test]
 fn a_detour_overflows_under_port_fc() {
     let (_, case) = case(bcube(2, 1), vec![along(2, 1, &[0, 2, 3, 1])]);
-    let expected = ["s1:1: the queue of relays to s3:0", "h2:0: the relay queue"].map(String::from);
+    let expected = ["s1:1: the queue of packets relayed to s3:0", "h2:0: the relay queue"].map(String::from);
     assert_eq!(overflowing(&case, &PortFc), [expected]);
     assert!(overflowing(&case, &PfcStar).is_empty());
 }
@@ -319,7 +329,7 @@ fn protocols_for_relays_need_relays() {
         refused.iter().filter_map(|refused| refused.value.as_deref()?.split('"').nth(1)).collect::<Vec<_>>(),
         names
     );
-    assert!(refused[1].message.contains("only between switches and servers"), "{}", refused[1].message);
+    assert!(refused[1].message.contains("only between switches and hosts"), "{}", refused[1].message);
 }
 
 /// A ring of four switches with a host each, and flows to the host two switches ahead. PFC has a

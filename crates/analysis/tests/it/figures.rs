@@ -40,7 +40,7 @@ fn figure_12_the_output_queue_of_the_root_waits_for_nobody() {
     let protocol = Pyrrha { own_root_rule: true };
     let graph = QueueGraph::new(&case, &protocol);
     let names: Vec<_> = graph.queues.iter().map(|queue| queue.describe(&case)).collect();
-    assert_eq!(names, ["the IQ of C1", "the IQ of C1", "the OQ"]);
+    assert_eq!(names, ["the isolation queue of C1", "the isolation queue of C1", "the output queue"]);
     let dependencies = Dependencies::new(&case, &protocol, &graph);
     assert_eq!([0, 1, 2].map(|queue| dependencies.holders(queue)), [&[1][..], &[2], &[]]);
 }
@@ -83,7 +83,15 @@ fn figure_13_the_queues_of_pyrrha() {
     let mut names: Vec<String> =
         graph.queues.iter().map(|queue| format!("{}: {}", case.port(queue.port).name, queue.describe(&case))).collect();
     names.sort();
-    let ring = ["A1: the IQ of B1", "A1: the OQ", "B1: the IQ of C1", "B1: the OQ", "C1: the IQ of A1", "C1: the OQ"];
+    let ring = [
+        "A1: the isolation queue of B1",
+        "A1: the output queue",
+        "B1: the isolation queue of C1",
+        "B1: the \
+        output queue",
+        "C1: the isolation queue of A1",
+        "C1: the output queue",
+    ];
     assert_eq!(names.iter().filter(|name| name.contains('1')).collect::<Vec<_>>(), ring.iter().collect::<Vec<_>>());
     let blocking = blocking(&case, &Pyrrha { own_root_rule: true });
     assert!(blocking.is_free());

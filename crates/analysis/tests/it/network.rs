@@ -136,13 +136,13 @@ fn notes_describe_exceptions() {
         let congested = congested.iter().map(|name| (*name).to_owned()).collect();
         analyze(spec, incast(), &Question { congested, flows, ..question() }).unwrap().notes
     };
-    assert_eq!(notes(spec(), &[], 1), ["only the first flow was considered; there are more", "no port is congested"]);
+    assert_eq!(notes(spec(), &[], 1), ["analysed only 1 flow; the scenario has more", "no port is congested"]);
     assert_eq!(notes(spec(), &["s1:3"], 4), ["no flow passes the congested port s1:3"]);
     let mut sprayed = spec();
     sprayed.load_balance = LoadBalanceConfig::Spray(Default::default());
     assert_eq!(
         notes(sprayed, &["s1:0"], 4),
-        ["packets of a flow take several paths; each flow was given the one of ECMP"]
+        ["packets of a flow may take several paths; the analysis uses the flow's ECMP path"]
     );
     let mut chosen = spec();
     chosen.congestion = CongestionConfig::MpRdma(Default::default());
@@ -159,7 +159,7 @@ fn pinned_loops_are_noted_and_found() {
     let protocols = vec!["per-flow".into(), "pyrrha".into()];
     let question = Question { congested: vec!["s0->s1".into()], protocols, ..question() };
     let answer = analyze(spec, [round], &question).unwrap();
-    assert_eq!(answer.notes, ["1 flow returns to a port; the rest of its path is left out"]);
+    assert_eq!(answer.notes, ["1 flow has a routing loop; its path is cut at the first repeated port"]);
     let cycle: Vec<&str> = answer.protocols[0].cycle.iter().map(|queue| queue.port.as_str()).collect();
     assert_eq!(cycle, ["s0:5", "s1:5"]);
     assert!(answer.protocols[1].deadlock_free);

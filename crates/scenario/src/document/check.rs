@@ -174,10 +174,14 @@ impl<'s> Checker<'s> {
                     let owners: Vec<_> = owners.map(|(name, _)| format!("\"{name}\"")).collect();
                     let hint = match (owners.is_empty(), known_names.is_empty()) {
                         (false, _) => {
-                            format!("it belongs to kind {} (allowed: {})", owners.join(", "), known_names.join(", "))
+                            format!(
+                                "this key belongs to kind {}; allowed: {}",
+                                owners.join(", "),
+                                known_names.join(", ")
+                            )
                         }
                         (true, false) => allowed_names(&entry.key, &known_names),
-                        (true, true) => "nothing is allowed here".into(),
+                        (true, true) => "this table has no keys".into(),
                     };
                     let error = Diagnostic::error(path, "unknown key").hint(hint);
                     self.errors.push(self.document.at(&entry.key_origin, error));
@@ -211,7 +215,7 @@ impl<'s> Checker<'s> {
                 (least, most) => format!("{least} to {most}"),
             };
             let entries = if wanted.ends_with(" 1") { "entry" } else { "entries" };
-            self.report(node, Diagnostic::error(path, format!("must have {wanted} {entries}, has {length}")));
+            self.report(node, Diagnostic::error(path, format!("must have {wanted} {entries}; found {length}")));
         }
     }
 

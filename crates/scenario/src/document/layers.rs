@@ -69,7 +69,7 @@ impl ValueNode {
                     match key.parse().ok().and_then(|index: usize| items.get_mut(index)) {
                         Some(item) => item.overlay(node, &path, diagnostics),
                         None => {
-                            let message = format!("a list of {length} has no entry \"{key}\" (entries count from 0)");
+                            let message = super::no_entry(key, length);
                             diagnostics.push((key_origin.clone(), Diagnostic::error(path, message)));
                         }
                     }
@@ -123,7 +123,7 @@ traffic.2.load = 0.7
     #[test]
     fn indices_beyond_a_list_are_rejected() {
         let result = layered(&[&["base"], &["axes", "other", "beyond"]]);
-        let message = "a.toml:12:9: error: traffic.2: a list of 2 has no entry \"2\" (entries count from 0)";
+        let message = "a.toml:12:9: error: traffic.2: there is no entry 2: the list has 2 entries, counted from 0";
         assert_eq!(result, Err(message.into()));
     }
 

@@ -149,7 +149,7 @@ impl Document {
             let span = error.span().unwrap_or(text.len()..text.len());
             let culprit = text.get(span.clone()).filter(|culprit| !culprit.trim().is_empty() && culprit.len() <= 60);
             let culprit = culprit.map_or(String::new(), |culprit| format!(" ({culprit})"));
-            let error = Diagnostic::error("", format!("not TOML: {}{culprit}", error.message()));
+            let error = Diagnostic::error("", format!("invalid TOML: {}{culprit}", error.message()));
             reader.errors.push((reader.lines.origin(span.start), error));
         }
         let root = if reader.errors.is_empty() {
@@ -320,7 +320,13 @@ fn integer(digits: &str, radix: u32) -> Result<Value, String> {
     i64::from_str_radix(digits, radix)
         .map(Value::from)
         .or_else(|_| u64::from_str_radix(digits, radix).map(Value::from))
-        .map_err(|_| format!("is {digits}, must be at most {}", u64::MAX))
+        .map_err(|_| format!("{digits} is too large; must be at most {}", u64::MAX))
+}
+
+/// Returns the message about an index that a list of `length` entries does not have.
+fn no_entry(index: &str, length: usize) -> String {
+    let entries = if length == 1 { "entry" } else { "entries" };
+    format!("there is no entry {index}: the list has {length} {entries}, counted from 0")
 }
 
 /// Returns the path of `key` below `path`.

@@ -16,7 +16,7 @@ impl Document {
     /// # Errors
     /// If the assignment has no `=`, an index does not exist, or a key is below a scalar.
     pub fn set(&mut self, assignment: &str) -> Result<(), Vec<Diagnostic>> {
-        const EXAMPLE: &str = "write KEY=VALUE, as in traffic.0.load=0.6";
+        const EXAMPLE: &str = "write KEY=VALUE, for example traffic.0.load=0.6";
         let fail =
             |path: &str, message| vec![Diagnostic { file: Some("--set".into()), ..Diagnostic::error(path, message) }];
         let (path, text) =
@@ -53,11 +53,11 @@ impl ValueNode {
     /// Returns the value called `key` below this one. A table inserts a missing key.
     fn open(&mut self, key: &str) -> Result<&mut ValueNode, String> {
         match &mut self.content {
-            Content::Scalar(_) => Err(format!("\"{key}\" is below a value that is not a table")),
+            Content::Scalar(_) => Err(format!("cannot set \"{key}\": the value above it is not a table")),
             Content::List(items) => {
                 let length = items.len();
                 let item = key.parse().ok().and_then(|index: usize| items.get_mut(index));
-                item.ok_or_else(|| format!("a list of {length} has no entry \"{key}\" (entries count from 0)"))
+                item.ok_or_else(|| super::no_entry(key, length))
             }
             Content::Table(entries) => {
                 let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
@@ -128,19 +128,19 @@ mod tests {
     #[test]
     fn wrong_assignments_are_rejected() {
         for (assignment, message) in [
-            ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, as in traffic.0.load=0.6"),
-            ("=3", "--set: error: \"\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6"),
+            ("seed", "--set: error: \"seed\" has no \"=\"; write KEY=VALUE, for example traffic.0.load=0.6"),
+            ("=3", "--set: error: \"\" is not a key; write KEY=VALUE, for example traffic.0.load=0.6"),
             (
                 "run..seed=1",
-                "--set: error: run..seed: \"run..seed\" is not a key; write KEY=VALUE, as in traffic.0.load=0.6",
+                "--set: error: run..seed: \"run..seed\" is not a key; write KEY=VALUE, for example traffic.0.load=0.6",
             ),
             (
                 "traffic[x].load=1",
-                "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, as in \
+                "--set: error: traffic[x].load: \"traffic[x].load\" is not a key; write KEY=VALUE, for example \
                     traffic.0.load=0.6",
             ),
-            ("traffic.1.load=1", "--set: error: traffic.1: a list of 1 has no entry \"1\" (entries count from 0)"),
-            ("cc.gain.x=1", "--set: error: cc.gain.x: \"x\" is below a value that is not a table"),
+            ("traffic.1.load=1", "--set: error: traffic.1: there is no entry 1: the list has 1 entry, counted from 0"),
+            ("cc.gain.x=1", "--set: error: cc.gain.x: cannot set \"x\": the value above it is not a table"),
         ] {
             assert_eq!(after(&[assignment]), Err(message.into()));
         }

@@ -44,7 +44,7 @@ impl<'a> Config<'a> {
     fn single(&mut self, key: &str) -> Option<Token<'a>> {
         let (token, values) = self.entry(key)?;
         if values.len() != 1 {
-            self.errors.at(token, format!("{key} has one value; found {}", values.len()));
+            self.errors.at(token, format!("{key} takes one value; found {}", values.len()));
         }
         values.first().copied()
     }
@@ -84,13 +84,14 @@ impl<'a> Config<'a> {
     pub(super) fn by_rate<T>(&mut self, key: &str, expected: &str, read: Reader<T>) -> Option<BTreeMap<Rate, T>> {
         let (token, values) = self.entry(key)?;
         let (Some((&count, pairs)), errors) = (values.split_first(), &mut self.errors) else {
-            self.errors.at(token, format!("{key} has no value; expected a count and as many pairs of rate and value"));
+            self.errors
+                .at(token, format!("{key} has no value; expected a count, then that many pairs of rate and value"));
             return None;
         };
         let count = errors.integer(count, "the number of pairs", 0, u32::MAX)?;
         if pairs.len() as u64 != 2 * u64::from(count) {
             let (count, values) = (counted(count, "pair"), counted(pairs.len(), "value"));
-            errors.at(token, format!("{key} announces {count} of rate and value; found {values}"));
+            errors.at(token, format!("{key} announces {count} of rate and value, but {values} follow"));
             return None;
         }
         let mut pair = |pair: &[Token<'_>]| {
@@ -105,12 +106,12 @@ impl<'a> Config<'a> {
     pub(super) fn link_down(&mut self) -> Option<(Duration, u32, u32)> {
         let (token, values) = self.entry("LINK_DOWN")?;
         let [after, a, b] = values[..] else {
-            self.errors.at(token, format!("LINK_DOWN has three values, <us> <node> <node>; found {}", values.len()));
+            self.errors.at(token, format!("LINK_DOWN takes three values, <us> <node> <node>; found {}", values.len()));
             return None;
         };
         let after = self.errors.read(after, "a number of microseconds", |text| ticks(text, 6));
-        let a = self.errors.integer(a, "the number of a node", 0, u32::MAX);
-        let b = self.errors.integer(b, "the number of a node", 0, u32::MAX);
+        let a = self.errors.integer(a, "a node number", 0, u32::MAX);
+        let b = self.errors.integer(b, "a node number", 0, u32::MAX);
         after.filter(|after| *after > 0).map(Duration::from_ps).zip(a.zip(b)).map(|(after, (a, b))| (after, a, b))
     }
 

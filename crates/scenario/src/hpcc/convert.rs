@@ -108,11 +108,13 @@ pub fn convert_texts(
     let (unused, wrong) = rest.finish();
     errors.extend(wrong);
     if !unused.is_empty() {
-        notes.push(format!("keys without effect here, ignored: {}", unused.join(", ")));
+        notes.push(format!("ignored keys, which have no effect in Backwater: {}", unused.join(", ")));
     }
     if config.is_none() {
         notes.push(
-            "no config.txt: DCQCN with the parameters that the simulators ship, Backwater's default buffer".into(),
+            "no config.txt: DCQCN has the default parameters of the HPCC simulators, switches have Backwater's \
+                default buffer"
+                .into(),
         );
     }
     if errors.is_empty() { Ok(Converted { toml: toml.finish(&notes), notes }) } else { Err(errors) }
@@ -144,7 +146,7 @@ impl Translation<'_> {
         self.toml.quoted("kind", "go-back-n");
         self.toml.quoted("nack_interval", Duration::from_us(500));
         self.toml.quoted("timeout", "0 s");
-        self.neutral("L2_BACK_TO_ZERO", 0, "a lost packet is repeated, not its whole chunk");
+        self.neutral("L2_BACK_TO_ZERO", 0, "retransmission starts at the lost packet, not at the start of its chunk");
         self.traffic(flows, offset);
     }
 
@@ -159,7 +161,7 @@ impl Translation<'_> {
         if let Some(stop) = stop.filter(|stop| *stop <= last.since(offset).ps()) {
             let late = starts().filter(|start| start.since(offset).ps() >= stop).count();
             let late = counted(late, "flow");
-            self.notes.push(format!("{late} left out that would start at SIMULATOR_STOP_TIME or later"));
+            self.notes.push(format!("left out {late} with a start at or after SIMULATOR_STOP_TIME"));
         }
         let until = stop.map_or(until, |stop| until.min(stop));
         self.toml.section("run");
@@ -196,15 +198,19 @@ impl Translation<'_> {
     fn classes(&mut self) -> BTreeSet<Class> {
         let mut classes: BTreeSet<_> = self.traffic.flows.iter().map(|flow| flow.pg.unwrap_or(DATA)).collect();
         if classes.remove(&Class::CONTROL) {
-            self.notes
-                .push("priority group 0 is the control class here: its flows are neither paused nor charged".into());
+            self.notes.push(
+                "priority group 0 is the control class in Backwater: its packets are never paused and take no \
+                    buffer space"
+                    .into(),
+            );
         }
         if classes.is_empty() {
             classes.insert(DATA);
         }
         if classes.len() > 1 {
-            self.notes
-                .push("several priority groups: headroom and private buffer are set aside for each of them".into());
+            self.notes.push(
+                "several priority groups: every port reserves headroom and private buffer for each of them".into(),
+            );
         }
         classes
     }
@@ -219,7 +225,7 @@ impl Translation<'_> {
         self.toml.set("scheduler", "{ kind = \"round-robin\" }");
         let kind = if self.config.flag("ENABLE_PFC").unwrap_or(true) { "pfc" } else { "none" };
         self.toml.set("flow_control", format!("{{ kind = \"{kind}\" }}"));
-        self.neutral("USE_DYNAMIC_PFC_THRESHOLD", 1, "the threshold of PFC is dynamic");
+        self.neutral("USE_DYNAMIC_PFC_THRESHOLD", 1, "the PFC threshold is always dynamic");
 
         self.toml.section("switch.headroom");
         self.toml.quoted("kind", "sih");
@@ -232,7 +238,7 @@ impl Translation<'_> {
             self.toml.quoted("headroom", most);
             if headrooms.len() > 1 {
                 self.notes
-                    .push(format!("links differ: every port has the headroom of the one that needs most, {most}"));
+                    .push(format!("links differ: every port has the largest headroom that any port needs, {most}"));
             }
         }
         self.toml.quoted("resume_offset", Bytes(3072));
@@ -246,7 +252,7 @@ impl Translation<'_> {
         let ahead = self.config.flag("ACK_HIGH_PRIO").unwrap_or(false);
         let class = if ahead { Class::CONTROL } else { classes.first().copied().unwrap_or(DATA) };
         self.toml.set("ack_class", class.0);
-        self.neutral("RATE_BOUND", 1, "flows are always held to their rate");
+        self.neutral("RATE_BOUND", 1, "hosts always pace flows at their rate");
     }
 
     fn congestion_control(&mut self) {
@@ -270,7 +276,7 @@ impl Translation<'_> {
                     _ => "",
                 };
                 let known = "expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)";
-                self.config.refuse("CC_MODE", format!("CC_MODE {mode}{name} is not available yet; {known}"));
+                self.config.refuse("CC_MODE", format!("CC_MODE {mode}{name} is not supported; {known}"));
             }
         }
     }
@@ -279,8 +285,8 @@ impl Translation<'_> {
     fn has_window(&mut self) -> bool {
         let window = self.config.flag("HAS_WIN").unwrap_or(false);
         if window {
-            self.neutral("VAR_WIN", 1, "the window follows the rate");
-            self.neutral("GLOBAL_T", 1, "the window is that of the longest base RTT");
+            self.neutral("VAR_WIN", 1, "the window is always proportional to the rate");
+            self.neutral("GLOBAL_T", 1, "the window always follows from the longest base RTT");
         }
         self.config.pass_over(&["VAR_WIN", "GLOBAL_T"]);
         window
@@ -340,12 +346,12 @@ impl Translation<'_> {
             let value = self.config.rate(key);
             self.toml.maybe_quoted(field, value);
         }
-        self.neutral("HAS_WIN", 1, "HPCC always has a window");
-        self.neutral("VAR_WIN", 1, "the window follows the rate");
-        self.neutral("GLOBAL_T", 1, "T is the longest base RTT of any pair of hosts");
-        self.neutral("FAST_REACT", 1, "HPCC reacts to every ACK");
-        self.neutral("MULTI_RATE", 0, "HPCC has one rate for all hops");
-        self.neutral("SAMPLE_FEEDBACK", 0, "every ACK carries telemetry");
+        self.neutral("HAS_WIN", 1, "HPCC always limits the bytes in flight by a window");
+        self.neutral("VAR_WIN", 1, "the window is always proportional to the rate");
+        self.neutral("GLOBAL_T", 1, "T is always the longest base RTT of any pair of hosts");
+        self.neutral("FAST_REACT", 1, "HPCC always reacts to every ACK");
+        self.neutral("MULTI_RATE", 0, "HPCC always has one rate for all hops");
+        self.neutral("SAMPLE_FEEDBACK", 0, "every ACK always carries telemetry");
         self.config.pass_over(&["INT_MULTI"]);
     }
 
@@ -368,7 +374,7 @@ impl Translation<'_> {
                 missing("PMAX_MAP", pmax.contains_key(&rate)),
             ];
             for key in missing.iter().flatten() {
-                self.config.refuse(key, format!("{key} has no entry for {rate}, the rate of a link"));
+                self.config.refuse(key, format!("{key} has no entry for the link rate {rate}"));
             }
             if missing.iter().all(Option::is_none) {
                 found.push((rate, kmin[&rate], kmax[&rate], pmax[&rate]));
@@ -385,8 +391,8 @@ impl Translation<'_> {
         });
         if !fixed && !in_proportion || found.iter().any(|entry| entry.3 != pmax) {
             self.notes.push(format!(
-                "ECN thresholds that are neither fixed nor in proportion to the rate: those of {rate} were taken, in \
-                    proportion"
+                "the ECN thresholds are neither equal nor proportional to the link rate: the thresholds of {rate} are \
+                    scaled to all rates"
             ));
         }
         self.toml.section("congestion_control.ecn");
@@ -402,10 +408,10 @@ impl Translation<'_> {
         self.toml.section("load_balance");
         self.toml.quoted("kind", "ecmp");
         if let Some(mode @ 1..) = self.config.integer("LB_MODE", 0, u32::MAX) {
-            self.config.refuse("LB_MODE", format!("LB_MODE {mode} is not available yet; expected 0 (ECMP)"));
+            self.config.refuse("LB_MODE", format!("LB_MODE {mode} is not supported; expected 0 (ECMP)"));
         }
         if self.config.flag("ENABLE_IRN") == Some(true) {
-            self.config.refuse("ENABLE_IRN", "IRN is not available yet; expected 0".into());
+            self.config.refuse("ENABLE_IRN", "IRN is not supported; expected 0".into());
         }
     }
 
@@ -425,7 +431,7 @@ impl Translation<'_> {
     /// Adds a note if `key` is not `value`; `here` is the behaviour of the model.
     fn neutral(&mut self, key: &str, value: u32, here: &str) {
         if let Some(other) = self.config.integer(key, 0, u32::MAX).filter(|other| *other != value) {
-            self.notes.push(format!("{key} {other} is not available: {here}"));
+            self.notes.push(format!("{key} {other} is not supported: {here}"));
         }
     }
 
@@ -490,7 +496,7 @@ impl Toml {
     }
 
     fn finish(self, notes: &[String]) -> String {
-        let mut head = "# Made from the files of an HPCC-family simulator.\n".to_owned();
+        let mut head = "# Converted from files of an HPCC-family simulator.\n".to_owned();
         for note in notes {
             head += &format!("# - {}\n", note.replace(char::is_control, " "));
         }

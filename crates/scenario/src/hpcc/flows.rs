@@ -87,14 +87,14 @@ pub fn read_flows(text: &str, name: &str, dialect: Option<FlowDialect>) -> Resul
     }
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: the text after the {} announced, from line {}, is ignored",
+            "{name}: the header announces {}; the text from line {} on is ignored",
             counted(announced, "flow"),
             line.number
         ));
     }
     if let Some(early) = flows.windows(2).find(|pair| pair[1].start < pair[0].start) {
         notes.push(format!(
-            "{name}: the flow of line {} starts before the previous flow; the flows were sorted",
+            "{name}: the flow of line {} starts before the previous flow; flows are sorted by start time",
             early[1].line
         ));
         flows.sort_by_key(|flow| flow.start);
@@ -118,7 +118,7 @@ impl HpccFlows {
                 } else if !graph.is_host(end) {
                     errors.push(flow.line, 1, format!("the {column} {} is a switch, not a host", end.0));
                 } else if graph.has_failed(end) {
-                    errors.push(flow.line, 1, format!("the {column} {} is one of topology.failed_nodes", end.0));
+                    errors.push(flow.line, 1, format!("the {column} {} has failed (topology.failed_nodes)", end.0));
                 }
             }
         }
@@ -132,14 +132,14 @@ fn read_count(line: Line<'_>, dialect: Option<FlowDialect>, errors: &mut Errors<
     if dialect == Some(FlowDialect::Pyrrha)
         && let Some(token) = tokens.next()
     {
-        errors.integer(token, "a second number, of which nothing follows", 0, u64::MAX);
+        errors.integer(token, "a second number, which is ignored", 0, u64::MAX);
     }
     if let Some(token) = tokens.next() {
         let allowed = match dialect {
-            Some(FlowDialect::Pyrrha) => "the number of flows and one more",
-            _ => "the number of flows alone",
+            Some(FlowDialect::Pyrrha) => "the number of flows and at most one more number",
+            _ => "only the number of flows",
         };
-        errors.at(token, format!("the first line has {allowed}"));
+        errors.at(token, format!("the first line must contain {allowed}"));
     }
     count
 }
@@ -159,22 +159,22 @@ fn read_flow(line: Line<'_>, dialect: FlowDialect, columns: usize, errors: &mut 
                 FlowDialect::Hpcc => "6 columns, <src> <dst> <pg> <dport> <bytes> <start s>",
                 FlowDialect::Conweave => "5 columns, <src> <dst> <pg> <bytes> <start s>",
                 FlowDialect::Pyrrha => {
-                    "4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line"
+                    "4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], the same number in every line"
                 }
             };
             errors.push(line.number, 1, format!("a flow has {expected}; found {}", tokens.len()));
             return None;
         }
     };
-    let mut node = |token: Token<'_>| errors.integer(token, "the number of a host", 0, u32::MAX);
+    let mut node = |token: Token<'_>| errors.integer(token, "a host number", 0, u32::MAX);
     let (from, to) = (node(src), node(dst));
     let pg = optional(pg, |token| errors.integer(token, "a priority group", 0, 7u8));
     let dport = optional(dport, |token| errors.integer(token, "a port", 0, u16::MAX));
     let bytes = errors.integer(bytes, "a size in bytes", 1, u64::MAX - 1);
-    let start = errors.read(start, "a start in seconds such as 2.000001", |text| ticks(text, 12));
+    let start = errors.read(start, "a start time in seconds such as 2.000001", |text| ticks(text, 12));
     let (from, to) = (from?, to?);
     if from == to {
-        errors.at(dst, format!("a flow from host {from} to itself"));
+        errors.at(dst, format!("host {from} cannot send to itself"));
     }
     Some(HpccFlow {
         src: NodeId(from),

@@ -76,10 +76,10 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnos
         };
         for token in line.tokens() {
             if found == announced {
-                errors.at(token, format!("\"{}\" is one too many: the header announces {numbers}", token.text));
+                errors.at(token, format!("unexpected \"{}\"; the header announces {numbers}", token.text));
                 break;
             }
-            let Some(id) = errors.integer(token, "the number of a switch", 0, header.nodes - 1) else {
+            let Some(id) = errors.integer(token, "a switch number", 0, header.nodes - 1) else {
                 // The rest of the file cannot be interpreted.
                 return Err(errors.into_list());
             };
@@ -97,7 +97,7 @@ pub fn read_topology(text: &str, name: &str) -> Result<HpccTopology, Vec<Diagnos
     let links = links.into_iter().filter_map(|line| read_link(line, &header, &mut errors)).collect();
     if let Some(line) = lines.next() {
         notes.push(format!(
-            "{name}: the text after the {} announced, from line {}, is ignored",
+            "{name}: the header announces {}; the text from line {} on is ignored",
             counted(header.links, "link"),
             line.number
         ));
@@ -140,22 +140,22 @@ fn read_header(line: Line<'_>, errors: &mut Errors<'_>) -> Option<Header> {
                 1,
                 format!("the first line has {} words; expected 3 (HPCC, ConWeave) or 6 (SimAI, Pyrrha)", tokens.len()),
             );
-            errors.hint("HPCC begins with <nodes> <switches> <links>");
+            errors.hint("the first line of an HPCC file is <nodes> <switches> <links>");
             return None;
         }
     };
     let count = errors.integer(nodes, "the number of nodes", 2, MOST)?;
     let nv_switches =
         nv_switches.map_or(Some(0), |token| errors.integer(token, "the number of NVSwitches", 0, count - 1));
-    let switches = errors.integer(switches, "the number of switches, less than that of nodes", 0, count - 1);
+    let switches = errors.integer(switches, "the number of switches, less than the number of nodes", 0, count - 1);
     let links = errors.integer(links, "the number of links", 1, MOST);
     let (nv_switches, switches, links) = (nv_switches?, switches?, links?);
     match count.checked_sub(nv_switches + switches) {
         None | Some(0) => {
-            errors.at(nodes, format!("{count} nodes without {} switches leave no host", nv_switches + switches))
+            errors.at(nodes, format!("{count} nodes, of which {} are switches, leave no host", nv_switches + switches))
         }
         Some(hosts) if hosts > 2 * links => {
-            errors.at(nodes, format!("{} cannot reach {hosts} hosts", counted(links, "link")))
+            errors.at(nodes, format!("{} cannot connect {hosts} hosts", counted(links, "link")))
         }
         Some(_) => {}
     }
@@ -175,29 +175,29 @@ fn read_link(line: Line<'_>, header: &Header, errors: &mut Errors<'_>) -> Option
         errors.push(line.number, 1, format!("a link has {expected} columns, {columns}; found {}", tokens.len()));
         return None;
     }
-    let a = errors.integer(tokens[0], "the number of a node", 0, header.nodes - 1);
-    let b = errors.integer(tokens[1], "the number of a node", 0, header.nodes - 1);
+    let a = errors.integer(tokens[0], "a node number", 0, header.nodes - 1);
+    let b = errors.integer(tokens[1], "a node number", 0, header.nodes - 1);
     let rate = errors.read(tokens[2], "a bit rate such as 100Gbps", rate);
-    if let Some(why) = rate.and_then(LinkLimits::rate) {
-        errors.at(tokens[2], format!("the rate {why}"));
-        errors.hint(format!("a rate without a unit counts {} here; write for example 100Gbps", units[0]));
+    if let Some((rate, why)) = rate.and_then(|rate| Some((rate, LinkLimits::rate(rate)?))) {
+        errors.at(tokens[2], format!("the rate is {rate}; {why}"));
+        errors.hint(format!("a rate without a unit is in {}; write for example 100Gbps", units[0]));
     }
     let delay = errors.read(tokens[3], "a delay such as 1000ns", span);
-    if let Some(why) = delay.and_then(LinkLimits::delay) {
-        errors.at(tokens[3], format!("the delay {why}"));
-        errors.hint(format!("a delay without a unit counts {} here; write for example 1000ns", units[1]));
+    if let Some((delay, why)) = delay.and_then(|delay| Some((delay, LinkLimits::delay(delay)?))) {
+        errors.at(tokens[3], format!("the delay is {delay}; {why}"));
+        errors.hint(format!("a delay without a unit is in {}; write for example 1000ns", units[1]));
     }
     let error_rate = match tokens.get(4) {
         Some(&token) => errors.read(token, "a probability", real).filter(|&error_rate| {
             let why = LinkLimits::error_rate(error_rate);
-            why.iter().for_each(|why| errors.at(token, format!("the error rate {why}")));
+            why.iter().for_each(|why| errors.at(token, format!("the error rate is {error_rate}; {why}")));
             why.is_none()
         }),
         None => Some(0.0),
     };
     let (a, b) = (a?, b?);
     if a == b {
-        errors.at(tokens[1], format!("a link from node {a} to itself"));
+        errors.at(tokens[1], format!("node {a} is linked to itself"));
     }
     Some(LinkSpec { a: NodeId(a), b: NodeId(b), rate: rate?, delay: delay?, error_rate: error_rate? })
 }

@@ -38,7 +38,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
     diagnostics.error(
         run.until > Time::ZERO && warmed_up >= until,
         "run.warmup",
-        format_args!("must be less than run.until, {until}"),
+        format_args!("must be less than run.until ({until})"),
     );
     diagnostics.error(
         network.mtu < Bytes(1) || network.mtu > LARGEST_MTU,
@@ -52,7 +52,7 @@ pub(super) fn options(scenario: &Scenario) -> Vec<Diagnostic> {
         scenario.load_balance.reorders() && !scenario.recovery.tolerates_reordering(),
         "load_balance.kind",
         format_args!(
-            "{} reorders packets, and {} takes each reordering for a loss; in-any-order does not",
+            "{} reorders packets, but {} treats every reordering as a loss; use in-any-order recovery",
             scenario.load_balance.name(),
             scenario.recovery.name()
         ),
@@ -78,7 +78,7 @@ fn switch(scenario: &Scenario, diagnostics: &mut Diagnostics) {
         diagnostics.error(
             *class == Class::CONTROL,
             &path,
-            "is 0, the control class, which is never paused and has no headroom",
+            "must not be 0: the control class is never paused and has no headroom",
         );
         diagnostics.error(!seen.insert(*class), &path, "is listed twice");
     }
@@ -218,8 +218,10 @@ pub(super) fn borders(spec: &NetworkSpec) -> Vec<Diagnostic> {
     });
     if let Some((ends, [one, other])) = foreign {
         let [a, b] = ends.map(|node| &spec.nodes[node].name);
-        let message =
-            format_args!("\"{a}\" runs {one} and \"{b}\" {other}: neither pauses the other, so full buffers drop");
+        let message = format_args!(
+            "\"{a}\" runs {one}, but its neighbour \"{b}\" runs {other}: neither can pause the other, so full buffers \
+                drop packets"
+        );
         diagnostics.warning(true, "groups", message);
     }
     diagnostics.into_vec()
@@ -265,18 +267,20 @@ pub(super) fn shared_buffers(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let Some(switch) = found else { return diagnostics.into_vec() };
     let remedy = if wiring.ports_of(switch).iter().any(|port| uses_pfc(switch, port)) {
         let node = &spec.nodes[switch].name;
-        format!(
-            "\"{node}\" pauses only neighbours with PFC at its thresholds; higher thresholds (alpha, xoff) make drops \
-                rarer"
-        )
+        format!("\"{node}\" sends PAUSE frames at this threshold only to neighbours with PFC; raise alpha or xoff")
     } else {
-        format!("headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} shares the whole buffer")
+        format!(
+            "set headroom = {{ kind = \"static\", xoff = \"{buffer}\", headroom = \"0 B\" }} to share the whole buffer"
+        )
     };
     let name = spec.flow_control(switch).name();
     diagnostics.warning(
         true,
         &format!("{}.kind", path_of(spec, switch, "flow_control")),
-        format_args!("{name} bounds queues, but not the arrivals at a port, where packets may be dropped: {remedy}"),
+        format_args!(
+            "{name} limits every queue, but not the bytes that an ingress port holds, so a port above its \
+            threshold drops packets; {remedy}"
+        ),
     );
     diagnostics.into_vec()
 }
@@ -293,7 +297,8 @@ pub(super) fn relays_that_drop(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let wiring = Wiring::new(&spec.nodes, &spec.links);
     let relays_pauses = |relay: &NodeId| spec.flow_control_of(*relay, &wiring).facts(true).relays_pauses;
     if let Some(relay) = nodes(NodeKind::Relay, spec).find(relays_pauses) {
-        let message = "bounds the buffers of relaying hosts that pass PAUSEs on, so they may drop lossless packets";
+        let message = "limits the buffers of relaying hosts; they forward PAUSE frames but send none themselves, so \
+            they may drop lossless packets";
         diagnostics.warning(spec.host.relay.buffer.is_some(), "host.relay.buffer", message);
         let is_bounded = spec.site(relay, &wiring, Shape::default(), Duration::ZERO).headroom.bounds_ingress;
         diagnostics.warning(is_bounded, &path_of(spec, relay, "headroom"), message);
@@ -358,8 +363,8 @@ pub(super) fn headrooms(fabric: &Fabric) -> Vec<Diagnostic> {
     }
     let warning = |(path, node, need): (String, NodeId, u64)| {
         let (name, need) = (&spec.nodes[node].name, Bytes(need));
-        let message = format!("may lose packets: \"{name}\" needs up to {need}");
-        Diagnostic::warning(path, message).hint("without this option, every port has what it needs")
+        let message = format!("is too small and may cause packet loss; \"{name}\" needs up to {need}");
+        Diagnostic::warning(path, message).hint("omit this option to give every port the headroom that it needs")
     };
     needs.into_iter().map(warning).collect()
 }
@@ -372,7 +377,7 @@ pub(super) fn congestion_points(fabric: &Fabric) -> Vec<Diagnostic> {
     diagnostics.warning(
         spec.host.relay.congestion_point && relays(spec) && nodes(NodeKind::Relay, spec).all(is_idle),
         "host.relay.congestion_point",
-        format_args!("has no effect: {} does nothing to packets that pass a switch", spec.congestion.name()),
+        format_args!("has no effect: {} does not process packets at switches", spec.congestion.name()),
     );
     diagnostics.into_vec()
 }
@@ -386,7 +391,7 @@ pub(super) fn choices(fabric: &Fabric) -> Vec<Diagnostic> {
     diagnostics.warning(
         spec.load_balance.name() != "ecmp" && fabric.shape().choices <= 1 && !may_change,
         "load_balance.kind",
-        "has no effect: no switch has a choice of ports on the shortest paths between hosts",
+        "has no effect: no switch has more than one egress port on the shortest paths to any host",
     );
     diagnostics.into_vec()
 }
@@ -443,7 +448,7 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
         most_reserved.reserved >= buffer,
         option,
         format_args!(
-            "must be more than the {} that \"{}\" reserves as headroom and private buffer ({}, {})",
+            "must exceed the {} that \"{}\" reserves as headroom and private buffer ({}, {})",
             most_reserved.reserved,
             name(most_reserved),
             counted(most_reserved.ports, "port"),
@@ -454,8 +459,8 @@ fn buffers_of(kind: NodeKind, spec: &NetworkSpec, option: &str) -> Vec<Diagnosti
         most_reserved.reserved < buffer && most_held.with_thresholds > buffer,
         &format!("{}.{}", path_of(spec, most_held.node, "headroom"), most_held.option),
         format_args!(
-            "cannot be reached by all {} of \"{}\" at once with a buffer of {buffer}, so packets may be dropped; \
-                needs {}",
+            "is too large for a buffer of {buffer}: if all {} of \"{}\" reach this threshold, packets may be dropped; \
+                needs a buffer of {}",
             counted(most_held.ports, "port"),
             name(most_held),
             most_held.with_thresholds
@@ -475,15 +480,15 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
     for &(tag, class) in &traffic.classes {
         let tag = &traffic.tags[usize::from(tag)];
         let path = format!("{}.class", part_called(tag, scenario));
-        diagnostics.error(class == Class::CONTROL, &path, "is 0, the control class, must be from 1 to 7");
+        diagnostics.error(class == Class::CONTROL, &path, "must be from 1 to 7; class 0 is the control class");
         diagnostics.warning(
             class != Class::CONTROL && flow_control.is_lossless && !lossless.contains(&class),
             &path,
-            format_args!("\"{tag}\" is of class {}, which is not in switch.lossless, so full buffers drop it", class.0),
+            format_args!("class {} of \"{tag}\" is not in switch.lossless, so full buffers drop its packets", class.0),
         );
         if let Some((name, lowest)) = raised {
             let message = format_args!(
-                "must be {}, the lowest of switch.lossless: {name} moves packets to the next class",
+                "must be {}, the lowest class of switch.lossless, since {name} moves packets to higher classes",
                 lowest.0
             );
             diagnostics.error(class != lowest && lossless.contains(&class), &path, message);
@@ -492,7 +497,7 @@ pub(super) fn classes(scenario: &Scenario, traffic: &Traffic) -> Vec<Diagnostic>
     if let Some((name, lowest)) = raised {
         let class = scenario.host.ack_class;
         let message = format_args!(
-            "must be 0 or {}, the lowest of switch.lossless: {name} moves packets to the next class",
+            "must be 0 or {}, the lowest class of switch.lossless, since {name} moves packets to higher classes",
             lowest.0
         );
         diagnostics.error(class != lowest && lossless.contains(&class), "host.ack_class", message);

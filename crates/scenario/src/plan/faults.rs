@@ -13,13 +13,14 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut V
     for (i, fault) in faults.iter().enumerate() {
         let (down, up) = (fault.down, fault.up.unwrap_or(Time::NEVER));
         if up <= down {
-            let message = format!("must be after the link goes down, at {down}");
+            let message = format!("must be after the failure at {down}");
             diagnostics.push(Diagnostic::error(format!("faults[{i}].up"), message));
         }
         let mut end = |side: usize| {
             let name = &fault.link[side];
             graph.node(name).or_else(|| {
-                let error = Diagnostic::error(format!("faults[{i}].link[{side}]"), "there is no such node");
+                let error =
+                    Diagnostic::error(format!("faults[{i}].link[{side}]"), format!("there is no node \"{name}\""));
                 diagnostics.push(error.did_you_mean(name, graph.nodes.iter().map(|node| node.name.as_str())));
                 None
             })
@@ -28,7 +29,7 @@ pub(super) fn resolve(faults: &[FaultConfig], graph: &Graph, diagnostics: &mut V
         for link in links(i, fault, (a, b), graph, diagnostics) {
             if resolved.iter().any(|other| other.link == link && down <= other.up && other.down <= up) {
                 let message = format!(
-                    "the link between \"{}\" and \"{}\" is already down at that time, or is repaired at that time",
+                    "overlaps another failure of the link between \"{}\" and \"{}\"",
                     fault.link[0], fault.link[1]
                 );
                 diagnostics.push(Diagnostic::error(format!("faults[{i}].down"), message));

@@ -22,7 +22,7 @@ pub(super) fn routes(routes: &[RouteConfig], graph: &Graph, diagnostics: &mut Ve
                 graph.ports(node).iter().map(|(peer, _)| *peer).find(|peer| graph.name(*peer) == route.next);
             match neighbour {
                 Some(next) if !graph.nodes[next.0 as usize].kind.forwards() && hosts.iter().any(|to| *to != next) => {
-                    let message = format!("host \"{}\" does not forward packets of others", route.next);
+                    let message = format!("host \"{}\" does not relay packets of other hosts", route.next);
                     diagnostics.push(Diagnostic::error(format!("routes[{i}].next"), message));
                 }
                 Some(next) => resolved.extend(hosts.iter().map(|to| RouteSpec { node, to: *to, next })),
@@ -50,7 +50,7 @@ pub(super) fn interfaces(
         {
             let ports = graph.ports(node).len();
             if config.names.len() > ports {
-                let message = format!("\"{}\" has {}", graph.name(node), counted(ports, "port"));
+                let message = format!("\"{}\" has only {}", graph.name(node), counted(ports, "port"));
                 diagnostics.push(Diagnostic::error(format!("interfaces[{i}].names[{ports}]"), message));
             }
             for (port, name) in (0..ports as PortIx).zip(port_names(config)) {

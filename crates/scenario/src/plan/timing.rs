@@ -13,7 +13,9 @@ pub(super) fn clocks(probes: &ProbesConfig) -> Vec<Diagnostic> {
     let least = Diagnostics::FINEST_CLOCK;
     let clocks = [("probes.sample_interval", probes.sample_interval), ("probes.deadlock_check", probes.deadlock_check)];
     let wrong = clocks.into_iter().filter(|(_, interval)| *interval > Duration::ZERO && *interval < least);
-    wrong.map(|(path, _)| Diagnostic::error(path, format!("must be at least {least}, or \"0 s\" for off"))).collect()
+    wrong
+        .map(|(path, _)| Diagnostic::error(path, format!("must be at least {least}, or \"0 s\" to disable it")))
+        .collect()
 }
 
 /// A kind of frame.
@@ -41,7 +43,12 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
     let mut kinds = vec![
         kind("a full data frame", framing.data(mtu, false, telemetry).wire, "network.mtu", [NOTICEABLE, TOO_SHORT]),
         kind("an ACK", framing.ack(telemetry).wire, "network.framing", [NOTICEABLE, NOTHING_LEFT]),
-        kind("a data frame with 1 B", framing.data(1, false, telemetry).wire, "network.framing", [NOTICEABLE, NEVER]),
+        kind(
+            "a data frame with 1 B of payload",
+            framing.data(1, false, telemetry).wire,
+            "network.framing",
+            [NOTICEABLE, NEVER],
+        ),
         kind("a PFC frame", framing.control().wire, "network.framing", [NOTHING_LEFT, NEVER]),
     ];
     let rates: BTreeMap<Rate, &LinkSpec> = spec.links.iter().rev().map(|link| (link.rate, link)).collect();
@@ -57,20 +64,20 @@ pub(super) fn frames(spec: &NetworkSpec) -> Vec<Diagnostic> {
             rates.iter().map(|(rate, link)| (link, cut(*rate))).max_by(|one, other| one.1.0.total_cmp(&other.1.0))?;
         let [a, b] = [link.a, link.b].map(|node| &spec.nodes[node].name);
         let message = format!(
-            "{name}, {wire} B, takes {time} on a link of {} (\"{a}\" to \"{b}\"), but {here} in this framing, {:.1} % \
-                less",
+            "{name} ({wire} B) takes {time} at {} (\"{a}\" to \"{b}\"), but this framing rounds it down to {here}, \
+                {:.1} % less",
             link.rate,
             share * 100.0
         );
         let allowed =
-            if wrong < NOTHING_LEFT { format!("; at most {} % are allowed", wrong * 100.0) } else { String::new() };
+            if wrong < NOTHING_LEFT { format!("; at most {} % is allowed", wrong * 100.0) } else { String::new() };
         if share > wrong {
             let remedy = if path == "network.mtu" { "larger frames or slower links" } else { "slower links" };
-            let advice = format!("framing = \"rocev2\" is exact; {remedy} are less inexact");
+            let advice = format!("use framing = \"rocev2\", which is exact, or {remedy}");
             Some(Diagnostic::error(path, format!("{message}{allowed}")).hint(advice))
         } else {
             let lapsed = if here == Duration::ZERO {
-                "; packets lost on such links do not violate the lossless guarantee"
+                "; packet loss on such links does not count as a violation of the lossless guarantee"
             } else {
                 ""
             };

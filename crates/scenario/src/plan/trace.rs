@@ -30,10 +30,10 @@ pub(super) fn resolve(
     let end = run.until + run.drain;
     let until = config.until.unwrap_or(Time::NEVER);
     if until <= config.from {
-        let message = format!("must be after probes.trace.from, {}", config.from);
+        let message = format!("must be after probes.trace.from ({})", config.from);
         diagnostics.push(Diagnostic::error("probes.trace.until", message));
     } else if config.from >= end {
-        let message = format!("must be before {end}, the latest end of the run");
+        let message = format!("must be before the latest possible end of the run ({end})");
         diagnostics.push(Diagnostic::error("probes.trace.from", message));
     }
     let given =
@@ -50,20 +50,19 @@ pub(super) fn resolve(
     let bytes = most_bytes(&spec, fabric, span);
     if bytes > LARGE && !matches!(spec.scope, TraceScope::Flows(_)) {
         let message = format!(
-            "may record {:.0} million events, {:.1} GB, if all traced links carry full packets until {}",
+            "may record {:.0} million events ({:.1} GB) if all traced links carry full packets until {}",
             bytes / EVENT_BYTES / 1e6,
             bytes / 1e9,
             config.from + span
         );
-        let hint = "reduce it by from, until, nodes, ports or flows";
+        let hint = "limit the trace with from, until, nodes, ports or flows";
         diagnostics.push(Diagnostic::warning("probes.trace", message).hint(hint));
     }
     spec
 }
 
 fn scope(config: &TraceConfig, graph: &Graph, fabric: &Fabric, diagnostics: &mut Vec<Diagnostic>) -> TraceScope {
-    let is_empty =
-        |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "is empty, so nothing would be traced");
+    let is_empty = |what: &str| Diagnostic::error(format!("probes.trace.{what}"), "must not be empty");
     if let Some(flows) = &config.flows {
         diagnostics.extend(flows.is_empty().then(|| is_empty("flows")));
         return TraceScope::Flows(flows.iter().copied().map(FlowId).collect());

@@ -43,7 +43,7 @@ pub struct BcubeConfig {
 
 /// A link property, by layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "must be one value for all layers, or a list with one for each")]
+#[serde(untagged, expecting = "must be one value for all layers, or a list with one value per layer")]
 #[schemars(inline)]
 pub enum PerLayer<T> {
     /// One value for every link.
@@ -59,8 +59,8 @@ impl<T: Copy> PerLayer<T> {
             PerLayer::All(value) => check(checks, field, *value),
             PerLayer::Each(values) => {
                 if values.len() as u64 != u64::from(k) + 1 {
-                    let (found, layers) = (counted(values.len(), "value"), u64::from(k) + 1);
-                    checks.error(field, format!("has {found}, must have {layers}, one for each layer"));
+                    let (found, wanted) = (values.len(), counted(u64::from(k) + 1, "value"));
+                    checks.error(field, format!("must have {wanted}, one per layer; found {found}"));
                 }
                 (0..)
                     .zip(values)
@@ -96,20 +96,19 @@ impl TopologyOptions for BcubeConfig {
     fn draft(&self, _: &Path) -> Result<Draft, Vec<Diagnostic>> {
         let mut checks = Checks::default();
         if self.n < 2 {
-            checks.error("n", format!("is {}, must be at least 2", self.n));
+            checks.error("n", "must be at least 2".into());
         }
         if self.k > MAX_K {
-            let (k, path) = (self.k, 2 * (u64::from(self.k) + 1));
-            let reason = format!("a path would have up to {path} links, and a route holds {MAX_HOPS}");
-            checks.error("k", format!("is {k}, must be 0, 1 or 2: {reason}; flow control is worked out up to k = 2"));
+            let links = 2 * (u64::from(self.k) + 1);
+            let reason = format!("a path would have up to {links} links, but a route has at most {MAX_HOPS}");
+            checks.error("k", format!("must be 0, 1 or 2: {reason}"));
         }
         let layers = self.k.min(MAX_K) + 1;
         let servers = u128::from(self.n).pow(layers);
         if layers == 1 {
             checks.size("n", servers);
         } else if servers > MAX_SERVERS {
-            let reason = "every server needs its own routes";
-            checks.error("n", format!("makes {servers} relaying servers, must be at most {MAX_SERVERS}: {reason}"));
+            checks.error("n", format!("makes {servers} relaying servers; at most {MAX_SERVERS} are supported"));
         }
         self.rate.check(&mut checks, "rate", self.k, Checks::rate);
         self.delay.check(&mut checks, "delay", self.k, Checks::delay);
@@ -132,7 +131,7 @@ impl TopologyOptions for BcubeConfig {
             }
         }
         draft.notes.push(format!(
-            "bcube: {} of {}, {} of {}",
+            "bcube: {} with {}, {} with {}",
             counted(servers.len(), "server"),
             counted(layers, "port"),
             counted(draft.nodes.len() - servers.len(), "switch"),

@@ -31,9 +31,9 @@ impl ChangedLink {
         let below = |key: &str, why: String| Diagnostic::error(format!("{path}.{key}"), why);
         let rate = self.rate.and_then(LinkLimits::rate).map(|why| below("rate", why));
         let delay = self.delay.and_then(LinkLimits::delay).map(|why| below("delay", why));
-        let count = (self.count == Some(0)).then(|| below("count", "is 0, must be at least 1".into()));
+        let count = (self.count == Some(0)).then(|| below("count", "must be at least 1".into()));
         let idle = (self.rate.is_none() && self.delay.is_none())
-            .then(|| Diagnostic::error(path, "changes nothing").hint("give rate, delay or both"));
+            .then(|| Diagnostic::error(path, "changes nothing").hint("set rate, delay or both"));
         [rate, delay, count, idle].into_iter().flatten().collect()
     }
 

@@ -75,11 +75,11 @@ impl TopologyOptions for CustomConfig {
                 let is_idle =
                     kind.has_endpoint() && !linked.contains(name) && !self.failures.failed_nodes.contains(name);
                 if name.is_empty() {
-                    checks.error(&format!("{key}[{i}]"), "is empty".into());
+                    checks.error(&format!("{key}[{i}]"), "must not be empty".into());
                 } else if let Some(wrong) = wrong_in_name(name) {
                     checks.error(&format!("{key}[{i}]"), wrong.into());
                 } else if ids.insert(name.as_str(), draft.node(kind, name)).is_some() {
-                    checks.error(&format!("{key}[{i}]"), format!("\"{name}\" is the name of another node"));
+                    checks.error(&format!("{key}[{i}]"), format!("another node is already called \"{name}\""));
                 } else if is_idle {
                     idle.error(&format!("{key}[{i}]"), format!("host \"{name}\" has no link"));
                 }
@@ -104,8 +104,9 @@ impl TopologyOptions for CustomConfig {
             for (side, name) in [("a_port", &link.a_port), ("b_port", &link.b_port)] {
                 let Some(name) = name else { continue };
                 let wrong = wrong_in_port_name(name).or_else(|| {
-                    (link.count > 1)
-                        .then(|| "must not be set if `count` is above 1: the links would share the name".into())
+                    (link.count > 1).then(|| {
+                        "must not be set if `count` is above 1: parallel links would share the port name".into()
+                    })
                 });
                 wrong.into_iter().for_each(|why| checks.error(&field(side), why));
             }

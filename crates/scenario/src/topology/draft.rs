@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most links of a fabric. Protects memory from a misplaced digit in a count.
 const MAX_LINKS: u64 = 1 << 22;
 
-/// Limits of link properties. Each check returns the error message: `"is 0 ps, must be ..."`.
+/// Limits of link properties. Each check returns the error message: `"must be from ..."`.
 pub(crate) struct LinkLimits;
 
 impl LinkLimits {
@@ -19,16 +19,16 @@ impl LinkLimits {
 
     pub(crate) fn rate(rate: Rate) -> Option<String> {
         let (low, high) = Self::RATES;
-        (rate < low || rate > high).then(|| format!("is {rate}, must be between {low} and {high}"))
+        (rate < low || rate > high).then(|| format!("must be from {low} to {high}"))
     }
 
     pub(crate) fn delay(delay: Duration) -> Option<String> {
         let (low, high) = Self::DELAYS;
-        (delay < low || delay > high).then(|| format!("is {delay}, must be between {low} and {high}"))
+        (delay < low || delay > high).then(|| format!("must be from {low} to {high}"))
     }
 
     pub(crate) fn error_rate(error_rate: f64) -> Option<String> {
-        (!(0.0..1.0).contains(&error_rate)).then(|| format!("is {error_rate}, must be at least 0 and less than 1"))
+        (!(0.0..1.0).contains(&error_rate)).then(|| "must be at least 0 and less than 1".into())
     }
 }
 
@@ -43,16 +43,16 @@ pub(crate) fn wrong_in_name(name: &str) -> Option<&'static str> {
 /// Returns the rule that `name` breaks as the name of a port.
 pub(crate) fn wrong_in_port_name(name: &str) -> Option<String> {
     if name.is_empty() {
-        return Some("is empty".into());
+        return Some("must not be empty".into());
     }
     if name.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some("must not be a number: numbers denote ports without a name".into());
+        return Some("must not be a number; numbers identify unnamed ports".into());
     }
     if name.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Some("must not contain spaces or control characters".into());
     }
     if name.len() > LONGEST_PORT_NAME {
-        return Some(format!("has {} bytes, must have at most {LONGEST_PORT_NAME}", name.len()));
+        return Some(format!("must have at most {LONGEST_PORT_NAME} bytes; has {}", name.len()));
     }
     let reserved = [":", "->"].into_iter().find(|reserved| name.contains(reserved));
     reserved.map(|reserved| format!("must not contain \"{reserved}\""))
@@ -158,7 +158,7 @@ impl Draft {
                         format!("topology.failed_links[{i}]"),
                         format!("there is no link between \"{a}\" and \"{b}\" to fail"),
                     )
-                    .hint("each entry removes one of a pair's parallel links"),
+                    .hint("each entry removes one link between the two nodes"),
                 ),
             }
         }
@@ -208,7 +208,7 @@ impl Checks {
 
     pub(super) fn count(&mut self, field: &str, count: u32) {
         if count == 0 {
-            self.error(field, "is 0, must be at least 1".into());
+            self.error(field, "must be at least 1".into());
         }
     }
 
@@ -234,7 +234,7 @@ impl Checks {
     /// well.
     pub(super) fn size(&mut self, field: &str, links: u128) {
         if links > u128::from(MAX_LINKS) {
-            self.error(field, format!("makes {links} links in all, must be at most {MAX_LINKS}"));
+            self.error(field, format!("makes {links} links; at most {MAX_LINKS} are supported"));
         }
     }
 

@@ -40,7 +40,7 @@ impl TopologyOptions for FatTreeConfig {
         let [host_link, uplink] = self.tiers.properties(self.exceptions.error_rate);
         let mut checks = Checks::default();
         if self.k < 2 || self.k % 2 == 1 {
-            checks.error("k", format!("is {}, must be an even number of at least 2", self.k));
+            checks.error("k", "must be an even number of at least 2".into());
         }
         if self.hosts_per_edge == Some(0) {
             checks.count("hosts_per_edge", 0);

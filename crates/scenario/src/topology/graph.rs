@@ -48,7 +48,7 @@ impl Graph {
             if node.name.is_empty() {
                 errors.push(error(format!("node {i} has an empty name")));
             } else if ids.insert(node.name.clone(), NodeId(i as u32)).is_some() {
-                errors.push(error(format!("two nodes have the name \"{}\"", node.name)));
+                errors.push(error(format!("two nodes are called \"{}\"", node.name)));
             }
         }
         let mut ports = vec![Vec::new(); nodes.len()];
@@ -71,7 +71,7 @@ impl Graph {
             }
             if ports.len() > usize::from(PortIx::MAX) {
                 let (name, count, most) = (&node.name, ports.len(), PortIx::MAX);
-                errors.push(error(format!("\"{name}\" has {count} ports, must have at most {most}")));
+                errors.push(error(format!("\"{name}\" has {count} ports; at most {most} are supported")));
             }
         }
         let hosts = (0..).map(NodeId).zip(&nodes).filter(|(_, node)| node.kind.has_endpoint());
@@ -138,7 +138,7 @@ impl Graph {
         let kind = |node: NodeId| self.nodes[node.0 as usize].kind;
         match self.node(name) {
             Some(id) if self.failed.contains(&id) => {
-                Err(Diagnostic::error(path, format!("\"{name}\" is one of topology.failed_nodes")))
+                Err(Diagnostic::error(path, format!("\"{name}\" has failed (topology.failed_nodes)")))
             }
             Some(id) if fits(kind(id)) => Ok(id),
             Some(id) => {
@@ -280,6 +280,6 @@ fn unreachable(nodes: &[NodeSpec], ports: &[Vec<(NodeId, usize)>]) -> Option<Dia
     let more = others.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let from = &nodes[hosts[0]].name;
-    let message = format!("no path leads from host \"{from}\" to {}{more}", named.join(", "));
-    Some(error(message).hint("only switches and relays forward: link the switches"))
+    let message = format!("there is no path from host \"{from}\" to {}{more}", named.join(", "));
+    Some(error(message).hint("only switches and relaying hosts forward packets; add links between them"))
 }

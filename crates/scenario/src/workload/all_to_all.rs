@@ -37,7 +37,7 @@ impl TrafficOptions for AllToAllConfig {
         let hosts = hosts?;
         let count = hosts.len();
         if count < 2 {
-            part.error(".hosts", format!("all-to-all needs at least 2 hosts, there is {count}"));
+            part.error(".hosts", format!("all-to-all needs at least 2 hosts; found {count}"));
         }
         let flows = count as f64 * (count as f64 - 1.0);
         part.check_count(flows);
@@ -84,8 +84,7 @@ mod tests {
     fn wrong_options_are_rejected() {
         check_rejected(&[(
             "{ kind = \"all-to-all\", bytes = \"0 B\", hosts = \"h1\" }",
-            "traffic[0].bytes: is 0 B, must be at least 1 B\ntraffic[0].hosts: all-to-all needs at least 2 hosts, \
-                there is 1",
+            "traffic[0].bytes: must be at least 1 B\ntraffic[0].hosts: all-to-all needs at least 2 hosts; found 1",
         )]);
     }
 }

@@ -59,7 +59,7 @@ impl TrafficOptions for FlowsConfig {
             }
         }
         if self.flows.is_empty() {
-            part.error(".flows", "is empty");
+            part.error(".flows", "must not be empty");
         }
         part.note(format!("{} listed", counted(self.flows.len(), "flow")));
         Some(())
@@ -75,7 +75,7 @@ impl FlowConfig {
         part.check_bytes(&format!("{key}.bytes"), Bytes(bytes));
         let class = self.class.unwrap_or(part.class());
         if usize::from(class.0) >= CLASSES {
-            part.error(&format!("{key}.class"), format!("is {}, must be between 0 and 7", class.0));
+            part.error(&format!("{key}.class"), "must be from 0 to 7");
         }
         let start = part.window.start + Duration::from_ps(self.start.ps());
         let (src, dst) = endpoints?;
@@ -108,7 +108,11 @@ mod tests {
             { kind = \"long-lived\", pairs = [[\"h8\", \"h9\"]], tag = \"f\" }";
         let made = try_on(&fabric(), traffic, 1).unwrap();
         assert_eq!(made.tags, ["f"]);
-        assert!(made.notes.iter().any(|note| note == "f: 1 flow left out: start at 1 ms or later"), "{:?}", made.notes);
+        assert!(
+            made.notes.iter().any(|note| note == "f: left out 1 flow with a start at or after 1 ms"),
+            "{:?}",
+            made.notes
+        );
         let brief: Vec<_> =
             made.flows().map(|flow| (flow.start.ps(), flow.src.0, flow.dst.0, flow.bytes, flow.class.0)).collect();
         let endless = FlowSpec::ENDLESS;
@@ -121,15 +125,15 @@ mod tests {
     #[test]
     fn wrong_options_are_rejected() {
         check_rejected(&[
-            ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: is empty"),
+            ("{ kind = \"flows\", flows = [] }", "traffic[0].flows: must not be empty"),
             (
                 "{ kind = \"flows\", flows = [{ src = \"h0\", dst = \"h1\", bytes = \"0 B\", class = 9, data_via = \
                  [\"lef0\"], ack_via = \
              [\"h3\"] }] }",
                 "traffic[0].flows[0].data_via[0]: there is no switch or relay \"lef0\"; did you mean \"leaf0\"?\n\
                  traffic[0].flows[0].ack_via[0]: \
-             \"h3\" is a host, not a switch or relay\ntraffic[0].flows[0].bytes: is 0 B, must be at least 1 \
-             B\ntraffic[0].flows[0].class: is 9, must be between 0 and 7",
+             \"h3\" is a host, not a switch or relay\ntraffic[0].flows[0].bytes: must be at least 1 \
+             B\ntraffic[0].flows[0].class: must be from 0 to 7",
             ),
         ]);
     }

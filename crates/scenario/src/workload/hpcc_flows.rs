@@ -78,7 +78,7 @@ impl TrafficOptions for HpccFlowsConfig {
                 early.line, early.start, self.offset
             );
             let error = Diagnostic::error(part.field(".offset"), message);
-            part.add(error.hint("offset = \"0 s\" keeps the start times of the file"));
+            part.add(error.hint("set offset = \"0 s\" to keep the start times of the file"));
         }
         part.check_count(read.flows.len() as f64);
         part.sound()?;
@@ -106,7 +106,7 @@ impl HpccFlowsConfig {
                 Ok(port) => {
                     tags.insert(port, part.tag(tag));
                 }
-                Err(_) => part.error(".port_tags", format!("\"{port}\" is not a port number, 0 to 65535")),
+                Err(_) => part.error(".port_tags", format!("\"{port}\" is not a port number (0 to 65535)")),
             }
         }
         tags
@@ -146,12 +146,12 @@ mod tests {
         let message = |options: &str| describe(&make(options).unwrap_err()[0]);
         assert_eq!(
             message(", offset = \"3 s\""),
-            "traffic[0].offset: flow.txt:2: a flow starts at 2 s, before the offset of 3 s; offset = \"0 s\" keeps \
-                the start times of the file"
+            "traffic[0].offset: flow.txt:2: a flow starts at 2 s, before the offset of 3 s; set offset = \"0 s\" to \
+                keep the start times of the file"
         );
         assert_eq!(
             message(", port_tags = { x = \"y\" }"),
-            "traffic[0].port_tags: \"x\" is not a port number, 0 to 65535"
+            "traffic[0].port_tags: \"x\" is not a port number (0 to 65535)"
         );
         assert!(message(", dialect = \"conweave\"").starts_with("traffic[0].path: flow.txt:2:1: a flow has 5 columns"));
         std::fs::write(directory.join("flow.txt"), "1\n0 16 3 100 1000 2\n").unwrap();

@@ -68,7 +68,7 @@ pub struct IncastConfig {
 
 /// Flows per burst of an incast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "must be a number of flows, or the fewest and the most: [1, 15]")]
+#[serde(untagged, expecting = "must be a number of flows, or a range such as [1, 15]")]
 #[schemars(inline)]
 pub enum Degree {
     /// Fixed number for all bursts.
@@ -170,36 +170,36 @@ impl TrafficOptions for IncastConfig {
         let load = self.burst_load(part);
         let [least, most] = self.degree.bounds();
         if least == 0 {
-            part.error(".degree", "is 0, must be at least 1");
+            part.error(".degree", "must be at least 1");
         }
         if least > most {
-            part.error(".degree", format!("goes from {least} to {most}, must begin with the smaller number"));
+            part.error(".degree", "must list the smaller number first");
         }
         if self.bursts == Some(0) {
-            part.error(".bursts", "is 0, must be at least 1");
+            part.error(".bursts", "must be at least 1");
         }
         let repeats = self.repeats();
         if self.period.is_some() && self.load.is_some() {
-            part.error(".load", "must not be set beside `period`: either determines the other");
+            part.error(".load", "must not be set together with `period`: each determines the other");
         }
         if self.bursts.is_some_and(|bursts| bursts > 1) && !repeats {
-            part.error(".bursts", "needs `period` or `load`");
+            part.error(".bursts", "requires `period` or `load`");
         }
         if self.arrivals == Arrivals::Poisson && !repeats {
-            part.error(".arrivals", "is \"poisson\", which needs `period` or `load`");
+            part.error(".arrivals", "\"poisson\" requires `period` or `load`");
         }
         if self.period == Some(Duration::ZERO) {
-            part.error(".period", "is 0 s, must be longer");
+            part.error(".period", "must be greater than zero");
         }
         if let Some(load) = self.load {
-            part.check_load(load, "the receivers cannot take more than their links carry");
+            part.check_load(load, "a load above 1 exceeds the capacity of the receivers' links");
         }
         part.sound()?;
         let (receivers, senders, load) = (receivers?, senders?, load?);
         for &receiver in &receivers {
             if senders.to(part.scene.racked(receiver)).next().is_none() {
                 let name = part.scene.graph.name(receiver);
-                part.error(".senders", format!("no host is left to send to \"{name}\""));
+                part.error(".senders", format!("no host can send to receiver \"{name}\""));
             }
         }
         let mean = self.mean(&load);
@@ -273,7 +273,7 @@ impl IncastConfig {
             (Some(size), None) => part.sizes(".size", size).map(|(_, sizes)| Load::Each(sizes)),
             (None, Some(total)) if total.get() < u64::from(self.degree.bounds()[1]) => {
                 let most = self.degree.bounds()[1];
-                part.error(".total", format!("is {total}, must give each of the {most} flows at least 1 B"));
+                part.error(".total", format!("must be at least {most} B: 1 B for each of the {most} flows"));
                 None
             }
             (None, Some(total)) => Some(Load::Total(total.get())),
@@ -321,11 +321,11 @@ impl IncastConfig {
         let Some((period, load)) = offered else { return part.note(format!("1 burst {each}")) };
         let (every, load) = (round(period * 1e-6, 3), round(load, 3));
         part.note(format!(
-            "bursts {each} every {every} us, about {expected:.0} of them; load {load} of the receivers' links"
+            "about {expected:.0} bursts {each}, one every {every} us; load {load} of the receivers' links"
         ));
         if load > 1.0 && self.bursts.is_none() {
-            let message = format!("gives {load} times the capacity of the receivers' links");
-            let hint = "lengthen it, or limit the number of `bursts`";
+            let message = format!("offers {load} times the capacity of the receivers' links");
+            let hint = "increase `period`, or limit the number of `bursts`";
             part.add(Diagnostic::error(part.field(".period"), message).hint(hint));
         }
     }

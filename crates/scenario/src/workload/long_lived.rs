@@ -30,7 +30,7 @@ impl TrafficOptions for LongLivedConfig {
             }
         }
         if self.pairs.is_empty() {
-            part.error(".pairs", "is empty");
+            part.error(".pairs", "must not be empty");
         }
         part.note(format!("{} long-lived flows", self.pairs.len()));
         Some(())
@@ -46,16 +46,16 @@ mod tests {
         check_rejected(&[
             (
                 "{ kind = \"long-lived\", pairs = [[\"h0\", \"h0\"], [\"h1\", \"hh2\"]] }",
-                "traffic[0].pairs[0][1]: \"h0\" would send to itself\ntraffic[0].pairs[1][1]: there is no host \
+                "traffic[0].pairs[0][1]: \"h0\" cannot send to itself\ntraffic[0].pairs[1][1]: there is no host \
                  \"hh2\"; did you mean \
              \"h12\"?",
             ),
             (
                 "{ kind = \"long-lived\", pairs = [[\"h0\", \"h1\"]] }, { kind = \"long-lived\", role = \"incast\", \
                     pairs = [[\"h0\", \"h1\"]] }",
-                "traffic[1].role: differs from the role of an earlier part with the tag \"long-lived\"",
+                "traffic[1].role: must equal the role of the earlier part with the tag \"long-lived\"",
             ),
-            ("{ kind = \"long-lived\", pairs = [] }", "traffic[0].pairs: is empty"),
+            ("{ kind = \"long-lived\", pairs = [] }", "traffic[0].pairs: must not be empty"),
         ]);
     }
 }

@@ -165,16 +165,16 @@ pub fn generate(
         let stop = common.stop.unwrap_or(until).min(until);
         let mut part = Part::new(&scene, i, *namesake, &common, common.start..stop, &mut made);
         *namesake += 1;
-        if let Some(class) = common.classes.iter().find(|class| usize::from(class.0) >= CLASSES) {
-            part.error(".class", format!("is {}, must be between 0 and 7", class.0));
+        if common.classes.iter().any(|class| usize::from(class.0) >= CLASSES) {
+            part.error(".class", "must be from 0 to 7");
         }
         if common.classes.is_empty() {
-            part.error(".class", "is an empty list");
+            part.error(".class", "must not be empty");
         }
         if common.start >= until {
-            part.error(".start", format!("is {}, must be before the end of the traffic at {until}", common.start));
+            part.error(".start", format!("must be before the end of the traffic ({until})"));
         } else if common.start >= stop {
-            part.error(".stop", format!("is {stop}, must be after the start at {}", common.start));
+            part.error(".stop", format!("must be after `start` ({})", common.start));
         }
         // Errors are collected in the part.
         let _ = config.options().generate(&mut part);

@@ -83,31 +83,27 @@ impl TrafficOptions for MoeConfig {
         let groups: Vec<_> =
             (0..).zip(&self.groups).map(|(i, list)| part.hosts(&format!(".groups[{i}]"), Some(list))).collect();
         if self.groups.is_empty() {
-            part.error(".groups", "is empty");
+            part.error(".groups", "must not be empty");
         }
         part.check_bytes(".bytes", self.bytes);
         part.check_bytes(".burst", self.burst);
         if self.iterations == 0 {
-            part.error(".iterations", "is 0, must be at least 1");
+            part.error(".iterations", "must be at least 1");
         }
         self.check_popularity(part);
         part.sound()?;
         let groups: Vec<Vec<NodeId>> = groups.into_iter().collect::<Option<_>>()?;
         let experts = self.popularity.len();
         for (i, group) in groups.iter().enumerate().filter(|(_, group)| group.len() != experts) {
-            let hosts = counted(group.len(), "host");
-            let message = format!("has {hosts}, must have one for each of the {experts} popularities");
+            let message = format!("must have {experts} hosts, one per entry of `popularity`; found {}", group.len());
             part.error(&format!(".groups[{i}]"), message);
         }
         let bursts = self.bytes.get().div_ceil(self.burst.get());
         let length = times(self.gap, bursts - 1);
         match self.interval {
-            None if self.iterations > 1 => part.error(".interval", "is missing, must be set for several iterations"),
+            None if self.iterations > 1 => part.error(".interval", "is missing; required for several iterations"),
             Some(interval) if self.iterations > 1 && interval <= length => {
-                part.error(
-                    ".interval",
-                    format!("is {interval}, must be longer than an iteration, which sends for {length}"),
-                );
+                part.error(".interval", format!("must be longer than the sending time of an iteration ({length})"));
             }
             _ => {}
         }
@@ -119,7 +115,7 @@ impl TrafficOptions for MoeConfig {
         part.sound()?;
         let hottest = self.popularity.iter().copied().fold(0.0, f64::max) / self.popularity.iter().sum::<f64>();
         part.note(format!(
-            "{} of {}, each of which sends {} per iteration in {}; the most popular expert has {} % of all",
+            "{} of {}; each host sends {} per iteration in {}; the most popular expert receives {} % of all flows",
             counted(groups.len(), "group"),
             counted(experts, "host"),
             self.bytes,
@@ -142,8 +138,8 @@ impl TrafficOptions for MoeConfig {
 
 impl MoeConfig {
     fn check_popularity(&self, part: &mut Part) {
-        for (i, weight) in self.popularity.iter().enumerate().filter(|(_, weight)| !(0.0..=1e9).contains(*weight)) {
-            part.error(&format!(".popularity[{i}]"), format!("is {weight}, must be between 0 and 1e9"));
+        for (i, _) in self.popularity.iter().enumerate().filter(|(_, weight)| !(0.0..=1e9).contains(*weight)) {
+            part.error(&format!(".popularity[{i}]"), "must be from 0 to 1e9");
         }
         if self.popularity.iter().filter(|weight| **weight > 0.0).count() < 2 {
             part.error(".popularity", "must be above 0 for at least 2 experts");
@@ -286,27 +282,23 @@ mod tests {
             (
                 "{ kind = \"moe\", groups = [\"h[0-3]\", \"h16\"], bytes = \"0 B\", iterations = 0, popularity = [0, \
                     -1, 2] }",
-                "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: is 0 B, \
-                 must be at least 1 \
-             B\ntraffic[0].iterations: is 0, must be at least 1\ntraffic[0].popularity[1]: is -1, must be between 0 \
-             and \
-             1e9\ntraffic[0].popularity: must be above 0 for at least 2 experts",
+                "traffic[0].groups[1]: there is no host \"h16\"; did you mean \"h10\"?\ntraffic[0].bytes: must be at \
+                    least 1 B\ntraffic[0].iterations: must be at least 1\ntraffic[0].popularity[1]: must be from 0 to \
+                    1e9\ntraffic[0].popularity: must be above 0 for at least 2 experts",
             ),
             (
                 "{ kind = \"moe\", groups = [\"h[0-3]\"], iterations = 2 }",
-                "traffic[0].groups[0]: has 4 hosts, must have one for each of the 16 popularities\n\
-                 traffic[0].interval: is missing, \
-             must be set for several iterations",
+                "traffic[0].groups[0]: must have 16 hosts, one per entry of `popularity`; found 4\n\
+                 traffic[0].interval: is missing; required for several iterations",
             ),
             (
                 "{ kind = \"moe\", groups = [\"h*\"], iterations = 2, interval = \"504.9 us\" }",
-                "traffic[0].interval: is 504.9 us, must be longer than an iteration, which sends for 504.9 us",
+                "traffic[0].interval: must be longer than the sending time of an iteration (504.9 us)",
             ),
             (
                 "{ kind = \"moe\", groups = [\"h*\"], burst = \"1 B\", gap = \"1000 s\", shift = \"10000000 s\" }",
-                "traffic[0]: makes about 128000000 flows, must make at most 100000000 with the other parts; shorten \
-                 it with `stop`, lower its load, or \
-             choose larger flows",
+                "traffic[0]: generates about 128000000 flows; all parts together may generate at most 100000000; set \
+                    an earlier `stop`, a lower load or larger flows",
             ),
         ]);
     }

@@ -87,8 +87,12 @@ impl NodeList {
             }
         }
         if self.0.is_empty() {
-            let error = Diagnostic::error(field, "is empty");
-            errors.push(if kind == Some(NodeKind::Host) { error.hint("leave it out for all hosts") } else { error });
+            let error = Diagnostic::error(field, "must not be empty");
+            errors.push(if kind == Some(NodeKind::Host) {
+                error.hint("omit this option to select all hosts")
+            } else {
+                error
+            });
         }
         if errors.is_empty() { Ok(found) } else { Err(errors) }
     }
@@ -104,9 +108,8 @@ fn one(text: &str, field: &str, graph: &Graph, kind: Option<NodeKind>) -> Result
         return graph.of_name(field, text, kind).map(|node| vec![node]);
     }
     let word = word(kind);
-    let pattern = pattern(text).ok_or_else(|| {
-        Diagnostic::error(field, format!("\"{text}\" is not a pattern of {word} names")).hint(PATTERNS)
-    })?;
+    let pattern = pattern(text)
+        .ok_or_else(|| Diagnostic::error(field, format!("\"{text}\" is not a valid pattern")).hint(PATTERNS))?;
     let found: Vec<NodeId> = graph.of_kind(kind).filter(|node| fits(&pattern, graph.name(*node))).collect();
     if found.is_empty() {
         let example = graph.of_kind(kind).next().map_or("", |node| graph.name(node));
@@ -130,14 +133,14 @@ pub fn chosen<T: AsRef<str>>(texts: &[String], names: &[T]) -> Result<Vec<bool>,
             (None, Some(pattern)) => {
                 chosen.iter_mut().zip(names).for_each(|(chosen, name)| *chosen |= fits(&pattern, name.as_ref()));
             }
-            (None, None) => return Err(format!("\"{text}\" is not a pattern of names: {PATTERNS}")),
+            (None, None) => return Err(format!("\"{text}\" is not a valid pattern; {PATTERNS}")),
         }
     }
     Ok(chosen)
 }
 
 /// Syntax of patterns, for messages.
-const PATTERNS: &str = "a `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text";
+const PATTERNS: &str = "write a range of numbers as `[0-15]`; `*` matches any text";
 
 /// A piece of a pattern.
 enum Piece<'a> {

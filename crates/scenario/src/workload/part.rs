@@ -124,11 +124,11 @@ impl<'a> Part<'a> {
             tags.len() - 1
         });
         if self.made.roles[index] != self.role {
-            let message = format!("differs from the role of an earlier part with the tag \"{name}\"");
+            let message = format!("must equal the role of the earlier part with the tag \"{name}\"");
             self.error(".role", message);
         }
         let Ok(index) = u16::try_from(index) else {
-            self.error(".tag", "is one tag too many, must be one of at most 65536");
+            self.error(".tag", "exceeds the limit of 65536 tags");
             return 0;
         };
         if self.is_traced {
@@ -181,7 +181,7 @@ impl<'a> Part<'a> {
         let (from, to) = (self.host(src.0, src.1), self.host(dst.0, dst.1));
         let (from, to) = (from?, to?);
         if from == to {
-            self.error(dst.0, format!("\"{}\" would send to itself", src.1));
+            self.error(dst.0, format!("\"{}\" cannot send to itself", src.1));
             return None;
         }
         Some((from, to))
@@ -198,14 +198,14 @@ impl<'a> Part<'a> {
     /// Rejects an empty flow.
     pub(super) fn check_bytes(&mut self, key: &str, bytes: Bytes) {
         if bytes.get() == 0 {
-            self.error(key, "is 0 B, must be at least 1 B");
+            self.error(key, "must be at least 1 B");
         }
     }
 
     /// Rejects a load outside (0, 1].
     pub(super) fn check_load(&mut self, load: f64, hint: &str) {
         if !(load > 0.0 && load <= 1.0) {
-            let error = Diagnostic::error(self.field(".load"), format!("is {load}, must be above 0 and at most 1"));
+            let error = Diagnostic::error(self.field(".load"), "must be greater than 0 and at most 1");
             self.add(if load > 1.0 { error.hint(hint) } else { error });
         }
     }
@@ -214,8 +214,8 @@ impl<'a> Part<'a> {
     pub(super) fn check_count(&mut self, expected: f64) {
         if self.made.expected + expected > MAX_FLOWS as f64 {
             let message =
-                format!("makes about {expected:.0} flows, must make at most {MAX_FLOWS} with the other parts");
-            let hint = "shorten it with `stop`, lower its load, or choose larger flows";
+                format!("generates about {expected:.0} flows; all parts together may generate at most {MAX_FLOWS}");
+            let hint = "set an earlier `stop`, a lower load or larger flows";
             self.add(Diagnostic::error(self.field(""), message).hint(hint));
         }
     }
@@ -294,7 +294,7 @@ impl<'a> Part<'a> {
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         if self.late > 0 {
             let (late, end) = (counted(self.late, "flow"), self.window.end);
-            self.note(format!("{late} left out: start at {end} or later"));
+            self.note(format!("left out {late} with a start at or after {end}"));
         }
         if !self.listed.is_empty() {
             self.made.expected += self.listed.len() as f64;

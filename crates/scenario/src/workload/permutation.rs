@@ -37,9 +37,12 @@ impl TrafficOptions for PermutationConfig {
         let hosts = hosts?;
         let count = hosts.len();
         if count < 2 {
-            part.error(".hosts", format!("a permutation needs at least 2 hosts, there is {count}"));
-        } else if let Some(shift) = self.shift.filter(|&shift| (shift as usize).is_multiple_of(count)) {
-            part.error(".shift", format!("is {shift}, so every one of the {count} hosts would send to itself"));
+            part.error(".hosts", format!("a permutation needs at least 2 hosts; found {count}"));
+        } else if self.shift.is_some_and(|shift| (shift as usize).is_multiple_of(count)) {
+            part.error(
+                ".shift",
+                format!("must not be a multiple of {count}, the number of hosts: every host would send to itself"),
+            );
         }
         part.sound()?;
         let order = match self.shift {
@@ -92,11 +95,11 @@ mod tests {
         check_rejected(&[
             (
                 "{ kind = \"permutation\", shift = 32 }",
-                "traffic[0].shift: is 32, so every one of the 16 hosts would send to itself",
+                "traffic[0].shift: must not be a multiple of 16, the number of hosts: every host would send to itself",
             ),
             (
                 "{ kind = \"permutation\", hosts = \"h0\" }",
-                "traffic[0].hosts: a permutation needs at least 2 hosts, there is 1",
+                "traffic[0].hosts: a permutation needs at least 2 hosts; found 1",
             ),
         ]);
     }

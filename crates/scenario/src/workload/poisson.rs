@@ -93,12 +93,12 @@ impl TrafficOptions for PoissonConfig {
         let sources = part.hosts(".hosts", self.hosts.as_ref());
         let destinations = part.hosts(".destinations", self.destinations.as_ref());
         let excluded = self.excluded(part);
-        part.check_load(self.load, "flows would pile up without end: the load is a share of the capacity");
-        if let Some(share) = self.intra_rack.filter(|share| !(0.0..=1.0).contains(share)) {
-            part.error(".intra_rack", format!("is {share}, must be between 0 and 1"));
+        part.check_load(self.load, "the load is a share of the capacity; above 1, the backlog grows without limit");
+        if self.intra_rack.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            part.error(".intra_rack", "must be from 0 to 1");
         }
         if self.burst == 0 {
-            part.error(".burst", "is 0, must be at least 1");
+            part.error(".burst", "must be at least 1");
         }
         part.sound()?;
         let ((label, sizes), mut sources, mut destinations, excluded) = (sizes?, sources?, destinations?, excluded?);
@@ -110,7 +110,7 @@ impl TrafficOptions for PoissonConfig {
             self.check_reach(part, &map, source);
         }
         if sources.is_empty() {
-            part.error(".hosts", "no host is left to send");
+            part.error(".hosts", "no sending host is left: `exclude_receivers` excludes all of them");
         }
         part.sound()?;
         let rates = self.rates(part, &map, &sources, &sizes);
@@ -151,12 +151,12 @@ impl PoissonConfig {
         let error = |message: &str| Diagnostic::error(part.field(".exclude_receivers"), message);
         match lists {
             None => {
-                let error = error("an incast of this scenario has no `receivers`, so it may hit any host");
-                part.add(error.hint("name the receivers of every incast"));
+                let error = error("\"incast\" requires `receivers` in every incast of the scenario");
+                part.add(error.hint("without them, an incast may have any receiver"));
                 None
             }
             Some(lists) if lists.is_empty() => {
-                part.add(error("there is no incast in this scenario").hint("name hosts, or leave it out"));
+                part.add(error("there is no incast in this scenario").hint("list hosts, or omit this option"));
                 None
             }
             // The incast reports a list that cannot be resolved.
@@ -215,14 +215,14 @@ impl PoissonConfig {
         for &(host, rate) in &rates {
             let (name, offered) = (scene.graph.name(host), rate * bits / link(host));
             if map.local_share(host) >= 1.0 || rate <= 0.0 {
-                let message = format!("is \"uplinks\", but no flow of host \"{name}\" can take one");
+                let message = format!("no flow of host \"{name}\" uses an uplink");
                 part.add(Diagnostic::error(part.field(".load_of"), message).hint("use \"host-links\" in this fabric"));
                 break;
             }
             if offered > 1.0 {
                 let (load, offered) = (self.load, round(offered, 3));
                 let message =
-                    format!("{load} of the uplinks is {offered} of the link of host \"{name}\", must be at most 1");
+                    format!("exceeds the link of host \"{name}\": {load} of the uplinks is {offered} of that link");
                 part.add(Diagnostic::error(part.field(".load"), message).hint("lower `load` or `intra_rack`"));
                 break;
             }
@@ -243,9 +243,8 @@ impl PoissonConfig {
             if self.load_of == LoadOf::Uplinks { "rack uplinks" } else { "host links" },
         );
         part.note(format!(
-            "sizes {label}, mean {}; load {load} of the {of} ({counts}), at most {} of a host link on the wire; {:.0} \
-             flows/s from {}, \
-             about {:.0} in all",
+            "flow sizes {label}, mean {}; load {load} of {of} ({counts}), up to {} of a host link with headers; {:.0} \
+                flows/s from {}, about {:.0} flows in all",
             bytes(mean),
             round(busiest, 3),
             per_second,
@@ -253,11 +252,13 @@ impl PoissonConfig {
             per_second * part.length().as_secs_f64(),
         ));
         if busiest > 1.0 {
-            part.note("frames exceed the capacity of host links; load_counts = \"wire\" would avoid this".into());
+            part.note(
+                "with headers, the load exceeds the capacity of host links; load_counts = \"wire\" avoids this".into(),
+            );
         }
         let inbound = map.offered(rates).map(|(host, rate)| share(host, rate, wire)).fold(0.0, f64::max);
         if inbound > 1.0 {
-            part.note(format!("the busiest receiver is offered {} times what its link can carry", round(inbound, 2)));
+            part.note(format!("the busiest receiver is offered {} times the capacity of its link", round(inbound, 2)));
         }
     }
 }

@@ -54,10 +54,10 @@ impl TrafficOptions for RackShuffleConfig {
     fn generate(&self, part: &mut Part) -> Option<()> {
         let sizes = part.sizes(".size", &self.size);
         if self.one_in < 2 {
-            part.error(".one_in", format!("is {}, must be at least 2 so that some racks send", self.one_in));
+            part.error(".one_in", "must be at least 2, or no rack sends");
         }
         if self.flows == 0 {
-            part.error(".flows", "is 0, must be at least 1");
+            part.error(".flows", "must be at least 1");
         }
         part.sound()?;
         let (label, sizes) = sizes?;
@@ -67,21 +67,18 @@ impl TrafficOptions for RackShuffleConfig {
         let (receivers, senders): (Vec<NodeId>, Vec<NodeId>) =
             scene.graph.hosts().partition(|host| receiving.contains(&scene.rack(*host)));
         if senders.is_empty() {
-            part.error(
-                ".one_in",
-                format!("is {}, but the fabric has a single rack, so that no rack is left to send", self.one_in),
-            );
+            part.error(".one_in", "requires at least 2 racks; the fabric has 1");
         }
         let expected = senders.len() as f64 * f64::from(self.flows);
         part.check_count(expected);
         part.sound()?;
         part.note(format!(
-            "{} each from {} in {} to {} in {}, sizes {label}, mean {}",
+            "{} each from {} in {} to {} in {}; flow sizes {label}, mean {}",
             counted(self.flows, "flow"),
             counted(senders.len(), "host"),
             counted(racks.len() - receiving.len(), "rack"),
             counted(receivers.len(), "host"),
-            receiving.len(),
+            counted(receiving.len(), "rack"),
             bytes(sizes.mean()),
         ));
         let sender = |host| Sender {
@@ -207,8 +204,7 @@ mod tests {
     fn wrong_options_are_rejected() {
         check_rejected(&[(
             "{ kind = \"rack-shuffle\", one_in = 1, flows = 0, size = \"1 KB\" }",
-            "traffic[0].one_in: is 1, must be at least 2 so that some racks send\ntraffic[0].flows: is 0, must be at \
-                least 1",
+            "traffic[0].one_in: must be at least 2, or no rack sends\ntraffic[0].flows: must be at least 1",
         )]);
     }
 }

@@ -140,20 +140,19 @@ fn notes_report_the_offered_load() {
     let note = notes("{ kind = \"poisson\", sizes = \"websearch-dctcp\", load = 0.5, tag = \"background\" }");
     assert_eq!(
         note,
-        "background: sizes websearch-dctcp, mean 1.711 MB; load 0.5 of the host links (payload), at most 0.541 of a \
-         host link on the wire; \
-         58437 flows/s from 16 hosts, about 58 in all"
+        "background: flow sizes websearch-dctcp, mean 1.711 MB; load 0.5 of host links (payload), up to 0.541 of a \
+            host link with headers; 58437 flows/s from 16 hosts, about 58 flows in all"
     );
     assert!(
         notes("{ kind = \"poisson\", sizes = \"memcached-etc\", load = 0.9 }")
-            .contains("exceed the capacity of host links")
+            .contains("exceeds the capacity of host links")
     );
     let inbound =
         notes("{ kind = \"poisson\", sizes = \"1 MB\", load = 0.9, destinations = \"h0\", hosts = \"h[1-15]\" }");
-    assert!(inbound.contains("the busiest receiver is offered 14.61 times what its link can carry"), "{inbound}");
+    assert!(inbound.contains("the busiest receiver is offered 14.61 times the capacity of its link"), "{inbound}");
     assert_eq!(
         notes("{ kind = \"incast\", degree = 10, size = \"64 KB\", receivers = \"h0\", load = 0.512 }"),
-        "incast: bursts of 10 flows, 640 KB in all, to \"h0\" every 100 us, about 10 of them; load 0.512 of the \
+        "incast: about 10 bursts of 10 flows, 640 KB in all, to \"h0\", one every 100 us; load 0.512 of the \
             receivers' links"
     );
 }

@@ -213,7 +213,7 @@ fn a_failed_server_has_no_traffic() {
     assert!(outcomes.iter().all(|outcome| outcome.acknowledged.is_some()));
     assert_eq!(simulation.audit(), []);
     for (hosts, expected) in [
-        ("\"h0.1\"", "\"h0.1\" is one of topology.failed_nodes\n"),
+        ("\"h0.1\"", "\"h0.1\" has failed (topology.failed_nodes)\n"),
         ("\"h*.[1-1]1\"", "no host matches \"h*.[1-1]1\"; the first host is called \"h0.0\"\n"),
         ("\"h0.2\"", "there is no host \"h0.2\"; did you mean \"h0.0\"?\n"),
     ] {
@@ -222,10 +222,10 @@ fn a_failed_server_has_no_traffic() {
     }
     let file = "kind = \"file\"\npath = \"topology.txt\"\nfailed_nodes = [\"h1\"]";
     let message = try_plan(file, "{ kind = \"hpcc-flows\", path = \"flow.txt\" }").unwrap_err();
-    assert!(message.contains(" 1 is one of topology.failed_nodes"), "{message}");
+    assert!(message.contains(" 1 has failed (topology.failed_nodes)"), "{message}");
     let message = try_plan(&failed, "{ kind = \"long-lived\", pairs = [[\"h0.0\", \"h0.1\"]] }").unwrap_err();
     assert!(
-        message.contains("traffic[0].pairs[0][1] = \"h0.1\": \"h0.1\" is one of topology.failed_nodes"),
+        message.contains("traffic[0].pairs[0][1] = \"h0.1\": \"h0.1\" has failed (topology.failed_nodes)"),
         "{message}"
     );
 }
@@ -235,10 +235,10 @@ fn unreachable_servers_are_errors() {
     let cut = "failed_links = [[\"h0.0\", \"s0.0\"], [\"h0.0\", \"s1.0\"]]";
     assert_eq!(try_build(&bcube(4, 1, cut)).unwrap_err(), "topology: host \"h0.0\" has no link\n");
     let halves = try_build(&bcube(2, 1, "failed_nodes = [\"s1.0\", \"s1.1\"]")).unwrap_err();
-    assert_eq!(halves, "topology: no path leads from host \"h0.0\" to \"h1.0\", \"h1.1\"\n");
+    assert_eq!(halves, "topology: there is no path from host \"h0.0\" to \"h1.0\", \"h1.1\"\n");
     // The two remaining servers have lost their relays.
     let corners = try_build(&bcube(2, 1, "failed_nodes = [\"h0.1\", \"h1.0\"]")).unwrap_err();
-    assert_eq!(corners, "topology: no path leads from host \"h0.0\" to \"h1.1\"\n");
+    assert_eq!(corners, "topology: there is no path from host \"h0.0\" to \"h1.1\"\n");
 }
 
 /// `data_via` and `ack_via` of a listed flow determine the order of digits.
@@ -270,7 +270,10 @@ fn paths_of_listed_flows_pass_the_listed_servers() {
         assert!(message.contains(expected), "{message}");
     }
     let message = try_plan(&bcube(4, 1, "failed_nodes = [\"h0.3\"]"), &listed("ack_via = [\"h0.3\"]")).unwrap_err();
-    assert!(message.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" is one of topology.failed_nodes"), "{message}");
+    assert!(
+        message.contains("flows[0].ack_via[0] = \"h0.3\": \"h0.3\" has failed (topology.failed_nodes)"),
+        "{message}"
+    );
 }
 
 /// With relaying hosts, a topology file of BCube(2, 1) yields the same paths as the built-in
@@ -287,8 +290,8 @@ fn hosts_of_a_topology_file_can_relay() {
     let relays = try_build(&file("relays = [\"h1\", \"h[2-3]\"]")).unwrap().nodes.into_iter();
     assert_eq!(relays.filter(|node| node.kind == NodeKind::Relay).count(), 3);
     for (relays, expected) in [
-        ("", "topology: no path leads from host \"h0\" to \"h3\"\n"),
-        ("relays = \"h1\"", "topology: no path leads from host \"h1\" to \"h2\"\n"),
+        ("", "topology: there is no path from host \"h0\" to \"h3\"\n"),
+        ("relays = \"h1\"", "topology: there is no path from host \"h1\" to \"h2\"\n"),
         (
             "relays = [\"s4\", \"h4\"]",
             "topology.relays[0]: \"s4\" is a switch, not a host\ntopology.relays[1]: there is no host \"h4\"\n",

@@ -114,15 +114,16 @@ fn notes_name_every_loss_of_information() {
         .notes
         .join("\n");
     for expected in [
-        "1 flow left out that would start at SIMULATOR_STOP_TIME or later",
-        "priority group 0 is the control class here",
+        "left out 1 flow with a start at or after SIMULATOR_STOP_TIME",
+        "priority group 0 is the control class in Backwater",
         "several priority groups",
-        "links differ: every port has the headroom of the one that needs most, 150 KB",
-        "L2_BACK_TO_ZERO 1 is not available",
-        "GLOBAL_T 0 is not available",
-        "ECN thresholds that are neither fixed nor in proportion to the rate: those of 100 Gbps were taken",
-        "keys without effect here, ignored: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, L2_CHUNK_SIZE",
-        "from line 13, is ignored",
+        "links differ: every port has the largest headroom that any port needs, 150 KB",
+        "L2_BACK_TO_ZERO 1 is not supported",
+        "GLOBAL_T 0 is not supported",
+        "the ECN thresholds are neither equal nor proportional to the link rate: the thresholds of 100 Gbps",
+        "ignored keys, which have no effect in Backwater: TOPOLOGY_FILE, FLOW_FILE, FCT_OUTPUT_FILE, DCTCP_RATE_AI, \
+            L2_CHUNK_SIZE",
+        "the text from line 13 on is ignored",
     ] {
         assert!(notes.contains(expected), "{expected} in\n{notes}");
     }
@@ -134,20 +135,20 @@ fn errors_in_configurations_have_positions() {
         (
             "CC_MODE 1",
             "CC_MODE 0",
-            "config.txt:12:9: CC_MODE 0 is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
+            "config.txt:12:9: CC_MODE 0 is not supported; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
         (
             "CC_MODE 1",
             "CC_MODE 8",
-            "config.txt:12:9: CC_MODE 8 (DCTCP) is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
+            "config.txt:12:9: CC_MODE 8 (DCTCP) is not supported; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
         (
             "CC_MODE 1",
             "CC_MODE 10",
-            "config.txt:12:9: CC_MODE 10 (HPCC-PINT) is not available yet; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
+            "config.txt:12:9: CC_MODE 10 (HPCC-PINT) is not supported; expected 1 (DCQCN), 3 (HPCC) or 7 (TIMELY)",
         ),
-        ("CC_MODE 1", "CC_MODE", "config.txt:12:1: CC_MODE has one value; found 0"),
-        ("CC_MODE 1", "CC_MODE 1 3", "config.txt:12:1: CC_MODE has one value; found 2"),
+        ("CC_MODE 1", "CC_MODE", "config.txt:12:1: CC_MODE takes one value; found 0"),
+        ("CC_MODE 1", "CC_MODE 1 3", "config.txt:12:1: CC_MODE takes one value; found 2"),
         ("CC_MODE 1", "CC_MODE 1\nCC_MODE 3", "config.txt:13:1: CC_MODE is already set in line 12"),
         (
             "RATE_AI 50Mb/s",
@@ -179,26 +180,27 @@ fn errors_in_configurations_have_positions() {
             "BUFFER_SIZE 0",
             "config.txt:39:13: \"0\" is out of range; expected BUFFER_SIZE, a whole number from 1 to 1048576",
         ),
-        ("KMIN_MAP 3", "KMIN_MAP 2", "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value; found 6 values"),
+        (
+            "KMIN_MAP 3",
+            "KMIN_MAP 2",
+            "config.txt:37:1: KMIN_MAP announces 2 pairs of rate and value, but 6 values \
+            follow",
+        ),
         (
             "KMIN_MAP 3 25000000000 100 100000000000 400 400000000000 1600",
             "KMIN_MAP",
-            "config.txt:37:1: KMIN_MAP has no value; expected a count and as many pairs of rate and value",
+            "config.txt:37:1: KMIN_MAP has no value; expected a count, then that many pairs of rate and value",
         ),
-        (
-            "400000000000 6400",
-            "40000000000 6400",
-            "config.txt:36:10: KMAX_MAP has no entry for 400 Gbps, the rate of a link",
-        ),
+        ("400000000000 6400", "40000000000 6400", "config.txt:36:10: KMAX_MAP has no entry for the link rate 400 Gbps"),
         ("100000000000 400 4", "100000000000 1700 4", "config.txt:37:10: Kmin 1700 KB is above Kmax 1600 KB"),
         (
             "LINK_DOWN 100 5 7",
             "LINK_DOWN 100 5",
-            "config.txt:34:1: LINK_DOWN has three values, <us> <node> <node>; found 2",
+            "config.txt:34:1: LINK_DOWN takes three values, <us> <node> <node>; found 2",
         ),
         ("LINK_DOWN 100 5 7", "LINK_DOWN 100 0 1", "config.txt:34:11: there is no link between the nodes 0 and 1"),
-        ("BUFFER_SIZE 32", "LB_MODE 9", "config.txt:39:9: LB_MODE 9 is not available yet; expected 0 (ECMP)"),
-        ("BUFFER_SIZE 32", "ENABLE_IRN 1", "config.txt:39:12: IRN is not available yet; expected 0"),
+        ("BUFFER_SIZE 32", "LB_MODE 9", "config.txt:39:9: LB_MODE 9 is not supported; expected 0 (ECMP)"),
+        ("BUFFER_SIZE 32", "ENABLE_IRN 1", "config.txt:39:12: IRN is not supported; expected 0"),
     ];
     for (from, to, expected) in table {
         assert_eq!(altered("config", None, None, |text| text.replace(from, to)).unwrap_err(), expected, "{to}");
@@ -210,7 +212,7 @@ fn errors_of_topology_and_flows_are_reported_together() {
     assert_eq!(
         altered("both", Some("2 1 9"), Some("1\n0 0 3 100 0 2"), |text| text).unwrap_err(),
         "topology.txt:2:1: the header announces 1 switch number, but the file ends after 0\n\
-         flow.txt:2:3: a flow from host 0 to itself\n\
+         flow.txt:2:3: host 0 cannot send to itself\n\
          flow.txt:2:11: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614"
     );
     assert_eq!(
@@ -246,10 +248,6 @@ fn reference_inputs_convert() {
         let expected = ["none", "step", "dcqcn", "hpcc"].iter().find(|kind| name.ends_with(*kind)).unwrap();
         let expected = if *expected == "step" { "dcqcn" } else { expected };
         assert_eq!(scenario.congestion_control.name(), expected, "{name}");
-        assert!(
-            converted.notes.iter().all(|note| note.starts_with("keys without effect here")),
-            "{:?}",
-            converted.notes
-        );
+        assert!(converted.notes.iter().all(|note| note.starts_with("ignored keys")), "{:?}", converted.notes);
     }
 }

@@ -86,7 +86,7 @@ fn values_are_tables_by_link_rate_and_delay_if_links_differ() {
             (
                 "congestion_control.min_rate",
                 json!({ "25 Gbps": "25 Gbps", "100 Gbps": "30 Gbps" }),
-                "s.toml:5, at most the rate of the link",
+                "s.toml:5, capped at the link rate",
             ),
             ("congestion_control.ecn.kmin", json!({ "25 Gbps": "100 KB", "100 Gbps": "400 KB" }), "default"),
             (
@@ -97,7 +97,7 @@ fn values_are_tables_by_link_rate_and_delay_if_links_differ() {
             (
                 "switch.headroom.alpha",
                 json!({ "25 Gbps, 1 us": 0.03125, "100 Gbps, 1 us": 0.125, "100 Gbps, 2 us": 0.125 }),
-                "default, in proportion to the rate of a port",
+                "default, scaled by port rate",
             ),
             ("switch.ports", json!({ "s": 2, "t": 3 }), "default"),
             ("traffic[0].hosts", json!("all"), "default"),
@@ -142,14 +142,14 @@ fn values_derived_from_the_fabric_are_explained() {
         ),
         (
             &["congestion_control.kind=none", "congestion_control.window=bdp"],
-            vec![("congestion_control.window", json!("52336 B"), "--set, rate x longest base RTT")],
+            vec![("congestion_control.window", json!("52336 B"), "--set, link rate x longest base RTT")],
         ),
         (&["congestion_control.kind=none"], vec![("congestion_control.window", json!("no limit"), "default")]),
         (
             &["congestion_control.kind=pcn", "congestion_control.min_rate=200 Gbps"],
             vec![
                 ("congestion_control.threshold", json!("100 KB"), "default"),
-                ("congestion_control.min_rate", json!("100 Gbps"), "--set, at most the rate of the link"),
+                ("congestion_control.min_rate", json!("100 Gbps"), "--set, capped at the link rate"),
             ],
         ),
         // The target is the base RTT plus 8 us; `fs_range` is five times the target. 49 packets
@@ -196,7 +196,7 @@ fn values_derived_from_the_fabric_are_explained() {
             &["congestion_control={ kind = \"srcc\", base = { kind = \"none\", window = \"bdp\" }, window = \"20 \
                     us\", rate_interval = \"1 us\", link_delay = \"2 us\" }"],
             vec![
-                ("congestion_control.base.window", json!("52336 B"), "--set, rate x longest base RTT"),
+                ("congestion_control.base.window", json!("52336 B"), "--set, link rate x longest base RTT"),
                 ("congestion_control.window", json!("20 us"), "--set"),
                 ("congestion_control.count_window", json!("20 us"), "default"),
                 ("congestion_control.q_pfc", json!("the buffer policy's threshold"), "default"),
@@ -228,7 +228,7 @@ fn values_derived_from_the_fabric_are_explained() {
             ],
             vec![
                 ("congestion_control.initial_cwnd", json!(12.0), "--set"),
-                ("congestion_control.ecn.kmin", json!("60 KB"), "--set, in proportion to the rate of a port"),
+                ("congestion_control.ecn.kmin", json!("60 KB"), "--set, scaled by port rate"),
                 ("congestion_control.ecn.kmax", json!("60 KB"), "default"),
             ],
         ),
@@ -302,7 +302,7 @@ fn defaults_of_topologies_groups_and_traffic_are_explained() {
         written,
         &[],
         &[
-            ("traffic[0].stop", json!("100 us"), "s.toml:8, no later than `run.until`"),
+            ("traffic[0].stop", json!("100 us"), "s.toml:8, capped at `run.until`"),
             ("traffic[0].bursts", json!(3), "s.toml:9"),
             ("traffic[0].senders", json!(["h[1-2]"]), "s.toml:10"),
         ],

@@ -26,7 +26,7 @@ fn the_hpcc_dialect_allows_switches_first_and_text_at_the_end() {
     let link = &topology.links[1];
     assert_eq!((link.a, link.b, link.rate), (NodeId(0), NodeId(2), Rate::from_gbps(25)));
     assert_eq!((link.delay, link.error_rate), (Duration::from_us(1), 0.01));
-    assert_eq!(topology.notes, ["t.txt: the text after the 2 links announced, from line 6, is ignored"]);
+    assert_eq!(topology.notes, ["t.txt: the header announces 2 links; the text from line 6 on is ignored"]);
 }
 
 #[test]
@@ -96,17 +96,20 @@ fn errors_in_topology_files_have_positions() {
         ("3 1", "t:1:1: the first line has 2 words; expected 3 (HPCC, ConWeave) or 6 (SimAI, Pyrrha)"),
         (
             "3 x 2",
-            "t:1:3: \"x\" is not a number; expected the number of switches, less than that of nodes, a whole number \
+            "t:1:3: \"x\" is not a number; expected the number of switches, less than the number of nodes, a whole \
+                number \
                 from 0 to 2",
         ),
         (
             "3 -1 2",
-            "t:1:3: \"-1\" is negative; expected the number of switches, less than that of nodes, a whole number from \
+            "t:1:3: \"-1\" is negative; expected the number of switches, less than the number of nodes, a whole \
+                number from \
                 0 to 2",
         ),
         (
             "3 1.5 2",
-            "t:1:3: \"1.5\" is not a whole number; expected the number of switches, less than that of nodes, a whole \
+            "t:1:3: \"1.5\" is not a whole number; expected the number of switches, less than the number of nodes, a \
+                whole \
                 number from 0 to 2",
         ),
         (
@@ -118,14 +121,14 @@ fn errors_in_topology_files_have_positions() {
             "9999999 1 2",
             "t:1:1: \"9999999\" is out of range; expected the number of nodes, a whole number from 2 to 4194304",
         ),
-        ("100 1 2", "t:1:1: 2 links cannot reach 99 hosts"),
-        ("3 2 1 2 2 H100", "t:1:1: 3 nodes without 3 switches leave no host"),
+        ("100 1 2", "t:1:1: 2 links cannot connect 99 hosts"),
+        ("3 2 1 2 2 H100", "t:1:1: 3 nodes, of which 3 are switches, leave no host"),
         ("3 1 2", "t:2:1: the header announces 1 switch number, but the file ends after 0"),
-        ("3 1 2\n7\n", "t:2:1: \"7\" is out of range; expected the number of a switch, a whole number from 0 to 2"),
+        ("3 1 2\n7\n", "t:2:1: \"7\" is out of range; expected a switch number, a whole number from 0 to 2"),
         ("4 2 2\n2 2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0", "t:2:3: switch 2 is listed twice"),
         (
             "3 1 2\n2 1\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0",
-            "t:2:3: \"1\" is one too many: the header announces 1 switch number",
+            "t:2:3: unexpected \"1\"; the header announces 1 switch number",
         ),
         ("3 1 2\n2\n0 2 1Gbps 1us 0\n", "t:4:1: the header announces 2 links, but the file ends after 1"),
         (
@@ -139,26 +142,26 @@ fn errors_in_topology_files_have_positions() {
         ),
         (
             "3 1 2\n2\n0 3 fast 1us 0\n1 1 1Gbps soon 2",
-            "t:3:3: \"3\" is out of range; expected the number of a node, a whole number from 0 to 2\n\
+            "t:3:3: \"3\" is out of range; expected a node number, a whole number from 0 to 2\n\
              t:3:5: \"fast\" is not a number; expected a bit rate such as 100Gbps\n\
-             t:4:3: a link from node 1 to itself\n\
+             t:4:3: node 1 is linked to itself\n\
              t:4:11: \"soon\" is not a number; expected a delay such as 1000ns\n\
-             t:4:16: the error rate is 2, must be at least 0 and less than 1",
+             t:4:16: the error rate is 2; must be at least 0 and less than 1",
         ),
         (
             "4 1 1 2 1 3\n3\n0 3 1000000000 1\n1 3 100 0\n2 3 100 1000",
-            "t:3:5: the rate is 1000000 Tbps, must be between 1 Mbps and 100 Tbps\nt:4:9: the delay is 0 ps, must be \
-                between 1 ps and 10 s",
+            "t:3:5: the rate is 1000000 Tbps; must be from 1 Mbps to 100 Tbps\nt:4:9: the delay is 0 ps; must be from \
+                1 ps to 10 s",
         ),
-        ("3 1 2\n2\n0 2 0Gbps 1us 0\n1 2 1Gbps 1us 0", "t:3:5: the rate is 0 bps, must be between 1 Mbps and 100 Tbps"),
+        ("3 1 2\n2\n0 2 0Gbps 1us 0\n1 2 1Gbps 1us 0", "t:3:5: the rate is 0 bps; must be from 1 Mbps to 100 Tbps"),
         (
             "3 1 2\n2\n0 2 100 1000 0\n1 2 1Gbps 1us 0",
-            "t:3:5: the rate is 100 bps, must be between 1 Mbps and 100 Tbps\nt:3:9: the delay is 1000 s, must be \
-                between 1 ps and 10 s",
+            "t:3:5: the rate is 100 bps; must be from 1 Mbps to 100 Tbps\nt:3:9: the delay is 1000 s; must be from 1 \
+                ps to 10 s",
         ),
         (
             "3 1 2\n2\n0 2 1Gbps 0ns 0\n1 2 1Gbps -1ns 0",
-            "t:3:11: the delay is 0 ps, must be between 1 ps and 10 s\nt:4:11: \"-1ns\" is negative; expected a delay \
+            "t:3:11: the delay is 0 ps; must be from 1 ps to 10 s\nt:4:11: \"-1ns\" is negative; expected a delay \
                 such as 1000ns",
         ),
         (
@@ -207,8 +210,8 @@ fn unsorted_flows_are_sorted_and_surplus_lines_ignored_with_a_note() {
     assert_eq!(
         flows.notes,
         [
-            "f: the text after the 3 flows announced, from line 6, is ignored",
-            "f: the flow of line 3 starts before the previous flow; the flows were sorted"
+            "f: the header announces 3 flows; the text from line 6 on is ignored",
+            "f: the flow of line 3 starts before the previous flow; flows are sorted by start time"
         ]
     );
 }
@@ -222,19 +225,25 @@ fn errors_in_flow_files_have_positions() {
             None,
             "f:1:1: \"many\" is not a number; expected the number of flows, a whole number from 0 to 4294967295",
         ),
-        ("1 2\n0 1 3 100 10 2", Some(FlowDialect::Hpcc), "f:1:3: the first line has the number of flows alone"),
-        ("1 2 3\n0 1 10 2", None, "f:1:3: the first line has the number of flows alone"),
-        ("1 2 3\n0 1 10 2", Some(FlowDialect::Pyrrha), "f:1:5: the first line has the number of flows and one more"),
+        ("1 2\n0 1 3 100 10 2", Some(FlowDialect::Hpcc), "f:1:3: the first line must contain only the number of flows"),
+        ("1 2 3\n0 1 10 2", None, "f:1:3: the first line must contain only the number of flows"),
+        (
+            "1 2 3\n0 1 10 2",
+            Some(FlowDialect::Pyrrha),
+            "f:1:5: the first line must contain the number of flows and at \
+            most one more number",
+        ),
         (
             "1 x\n0 1 10 2",
             None,
-            "f:1:3: \"x\" is not a number; expected a second number, of which nothing follows, a whole number from 0 \
+            "f:1:3: \"x\" is not a number; expected a second number, which is ignored, a whole number from 0 \
                 to 18446744073709551615",
         ),
         (
             "1 2\n0 1 3 10 2",
             None,
-            "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; \
+            "f:2:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], the same number in every \
+                line; \
                 found 5",
         ),
         ("2\n0 1 3 100 10 2", None, "f:3:1: the header announces 2 flows, but the file ends after 1"),
@@ -242,7 +251,8 @@ fn errors_in_flow_files_have_positions() {
         (
             "2\n0 1 10 2\n0 1 10 2 7 8",
             None,
-            "f:3:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], as many in every line; \
+            "f:3:1: a flow has 4 or 6 columns, <src> <dst> <bytes> <start s> [<qp> <msg>], the same number in every \
+                line; \
                 found 6",
         ),
         (
@@ -250,23 +260,23 @@ fn errors_in_flow_files_have_positions() {
             Some(FlowDialect::Conweave),
             "f:2:1: a flow has 5 columns, <src> <dst> <pg> <bytes> <start s>; found 6",
         ),
-        ("1\n0 0 3 100 10 2", None, "f:2:3: a flow from host 0 to itself"),
+        ("1\n0 0 3 100 10 2", None, "f:2:3: host 0 cannot send to itself"),
         (
             "2\n-1 0 8 70000 0 -2\n0 1 3 100 1e3 nan",
             None,
-            "f:2:1: \"-1\" is negative; expected the number of a host, a whole number from 0 to 4294967295\n\
+            "f:2:1: \"-1\" is negative; expected a host number, a whole number from 0 to 4294967295\n\
              f:2:6: \"8\" is out of range; expected a priority group, a whole number from 0 to 7\n\
              f:2:8: \"70000\" is out of range; expected a port, a whole number from 0 to 65535\n\
              f:2:14: \"0\" is out of range; expected a size in bytes, a whole number from 1 to 18446744073709551614\n\
-             f:2:16: \"-2\" is negative; expected a start in seconds such as 2.000001\n\
+             f:2:16: \"-2\" is negative; expected a start time in seconds such as 2.000001\n\
              f:3:11: \"1e3\" is not a whole number; expected a size in bytes, a whole number from 1 to \
              18446744073709551614\n\
-             f:3:15: \"nan\" is not a number; expected a start in seconds such as 2.000001",
+             f:3:15: \"nan\" is not a number; expected a start time in seconds such as 2.000001",
         ),
         (
             "1\n0 1 3 100 10 99999999999",
             None,
-            "f:2:14: \"99999999999\" is too large; expected a start in seconds such as 2.000001",
+            "f:2:14: \"99999999999\" is too large; expected a start time in seconds such as 2.000001",
         ),
     ];
     for (text, dialect, expected) in table {

@@ -65,7 +65,7 @@ fn only_relaying_hosts_connect_switches() {
         \"a\" }, { a = \"h1\", b = \"b\" }, { a = \"h2\", b = \"b\" }]";
     assert!(
         errors(&format!("{names}\nhosts = [\"h0\", \"h1\", \"h2\"]"))
-            .contains("no path leads from host \"h0\" to \"h2\"")
+            .contains("there is no path from host \"h0\" to \"h2\"")
     );
     let graph = build(&format!("{names}\nhosts = [\"h0\", \"h2\"]\nrelays = [\"h1\"]"));
     assert_eq!(graph.hosts().count(), 3);
@@ -198,40 +198,40 @@ fn errors_of_invalid_topologies() {
         format!("kind = \"custom\"\nhosts = [{hosts}]\nswitches = [{switches}]\nlinks = [{links}]")
     };
     let table: Vec<(String, &str)> = vec![
-        ("kind = \"star\"\nhosts = 0".into(), "topology.hosts: is 0, must be at least 1"),
+        ("kind = \"star\"\nhosts = 0".into(), "topology.hosts: must be at least 1"),
         (
             "kind = \"star\"\nhosts = 4000000000".into(),
-            "topology.hosts: makes 4000000000 links in all, must be at most 4194304",
+            "topology.hosts: makes 4000000000 links; at most 4194304 are supported",
         ),
-        ("kind = \"star\"\nhosts = 100000".into(), "topology: \"s0\" has 100000 ports, must have at most 65535"),
+        ("kind = \"star\"\nhosts = 100000".into(), "topology: \"s0\" has 100000 ports; at most 65535 are supported"),
         (
             "kind = \"star\"\nhosts = 2\nrate = \"0 bps\"\ndelay = \"0 s\"".into(),
-            "topology.rate: is 0 bps, must be between 1 Mbps and 100 Tbps\n\
-             topology.delay: is 0 ps, must be between 1 ps and 10 s",
+            "topology.rate: must be from 1 Mbps to 100 Tbps\n\
+             topology.delay: must be from 1 ps to 10 s",
         ),
         (
             "kind = \"star\"\nhosts = 2\nerror_rate = 1.0".into(),
-            "topology.error_rate: is 1, must be at least 0 and less than 1",
+            "topology.error_rate: must be at least 0 and less than 1",
         ),
         (
             "kind = \"star\"\nhosts = 2\nerror_rate = nan".into(),
-            "topology.error_rate: is NaN, must be at least 0 and less than 1",
+            "topology.error_rate: must be at least 0 and less than 1",
         ),
-        ("kind = \"fat-tree\"\nk = 5".into(), "topology.k: is 5, must be an even number of at least 2"),
-        ("kind = \"fat-tree\"\nk = 0".into(), "topology.k: is 0, must be an even number of at least 2"),
-        ("kind = \"fat-tree\"\nk = 4\nhosts_per_edge = 0".into(), "topology.hosts_per_edge: is 0, must be at least 1"),
+        ("kind = \"fat-tree\"\nk = 5".into(), "topology.k: must be an even number of at least 2"),
+        ("kind = \"fat-tree\"\nk = 0".into(), "topology.k: must be an even number of at least 2"),
+        ("kind = \"fat-tree\"\nk = 4\nhosts_per_edge = 0".into(), "topology.hosts_per_edge: must be at least 1"),
         (
             "kind = \"fat-tree\"\nk = 4000000000".into(),
-            "topology.k: makes 48000000000000000000000000000 links in all, must be at most 4194304",
+            "topology.k: makes 48000000000000000000000000000 links; at most 4194304 are supported",
         ),
         (
             "kind = \"leaf-spine\"\nleaves = 0\nspines = 0\nhosts_per_leaf = 0\nparallel_links = 0".into(),
-            "topology.leaves: is 0, must be at least 1\n\
-             topology.spines: is 0, must be at least 1\n\
-             topology.hosts_per_leaf: is 0, must be at least 1\n\
-             topology.parallel_links: is 0, must be at least 1",
+            "topology.leaves: must be at least 1\n\
+             topology.spines: must be at least 1\n\
+             topology.hosts_per_leaf: must be at least 1\n\
+             topology.parallel_links: must be at least 1",
         ),
-        ("kind = \"dumbbell\"\nleft = 1\nright = 1\ntrunks = 0".into(), "topology.trunks: is 0, must be at least 1"),
+        ("kind = \"dumbbell\"\nleft = 1\nright = 1\ntrunks = 0".into(), "topology.trunks: must be at least 1"),
         (
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
                 \"spin0\"]]"
@@ -243,13 +243,14 @@ fn errors_of_invalid_topologies() {
                 \"leaf1\"]]"
                 .into(),
             "topology.failed_links[0]: there is no link between \"leaf0\" and \"leaf1\" to fail \
-             (each entry removes one of a pair's parallel links)",
+             (each entry removes one link between the two nodes)",
         ),
         (
             "kind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 1\nfailed_links = [[\"leaf0\", \
                 \"spine0\"]]"
                 .into(),
-            "topology: no path leads from host \"h0\" to \"h1\" (only switches and relays forward: link the switches)",
+            "topology: there is no path from host \"h0\" to \"h1\" (only switches and relaying hosts forward packets; \
+                add links between them)",
         ),
         (
             format!(
@@ -267,17 +268,17 @@ fn errors_of_invalid_topologies() {
             "topology.changed_links[0].link: there is no node \"laef0\" (did you mean \"leaf0\"?)\n\
              topology.changed_links[0].link: there is no node \"spine7\" (did you mean \"spine0\"?)\n\
              topology.changed_links[1].link: there is no link between \"leaf0\" and \"leaf*\" to change\n\
-             topology.changed_links[2]: changes nothing (give rate, delay or both)\n\
-             topology.changed_links[3].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
-             topology.changed_links[3].delay: is 0 ps, must be between 1 ps and 10 s\n\
+             topology.changed_links[2]: changes nothing (set rate, delay or both)\n\
+             topology.changed_links[3].rate: must be from 1 Mbps to 100 Tbps\n\
+             topology.changed_links[3].delay: must be from 1 ps to 10 s\n\
              topology.changed_links[3].link: the link between \"leaf0\" and \"spine0\" is already changed by \
              changed_links[2]\n\
-             topology.changed_links[4].link: \"leaf[0-\" is not a pattern of names: a `[` begins a range of whole \
-             numbers such as `h[0-15]`; `*` stands for any text\n\
+             topology.changed_links[4].link: \"leaf[0-\" is not a valid pattern; write a range of numbers as \
+             `[0-15]`; `*` matches any text\n\
              topology.changed_links[5].link: there is no node \"core*\"\n\
              topology.changed_links[6].link: selects 2 parallel links between \"leaf1\" and \"spine1\", but there are \
              only 1\n\
-             topology.changed_links[7].count: is 0, must be at least 1",
+             topology.changed_links[7].count: must be at least 1",
         ),
         ("kind = \"star\"\nhosts = 2\nfailed_links = [[\"h1\", \"s0\"]]".into(), "topology: host \"h1\" has no link"),
         (
@@ -291,13 +292,13 @@ fn errors_of_invalid_topologies() {
             "kind = \"custom\"\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"b\" }]".into(),
             "topology: switch \"s\" has no link",
         ),
-        (custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"), "topology.hosts[1]: \"a\" is the name of another node"),
+        (custom("\"a\", \"a\"", "{ a = \"a\", b = \"s\" }"), "topology.hosts[1]: another node is already called \"a\""),
         (
             "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"a\", \"b\"]\nlinks = [{ a = \"a\", b = \"b\" \
                 }]"
             .into(),
-            "topology.relays[1]: \"a\" is the name of another node\ntopology.relays[2]: \"b\" is the name of another \
-                node",
+            "topology.relays[1]: another node is already called \"a\"\ntopology.relays[2]: another node is already \
+                called \"b\"",
         ),
         (
             "kind = \"custom\"\nhosts = [\"a\"]\nrelays = [\"b\", \"c\", \"d\"]\nlinks = [{ a = \"a\", b = \"b\" \
@@ -312,16 +313,16 @@ fn errors_of_invalid_topologies() {
         ),
         (
             custom("\"alpha\"", "{ a = \"alpah\", b = \"s\", count = 0 }"),
-            "topology.links[0].count: is 0, must be at least 1\n\
+            "topology.links[0].count: must be at least 1\n\
              topology.links[0].a: there is no node \"alpah\" (did you mean \"alpha\"?)",
         ),
         (
             custom("\"a\"", "{ a = \"a\", b = \"s\", rate = \"1 bps\", delay = \"1 s\", error_rate = -0.5 }"),
-            "topology.links[0].rate: is 1 bps, must be between 1 Mbps and 100 Tbps\n\
-             topology.links[0].error_rate: is -0.5, must be at least 0 and less than 1",
+            "topology.links[0].rate: must be from 1 Mbps to 100 Tbps\n\
+             topology.links[0].error_rate: must be at least 0 and less than 1",
         ),
         (custom("", "{ a = \"s\", b = \"t\" }"), "topology: has no host"),
-        (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: is empty"),
+        (custom("\"\"", "{ a = \"s\", b = \"t\" }"), "topology.hosts[0]: must not be empty"),
         (
             // Host a is linked to both switches but does not forward packets between b and c.
             custom(
@@ -329,7 +330,8 @@ fn errors_of_invalid_topologies() {
                 "{ a = \"a\", b = \"s\" }, { a = \"a\", b = \"t\" }, { a = \"b\", b = \"s\" \
                 }, { a = \"c\", b = \"t\" }",
             ),
-            "topology: no path leads from host \"b\" to \"c\" (only switches and relays forward: link the switches)",
+            "topology: there is no path from host \"b\" to \"c\" (only switches and relaying hosts forward packets; \
+                add links between them)",
         ),
         (
             "kind = \"file\"\npath = \"no/such/topology.txt\"".into(),

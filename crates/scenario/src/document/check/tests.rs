@@ -87,7 +87,7 @@ fn every_misfit_is_named() {
         ("shape = { kind = \"star\" }", "a:3:9: error: shape.hosts: is missing"),
         (
             "shape = { kind = \"star\", hosts = 1, length = \"1 s\" }",
-            "a:3:37: error: shape.length: unknown key; it belongs to kind \"line\" (allowed: kind, hosts)",
+            "a:3:37: error: shape.length: unknown key; this key belongs to kind \"line\"; allowed: kind, hosts",
         ),
         (
             "shape = { kind = \"line\", length = 3 }",
@@ -146,7 +146,7 @@ fn lists_and_quantities_are_checked() {
         [
             "a:1:8: error: rate = \"100\": has no unit; write for example \"100 Gbps\" (units: bps, Kbps, Mbps, Gbps, \
                 Tbps)",
-            "a:2:9: error: ends[0]: must have exactly 2 entries, has 1",
+            "a:2:9: error: ends[0]: must have exactly 2 entries; found 1",
             "a:2:15: error: ends[1][0] = 300: must be from 0 to 255",
             "a:2:20: error: ends[1][1] = 2.5: must be a whole number from 0 to 255",
         ]
@@ -154,7 +154,7 @@ fn lists_and_quantities_are_checked() {
     assert_eq!(
         diagnostics("ends = []"),
         [
-            "a:1:8: error: ends: must have at least 1 entry, has 0",
+            "a:1:8: error: ends: must have at least 1 entry; found 0",
             "a:1:1: error: rate: is missing; write for example rate = \"100 Gbps\"",
         ]
     );

@@ -178,9 +178,9 @@ fn invalid_options_are_rejected() {
     check_rejected(&[
         (
             "{ kind = \"incast\", degree = 0, size = \"1 KB\", bursts = 0, period = \"0 s\", load = 0.5 }",
-            "traffic[0].degree: is 0, must be at least 1\ntraffic[0].bursts: is 0, must be at least 1\n\
-             traffic[0].load: must not be \
-         set beside `period`: either determines the other\ntraffic[0].period: is 0 s, must be longer",
+            "traffic[0].degree: must be at least 1\ntraffic[0].bursts: must be at least 1\n\
+             traffic[0].load: must not be set together with `period`: each determines the other\ntraffic[0].period: \
+             must be greater than zero",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", total = \"1 KB\" }",
@@ -189,36 +189,35 @@ fn invalid_options_are_rejected() {
         ("{ kind = \"incast\", degree = 4 }", "traffic[0].size: set either `size` or `total`"),
         (
             "{ kind = \"incast\", degree = 400, total = \"100 B\" }",
-            "traffic[0].total: is 100 B, must give each of the 400 flows at least 1 B",
+            "traffic[0].total: must be at least 400 B: 1 B for each of the 400 flows",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", bursts = 3, arrivals = \"poisson\" }",
-            "traffic[0].bursts: needs `period` or `load`\ntraffic[0].arrivals: is \"poisson\", which needs `period` \
-                or `load`",
+            "traffic[0].bursts: requires `period` or `load`\ntraffic[0].arrivals: \"poisson\" requires `period` or \
+                `load`",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", load = 2.0 }",
-            "traffic[0].load: is 2, must be above 0 and at most 1; the receivers cannot take more than their links \
-                carry",
+            "traffic[0].load: must be greater than 0 and at most 1; a load above 1 exceeds the capacity of the \
+                receivers' links",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 MB\", receivers = \"h0\", period = \"100 us\" }",
-            "traffic[0].period: gives 3.2 times the capacity of the receivers' links; lengthen it, or limit the \
-                number of `bursts`",
+            "traffic[0].period: offers 3.2 times the capacity of the receivers' links; increase `period`, or limit \
+                the number of `bursts`",
         ),
         (
             "{ kind = \"incast\", degree = 4, size = \"1 KB\", receivers = \"h0\", senders = \"h0\" }",
-            "traffic[0].senders: no host is left to send to \"h0\"",
+            "traffic[0].senders: no host can send to receiver \"h0\"",
         ),
         (
             "{ kind = \"incast\", degree = 400000000, size = \"1 KB\" }",
-            "traffic[0]: makes about 400000000 flows, must make at most 100000000 with the other parts; shorten it \
-             with `stop`, lower its load, or \
-         choose larger flows",
+            "traffic[0]: generates about 400000000 flows; all parts together may generate at most 100000000; set an \
+                earlier `stop`, a lower load or larger flows",
         ),
         (
             "{ kind = \"incast\", degree = -1, size = \"1 KB\" }",
-            "must be a number of flows, or the fewest and the most: [1, 15]",
+            "must be a number of flows, or a range such as [1, 15]",
         ),
     ]);
 }

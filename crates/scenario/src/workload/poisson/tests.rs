@@ -111,31 +111,30 @@ fn invalid_options_are_rejected() {
         ("{ kind = \"poisson\", load = 0.5 }", "missing field `sizes`"),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 1.7 }",
-            "traffic[0].load: is 1.7, must be above 0 and at most 1; flows would pile up without end: the load is a \
-             share of the \
-         capacity",
+            "traffic[0].load: must be greater than 0 and at most 1; the load is a share of the capacity; above 1, the \
+                backlog grows without limit",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = -0.1 }",
-            "traffic[0].load: is -0.1, must be above 0 and at most 1",
+            "traffic[0].load: must be greater than 0 and at most 1",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = nan }",
-            "traffic[0].load: is NaN, must be above 0 and at most 1",
+            "traffic[0].load: must be greater than 0 and at most 1",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 0.9 }",
-            "traffic[0].load: 0.9 of the uplinks is 4.5 of the link of host \"h0\", must be at most 1; lower `load` \
+            "traffic[0].load: exceeds the link of host \"h0\": 0.9 of the uplinks is 4.5 of that link; lower `load` \
                 or `intra_rack`",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.9, load_of = \"uplinks\", intra_rack = 1.0 }",
-            "traffic[0].load_of: is \"uplinks\", but no flow of host \"h0\" can take one; use \"host-links\" in this \
+            "traffic[0].load_of: no flow of host \"h0\" uses an uplink; use \"host-links\" in this \
                 fabric",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, intra_rack = 1.5 }",
-            "traffic[0].intra_rack: is 1.5, must be between 0 and 1",
+            "traffic[0].intra_rack: must be from 0 to 1",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = \"h16\" }",
@@ -146,15 +145,13 @@ fn invalid_options_are_rejected() {
                 \"h[5-3]\"] }",
             "traffic[0].hosts[1]: \"leaf0\" is a switch, not a host\ntraffic[0].hosts[2]: no host matches \"x*\"; the \
              first \
-         host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a pattern of host names; a `[` begins a range of \
-         whole \
-         numbers such as `h[0-15]`; `*` stands for any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a pattern of host \
-         names; a \
-         `[` begins a range of whole numbers such as `h[0-15]`; `*` stands for any text",
+         host is called \"h0\"\ntraffic[0].hosts[3]: \"h[3\" is not a valid pattern; write a range of numbers as \
+         `[0-15]`; `*` matches any text\ntraffic[0].hosts[4]: \"h[5-3]\" is not a valid pattern; write a range of \
+         numbers as `[0-15]`; `*` matches any text",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = [] }",
-            "traffic[0].hosts: is empty; leave it out for all hosts",
+            "traffic[0].hosts: must not be empty; omit this option to select all hosts",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, hosts = \"h0\", destinations = \"h0\" }",
@@ -167,28 +164,26 @@ fn invalid_options_are_rejected() {
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"h*\" }",
-            "traffic[0].hosts: no host is left to send",
+            "traffic[0].hosts: no sending host is left: `exclude_receivers` excludes all of them",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }",
-            "traffic[0].exclude_receivers: there is no incast in this scenario; name hosts, or leave it out",
+            "traffic[0].exclude_receivers: there is no incast in this scenario; list hosts, or omit this option",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, exclude_receivers = \"incast\" }, { kind = \
              \"incast\", degree = 1, \
          size = \"1 KB\" }",
-            "traffic[0].exclude_receivers: an incast of this scenario has no `receivers`, so it may hit any host; \
-             name the \
-         receivers of every incast",
+            "traffic[0].exclude_receivers: \"incast\" requires `receivers` in every incast of the scenario; \
+             without them, an incast may have any receiver",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 B\", load = 1.0, stop = \"2 s\", class = 8, start = \"1 ms\" }",
-            "traffic[0].class: is 8, must be between 0 and 7\ntraffic[0].start: is 1 ms, must be before the end of \
-                the traffic at 1 ms",
+            "traffic[0].class: must be from 0 to 7\ntraffic[0].start: must be before the end of the traffic (1 ms)",
         ),
         (
             "{ kind = \"poisson\", sizes = \"1 KB\", load = 0.5, start = \"300 us\", stop = \"200 us\" }",
-            "traffic[0].stop: is 200 us, must be after the start at 300 us",
+            "traffic[0].stop: must be after `start` (300 us)",
         ),
     ]);
 }

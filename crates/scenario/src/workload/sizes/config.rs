@@ -110,14 +110,14 @@ impl SizesConfig {
             return Err(error("", "set exactly one of `name`, `path`, `fixed` and `uniform`".into()));
         }
         if table.unit.is_some() && table.path.is_none() && table.uniform.is_none() {
-            return Err(error(".unit", "must be set only with `path` or `uniform`".into()));
+            return Err(error(".unit", "is allowed only with `path` or `uniform`".into()));
         }
         if table.interpolation.is_some() && (table.fixed.is_some() || table.uniform.is_some()) {
-            return Err(error(".interpolation", "must be set only with `name` or `path`".into()));
+            return Err(error(".interpolation", "is allowed only with `name` or `path`".into()));
         }
         let size = |key: &str, Bytes(bytes): Bytes| match bytes {
             1..=MAX_BYTES => Ok(bytes),
-            _ => Err(error(key, format!("is {bytes} B, must be between 1 B and 1 PB"))),
+            _ => Err(error(key, "must be from 1 B to 1 PB".into())),
         };
         let unit = size(".unit", table.unit.unwrap_or(Bytes(1)))?;
         let mut notes = Vec::new();
@@ -131,7 +131,7 @@ impl SizesConfig {
             let known = read(&base_dir.join(path)).map_err(|message| error(".path", format!("{label}: {message}")))?;
             let sizes = known
                 .distribution(table.interpolation, unit)
-                .map_err(|message| error(".unit", format!("{label}: in units of {unit} B {message}")))?;
+                .map_err(|message| error(".unit", format!("{label}: with a unit of {unit} B, {message}")))?;
             if let Some(stated) = known.stated_mean {
                 let (stated, mean) = (bytes(stated * unit as f64), bytes(sizes.mean()));
                 notes.push(format!(
@@ -145,7 +145,7 @@ impl SizesConfig {
             let (low, high) = table.uniform.expect("exactly one of the four is given, and not the other three");
             let (from, to) = (size(".uniform[0]", low)?, size(".uniform[1]", high)?);
             if from > to {
-                return Err(error(".uniform", format!("is {low} to {high}, must begin with the smaller size")));
+                return Err(error(".uniform", "must list the smaller size first".into()));
             }
             let label = format!("uniform {low} to {high}");
             if table.unit.is_none() {
@@ -153,20 +153,23 @@ impl SizesConfig {
             } else if from % unit != 0 || to % unit != 0 {
                 return Err(error(
                     ".uniform",
-                    format!("{low} and {high} must be whole multiples of the unit, {}", Bytes(unit)),
+                    format!("{low} and {high} must be multiples of the unit, {}", Bytes(unit)),
                 ));
             } else if to / unit - from / unit >= MAX_MULTIPLES {
-                return Err(error(".unit", format!("gives more than {MAX_MULTIPLES} sizes from {low} to {high}")));
+                return Err(error(
+                    ".unit",
+                    format!("is too small: there are more than {MAX_MULTIPLES} multiples from {low} to {high}"),
+                ));
             } else {
                 (format!("{label} in steps of {}", Bytes(unit)), Distribution::multiples(unit, from / unit, to / unit))
             }
         };
         let Some(limit) = table.truncate else { return Ok(Sizes { label, distribution, notes }) };
         let Some(truncated) = distribution.truncate(limit.get()) else {
-            return Err(error(".truncate", format!("is {limit}, but {label} has no size that small")));
+            return Err(error(".truncate", format!("is below the smallest size of {label}")));
         };
         let lost = 100.0 * (1.0 - distribution.cumulative(limit.get()));
-        notes.push(format!("{label} without the {} % of flows above {limit}", round(lost, 3)));
+        notes.push(format!("{label} excludes the {} % of flows above {limit}", round(lost, 3)));
         Ok(Sizes { label: format!("{label} up to {limit}"), distribution: truncated, notes })
     }
 }

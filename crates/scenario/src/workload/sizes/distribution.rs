@@ -40,23 +40,20 @@ impl Distribution {
         for (i, knot) in knots.iter().enumerate() {
             let Knot { bytes, cumulative } = *knot;
             if !(0.0..=1.0 + 1e-9).contains(&cumulative) {
-                return Err((
-                    i,
-                    format!("the probability is {cumulative}, must be between 0 and 1 (0 and 100 in percent)"),
-                ));
+                return Err((i, format!("the probability is {cumulative}; must be from 0 to 1 (0 to 100 percent)")));
             }
             if bytes > MAX_BYTES {
-                return Err((i, format!("the size is {bytes}, must be at most {MAX_BYTES} B (1 PB)")));
+                return Err((i, format!("the size is {bytes}; must be at most {MAX_BYTES} B (1 PB)")));
             }
             let Some(before) = i.checked_sub(1).map(|before| knots[before]) else { continue };
             if bytes < before.bytes {
-                return Err((i, format!("the size is {bytes}, must be at least the previous size, {}", before.bytes)));
+                return Err((i, format!("the size is {bytes}; must be at least the previous size, {}", before.bytes)));
             }
             if cumulative < before.cumulative {
                 let before = before.cumulative;
                 return Err((
                     i,
-                    format!("the probability is {cumulative}, must be at least the previous probability, {before}"),
+                    format!("the probability is {cumulative}; must be at least the previous probability, {before}"),
                 ));
             }
             if *knot == before {
@@ -65,13 +62,13 @@ impl Distribution {
         }
         let last = knots.len().saturating_sub(1);
         if knots.len() < 2 {
-            return Err((last, format!("has {} points, must have at least 2", knots.len())));
+            return Err((last, format!("must have at least 2 points; found {}", knots.len())));
         }
         if (knots[last].cumulative - 1.0).abs() > 1e-9 {
-            return Err((last, format!("the last probability is {}, must be 1 (100 percent)", knots[last].cumulative)));
+            return Err((last, format!("the last probability is {}; must be 1 (100 percent)", knots[last].cumulative)));
         }
         if knots[last].bytes == 0 {
-            return Err((last, "the largest size is 0, must be at least 1".into()));
+            return Err((last, "the largest size is 0; must be at least 1".into()));
         }
         let mut knots = knots;
         knots[last].cumulative = 1.0;

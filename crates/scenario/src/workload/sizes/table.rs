@@ -74,13 +74,13 @@ impl SizeTable {
                 [bytes, cumulative] => {
                     let size = number(bytes).map_err(at)?;
                     if size.fract() != 0.0 || !(0.0..=MAX_BYTES as f64).contains(&size) {
-                        return Err(at(format!("the size is {bytes}, must be a whole number from 0 to {MAX_BYTES}")));
+                        return Err(at(format!("the size is {bytes}; must be a whole number from 0 to {MAX_BYTES}")));
                     }
                     knots.push(Knot { bytes: size as u64, cumulative: number(cumulative).map_err(at)? });
                     lines.push(i + 1);
                 }
                 _ => {
-                    let message = format!("has {} columns, must be `<bytes> <cumulative percent>`", words.len());
+                    let message = format!("must be `<bytes> <cumulative percent>`; found {} columns", words.len());
                     return Err(at(message));
                 }
             }
@@ -91,7 +91,7 @@ impl SizeTable {
                 knot.cumulative /= 100.0;
             }
         } else if !knots.is_empty() && (last - 1.0).abs() > 1e-9 {
-            let message = format!("the last probability is {last}, must be 100 (percent) or 1");
+            let message = format!("the last probability is {last}; must be 100 (percent) or 1");
             return Err(TableError { line: lines[lines.len() - 1], message });
         }
         let knots = checked(knots, &lines)?;

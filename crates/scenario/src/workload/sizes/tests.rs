@@ -145,27 +145,27 @@ fn lines_are_read_in_all_dialects() {
 #[test]
 fn what_is_no_table_says_where_and_why() {
     for (text, expected) in [
-        ("", "line 1: has 0 points, must have at least 2"),
-        ("5000\n", "line 1: has 0 points, must have at least 2"),
-        ("64 100", "line 1: has 1 points, must have at least 2"),
-        ("0 0\n64 0.9", "line 2: the last probability is 0.9, must be 100 (percent) or 1"),
-        ("0 0\n64 99", "line 2: the last probability is 99, must be 100 (percent) or 1"),
-        ("0 0\n64 50\n32 100", "line 3: the size is 32, must be at least the previous size, 64"),
+        ("", "line 1: must have at least 2 points; found 0"),
+        ("5000\n", "line 1: must have at least 2 points; found 0"),
+        ("64 100", "line 1: must have at least 2 points; found 1"),
+        ("0 0\n64 0.9", "line 2: the last probability is 0.9; must be 100 (percent) or 1"),
+        ("0 0\n64 99", "line 2: the last probability is 99; must be 100 (percent) or 1"),
+        ("0 0\n64 50\n32 100", "line 3: the size is 32; must be at least the previous size, 64"),
         (
             "0 0\n64 0.5\n\n96 0.4\n128 1",
-            "line 4: the probability is 0.4, must be at least the previous probability, 0.5",
+            "line 4: the probability is 0.4; must be at least the previous probability, 0.5",
         ),
         ("0 0\n64 0.5\n64 0.5\n128 1", "line 3: repeats the previous point (size 64, probability 0.5)"),
-        ("0 -1\n64 100", "line 1: the probability is -0.01, must be between 0 and 1 (0 and 100 in percent)"),
-        ("0 0\n64 150\n128 100", "line 2: the probability is 1.5, must be between 0 and 1 (0 and 100 in percent)"),
+        ("0 -1\n64 100", "line 1: the probability is -0.01; must be from 0 to 1 (0 to 100 percent)"),
+        ("0 0\n64 150\n128 100", "line 2: the probability is 1.5; must be from 0 to 1 (0 to 100 percent)"),
         ("0 0\n64 NaN\n128 1", "line 2: \"NaN\" is not a number"),
         ("0 0\nlarge 1", "line 2: \"large\" is not a number"),
-        ("0 0\n-64 1", "line 2: the size is -64, must be a whole number from 0 to 1000000000000000"),
-        ("0 0\n64.5 1", "line 2: the size is 64.5, must be a whole number from 0 to 1000000000000000"),
-        ("0 0\n1e30 1", "line 2: the size is 1e30, must be a whole number from 0 to 1000000000000000"),
-        ("6 1 0.15\n20 1 1", "line 1: has 3 columns, must be `<bytes> <cumulative percent>`"),
-        ("0 0\n64\n128 1", "line 2: has 1 columns, must be `<bytes> <cumulative percent>`"),
-        ("0 0\n0 1", "line 2: the largest size is 0, must be at least 1"),
+        ("0 0\n-64 1", "line 2: the size is -64; must be a whole number from 0 to 1000000000000000"),
+        ("0 0\n64.5 1", "line 2: the size is 64.5; must be a whole number from 0 to 1000000000000000"),
+        ("0 0\n1e30 1", "line 2: the size is 1e30; must be a whole number from 0 to 1000000000000000"),
+        ("6 1 0.15\n20 1 1", "line 1: must be `<bytes> <cumulative percent>`; found 3 columns"),
+        ("0 0\n64\n128 1", "line 2: must be `<bytes> <cumulative percent>`; found 1 columns"),
+        ("0 0\n0 1", "line 2: the largest size is 0; must be at least 1"),
     ] {
         assert_eq!(SizeTable::from_lines(text).unwrap_err().to_string(), expected, "{text:?}");
     }
@@ -173,7 +173,7 @@ fn what_is_no_table_says_where_and_why() {
         ("title = \"t\"\nknots = [[1, 0.0], [2, 1.0]]", "line 1: missing field `source`"),
         (
             "title = \"t\"\nsource = \"s\"\nknots = [\n[1, 0.0],\n[2, 1.5]]",
-            "line 5: the probability is 1.5, must be between 0 and 1",
+            "line 5: the probability is 1.5; must be from 0 to 1",
         ),
         ("title = \"t\"\nsource = \"s\"\nmean = 3", "line 3: unknown field `mean`"),
         (
@@ -226,32 +226,29 @@ fn what_a_scenario_may_not_say_of_sizes() {
         ("{}", "traffic[0].sizes: set exactly one of `name`, `path`, `fixed` and `uniform`"),
         ("{ name = \"alistorage\", fixed = \"1 KB\" }", "traffic[0].sizes: set exactly one of"),
         ("{ nam = \"alistorage\" }", "unknown field `nam`, expected one of"),
-        ("{ fixed = \"0 B\" }", "traffic[0].sizes.fixed: is 0 B, must be between 1 B and 1 PB"),
-        (
-            "{ uniform = [\"2 KB\", \"1 KB\"] }",
-            "traffic[0].sizes.uniform: is 2 KB to 1 KB, must begin with the smaller size",
-        ),
-        ("{ uniform = [\"0 B\", \"1 KB\"] }", "traffic[0].sizes.uniform[0]: is 0 B, must be"),
+        ("{ fixed = \"0 B\" }", "traffic[0].sizes.fixed: must be from 1 B to 1 PB"),
+        ("{ uniform = [\"2 KB\", \"1 KB\"] }", "traffic[0].sizes.uniform: must list the smaller size first"),
+        ("{ uniform = [\"0 B\", \"1 KB\"] }", "traffic[0].sizes.uniform[0]: must be from"),
         ("{ path = \"no.cdf\" }", "traffic[0].sizes.path: no.cdf: No such file"),
         (
             "{ name = \"alistorage\", unit = \"1 KB\" }",
-            "traffic[0].sizes.unit: must be set only with `path` or `uniform`",
+            "traffic[0].sizes.unit: is allowed only with `path` or `uniform`",
         ),
         (
             "{ uniform = [\"1 KB\", \"5 KB\"], unit = \"2 KB\" }",
-            "traffic[0].sizes.uniform: 1 KB and 5 KB must be whole multiples of the unit, 2 KB",
+            "traffic[0].sizes.uniform: 1 KB and 5 KB must be multiples of the unit, 2 KB",
         ),
         (
             "{ uniform = [\"1 B\", \"1 GB\"], unit = \"1 B\" }",
-            "traffic[0].sizes.unit: gives more than 100000 sizes from 1 B to 1 GB",
+            "traffic[0].sizes.unit: is too small: there are more than 100000 multiples from 1 B to 1 GB",
         ),
         (
             "{ fixed = \"1 KB\", interpolation = \"linear\" }",
-            "traffic[0].sizes.interpolation: must be set only with `name` or `path`",
+            "traffic[0].sizes.interpolation: is allowed only with `name` or `path`",
         ),
         (
             "{ name = \"cache-fb\", truncate = \"10 B\" }",
-            "traffic[0].sizes.truncate: is 10 B, but cache-fb has no size that small",
+            "traffic[0].sizes.truncate: is below the smallest size of cache-fb",
         ),
         (
             "17",

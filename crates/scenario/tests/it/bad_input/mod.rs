@@ -108,9 +108,8 @@ fn a_large_trace_is_a_warning() {
     let [found] = &messages(&text)[..] else { panic!("expected one message") };
     assert_eq!(
         found,
-        "s.toml:38:9: warning: probes.trace: may record 1639 million events, 16.4 GB, if all traced links carry full \
-         packets \
-         until 1 s; reduce it by from, until, nodes, ports or flows"
+        "s.toml:38:9: warning: probes.trace: may record 1639 million events (16.4 GB) if all traced links carry full \
+            packets until 1 s; limit the trace with from, until, nodes, ports or flows"
     );
     assert_eq!(messages(&text.replace("trace = {}", "trace = { until = \"100 us\" }")), [""; 0]);
     assert_eq!(messages(&text.replace("trace = {}", "trace = { flows = [3] }")), [""; 0]);
@@ -126,25 +125,28 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
         messages(&text.replace("profile = \"paper\"", ""))
     };
     let cut = |place: &str, what: &str, frame: &str, gbps: u32, times: &str| {
-        format!("s.toml:{place}: {what}: {frame} on a link of {gbps} Gbps (\"h0\" to \"leaf0\"), but {times} less",)
+        format!(
+            "s.toml:{place}: {what}: {frame} at {gbps} Gbps (\"h0\" to \"leaf0\"), but this framing rounds it down to \
+                {times} less"
+        )
     };
-    let advice = |remedy: &str| format!("; framing = \"rocev2\" is exact; {remedy} are less inexact");
+    let advice = |remedy: &str| format!("; use framing = \"rocev2\", which is exact, or {remedy}");
     let (framing, mtu) = ("24:11", "23:7");
-    let exempt = "; packets lost on such links do not violate the lossless guarantee";
+    let exempt = "; packet loss on such links does not count as a violation of the lossless guarantee";
     let warning = "warning: network.framing = \"hpcc-ns3\"";
-    let (ack, short) = ("an ACK, 60 B, takes", "a data frame with 1 B, 49 B, takes");
+    let (ack, short) = ("an ACK (60 B) takes", "a data frame with 1 B of payload (49 B) takes");
     assert_eq!(
         found(100, 1000),
         [
             cut(
                 mtu,
                 "warning: network.mtu = \"1000 B\"",
-                "a full data frame, 1048 B, takes 83.84 ns",
+                "a full data frame (1048 B) takes 83.84 ns",
                 100,
-                "83 ns in this framing, 1.0 %"
+                "83 ns, 1.0 %"
             ),
-            cut(framing, warning, &format!("{ack} 4.8 ns"), 100, "4 ns in this framing, 16.7 %"),
-            cut(framing, warning, &format!("{short} 3.92 ns"), 100, "3 ns in this framing, 23.5 %"),
+            cut(framing, warning, &format!("{ack} 4.8 ns"), 100, "4 ns, 16.7 %"),
+            cut(framing, warning, &format!("{short} 3.92 ns"), 100, "3 ns, 23.5 %"),
         ]
     );
     assert_eq!(found(100, 1002).len(), 2);
@@ -152,9 +154,9 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
     assert_eq!(
         found(400, 1002),
         [
-            cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns in this framing, 16.7 %"),
-            cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps in this framing, 100.0 %") + exempt,
-            cut(framing, warning, "a PFC frame, 43 B, takes 860 ps", 400, "0 ps in this framing, 100.0 %") + exempt,
+            cut(framing, warning, &format!("{ack} 1.2 ns"), 400, "1 ns, 16.7 %"),
+            cut(framing, warning, &format!("{short} 980 ps"), 400, "0 ps, 100.0 %") + exempt,
+            cut(framing, warning, "a PFC frame (43 B) takes 860 ps", 400, "0 ps, 100.0 %") + exempt,
             "s.toml:33:1: warning: congestion_control.ecn: the default thresholds, 100 KB and 400 KB, hold for ports \
              of \
              25 to 100 Gb/s: at 400 Gbps, a slight overload stops flows; set ecn.rate = \"25 Gbps\", or take the \
@@ -174,25 +176,19 @@ fn frames_shortened_by_the_clock_of_the_framing_are_reported() {
         errors,
         [
             &format!(
-                "{}; at most 10 % are allowed{}",
+                "{}; at most 10 % is allowed{}",
                 cut(
                     mtu,
                     "error: network.mtu = \"16 B\"",
-                    "a full data frame, 64 B, takes 640 ps",
+                    "a full data frame (64 B) takes 640 ps",
                     800,
-                    "0 ps in this framing, 100.0 %"
+                    "0 ps, 100.0 %"
                 ),
                 advice("larger frames or slower links")
             ),
             &format!(
                 "{}{}",
-                cut(
-                    framing,
-                    "error: network.framing = \"hpcc-ns3\"",
-                    &format!("{ack} 600 ps"),
-                    800,
-                    "0 ps in this framing, 100.0 %"
-                ),
+                cut(framing, "error: network.framing = \"hpcc-ns3\"", &format!("{ack} 600 ps"), 800, "0 ps, 100.0 %"),
                 advice("slower links")
             ),
         ]
@@ -217,8 +213,8 @@ fn a_congestion_point_without_effect_at_relays_is_a_warning() {
     let bcube = "kind = \"bcube\"\nn = 4";
     for name in ["none", "timely", "swift"] {
         let expected = format!(
-            "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does nothing to packets \
-                that pass a switch"
+            "s.toml:14:20: warning: host.relay.congestion_point = true: has no effect: {name} does not process \
+                packets at switches"
         );
         let found = found_with(bcube, &format!("kind = \"{name}\""));
         assert!(found.contains(&expected), "{found:?}");
@@ -275,7 +271,7 @@ fn a_load_balancer_without_a_choice_of_ports_is_a_warning() {
              traffic = [{{ kind = \"permutation\", sizes = \"10 KB\" }}]"
         );
         let found = messages(&text);
-        let warning = "has no effect: no switch has a choice of ports on the shortest paths between hosts";
+        let warning = "has no effect: no switch has more than one egress port on the shortest paths to any host";
         assert!(found.iter().all(|message| message.contains(warning)), "{topology}: {found:?}");
         !found.is_empty()
     };
@@ -327,7 +323,8 @@ fn all_errors_of_a_file_are_reported_at_once() {
     assert_eq!(
         messages(&text),
         [
-            "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?",
+            "s.toml:17:18: error: faults[0].link[1] = \"spine9\": there is no node \"spine9\"; did you mean \
+                \"spine0\"?",
             "s.toml:28:25: error: switch.flow_control.kind = \"pfcc\": unknown name; did you mean \"pfc\"? (allowed: \
                 none, pfc, bfc, per-flow, pyrrha, pfc-star, port-fc)",
             "s.toml:29:36: error: switch.headroom.alpha = true: must be a number from 0 to 64",
@@ -349,7 +346,7 @@ fn valid_sections_are_checked_beside_invalid_ones() {
         [
             "s.toml:6:1: error: run.shard: unknown key; did you mean \"shards\"? (allowed: seed, until, warmup, \
                 drain, shards)",
-            "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no such node; did you mean \"spine0\"?"
+            "s.toml:18:18: error: faults[0].link[1] = \"spine9\": there is no node \"spine9\"; did you mean \"spine0\"?"
         ]
     );
     let text = invalid("leaves = 2", "leafs = 2").replace("\"spine1\"", "\"spine9\"").replace("\"h0\"", "\"h99\"");
@@ -382,7 +379,7 @@ fn errors_name_the_command_line_or_data_as_origin() {
         [
             "--set: error: run.sed: unknown key; did you mean \"seed\"? (allowed: seed, until, warmup, drain, shards)",
             "--set: error: traffic[0].load = 2: must be from 0 to 1",
-            "--set: error: faults[0].up = \"100 us\": must be after the link goes down, at 200 us"
+            "--set: error: faults[0].up = \"100 us\": must be after the failure at 200 us"
         ]
     );
     let mut document = Document::from_toml("s.toml", VALID).expect("valid TOML");
@@ -412,7 +409,7 @@ fn errors_name_the_command_line_or_data_as_origin() {
         diagnostics(&Document::from_json(&data)),
         [
             "error: topology.hosts = 4.5: must be a whole number, at least 1",
-            "error: traffic: must have at least 1 entry, has 0"
+            "error: traffic: must have at least 1 entry; found 0"
         ]
     );
 }
@@ -450,8 +447,8 @@ proptest! {
         from in 0..VALID.len(),
         length in 0usize..40,
         token in prop::sample::select(vec![
-            "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=", "\n",
-            "kind", "true", "18446744073709551615", "\"h1\"", "\"*\"", ".", "#", "\u{e9}",
+            "", "0", "-1", "1e308", "\"", "\"0 s\"", "\"1 B\"", "\"1000000 s\"", "\"1000 GB\"", "[]", "{}", "[[", "]", "=",
+            "\n", "kind", "true", "18446744073709551615", "\"h1\"", "\"*\"", ".", "#", "\u{e9}",
         ]),
     ) {
         let mut text = VALID.to_string();

@@ -7,7 +7,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "[\"leaf0\", \"spine1\"]",
         "[\"leaf0\", \"spin1\"]",
-        &["s.toml:17:18: error: faults[0].link[1] = \"spin1\": there is no such node; did you mean \"spine1\"?"],
+        &["s.toml:17:18: error: faults[0].link[1] = \"spin1\": there is no node \"spin1\"; did you mean \"spine1\"?"],
     ),
     (
         "[\"leaf0\", \"spine1\"]",
@@ -17,7 +17,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "[\"leaf0\", \"spine1\"]",
         "[\"leaf0\"]",
-        &["s.toml:17:8: error: faults[0].link: must have exactly 2 entries, has 1"],
+        &["s.toml:17:8: error: faults[0].link: must have exactly 2 entries; found 1"],
     ),
     (
         "down = \"200 us\"",
@@ -28,8 +28,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[network]",
         "[[faults]]\nlink = [\"spine1\", \"leaf0\"]\ndown = \"250 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"250 us\": the link between \"spine1\" and \"leaf0\" is already \
-                down at that time, or is repaired at that time"],
+        &["s.toml:23:8: error: faults[1].down = \"250 us\": overlaps another failure of the link between \"spine1\" \
+            and \"leaf0\""],
     ),
     (
         "[network]",
@@ -79,53 +79,53 @@ pub(super) const CASES: &[Case] = &[
     (
         "private = \"3 KB\"",
         "private = \"3 KB\", headroom = \"27 KB\"",
-        &["s.toml:29:73: warning: switch.headroom.headroom = \"27 KB\": may lose packets: \"leaf0\" needs up to \
-                27858 B; without this option, every port has what it needs"],
+        &["s.toml:29:73: warning: switch.headroom.headroom = \"27 KB\": is too small and may cause packet loss; \
+            \"leaf0\" needs up to 27858 B; omit this option to give every port the headroom that it needs"],
     ),
     ("private = \"3 KB\"", "private = \"3 KB\", headroom = \"27858 B\"", &[]),
     (
         "[network]",
         "[[routes]]\nat = \"leaf0\"\nto = \"h7\"\nnext = \"h2\"\n[network]",
-        &["s.toml:24:8: error: routes[0].next = \"h2\": host \"h2\" does not forward packets of others"],
+        &["s.toml:24:8: error: routes[0].next = \"h2\": host \"h2\" does not relay packets of other hosts"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }",
         "flow_control = { kind = \"pyrrha\", pause = 1.0, resume = 2.0 }",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the arrivals \
-                at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", headroom \
-                = \"0 B\" } shares the whole buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
+                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:57: error: switch.flow_control.resume = 2.0: must be at most pause, 1",
         ],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"*\"\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer"],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
+            bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind = \
+            \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = [\"leaf1\", \"spine*\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer"],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
+            bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind = \
+            \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer"],
     ),
     // leaf1 uses PFC towards spine1 only: spine0 and leaf1's hosts run Pyrrha.
     (
         "[network]",
         "[[groups]]\nswitches = [\"spine0\", \"leaf1\"]\nflow_control = { kind = \"pyrrha\" }\n[network]",
-        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: \"leaf1\" pauses only neighbours with PFC at its \
-                thresholds; higher thresholds (alpha, xoff) make drops rarer"],
+        &["s.toml:23:25: warning: groups[0].flow_control.kind = \"pyrrha\": pyrrha limits every queue, but not the \
+            bytes that an ingress port holds, so a port above its threshold drops packets; \"leaf1\" sends PAUSE \
+            frames at this threshold only to neighbours with PFC; raise alpha or xoff"],
     ),
     (
         "[network]",
         "[[groups]]\nswitches = \"spine0\"\nflow_control = { kind = \"pyrrha\" }\n[[groups]]\nswitches = \
             \"leaf0\"\nheadroom = { kind = \"static\", xoff = \"4 MB\" }\n[network]",
-        &["s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": cannot be reached by all 6 ports of \"leaf0\" \
-                at once with a buffer of 16 MiB, so packets may be dropped; needs 24185976 B"],
+        &["s.toml:26:38: warning: groups[1].headroom.xoff = \"4 MB\": is too large for a buffer of 16 MiB: if all 6 \
+            ports of \"leaf0\" reach this threshold, packets may be dropped; needs a buffer of 24185976 B"],
     ),
     (
         "[network]",
@@ -151,48 +151,48 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 1000",
-        &["s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers, must be at most 16384: every \
-                server needs its own routes"],
+        &["s.toml:10:5: error: topology.n = 1000: makes 1000000 relaying servers; at most 16384 are supported"],
     ),
     // Buffers of relaying hosts.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"10 KB\"\n",
-        &["s.toml:12:10: error: host.relay.buffer = \"10 KB\": must be more than the 67992 B that \"h0.0\" reserves \
-                as headroom and private buffer (2 ports, 1 lossless class)"],
+        &["s.toml:12:10: error: host.relay.buffer = \"10 KB\": must exceed the 67992 B that \"h0.0\" reserves as \
+            headroom and private buffer (2 ports, 1 lossless class)"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[host.relay]\nbuffer = \"1 MB\"\nheadroom = { kind = \"static\", xoff = \"1 MB\" }\n",
-        &["s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": cannot be reached by all 2 ports of \"h0.0\" \
-                at once with a buffer of 1 MB, so packets may be dropped; needs 2061992 B"],
+        &["s.toml:13:38: warning: host.relay.headroom.xoff = \"1 MB\": is too large for a buffer of 1 MB: if all 2 \
+            ports of \"h0.0\" reach this threshold, packets may be dropped; needs a buffer of 2061992 B"],
     ),
     // A link must be up again before its next failure.
     (
         "[network]",
         "[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"300 us\"\nup = \"400 us\"\n[network]",
-        &["s.toml:23:8: error: faults[1].down = \"300 us\": the link between \"leaf0\" and \"spine1\" is already \
-                down at that time, or is repaired at that time"],
+        &["s.toml:23:8: error: faults[1].down = \"300 us\": overlaps another failure of the link between \"leaf0\" \
+            and \"spine1\""],
     ),
     // BCube: size, rates and delays of layers, failures.
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 2\nk = 3\nrate = [\"1 Gbps\", \"1 Gbps\", \"1 Gbps\", \"1 Gbps\"]",
-        &["s.toml:11:5: error: topology.k = 3: is 3, must be 0, 1 or 2: a path would have up to 8 links, and a \
-                route holds 7; flow control is worked out up to k = 2"],
+        &["s.toml:11:5: error: topology.k = 3: must be 0, 1 or 2: a path would have up to 8 links, but a route has \
+                at \
+                most 7"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4294967295\nk = 4294967295",
         &[
-            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers, must \
-                be at most 16384: every server needs its own routes",
-            "s.toml:11:5: error: topology.k = 4294967295: is 4294967295, must be 0, 1 or 2: a path would have up to \
-                8589934592 links, and a route holds 7; flow control is worked out up to k = 2",
+            "s.toml:10:5: error: topology.n = 4294967295: makes 79228162458924105385300197375 relaying servers; at \
+                most 16384 are supported",
+            "s.toml:11:5: error: topology.k = 4294967295: must be 0, 1 or 2: a path would have up to 8589934592 \
+                links, but a route has at most 7",
         ],
     ),
     (
@@ -201,11 +201,11 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 100000\nk = 2\nrate = [\"1 Gbps\", \"0 bps\"]\ndelay = [\"1 us\", \"1 us\", \"1 us\", \
             \"1 us\"]",
         &[
-            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 relaying servers, must be at most 16384: \
-                every server needs its own routes",
-            "s.toml:12:8: error: topology.rate: has 2 values, must have 3, one for each layer",
-            "s.toml:12:19: error: topology.rate[1] = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps",
-            "s.toml:13:9: error: topology.delay: has 4 values, must have 3, one for each layer",
+            "s.toml:10:5: error: topology.n = 100000: makes 1000000000000000 relaying servers; at most 16384 are \
+                supported",
+            "s.toml:12:8: error: topology.rate: must have 3 values, one per layer; found 2",
+            "s.toml:12:19: error: topology.rate[1] = \"0 bps\": must be from 1 Mbps to 100 Tbps",
+            "s.toml:13:9: error: topology.delay: must have 3 values, one per layer; found 4",
         ],
     ),
     (
@@ -239,8 +239,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"bcube\"\nn = 2\nk = 0\ndelay = \"0 s\"\nerror_rate = 1.0",
         &[
-            "s.toml:12:9: error: topology.delay = \"0 s\": is 0 ps, must be between 1 ps and 10 s",
-            "s.toml:13:14: error: topology.error_rate = 1.0: is 1, must be at least 0 and less than 1",
+            "s.toml:12:9: error: topology.delay = \"0 s\": must be from 1 ps to 10 s",
+            "s.toml:13:14: error: topology.error_rate = 1.0: must be at least 0 and less than 1",
         ],
     ),
     (
@@ -248,8 +248,8 @@ pub(super) const CASES: &[Case] = &[
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"\n",
         "kind = \"bcube\"\nn = 4\n[[routes]]\nat = \"s0.0\"\nto = \"h1.1\"\nnext = \"h0.1\"\n[[groups]]\nswitches = \
             \"s1.*\"\nflow_control = { kind = \"none\" }\n",
-        &["s.toml:15:1: warning: groups: \"s0.0\" runs pfc and \"s1.0\" none: neither pauses the other, so full \
-                buffers drop"],
+        &["s.toml:15:1: warning: groups: \"s0.0\" runs pfc, but its neighbour \"s1.0\" runs none: neither can pause \
+            the other, so full buffers drop packets"],
     ),
     // Bounded buffers of servers that forward PAUSEs.
     (
@@ -261,10 +261,10 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\n[switch]\nflow_control = { kind = \"pfc\", relays = \"forward\" }\nheadroom = { \
             kind = \"static\" }\n[host.relay]\nbuffer = \"9 MB\"\nheadroom = { kind = \"static\" }",
         &[
-            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": bounds the buffers of relaying hosts that pass \
-                PAUSEs on, so they may drop lossless packets",
-            "s.toml:16:12: warning: host.relay.headroom: bounds the buffers of relaying hosts that pass PAUSEs on, so \
-                they may drop lossless packets",
+            "s.toml:15:10: warning: host.relay.buffer = \"9 MB\": limits the buffers of relaying hosts; they forward \
+                PAUSE frames but send none themselves, so they may drop lossless packets",
+            "s.toml:16:12: warning: host.relay.headroom: limits the buffers of relaying hosts; they forward PAUSE \
+                frames but send none themselves, so they may drop lossless packets",
         ],
     ),
 ];

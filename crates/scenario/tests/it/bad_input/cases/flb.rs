@@ -11,8 +11,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
         "kind = \"none\"\n[load_balance]\nkind = \"flb\"",
-        &["s.toml:34:8: warning: load_balance.kind = \"flb\": flb reorders packets, and go-back-n takes each \
-                reordering for a loss; in-any-order does not"],
+        &["s.toml:34:8: warning: load_balance.kind = \"flb\": flb reorders packets, but go-back-n treats every \
+            reordering as a loss; use in-any-order recovery"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",
@@ -153,8 +153,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
             us\"\n\n[[faults]]\nlink = [\"leaf0\", \"spine1\"]\ndown = \"200 us\"\nup = \"300 us\"",
         "kind = \"dumbbell\"\nleft = 4\nright = 4\n[load_balance]\nkind = \"flb\"\n[recovery]\nkind = \"in-any-order\"",
-        &["s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has a choice of ports on the \
-                shortest paths between hosts"],
+        &["s.toml:13:8: warning: load_balance.kind = \"flb\": has no effect: no switch has more than one egress port \
+            on the shortest paths to any host"],
     ),
     (
         "kind = \"dcqcn\"\nprofile = \"paper\"\ngain = 0.00390625",

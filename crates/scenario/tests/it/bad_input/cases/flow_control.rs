@@ -12,9 +12,9 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:28:16: error: switch.flow_control: port-fc is for switches that have servers only: its queues \
                 name a port of the switch after next, behind a server that relays, and here switches are linked to \
                 switches",
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
+                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),
     (
@@ -23,9 +23,9 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:28:16: error: switch.flow_control.xon: a port must be resumed at 4 BDPs, which must be from 0 to \
                 0, where it is paused",
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
+                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:43: error: switch.flow_control.xoff = 0.0: must be greater than zero and at most 1000000",
             "s.toml:28:60: error: switch.flow_control.last_xoff = 2.0: a port must be resumed at 4 BDPs, which must \
                 be from 0 to 2, where it is paused",
@@ -35,9 +35,9 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"pfc\", quanta = 65535",
         "kind = \"port-fc\", xon = 7.0, last_xon = -1.0, last_xoff = 1000001.0",
         &[
-            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:28:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
+                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
             "s.toml:28:42: error: switch.flow_control.xon = 7.0: a port must be resumed at 7 BDPs, which must be from \
                 0 to 6, where it is paused",
             "s.toml:28:58: error: switch.flow_control.last_xon = -1.0: a port must be resumed at -1 BDPs, which must \
@@ -66,10 +66,10 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:26:12: warning: switch.lossless: no class is lossless, so pfc-star has no effect",
             "s.toml:27:16: error: switch.flow_control: pfc-star needs a lossless class for every switch that a packet \
                 passes, 3 in all, and switch.lossless has 0",
-            "s.toml:38:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so \
-                full buffers drop it",
-            "s.toml:43:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so \
-                full buffers drop it",
+            "s.toml:38:1: warning: traffic[0].class: class 3 of \"poisson\" is not in switch.lossless, so full \
+                buffers drop its packets",
+            "s.toml:43:1: warning: traffic[1].class: class 3 of \"incast\" is not in switch.lossless, so full buffers \
+                drop its packets",
         ],
     ),
     (
@@ -81,10 +81,10 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [2, 3]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
             kind = \"static\" }",
         &[
-            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest of switch.lossless: pfc-star moves packets \
-                to the next class",
-            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest of switch.lossless: pfc-star moves packets \
-                to the next class",
+            "s.toml:24:1: error: traffic[0].class: must be 2, the lowest class of switch.lossless, since pfc-star \
+                moves packets to higher classes",
+            "s.toml:29:1: error: traffic[1].class: must be 2, the lowest class of switch.lossless, since pfc-star \
+                moves packets to higher classes",
         ],
     ),
     (
@@ -95,8 +95,8 @@ pub(super) const CASES: &[Case] = &[
             0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 4\n[switch]\nlossless = [3, 4]\nflow_control = { kind = \"pfc-star\" }\nheadroom = { \
             kind = \"static\" }\n[host]\nack_class = 4",
-        &["s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest of switch.lossless: pfc-star moves \
-                packets to the next class"],
+        &["s.toml:16:13: error: host.ack_class = 4: must be 0 or 3, the lowest class of switch.lossless, since \
+            pfc-star moves packets to higher classes"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
@@ -131,7 +131,7 @@ pub(super) const CASES: &[Case] = &[
             0.0625, private = \"3 KB\" }",
         "kind = \"bcube\"\nn = 8\n[switch]\nbuffer = \"5 MB\"\nflow_control = { kind = \"port-fc\" }\nheadroom = { \
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { rate = \"0 bps\" }",
-        &["s.toml:16:18: error: host.relay.rate = \"0 bps\": is 0 bps, must be between 1 Mbps and 100 Tbps"],
+        &["s.toml:16:18: error: host.relay.rate = \"0 bps\": must be from 1 Mbps to 100 Tbps"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 \
@@ -143,8 +143,8 @@ pub(super) const CASES: &[Case] = &[
             kind = \"static\", xoff = \"5 MB\", headroom = \"0 B\" }\n[host]\nrelay = { buffer = \"1101 B\" }",
         &[
             "s.toml:16:20: error: host.relay.buffer = \"1101 B\": must be at least 1102 B, one full data frame",
-            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": bounds the buffers of relaying hosts that pass \
-                PAUSEs on, so they may drop lossless packets",
+            "s.toml:16:20: warning: host.relay.buffer = \"1101 B\": limits the buffers of relaying hosts; they \
+                forward PAUSE frames but send none themselves, so they may drop lossless packets",
         ],
     ),
     (
@@ -169,9 +169,9 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:12:16: error: switch.flow_control: port-fc has to know the way of every packet; load_balance must \
                 be ecmp, and no sender may choose paths as mp-rdma does",
-            "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc bounds queues, but not the \
-                arrivals at a port, where packets may be dropped: headroom = { kind = \"static\", xoff = \"16 MiB\", \
-                headroom = \"0 B\" } shares the whole buffer",
+            "s.toml:12:25: warning: switch.flow_control.kind = \"port-fc\": port-fc limits every queue, but not the \
+                bytes that an ingress port holds, so a port above its threshold drops packets; set headroom = { kind \
+                = \"static\", xoff = \"16 MiB\", headroom = \"0 B\" } to share the whole buffer",
         ],
     ),
 ];

@@ -26,8 +26,8 @@ pub(super) const CASES: &[Case] = &[
             \"spine1\"]",
         "spines = 1\nhosts_per_leaf = 4\n[load_balance]\nkind = \"letflow\"\n[[faults]]\nlink = [\"leaf0\", \
             \"spine0\"]",
-        &["s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has a choice of ports on \
-                the shortest paths between hosts"],
+        &["s.toml:14:8: warning: load_balance.kind = \"letflow\": has no effect: no switch has more than one egress \
+            port on the shortest paths to any host"],
     ),
     (
         "profile = \"paper\"\ngain = 0.00390625",
@@ -202,7 +202,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "host_rate = \"100 Gbps\"",
         "error_rate = 1.0",
-        &["s.toml:13:14: error: topology.error_rate = 1.0: is 1, must be at least 0 and less than 1"],
+        &["s.toml:13:14: error: topology.error_rate = 1.0: must be at least 0 and less than 1"],
     ),
     (
         "degree = 4\nsize = \"64 KB\"\nreceivers = \"h0\"",
@@ -234,13 +234,13 @@ pub(super) const CASES: &[Case] = &[
     (
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "leaves = 2\nspines = 2\nhosts_per_leaf = 4\nfailed_links = [[\"leaf0\", \"spine0\"], [\"leaf0\", \"spine1\"]]",
-        &["s.toml:8:1: error: topology: no path leads from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; only \
-                switches and relays forward: link the switches"],
+        &["s.toml:8:1: error: topology: there is no path from host \"h0\" to \"h4\", \"h5\", \"h6\", \"h7\"; only \
+            switches and relaying hosts forward packets; add links between them"],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
         "kind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\nlinks = [{ a = \"a\", b = \"s\" }]",
-        &["s.toml:10:15: error: topology.hosts[1] = \"a\": \"a\" is the name of another node"],
+        &["s.toml:10:15: error: topology.hosts[1] = \"a\": another node is already called \"a\""],
     ),
     (
         "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\nhost_rate = \"100 Gbps\"\ndelay = \"1 us\"",
@@ -253,8 +253,8 @@ pub(super) const CASES: &[Case] = &[
         "kind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", bytes = \"0 B\" }, { src = \"h1\", dst = \"h1\" }, \
             { src = \"leaf0\", dst = \"h1\" }]",
         &[
-            "s.toml:41:44: error: traffic[0].flows[0].bytes = \"0 B\": is 0 B, must be at least 1 B",
-            "s.toml:41:73: error: traffic[0].flows[1].dst = \"h1\": \"h1\" would send to itself",
+            "s.toml:41:44: error: traffic[0].flows[0].bytes = \"0 B\": must be at least 1 B",
+            "s.toml:41:73: error: traffic[0].flows[1].dst = \"h1\": \"h1\" cannot send to itself",
             "s.toml:41:89: error: traffic[0].flows[2].src = \"leaf0\": \"leaf0\" is a switch, not a host",
         ],
     ),
@@ -283,6 +283,6 @@ pub(super) const CASES: &[Case] = &[
     (
         "kind = \"poisson\"\nsizes = \"websearch-dctcp\"\nload = 0.5",
         "kind = \"long-lived\"\npairs = [[\"h0\", \"h9\"], [\"h1\"]]",
-        &["s.toml:41:24: error: traffic[0].pairs[1]: must have exactly 2 entries, has 1"],
+        &["s.toml:41:24: error: traffic[0].pairs[1]: must have exactly 2 entries; found 1"],
     ),
 ];

@@ -7,18 +7,18 @@ pub(super) const CASES: &[Case] = &[
     (
         "warmup = \"100 us\"",
         "warmup = \"1 ms\"",
-        &["s.toml:6:10: error: run.warmup = \"1 ms\": must be less than run.until, 1 ms"],
+        &["s.toml:6:10: error: run.warmup = \"1 ms\": must be less than run.until (1 ms)"],
     ),
     (
         "up = \"300 us\"",
         "up = \"200 us\"",
-        &["s.toml:19:6: error: faults[0].up = \"200 us\": must be after the link goes down, at 200 us"],
+        &["s.toml:19:6: error: faults[0].up = \"200 us\": must be after the failure at 200 us"],
     ),
     (
         "lossless = [3]",
         "lossless = [0, 3, 3]",
         &[
-            "s.toml:26:13: error: switch.lossless[0] = 0: is 0, the control class, which is never paused and has no \
+            "s.toml:26:13: error: switch.lossless[0] = 0: must not be 0: the control class is never paused and has no \
                 headroom",
             "s.toml:26:19: error: switch.lossless[2] = 3: is listed twice",
         ],
@@ -27,30 +27,30 @@ pub(super) const CASES: &[Case] = &[
         "lossless = [3]",
         "lossless = [4]",
         &[
-            "s.toml:39:1: warning: traffic[0].class: \"poisson\" is of class 3, which is not in switch.lossless, so \
-                full buffers drop it",
-            "s.toml:44:1: warning: traffic[1].class: \"incast\" is of class 3, which is not in switch.lossless, so \
-                full buffers drop it",
+            "s.toml:39:1: warning: traffic[0].class: class 3 of \"poisson\" is not in switch.lossless, so full \
+                buffers drop its packets",
+            "s.toml:44:1: warning: traffic[1].class: class 3 of \"incast\" is not in switch.lossless, so full buffers \
+                drop its packets",
         ],
     ),
     (
         "buffer = \"16 MiB\"",
         "buffer = \"100 KB\"",
-        &["s.toml:25:10: error: switch.buffer = \"100 KB\": must be more than the 203976 B that \"leaf0\" reserves \
-                as headroom and private buffer (6 ports, 1 lossless class)"],
+        &["s.toml:25:10: error: switch.buffer = \"100 KB\": must exceed the 203976 B that \"leaf0\" reserves as \
+            headroom and private buffer (6 ports, 1 lossless class)"],
     ),
     (
         "private = \"3 KB\"",
         "headroom = \"4 MiB\"",
-        &["s.toml:25:10: error: switch.buffer = \"16 MiB\": must be more than the 25183824 B that \"leaf0\" \
-                reserves as headroom and private buffer (6 ports, 1 lossless class)"],
+        &["s.toml:25:10: error: switch.buffer = \"16 MiB\": must exceed the 25183824 B that \"leaf0\" reserves as \
+            headroom and private buffer (6 ports, 1 lossless class)"],
     ),
     (
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"static\", xoff = \"3 MB\", xon = \"4 MB\" }",
         &[
-            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": cannot be reached by all 6 ports of \"leaf0\" at \
-                once with a buffer of 16 MiB, so packets may be dropped; needs 18185976 B",
+            "s.toml:29:38: warning: switch.headroom.xoff = \"3 MB\": is too large for a buffer of 16 MiB: if all 6 \
+                ports of \"leaf0\" reach this threshold, packets may be dropped; needs a buffer of 18185976 B",
             "s.toml:29:52: error: switch.headroom.xon = \"4 MB\": must be at most xoff, 3 MB",
         ],
     ),
@@ -72,8 +72,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "{ kind = \"sih\", alpha = 0.0625, private = \"3 KB\" }",
         "{ kind = \"adaptive\", headroom = \"60 KB\", resolution = \"0 s\" }",
-        &["s.toml:29:33: error: switch.headroom.headroom: unknown key; it belongs to kind \"sih\", \"dsh\", \
-                \"oversubscribed\", \"static\" (allowed: kind, alpha, private, resolution, resume_offset)"],
+        &["s.toml:29:33: error: switch.headroom.headroom: unknown key; this key belongs to kind \"sih\", \"dsh\", \
+            \"oversubscribed\", \"static\"; allowed: kind, alpha, private, resolution, resume_offset"],
     ),
     (
         "flow_control = { kind = \"pfc\", quanta = 65535 }\nheadroom = { kind = \"sih\", alpha = 0.0625, private = \
@@ -93,7 +93,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "degree = 4",
         "degree = 4\nclass = []",
-        &["s.toml:47:9: error: traffic[1].class: must have at least 1 entry, has 0"],
+        &["s.toml:47:9: error: traffic[1].class: must have at least 1 entry; found 0"],
     ),
     (
         "degree = 4",
@@ -202,8 +202,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[probes]",
         "[load_balance]\nkind = \"spray\"\n[probes]",
-        &["s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, and go-back-n takes each \
-                reordering for a loss; in-any-order does not"],
+        &["s.toml:37:8: warning: load_balance.kind = \"spray\": spray reorders packets, but go-back-n treats every \
+            reordering as a loss; use in-any-order recovery"],
     ),
     ("[probes]", "[load_balance]\nkind = \"drill\"\n[recovery]\nkind = \"in-any-order\"\n[probes]", &[]),
     (
@@ -235,8 +235,8 @@ pub(super) const CASES: &[Case] = &[
     (
         "[probes]",
         "[load_balance]\nkind = \"letflow\"\nflowlet_timeout = \"49 us\"\n[probes]",
-        &["s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, and go-back-n takes \
-                each reordering for a loss; in-any-order does not"],
+        &["s.toml:37:8: warning: load_balance.kind = \"letflow\": letflow reorders packets, but go-back-n treats \
+            every reordering as a loss; use in-any-order recovery"],
     ),
     ("[probes]", "[load_balance]\nkind = \"letflow\"\n[probes]", &[]),
     ("[probes]", "[load_balance]\nkind = \"conga\"\n[probes]", &[]),
@@ -272,6 +272,6 @@ pub(super) const CASES: &[Case] = &[
     (
         "degree = 4",
         "degree = 4\nclass = 0",
-        &["s.toml:47:9: error: traffic[1].class = 0: is 0, the control class, must be from 1 to 7"],
+        &["s.toml:47:9: error: traffic[1].class = 0: must be from 1 to 7; class 0 is the control class"],
     ),
 ];

@@ -6,12 +6,13 @@ pub(super) const CASES: &[Case] = &[
     (
         "pauses = true",
         "pauses = true\ntrace = { from = \"20 us\", until = \"20 us\" }",
-        &["s.toml:38:35: error: probes.trace.until = \"20 us\": must be after probes.trace.from, 20 us"],
+        &["s.toml:38:35: error: probes.trace.until = \"20 us\": must be after probes.trace.from (20 us)"],
     ),
     (
         "pauses = true",
         "pauses = true\ntrace = { from = \"200 ms\" }",
-        &["s.toml:38:18: error: probes.trace.from = \"200 ms\": must be before 101 ms, the latest end of the run"],
+        &["s.toml:38:18: error: probes.trace.from = \"200 ms\": must be before the latest possible end of the run \
+            (101 ms)"],
     ),
     (
         "pauses = true",
@@ -26,20 +27,25 @@ pub(super) const CASES: &[Case] = &[
                 \"leaf1\"?",
             "s.toml:38:38: error: probes.trace.nodes[2] = \"x*\": no node matches \"x*\"; the first node is called \
                 \"h0\"",
-            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a pattern of node names; a `[` begins \
-                a range of whole numbers such as `h[0-15]`; `*` stands for any text",
+            "s.toml:38:44: error: probes.trace.nodes[3] = \"h[\": \"h[\" is not a valid pattern; write a range of \
+                numbers as `[0-15]`; `*` matches any text",
         ],
     ),
-    ("pauses = true", "pauses = true\ntrace = { nodes = [] }", &["s.toml:38:19: error: probes.trace.nodes: is empty"]),
+    (
+        "pauses = true",
+        "pauses = true\ntrace = { nodes = [] }",
+        &["s.toml:38:19: error: probes.trace.nodes: must not \
+        be empty"],
+    ),
     (
         "pauses = true",
         "pauses = true\ntrace = { ports = [] }",
-        &["s.toml:38:19: error: probes.trace.ports: is empty, so nothing would be traced"],
+        &["s.toml:38:19: error: probes.trace.ports: must not be empty"],
     ),
     (
         "pauses = true",
         "pauses = true\ntrace = { flows = [] }",
-        &["s.toml:38:19: error: probes.trace.flows: is empty, so nothing would be traced"],
+        &["s.toml:38:19: error: probes.trace.flows: must not be empty"],
     ),
     (
         "pauses = true",
@@ -69,20 +75,20 @@ pub(super) const CASES: &[Case] = &[
             \"h0\"]\nnames = [\"a\", \"b\"]\n[network]",
         &[
             "s.toml:22:9: error: interfaces[0].nodes = \"leef0\": there is no node \"leef0\"; did you mean \"leaf0\"?",
-            "s.toml:26:15: error: interfaces[1].names[1] = \"b\": \"h0\" has 1 port",
+            "s.toml:26:15: error: interfaces[1].names[1] = \"b\": \"h0\" has only 1 port",
         ],
     ),
     (
         "[network]",
         "[[interfaces]]\nnodes = \"leaf0\"\nnames = []\n[network]",
-        &["s.toml:23:9: error: interfaces[0].names: must have at least 1 entry, has 0"],
+        &["s.toml:23:9: error: interfaces[0].names: must have at least 1 entry; found 0"],
     ),
     (
         "[network]",
         "[[interfaces]]\nnodes = \"leaf0\"\nnames = [\"a\", \"a\", \"\"]\n[network]",
         &[
             "s.toml:21:1: error: interfaces: ports 0 and 1 of \"leaf0\" have the same name, \"a\"",
-            "s.toml:23:20: error: interfaces[0].names[2] = \"\": is empty",
+            "s.toml:23:20: error: interfaces[0].names[2] = \"\": must not be empty",
         ],
     ),
     (
@@ -91,8 +97,7 @@ pub(super) const CASES: &[Case] = &[
         &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e:0\": must not contain \":\"",
             "s.toml:23:17: error: interfaces[0].names[1] = \"to->h0\": must not contain \"->\"",
-            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number: numbers denote ports without \
-                a name",
+            "s.toml:23:27: error: interfaces[0].names[2] = \"1\": must not be a number; numbers identify unnamed ports",
         ],
     ),
     (
@@ -103,7 +108,7 @@ pub(super) const CASES: &[Case] = &[
             "s.toml:23:10: error: interfaces[0].names[0] = \"e 0\": must not contain spaces or control characters",
             "s.toml:23:17: error: interfaces[0].names[1] = \"e\\u0000\": must not contain spaces or control characters",
             "s.toml:23:28: error: interfaces[0].names[2] = \
-                \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: has 65 bytes, must have at most 64",
+                \"lllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...: must have at most 64 bytes; has 65",
         ],
     ),
     (
