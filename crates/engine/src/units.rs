@@ -146,7 +146,7 @@ pub(crate) struct Units {
 
 pub(crate) const TIME: Units = Units {
     names: &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)],
-    // The micro sign and the Greek letter mu.
+    // Both the micro sign and the Greek letter mu are accepted.
     aliases: &[("\u{b5}s", 1_000_000), ("\u{3bc}s", 1_000_000)],
     example: "2 us",
 };

@@ -122,8 +122,8 @@ pub enum Stage {
     #[default]
     Wire,
     /// Next queue, chosen by [`FlowControl::next_queue`]. Whenever a data packet starts on the
-    /// wire, open queues in turn advance one packet each, until one packet has reached a queue that
-    /// feeds the wire.
+    /// wire, open queues take turns to advance one packet each. The turns end when a packet has
+    /// reached a queue that feeds the wire.
     Queue,
     /// Next queue, as with `Queue`, but every open queue advances one packet.
     QueueAll,

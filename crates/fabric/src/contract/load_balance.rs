@@ -76,8 +76,8 @@ impl<T: LoadBalanceOptions> LoadBalanceFactory for T {
 #[auto_impl(Box)]
 #[delegatable_trait]
 pub trait LoadBalance: PipelineHooks {
-    /// Chooses the way of a packet from this switch. Called only if there are at least two
-    /// candidates.
+    /// Chooses the egress port or the route of a packet at this switch. Called only if there are at
+    /// least two candidates.
     fn choose(&mut self, arrival: &mut RouteRequest<'_>, view: &mut View<'_>) -> Choice;
 
     /// Passes its statistics at `now` to `observer`. They do not affect results.
@@ -134,7 +134,7 @@ pub struct RouteRequest<'a> {
     pub candidates: &'a [PortIx],
 }
 
-/// Way of a packet out of a switch: the decision of a load balancer.
+/// Decision of a load balancer on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Port with this index among the candidates. The next switch chooses again.

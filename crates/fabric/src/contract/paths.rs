@@ -39,9 +39,9 @@ pub trait Paths {
 }
 
 /// Ports that a packet will pass, the next one first, as far as they are known. If a switch chooses
-/// by other criteria than addresses, only the last port after it is known, and only if the
-/// destination has a single link. A switch knows these ports from the forwarding tables and hash
-/// functions of downstream switches (Pyrrha section IV-B).
+/// by other criteria than addresses, only the last port of the path after this switch is known, and
+/// only if the destination has a single link. A switch knows these ports from the forwarding tables
+/// and hash functions of downstream switches (Pyrrha section IV-B).
 #[derive(Clone, Copy)]
 pub struct RemainingHops<'a> {
     paths: &'a dyn Paths,

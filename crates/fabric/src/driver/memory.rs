@@ -10,9 +10,9 @@ pub struct Memory {
     pub nodes: Share,
     /// Ports with their wires, queues, gates and per-port state of mechanisms.
     pub ports: Share,
-    /// Largest number of flows at once: specifications, queue pairs, receivers.
+    /// Flows at their peak number: specifications, queue pairs, receivers.
     pub flows: Share,
-    /// Largest number of frames at once, in queues and on wires.
+    /// Frames at their peak number, in queues and on wires.
     pub frames: Share,
     /// Pending events.
     pub events: u64,

@@ -3,7 +3,7 @@
 //!
 //! Events are ordered by time, kind and entity. This order does not depend on the partition. Of
 //! frames that arrive in the same picosecond, the frame whose sender has the shortest burst is
-//! handled first: an order by port alone would always favour the same port, and ties are common
+//! handled first. An order by port alone would always favour the same port, and ties are common
 //! among hosts that PFC resumed (`docs/decisions/`). Frames for other shards are put into an outbox
 //! and arrive at least one link delay later.
 

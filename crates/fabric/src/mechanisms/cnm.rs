@@ -6,8 +6,9 @@ use crate::frame::{MAX_HOPS, Protocol};
 /// Protocol of FLB's notices.
 pub(super) const FLB: Protocol = Protocol::named("flb");
 
-/// Most ports at which a flow is recorded as congested at a time: the most ports on a path. If a
-/// flow changes its path and is congested at more ports, only the first ones count.
+/// Maximum number of ports at which a flow is recorded as congested at a time: the maximum number
+/// of ports on a path. If a flow changes its path and is congested at more ports, only the first
+/// ones count.
 pub(super) const MOST_ROOTS: usize = MAX_HOPS;
 
 /// Content of a CNM about a flow.

@@ -327,8 +327,8 @@ impl Routes {
         Some(ports)
     }
 
-    /// Returns the egress ports of traffic from `sources` to `target`, each with its share, as if
-    /// traffic were a fluid: sources send at equal rates, and nodes spread arrivals evenly over
+    /// Returns the egress ports of traffic from `sources` to `target`, each with its share. Traffic
+    /// counts as a fluid: sources send at equal rates, and nodes spread arrivals evenly over
     /// equal-cost ports.
     pub fn shares(&self, wiring: &Wiring, sources: &[NodeId], target: NodeId) -> Vec<(PortId, f64)> {
         let mut order = Vec::new();

@@ -22,8 +22,8 @@ use serde_json::json;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlbRcConfig {
-    /// Most payload bytes in flight until the first ACK. Default: line rate times the longest base
-    /// round-trip time of any pair of hosts (section 3.3).
+    /// Maximum number of payload bytes in flight until the first ACK. Default: line rate times the
+    /// longest base round-trip time of any pair of hosts (section 3.3).
     pub initial_window: Option<Bytes>,
     /// Time without congestion notices after which a flow at C / n returns to line rate. Default: a
     /// base round-trip time of the network. In section 3.3, the flow stays at C / n; in section
@@ -92,7 +92,7 @@ pub struct FlbRc {
     line_rate: Rate,
     /// Rate without congestion: line rate, or the rate set by another control.
     free_rate: Rate,
-    /// Most payload bytes in flight before the first ACK.
+    /// Maximum number of payload bytes in flight before the first ACK.
     first_window: Option<u64>,
     line_rate_after: Duration,
     timeout: Duration,

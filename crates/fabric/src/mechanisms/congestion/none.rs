@@ -15,8 +15,8 @@ use serde_json::json;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoneConfig {
-    /// Most payload bytes of a flow in flight: `bdp` or a size. Default: no limit (Pyrrha's runs
-    /// without congestion control have one BDP).
+    /// Maximum number of payload bytes of a flow in flight: `bdp` or a size. Default: no limit
+    /// (Pyrrha's runs without congestion control have one BDP).
     pub window: Option<Window>,
 }
 

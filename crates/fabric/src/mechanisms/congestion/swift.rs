@@ -195,7 +195,7 @@ impl SwiftConfig {
         let us = Duration::from_us;
         let wire = packet_bytes(sender) as f64;
         let packets = |bytes: u64| (bytes as f64 / wire).ceil().max(1.0);
-        // Target over the longest path.
+        // Target delay over the longest path.
         let target = sum(sender.base_rtt, self.queueing.unwrap_or(QUEUEING));
         let per_hop = self.per_hop.unwrap_or(match self.profile {
             SwiftProfile::Fabric => sender.hop_rtt,

@@ -26,7 +26,7 @@ pub struct OversubscribedConfig {
     pub alpha: f64,
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
-    /// Most headroom of a lossless (ingress port, class). Default: as of SIH.
+    /// Maximum headroom of a lossless (ingress port, class). Default: as of SIH.
     pub headroom: Option<Bytes>,
     /// Distance below the threshold at which a paused queue resumes. Default: two full frames.
     pub resume_offset: Option<Bytes>,

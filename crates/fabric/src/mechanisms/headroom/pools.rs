@@ -37,13 +37,12 @@ pub(super) struct Pools {
     private: u64,
     lossless: ClassMask,
     queues: IndexVec<PortIx, [IngressQueue; CLASSES]>,
-    // Most bytes of headroom of one queue, by port. Only headroom needs this and the following
-    // fields.
-    /// Per port, the most bytes that may be in headroom of one queue.
+    // Only packets in headroom need this and the following fields.
+    /// Maximum headroom of one queue in bytes, by port.
     headroom_size: IndexVec<PortIx, u64>,
-    /// Most bytes of headroom of all queues together.
+    /// Maximum headroom of all queues together in bytes.
     headroom_pool: u64,
-    /// Most bytes of headroom at once so far.
+    /// Peak headroom of each queue in bytes so far.
     peak_headroom: IndexVec<PortIx, [u64; CLASSES]>,
 }
 

@@ -32,7 +32,7 @@ pub struct SihConfig {
     /// Private bytes of every lossless (ingress port, class). Default 3 KB (DSH section V-A).
     pub private: Bytes,
     /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH, 2 (C D + MTU)
-    /// + 3840 B, for that port's link; more where long frames or response times need more.
+    /// + 3840 B, for that port's link; more if long frames or response times need more.
     pub headroom: Option<Bytes>,
     /// Distance below the threshold at which a paused queue resumes. Default: two full frames
     /// (DCQCN, DSH section IV-E).

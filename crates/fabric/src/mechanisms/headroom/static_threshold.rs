@@ -26,7 +26,7 @@ pub struct StaticConfig {
     /// Length below which the upstream is resumed. Default: two full frames below `xoff`.
     pub xon: Option<Bytes>,
     /// Headroom of every lossless (ingress port, class). Default: Equation 1 of DSH for that port's
-    /// link; more where long frames or response times need more.
+    /// link; more if long frames or response times need more.
     pub headroom: Option<Bytes>,
 }
 

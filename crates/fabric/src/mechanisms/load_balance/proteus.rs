@@ -28,7 +28,7 @@ use std::cmp::Reverse;
 /// Protocol of Proteus' probes.
 const PROTEUS: Protocol = Protocol::named("proteus");
 
-/// Most paths drawn for a choice.
+/// Maximum number of paths drawn for a choice.
 const MOST_CANDIDATES: usize = 64;
 
 /// Classes of paths, in the order of preference.

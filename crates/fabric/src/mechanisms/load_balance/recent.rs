@@ -1,6 +1,6 @@
 //! Table of recently used entries.
 //!
-//! Two generations of entries alternate, so that ageing needs neither a timer nor a search: an
+//! Two generations of entries alternate, so that ageing needs neither a timer nor a search. An
 //! entry that is not used for a whole period is in the older generation when that generation is
 //! dropped.
 

@@ -19,7 +19,7 @@ use serde_json::json;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IrnConfig {
-    /// Most payload from the oldest unacknowledged packet to the newest sent (BDP-FC). Default:
+    /// Maximum payload from the oldest unacknowledged packet to the newest sent (BDP-FC). Default:
     /// line rate times the longest base round-trip time (section 3.2: the BDP of the longest path).
     pub bdp_cap: Option<Bytes>,
     /// Size of a receiver's bitmap in packets, which also bounds `bdp_cap`. Default 4096: 4 MB at

@@ -225,8 +225,8 @@ impl Endpoint {
         slot
     }
 
-    /// Returns the next departure time from a queue pair of `port` whose class is not `closed`. A
-    /// time in the past means at once.
+    /// Returns the next departure time from a queue pair of `port` whose class is not `closed`. If
+    /// the time is in the past, the queue pair may send at once.
     #[inline]
     pub(crate) fn next_departure(&mut self, port: PortIx, closed: ClassMask) -> Option<Time> {
         let lanes = &mut self.lanes[port];

@@ -100,8 +100,8 @@ impl Lanes {
         self.ready_of[class.index()].remove(place.index());
     }
 
-    /// Removes the gaps that finished queue pairs left, once these are the greater part. Calls
-    /// `moved` with each slot and its new place.
+    /// Removes the gaps that finished queue pairs left, once gaps are the greater part of the
+    /// round. Calls `moved` with each slot and its new place.
     pub(super) fn close_gaps(&mut self, mut moved: impl FnMut(Slot, RoundIx)) {
         if self.round.len() < 64 || self.round.len() < 2 * self.live {
             return;

@@ -73,8 +73,8 @@ impl Gate {
         })
     }
 
-    /// Returns the index of the first closure that ended after `since`. It is mostly among the last
-    /// few.
+    /// Returns the index of the first closure that ended after `since`. This closure is usually
+    /// among the last few.
     fn first_after(&self, since: Time) -> usize {
         let (mut start, mut end, mut step) = (self.past.len(), self.past.len(), 1);
         while start > 0 && self.past[start - 1].to > since {

@@ -103,7 +103,7 @@ fn stages_are_counted_per_commit() {
     }
 }
 
-/// A set rate replaces the committed rate, and ACKs of packets sent before have no effect: the next
+/// A set rate replaces the committed rate, and ACKs of packets sent before have no effect. The next
 /// step starts from the set rate and is the first of `max_stage`.
 #[test]
 fn set_rate_sets_the_reference() {

@@ -13,7 +13,7 @@ use get_size2::GetSize;
 /// Default of [`SrccConfig::additive_increase`], as a divisor of the rate in a notice.
 const STEPS: u64 = 8;
 
-/// Most ports on a path whose notices count at a time.
+/// Maximum number of ports on a path whose notices count at a time.
 const MOST_PORTS: usize = 8;
 
 /// Reaction point of one flow.

@@ -7,9 +7,9 @@
 //! own upstream neighbours. Only isolation queues are ever paused. A root gives up when it learns
 //! of another root further downstream.
 //!
-//! `frames.rs` has the messages between neighbours, `roots.rs` the table of roots, `queues.rs` the
-//! isolation queues of a port, `sets.rs` their single-tier variant, `switch.rs` the rules at
-//! switches, `host.rs` the rules at hosts.
+//! `frames.rs` has the messages between neighbours, `switch.rs` the rules at switches, and
+//! `host.rs` the rules at hosts. `roots.rs` has the table of roots, `queues.rs` the isolation
+//! queues of a port, and `sets.rs` the single-tier variant of these queues.
 
 mod frames;
 mod given_up;
@@ -51,8 +51,8 @@ pub struct PyrrhaConfig {
     /// VIII). Never less than one frame.
     #[schemars(range(min = 0.0))]
     pub resume: f64,
-    /// Most isolation queues per port; beyond that, roots share queues by a hash. Default 100
-    /// (section VIII).
+    /// Maximum number of isolation queues per port. If more are needed, roots share queues by a
+    /// hash. Default 100 (section VIII).
     #[schemars(range(min = 1, max = 60000))]
     pub isolation_queues: u16,
     /// Arrangement of isolation queues. Default `hierarchical`.

@@ -47,7 +47,7 @@ pub(super) struct QueuePool {
     users: Vec<u16>,
     limit: QueueIx,
     in_use: QueueIx,
-    /// Most queues in use at once so far.
+    /// Peak number of queues in use so far.
     most_used: QueueIx,
 }
 
@@ -132,16 +132,16 @@ impl EgressQueues {
         self.isolations.iter().any(|isolation| isolation.heir == Some(root))
     }
 
-    /// Most queues in use at once so far.
+    /// Peak number of queues in use so far.
     pub(super) fn most_used(&self) -> QueueIx {
         self.pool.most_used
     }
 
     // Queues of packets.
 
-    /// Returns the queue of a packet with the ports `ahead` on its way, and its note: for the
-    /// nearest root after `after`, or in a single tier for all roots on the way. `None` if there is
-    /// no such root.
+    /// Returns the queue and the note of a packet that will pass the ports `ahead`. In a hierarchy,
+    /// the queue is that of the nearest root after `after`; in a single tier, it is that of all
+    /// roots ahead. `None` if there is no such root.
     pub(super) fn place(
         &mut self,
         ahead: impl Iterator<Item = PortId>,

@@ -15,7 +15,7 @@ use get_size2::GetSize;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Contents of the queues of one egress port, by the roots on the packets' way.
+/// Contents of the queues of one egress port, by the roots on the packets' paths.
 #[derive(Debug, Default, GetSize)]
 pub(super) struct Sets {
     /// Sets by number; a set without packets is free.
@@ -182,7 +182,7 @@ impl Sets {
         self.known.iter().filter(fits).map(|set| set.queue)
     }
 
-    /// Most roots in a set.
+    /// Maximum number of roots in a set.
     pub(super) const LARGEST: usize = RemainingHops::MOST as usize;
 }
 

@@ -295,9 +295,9 @@ impl PyrrhaSwitch {
         }
     }
 
-    /// Unassigns the empty queues of `root` that are not needed: queues of a leaf, with a report
-    /// downstream, and queues of a root that has given up. A paused queue stays, since later
-    /// packets would bypass the pause.
+    /// Unassigns the empty queues of `root` that are not needed. These are queues of a root that
+    /// has given up, and queues of a root that controls no upstream neighbour. The latter are
+    /// reported downstream. A paused queue stays, since later packets would bypass the pause.
     fn release_unused(&mut self, root: PortId, view: &mut View<'_>) {
         let mut heir = None;
         let Some(entry) = self.roots.get_mut(root) else { return };

@@ -42,7 +42,7 @@ pub(super) enum Estimator {
 /// Parameters common to all queues of a port.
 #[derive(Clone, Copy, Debug, GetSize)]
 pub(super) struct Reach {
-    /// Most headroom that a queue can need: the port's headroom.
+    /// Maximum headroom that a queue can need: the port's headroom.
     pub(super) most: u64,
     /// Delay until a PAUSE takes effect: the time in which the link carries that headroom, ps.
     delay: f64,

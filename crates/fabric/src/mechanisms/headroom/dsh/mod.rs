@@ -41,7 +41,7 @@ pub struct DshConfig {
     pub private: Bytes,
     /// Worst-case headroom of a port, reserved as its insurance; also the most that a queue is
     /// assumed to need. Default: Equation 1 of DSH, 2 (C D + MTU) + 3840 B, for that port's link;
-    /// more where long frames or response times need more.
+    /// more if long frames or response times need more.
     pub headroom: Option<Bytes>,
     /// Distance below the threshold at which a paused queue resumes. Default: two full frames (DSH
     /// section IV-E; its evaluation has 0).
@@ -252,8 +252,9 @@ impl Dsh {
         self.queues[ingress][class.index()].held.saturating_sub(self.private)
     }
 
-    /// Updates, after an admitted packet of `class`, the headroom that its queue will need (DSH
-    /// Algorithm 2), and whether the queue has the port to itself (Algorithm 4).
+    /// Updates the state of a queue after an admitted packet of `class`: the headroom that the
+    /// queue will need (DSH Algorithm 2), and whether the queue has the port to itself (Algorithm
+    /// 4).
     fn observe(&mut self, ingress: PortIx, class: Class, now: Time) {
         let port = &mut self.ports[ingress];
         if class != port.class {

@@ -54,9 +54,9 @@ fn the_first_threshold_of_the_evaluation_is_887_kb() {
     assert_eq!(dsh.shared_threshold(0), 886_576);
 }
 
-/// DSH section III-A: a Trident2 with 12 MiB and 32 ports of 40 Gb/s, 1.5 us and eight classes
-/// needs 5.33 MiB, 44.4 %, for SIH's headroom. For the link of the evaluation, the paper rounds the
-/// headroom to 60,000 B.
+/// In DSH section III-A, a Trident2 has 12 MiB, eight classes and 32 ports of 40 Gb/s with a delay
+/// of 1.5 us. SIH's headroom takes 5.33 MiB, 44.4 % of the buffer. For the link of the evaluation,
+/// Equation 1 gives 56,840 B, which the paper rounds to 60,000 B.
 #[test]
 fn equation_1_gives_the_figures_of_the_paper() {
     let mut spec = star(2);

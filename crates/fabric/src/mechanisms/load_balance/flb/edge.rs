@@ -22,7 +22,7 @@ const MOST_UNITS: u64 = 255;
 pub(super) struct Edge {
     pub(super) measuring: MeasuringEdge,
     flows: Recent<FlowEntry>,
-    /// Most entries at once so far.
+    /// Peak number of entries so far.
     most_flows: u64,
     /// Number of flows that may arrive before the maximum can grow: each flow adds at most one
     /// entry.
@@ -419,8 +419,8 @@ mod tests {
         Duration::from_us(us)
     }
 
-    /// Each case has the delays of five paths, of which the last is closed, then the delays now and
-    /// met and the gap, and the path chosen by each rule.
+    /// Each case has the delays of five paths, of which the last is closed. The delays now and met
+    /// and the gap follow, then the path chosen by each rule.
     #[test]
     fn the_fastest_path_that_the_rule_permits_is_taken() {
         use Rerouting::{AsPrinted, FasterThanLast, KeepOrder};

@@ -111,7 +111,7 @@ impl MeasuringEdge {
     /// Returns the additional time that a full packet would have taken from `edge`.
     fn missing(&self, edge: NodeId, packet: &PacketContext<'_>, view: &View<'_>) -> Duration {
         let wire = packet.wire_bytes();
-        // Ports after the source host and before the egress port here.
+        // The packet took these ports after the source host, up to the egress port of this switch.
         let taken: ArrayVec<PortIx, MAX_HOPS> = match packet.trail() {
             Some(trail) => trail.ports().iter().copied().collect(),
             None => packet.headers().route.passed().collect(),

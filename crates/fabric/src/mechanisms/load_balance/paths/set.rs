@@ -8,7 +8,7 @@ use crate::ids::{NodeId, PortIx};
 use arrayvec::ArrayVec;
 use get_size2::GetSize;
 
-/// Most paths to an edge that are considered.
+/// Maximum number of paths to an edge that are considered.
 const MOST_PATHS: usize = 1024;
 
 /// Index of a path's ascent: its links from the edge to the highest layer. Paths with the same
